@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times the collectives of a group.
  *
- * coll_bench tcp|tls|shm [REPLICAS [CORE...]]: median times of an all-reduce of 4 B, 64 KiB, 4 MiB and 100 MB (float32) between
- * ranks that are connected over loopback by src/net/tcp.h (shm: through src/net/shared.h), each a thread, bound to the cores named in turn. The sizes and
- * repetitions are those at which gloo was measured. Links tests/support/ (which makes the connections and certificates).
+ * coll_bench tcp|tls|shm [REPLICAS [CORE...]]: median times of an all-reduce of 4 B, 64 KiB, 4 MiB and 100 MB (float32)
+ * between ranks that are connected over loopback by src/net/tcp.h (shm: through src/net/shared.h), each a thread, bound
+ * to the cores named in turn. The sizes and repetitions are those at which gloo was measured. Links tests/support/
+ * (which makes the connections and certificates).
  *
- * coll_bench wire SPACE ADDRESS SPACE ADDRESS: the same over TCP, of 256 KiB, 4 MiB and 32 MiB, between two ranks whose sockets are made in the network
- * namespaces of these names; their addresses. bench/wire.py makes them.
+ * coll_bench wire SPACE ADDRESS SPACE ADDRESS: the same over TCP, of 256 KiB, 4 MiB and 32 MiB, between two ranks whose
+ * sockets are made in the network namespaces of these names; their addresses. bench/wire.py makes them.
  *
- * coll_bench [REPLICAS [WORK_US]]: between replicas of one process: for each size of gradients (float32, one segment of 7/8 and seven small ones, as a model has
- * them) the median time of an all-reduce over calls in which every replica first computes for WORK_US microseconds (0 by
- * default), then of a barrier; beside it the time of one replica's own share of memory traffic, measured with memcpy. Numbers on a
- * machine with fewer free cores than replicas measure the scheduler.
+ * coll_bench [REPLICAS [WORK_US]]: between replicas of one process: for each size of gradients (float32, one segment of
+ * 7/8 and seven small ones, as a model has them) the median time of an all-reduce over calls in which every replica
+ * first computes for WORK_US microseconds (0 by default), then of a barrier; beside it the time of one replica's own
+ * share of memory traffic, measured with memcpy. Numbers on a machine with fewer free cores than replicas measure the
+ * scheduler.
  *
- * Built by hand, after `make test-quick`: cc -O2 -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -Itests bench/coll_bench.c build/tests/libartel_everything.a
- * -ljansson -lz -ljpeg -lpng16 -lssl -lcrypto -lhdf5_serial -lcmocka -lm -ldl -lpthread -o build/coll_bench
+ * Built by hand, after `make test-quick`: cc -O2 -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -Itests bench/coll_bench.c
+ * build/tests/libartel_everything.a -ljansson -lz -ljpeg -lpng16 -lssl -lcrypto -lhdf5_serial -lcmocka -lm -ldl
+ * -lpthread -o build/coll_bench
  */
 #include <pthread.h>
 #include <sched.h>
@@ -85,7 +88,8 @@ static void *run(void *user)
 static void make_replica(bench *b, int rank)
 {
     replica *r = &b->replica[rank];
-    int32_t first = artel__replica_first_shard(SHARDS, b->replicas, rank), end = artel__replica_first_shard(SHARDS, b->replicas, rank + 1);
+    int32_t first = artel__replica_first_shard(SHARDS, b->replicas, rank),
+            end = artel__replica_first_shard(SHARDS, b->replicas, rank + 1);
     *r = (replica){.bench = b, .rank = rank};
     artel__fold_plan_make(&r->fold, SHARDS, first, end - first, 64, r->start);
     for (int i = 0; i < SEGMENTS; i++) {
@@ -230,18 +234,24 @@ typedef struct load {
     int calls;
 } load;
 
-static int time_load(const support_mesh *mesh, const artel__coll_layout *layout, const load *what, const int *core, const char *way)
+static int time_load(const support_mesh *mesh, const artel__coll_layout *layout, const load *what, const int *core,
+                     const char *way)
 {
     static rank ranks[SUPPORT_MOST_RANKS];
     for (int r = 0; r < mesh->ranks; r++) {
-        ranks[r] = (rank){.endpoint = mesh->endpoint[r], .layout = layout, .core = core[r], .bytes = what->bytes, .calls = what->calls};
+        ranks[r] = (rank){.endpoint = mesh->endpoint[r],
+                          .layout = layout,
+                          .core = core[r],
+                          .bytes = what->bytes,
+                          .calls = what->calls};
         if (pthread_create(&ranks[r].thread, NULL, reduce, &ranks[r]) != 0) return 1;
     }
     for (int r = 0; r < mesh->ranks; r++) pthread_join(ranks[r].thread, NULL);
     if (ranks[0].status < 0) return 1;
     qsort(ranks[0].us, (size_t)what->calls, sizeof(double), compare);
-    printf("%s, %d ranks, %10lld bytes: all-reduce %9.1f us (fastest %9.1f), processor time of a rank %9.1f us\n", way, mesh->ranks,
-           (long long)what->bytes, ranks[0].us[what->calls / 2], ranks[0].us[0], ranks[0].busy_us / what->calls);
+    printf("%s, %d ranks, %10lld bytes: all-reduce %9.1f us (fastest %9.1f), processor time of a rank %9.1f us\n", way,
+           mesh->ranks, (long long)what->bytes, ranks[0].us[what->calls / 2], ranks[0].us[0],
+           ranks[0].busy_us / what->calls);
     return 0;
 }
 
@@ -294,7 +304,8 @@ int main(int argc, char **argv)
     static const int64_t sizes[] = {448, 4480, 14336, 17920, 44800, 163520, 1626240, 16262400};
     bench b = {.replicas = argc > 1 ? atoi(argv[1]) : 2, .work_ns = argc > 2 ? atoll(argv[2]) * 1000 : 0};
     if (b.replicas < 2 || b.replicas > SHARDS) return fprintf(stderr, "coll_bench: 2 to %d replicas\n", SHARDS), 1;
-    if (artel_context_create(NULL, &b.ctx) < 0 || artel__group_create(b.ctx, b.replicas, SHARDS, &b.group) < 0) return 1;
+    if (artel_context_create(NULL, &b.ctx) < 0 || artel__group_create(b.ctx, b.replicas, SHARDS, &b.group) < 0)
+        return 1;
     printf("%d replicas, %d usable cores\n", b.replicas, artel__usable_cores());
     int failed = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !failed; i++) failed = measure(&b, sizes[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call costs besides its arithmetic: an eager addition of 16 numbers, a cached function that does nothing, the gradient of a function
- * of two operations. One line of JSON, in nanoseconds: the fastest of several rounds. bench/eager.py runs it beside its peers. */
+/* What a call costs besides its arithmetic: an eager addition of 16 numbers, a cached function that does nothing, the
+ * gradient of a function of two operations. One line of JSON, in nanoseconds: the fastest of several rounds.
+ * bench/eager.py runs it beside its peers. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times products and convolutions on the shapes of the bench models, one thread, against the FMA peak of the same core.
  *
- * kernel_bench [FILTER] [avx2|avx512|amx|baseline] [fdw]: rows whose name contains FILTER, amx in blocks of bfloat16; the best of several short runs, so that a busy
- * machine disturbs less. Columns, or those of the letters given: forward, data gradient, weight gradient with 8 shards, each GFLOP/s and
- * share of the peak, which is measured again beside every row. Pin it to a core (taskset). Built by hand, as products.c
- * says; that one compares with other libraries.
+ * kernel_bench [FILTER] [avx2|avx512|amx|baseline] [fdw]: rows whose name contains FILTER, amx in blocks of bfloat16;
+ * the best of several short runs, so that a busy machine disturbs less. Columns, or those of the letters given:
+ * forward, data gradient, weight gradient with 8 shards, each GFLOP/s and share of the peak, which is measured again
+ * beside every row. Pin it to a core (taskset). Built by hand, as products.c says; that one compares with other
+ * libraries.
  */
 #include <immintrin.h>
 #include <math.h>
@@ -108,7 +109,8 @@ static double peak(artel__isa isa)
 {
     double best = 0;
     for (int r = 0; r < 5; r++) {
-        double start = seconds(), flop = isa >= ARTEL__ISA_AVX512 ? peak_avx512(300000) : peak_avx2(300000), time = seconds() - start;
+        double start = seconds(), flop = isa >= ARTEL__ISA_AVX512 ? peak_avx512(300000) : peak_avx2(300000),
+               time = seconds() - start;
         if (flop / time > best) best = flop / time;
     }
     return best * 1e-9;
@@ -148,10 +150,11 @@ static bool parts[3] = {true, true, true}; /* forward, data gradient, weight gra
 static void measure(const row *row, artel__isa isa, double total[4])
 {
     const artel__conv2d_shape *s = &row->s;
-    int64_t k = s->kh * s->kw * s->ic, inputs = s->images * s->ih * s->iw * s->ic, outputs = s->images * s->oh * s->ow * s->oc, start[9];
+    int64_t k = s->kh * s->kw * s->ic, inputs = s->images * s->ih * s->iw * s->ic,
+            outputs = s->images * s->oh * s->ow * s->oc, start[9];
     int64_t weights = artel__panels_floats(k, s->oc), transposed = artel__panels_floats(s->kh * s->kw * s->oc, s->ic);
-    float *x = floats(inputs), *y = floats(outputs), *w = floats(weights), *wt = floats(transposed), *dx = floats(inputs),
-          *dw = floats(weights);
+    float *x = floats(inputs), *y = floats(outputs), *w = floats(weights), *wt = floats(transposed),
+          *dx = floats(inputs), *dw = floats(weights);
     float *bias = floats(s->oc), *dbias = floats(s->oc);
     double flop = 2.0 * (double)outputs * (double)k, top = peak(isa);
     artel__fold_plan plan;
@@ -161,14 +164,15 @@ static void measure(const row *row, artel__isa isa, double total[4])
     artel__arithmetic arithmetic = tiles ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
     artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y, held, held, arithmetic, false, false};
     artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx, held, held, arithmetic, false, false};
-    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, held, {0}, arithmetic, false, false};
+    artel__conv2d_weight_gradient weight = {*s,    &plan, x,   y,          dw,    weights, dbias,
+                                            s->oc, held,  {0}, arithmetic, false, false};
     double f = parts[0] ? rate(artel__conv2d_forward_kernels, isa, &forward, flop) : NAN;
     double d = parts[1] ? rate(artel__conv2d_data_gradient_kernels, isa, &data, flop) : NAN;
     double g = parts[2] ? rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop) : NAN;
     double again = peak(isa);
     top = again > top ? again : top;
-    printf("%-27s %7.1f %3.0f%%  %7.1f %3.0f%%  %7.1f %3.0f%%   of %.0f\n", row->name, f, 100 * f / top, d, 100 * d / top, g, 100 * g / top,
-           top);
+    printf("%-27s %7.1f %3.0f%%  %7.1f %3.0f%%  %7.1f %3.0f%%   of %.0f\n", row->name, f, 100 * f / top, d,
+           100 * d / top, g, 100 * g / top, top);
     fflush(stdout);
     total[0] += flop;
     total[1] += flop / f;
@@ -194,6 +198,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
         if (strstr(rows[i].name, filter)) measure(&rows[i], isa, total);
     }
-    printf("%-27s %7.1f       %7.1f       %7.1f\n", "weighted by work", total[0] / total[1], total[0] / total[2], total[0] / total[3]);
+    printf("%-27s %7.1f       %7.1f       %7.1f\n", "weighted by work", total[0] / total[1], total[0] / total[2],
+           total[0] / total[3]);
     return 0;
 }

@@ -3,9 +3,9 @@
  * mutual TLS.
  *
  * net_bench [CORE_A CORE_B [ROUNDS]]: for 4 B, 64 KB and 4 MB, over carriers taken in turn in each round: the time of a
- * round trip (the message goes and comes back), the rate of a stream in one direction, and the same rate for each second
- * of processor time of the busier side, which is what a core can carry, however busy the machine is. Medians of the
- * rounds. Each carrier runs in a pair of fresh processes, bound to a core each when cores are given.
+ * round trip (the message goes and comes back), the rate of a stream in one direction, and the same rate for each
+ * second of processor time of the busier side, which is what a core can carry, however busy the machine is. Medians of
+ * the rounds. Each carrier runs in a pair of fresh processes, bound to a core each when cores are given.
  *
  * Build: cc -O2 -std=c17 -D_GNU_SOURCE net_bench.c net_bench_grpc.c -lssl -lcrypto -lgrpc -lgpr
  */
@@ -133,7 +133,8 @@ static void *tcp_open(const credentials *c, int meeting, int side)
         if (l->fd < 0) give_up("accept");
     } else {
         l->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (getsockname(meeting, (struct sockaddr *)&address, &size) < 0 || connect(l->fd, (struct sockaddr *)&address, size) < 0)
+        if (getsockname(meeting, (struct sockaddr *)&address, &size) < 0 ||
+            connect(l->fd, (struct sockaddr *)&address, size) < 0)
             give_up("connect");
     }
     setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
@@ -393,8 +394,9 @@ int main(int argc, char **argv)
                 rate[r] = f[k][r][s].rate;
                 core[r] = f[k][r][s].core_rate;
             }
-            printf("%-20s %8zu bytes: round trip %9.1f us, stream %8.1f MB/s, a core carries %8.1f MB/s\n", all[k]->name, sizes[s],
-                   median(trip, rounds), median(rate, rounds) * 1e-6, median(core, rounds) * 1e-6);
+            printf("%-20s %8zu bytes: round trip %9.1f us, stream %8.1f MB/s, a core carries %8.1f MB/s\n",
+                   all[k]->name, sizes[s], median(trip, rounds), median(rate, rounds) * 1e-6,
+                   median(core, rounds) * 1e-6);
         }
     }
     return 0;

@@ -70,8 +70,8 @@ static grpc_arg integer(const char *key, int value)
 static void open_server(wire *l, const credentials *c, const char *address, const grpc_channel_args *args)
 {
     grpc_ssl_pem_key_cert_pair pair = {c->key[SERVER], c->certificate[SERVER]};
-    grpc_server_credentials *own =
-        grpc_ssl_server_credentials_create_ex(c->ca, &pair, 1, GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, NULL);
+    grpc_server_credentials *own = grpc_ssl_server_credentials_create_ex(
+        c->ca, &pair, 1, GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, NULL);
     l->server = grpc_server_create(args, NULL);
     grpc_server_register_completion_queue(l->server, l->queue, NULL);
     if (!grpc_server_add_http2_port(l->server, address, own)) give_up("gRPC port");
@@ -92,8 +92,9 @@ static void open_client(wire *l, const credentials *c, const char *address, cons
     grpc_channel_credentials *own = grpc_ssl_credentials_create_ex(c->ca, &pair, NULL, NULL);
     l->channel = grpc_channel_create(address, own, args);
     grpc_channel_credentials_release(own);
-    l->call = grpc_channel_create_call(l->channel, NULL, GRPC_PROPAGATE_DEFAULTS, l->queue, grpc_slice_from_static_string("/net/bulk"),
-                                       NULL, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    l->call = grpc_channel_create_call(l->channel, NULL, GRPC_PROPAGATE_DEFAULTS, l->queue,
+                                       grpc_slice_from_static_string("/net/bulk"), NULL,
+                                       gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
     grpc_op ops[2] = {{.op = GRPC_OP_SEND_INITIAL_METADATA, .flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY},
                       {.op = GRPC_OP_RECV_INITIAL_METADATA}};
     grpc_metadata_array_init(&l->initial);
@@ -107,7 +108,8 @@ static void *open_link(const credentials *c, int meeting, int side)
     snprintf(address, sizeof address, "localhost:%d", port_of(meeting));
     grpc_init();
     grpc_arg list[] = {integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1), integer(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
-                       integer(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 4 << 20), integer(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20),
+                       integer(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 4 << 20),
+                       integer(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20),
                        integer(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 8 << 20)};
     grpc_channel_args args = {sizeof list / sizeof *list, list};
     wire *l = calloc(1, sizeof *l);

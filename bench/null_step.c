@@ -37,7 +37,8 @@ static double now(void)
 static artel_status run(artel_coordinator *c, artel_function *f, int count)
 {
     artel_status status = ARTEL_OK;
-    for (int i = 0; i < count && status == ARTEL_OK; i++) status = artel_coordinator_schedule(c, f, NULL, 0, NULL, NULL);
+    for (int i = 0; i < count && status == ARTEL_OK; i++)
+        status = artel_coordinator_schedule(c, f, NULL, 0, NULL, NULL);
     return status == ARTEL_OK ? artel_coordinator_join(c) : status;
 }
 
@@ -77,12 +78,14 @@ int main(int argc, char **argv)
     v.name = "v";
     if (floats > 1) v.shape = (artel_shape){1, {floats}};
     if (status == ARTEL_OK) status = artel_variable_create(strategy, &v, &j.variable);
-    if (status == ARTEL_OK) status = artel_optimizer_create(strategy, "sgd:learning_rate=0.05", &j.variable, 1, &j.optimizer);
+    if (status == ARTEL_OK)
+        status = artel_optimizer_create(strategy, "sgd:learning_rate=0.05", &j.variable, 1, &j.optimizer);
     f.name = "step";
     f.output_count = 1;
     if (status == ARTEL_OK) status = artel_function_create(strategy, &f, trace, &j, &step);
     if (status == ARTEL_OK)
-        status = artel_cluster_writes(cluster) ? coordinate(strategy, step, closures) : artel_coordinator_serve(strategy);
+        status =
+            artel_cluster_writes(cluster) ? coordinate(strategy, step, closures) : artel_coordinator_serve(strategy);
     if (status < 0 && ctx) fprintf(stderr, "%s: %s\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what);
     artel_strategy_destroy(strategy);
     if (cluster) status = artel_cluster_finish(cluster, status);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel's matrix products beside those of oneDNN, OpenBLAS and BLIS, one core, as shares of the FMA peak.
  *
- * products [ROUNDS [FILTER]] (7 rounds): C = A B in float32, squares of 64 to 4096 and the shapes of the bench models. Every contender is
- * a process of its own with one thread, pinned to the first core allowed; they take turns, call by call, in each round, and the peak is
- * measured in the same rounds. Figures are medians. A peer comes once for each choice of kernels that its own variables allow, since
- * detection may miss new processors; the best one counts. Peers are opened with dlopen and left out, with a word, where they are not
- * installed (Debian: libdnnl-dev, libopenblas0-pthread, libblis4-openmp). Their weights are row-major and packed in each call; artel's lie
- * in panels, as they do in training. No product may have more than 4096^3 multiply-adds.
+ * products [ROUNDS [FILTER]] (7 rounds): C = A B in float32, squares of 64 to 4096 and the shapes of the bench models.
+ * Every contender is a process of its own with one thread, pinned to the first core allowed; they take turns, call by
+ * call, in each round, and the peak is measured in the same rounds. Figures are medians. A peer comes once for each
+ * choice of kernels that its own variables allow, since detection may miss new processors; the best one counts. Peers
+ * are opened with dlopen and left out, with a word, where they are not installed (Debian: libdnnl-dev,
+ * libopenblas0-pthread, libblis4-openmp). Their weights are row-major and packed in each call; artel's lie in panels,
+ * as they do in training. No product may have more than 4096^3 multiply-adds.
  *
- * Built by hand, after artel: cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libartel_static.a -ljansson -lz -lm -lpthread -ldl -o build/products
+ * Built by hand, after artel: cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libartel_static.a -ljansson
+ * -lz -lm -lpthread -ldl -o build/products
  */
 #include <dlfcn.h>
 #include <immintrin.h>
@@ -27,10 +29,11 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {64, 64, 64},      {128, 128, 128},   {256, 256, 256},  {512, 512, 512},  {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
-    {64, 512, 784},    {256, 512, 784},   {256, 10, 512},   {64, 128, 21632}, {6400, 256, 128},   {2048, 256, 256},   {2048, 1024, 256},
-    {2048, 256, 1024}, {2048, 96, 256},   {50176, 64, 64},  {50176, 256, 64}, {50176, 64, 256},   {12544, 512, 128},  {12544, 128, 512},
-    {3136, 1024, 256}, {3136, 256, 1024}, {784, 2048, 512}, {784, 512, 2048}, {2312, 192, 768},   {512, 320, 2048},
+    {64, 64, 64},       {128, 128, 128},   {256, 256, 256},   {512, 512, 512},   {1024, 1024, 1024}, {2048, 2048, 2048},
+    {4096, 4096, 4096}, {64, 512, 784},    {256, 512, 784},   {256, 10, 512},    {64, 128, 21632},   {6400, 256, 128},
+    {2048, 256, 256},   {2048, 1024, 256}, {2048, 256, 1024}, {2048, 96, 256},   {50176, 64, 64},    {50176, 256, 64},
+    {50176, 64, 256},   {12544, 512, 128}, {12544, 128, 512}, {3136, 1024, 256}, {3136, 256, 1024},  {784, 2048, 512},
+    {784, 512, 2048},   {2312, 192, 768},  {512, 320, 2048},
 };
 
 /* Which library, and the variable that makes it take certain kernels. */
@@ -55,9 +58,10 @@ enum {
     PLAIN = 111
 };
 
-typedef int dnnl_sgemm_fn(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *,
-                          int64_t);
-typedef void cblas_sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef int dnnl_sgemm_fn(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t,
+                          float, float *, int64_t);
+typedef void cblas_sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
+                            int);
 
 /* A contender's side: what it multiplies with, and its buffers. */
 typedef struct side {
@@ -92,7 +96,8 @@ static float *floats(int64_t count)
 
 static artel__product_forward product(const side *s, shape p)
 {
-    return (artel__product_forward){.m = p.m, .n = p.n, .k = p.k, .a = s->a, .lda = p.k, .w = s->b, .out = s->c, .ldo = p.n};
+    return (artel__product_forward){
+        .m = p.m, .n = p.n, .k = p.k, .a = s->a, .lda = p.k, .w = s->b, .out = s->c, .ldo = p.n};
 }
 
 static void multiply(const side *s, shape p)
@@ -142,8 +147,8 @@ static double serve_one(side *s, shape p)
     return answer;
 }
 
-/* Answers shapes on `in` with rates on `out`; the first answer is 0 or, where there is no such library, -1. There is none at all where the
- * kernels asked for use instructions that this processor does not have. */
+/* Answers shapes on `in` with rates on `out`; the first answer is 0 or, where there is no such library, -1. There is
+ * none at all where the kernels asked for use instructions that this processor does not have. */
 static void serve(const contender *c, int in, int out)
 {
     side s = {0};
@@ -244,7 +249,8 @@ static void measure(peer *peers, shape p, int rounds)
         got[CONTENDERS][r] = isa() >= ARTEL__ISA_AVX512 ? peak_avx512() : peak_avx2();
         for (int i = 0; i < CONTENDERS; i++) {
             if (peers[i].to < 0) continue;
-            if (write(peers[i].to, &p, sizeof p) != sizeof p || read(peers[i].from, &got[i][r], sizeof(double)) != sizeof(double)) {
+            if (write(peers[i].to, &p, sizeof p) != sizeof p ||
+                read(peers[i].from, &got[i][r], sizeof(double)) != sizeof(double)) {
                 fprintf(stderr, "%s ended at %d x %d x %d\n", contenders[i].name, p.m, p.n, p.k);
                 exit(1);
             }
@@ -281,7 +287,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < CONTENDERS; i++) {
         peers[i] = start(&contenders[i]);
         if (peers[i].to < 0) continue;
-        printf(" %s%s%s", contenders[i].name, contenders[i].variable ? ":" : "", contenders[i].variable ? contenders[i].value : "");
+        printf(" %s%s%s", contenders[i].name, contenders[i].variable ? ":" : "",
+               contenders[i].variable ? contenders[i].value : "");
     }
     printf("   artel over the best\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An autoencoder that finds what does not belong: pictures go through a layer of three numbers, and who comes back badly is odd.
+/* An autoencoder that finds what does not belong: pictures go through a layer of three numbers, and who comes back
+ * badly is odd.
  *
  *     autoencoder [STRATEGY [REPLICAS]]
  *
- * Pictures of 8 x 8 show one bright bar, upright or lying. A model of dense layers learns to give back what it gets (its targets are its
- * inputs). Pictures with a diagonal, which it never saw, come back worse than any bar.
+ * Pictures of 8 x 8 show one bright bar, upright or lying. A model of dense layers learns to give back what it gets
+ * (its targets are its inputs). Pictures with a diagonal, which it never saw, come back worse than any bar.
  */
 #include <artel/artel.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static void draw(int number, float *picture)
 static artel_status make_model(artel_context *ctx, artel_model **out)
 {
     artel_builder *b;
-    artel_status status = artel_sequential_create(ctx, "autoencoder", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {PIXELS}}, &b);
+    artel_status status =
+        artel_sequential_create(ctx, "autoencoder", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {PIXELS}}, &b);
     if (status < 0) return status;
     artel_layer_dense(b, &(artel_dense_options){.units = 48, .activation = "relu"});
     artel_layer_dense(b, &(artel_dense_options){.units = 3, .name = "code"});
@@ -44,13 +46,15 @@ static artel_status make_model(artel_context *ctx, artel_model **out)
 
 static artel_status pictures(artel_context *ctx, const float *values, int count, artel_data **out)
 {
-    const artel_data_array arrays[2] = {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {count, PIXELS}}, values},
-                                        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_FLOAT32, {2, {count, PIXELS}}, values}};
+    const artel_data_array arrays[2] = {
+        {"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {count, PIXELS}}, values},
+        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_FLOAT32, {2, {count, PIXELS}}, values}};
     return artel_data_from_memory(ctx, arrays, 2, out);
 }
 
 /* How far each picture is from what came back: the worst bar, the best diagonal. */
-static artel_status judge(artel_model *model, artel_data *data, const float *values, const artel_evaluate_options *options)
+static artel_status judge(artel_model *model, artel_data *data, const float *values,
+                          const artel_evaluate_options *options)
 {
     artel_predictions *predictions = NULL;
     artel_shape shape;
@@ -67,7 +71,8 @@ static artel_status judge(artel_model *model, artel_data *data, const float *val
         if (n < BARS && error > worst) worst = error;
         if (n >= BARS && error < best) best = error;
     }
-    if (status == ARTEL_OK) printf("worst bar %a, best diagonal %a\n%s\n", worst, best, best > 2 * worst ? "told apart" : "mixed up");
+    if (status == ARTEL_OK)
+        printf("worst bar %a, best diagonal %a\n%s\n", worst, best, best > 2 * worst ? "told apart" : "mixed up");
     artel_predictions_destroy(predictions);
     return status;
 }

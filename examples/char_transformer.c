@@ -3,8 +3,8 @@
  *
  *     char_transformer [STRATEGY [REPLICAS]]
  *
- * A decoder with one head of attention, built of operations: letters and places become vectors, attention looks back and never ahead, two
- * layers and a sum follow. It learns a rhyme by heart, then goes on from its beginning by itself.
+ * A decoder with one head of attention, built of operations: letters and places become vectors, attention looks back
+ * and never ahead, two layers and a sum follow. It learns a rhyme by heart, then goes on from its beginning by itself.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -21,12 +21,15 @@ enum {
     WEIGHTS = 9
 };
 
-/* Weights: 0 of letters, 1 of places, 2 of what comes next; 3 query, 4 key, 5 value and 6 what attention gives; 7 and 8 two layers. */
-static const int64_t shapes[WEIGHTS][2] = {{LETTERS, WIDTH}, {LENGTH, WIDTH}, {WIDTH, LETTERS},   {WIDTH, WIDTH},    {WIDTH, WIDTH},
-                                           {WIDTH, WIDTH},   {WIDTH, WIDTH},  {WIDTH, 2 * WIDTH}, {2 * WIDTH, WIDTH}};
+/* Weights: 0 of letters, 1 of places, 2 of what comes next; 3 query, 4 key, 5 value and 6 what attention gives; 7 and 8
+ * two layers. */
+static const int64_t shapes[WEIGHTS][2] = {{LETTERS, WIDTH}, {LENGTH, WIDTH},    {WIDTH, LETTERS},
+                                           {WIDTH, WIDTH},   {WIDTH, WIDTH},     {WIDTH, WIDTH},
+                                           {WIDTH, WIDTH},   {WIDTH, 2 * WIDTH}, {2 * WIDTH, WIDTH}};
 
-static const char rhyme[] = "the miller had a little mill that turned when all the wind was still and when the wind began to blow "
-                            "the mill stood still he did not know that somebody had tied it so ";
+static const char rhyme[] =
+    "the miller had a little mill that turned when all the wind was still and when the wind began to blow "
+    "the mill stood still he did not know that somebody had tied it so ";
 
 typedef struct net {
     artel_strategy *strategy;
@@ -51,7 +54,8 @@ static artel_value attend(artel_graph *g, net *n, artel_value x)
     for (int i = 0; i < LENGTH * LENGTH; i++) ahead[i / LENGTH][i % LENGTH] = i % LENGTH > i / LENGTH ? -1e9f : 0;
     artel_value mask = artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &(artel_shape){2, {LENGTH, LENGTH}}, ahead);
     artel_value key = product(g, n, x, 4), turned = artel_graph_op(g, "transpose", &key, 1, "{\"axes\": [0, 2, 1]}");
-    artel_value score = op(g, "divide", op(g, "matmul", product(g, n, x, 3), turned), artel_graph_number(g, sqrt(WIDTH)));
+    artel_value score =
+        op(g, "divide", op(g, "matmul", product(g, n, x, 3), turned), artel_graph_number(g, sqrt(WIDTH)));
     score = op(g, "add", score, mask);
     score = artel_graph_op(g, "softmax", &score, 1, "{\"axis\": -1}");
     return product(g, n, op(g, "matmul", score, product(g, n, x, 5)), 6);
@@ -71,7 +75,8 @@ static artel_value logits(artel_graph *g, net *n, artel_value letters)
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     net *n = user;
-    const char *crossentropy = "{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true}}";
+    const char *crossentropy =
+        "{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true}}";
     artel_value made = logits(g, n, in[0]);
     if (artel_graph_training(g)) {
         artel_value loss = artel_graph_loss(g, crossentropy, in[1], made);
@@ -100,7 +105,9 @@ static artel_status make_weights(net *n)
         o.initial = initial;
         status = artel_variable_create(n->strategy, &o, &n->weight[i]);
     }
-    return status < 0 ? status : artel_optimizer_create(n->strategy, "adam:learning_rate=0.005", n->weight, WEIGHTS, &n->optimizer);
+    return status < 0
+               ? status
+               : artel_optimizer_create(n->strategy, "adam:learning_rate=0.005", n->weight, WEIGHTS, &n->optimizer);
 }
 
 static int32_t letter_at(int i)
@@ -114,7 +121,8 @@ static artel_status learn(artel_function *step)
 {
     static int32_t before[BATCH][LENGTH], after[BATCH][LENGTH];
     float loss = 0;
-    const artel_array in[2] = {{ARTEL_DTYPE_INT32, {2, {BATCH, LENGTH}}, before}, {ARTEL_DTYPE_INT32, {2, {BATCH, LENGTH}}, after}};
+    const artel_array in[2] = {{ARTEL_DTYPE_INT32, {2, {BATCH, LENGTH}}, before},
+                               {ARTEL_DTYPE_INT32, {2, {BATCH, LENGTH}}, after}};
     const artel_array out = {.data = &loss};
     artel_status status = ARTEL_OK;
     for (int i = 0; i < STEPS && status == ARTEL_OK; i++) {
@@ -132,7 +140,8 @@ static artel_status learn(artel_function *step)
 static artel_status go_on(artel_function *guess)
 {
     int32_t window[LENGTH], next[LENGTH];
-    const artel_array in = {ARTEL_DTYPE_INT32, {2, {1, LENGTH}}, window}, out = {.dtype = ARTEL_DTYPE_INT32, .data = next};
+    const artel_array in = {ARTEL_DTYPE_INT32, {2, {1, LENGTH}}, window},
+                      out = {.dtype = ARTEL_DTYPE_INT32, .data = next};
     artel_status status = ARTEL_OK;
     for (int i = 0; i < LENGTH; i++) window[i] = letter_at(i);
     printf("%.*s|", LENGTH, rhyme);

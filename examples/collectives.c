@@ -4,8 +4,9 @@
  *     collectives [ROWS]
  *     artel launch -n 3 --program build/examples/collectives 1000000
  *
- * Each task takes its part of ROWS numbers (a function of their index), the tasks add up what they have found, and the chief prints
- * it. The number of tasks changes the order of the float64 sums, and nothing else; the integers are the same on any number.
+ * Each task takes its part of ROWS numbers (a function of their index), the tasks add up what they have found, and the
+ * chief prints it. The number of tasks changes the order of the float64 sums, and nothing else; the integers are the
+ * same on any number.
  */
 #include <artel/communicator.h>
 #include <stdio.h>
@@ -56,8 +57,9 @@ static artel_status work(artel_communicator *c, int64_t rows)
     artel_status status = artel_communicator_all_reduce_many(c, calls, 3);
     if (status < 0 || position > 0) return status;
     double mean = s.sum[0] / (double)rows;
-    printf("%lld rows on %lld member%s\nmean %.6f, variance %.6f, least %.6f, greatest %.6f\nbins", (long long)rows, (long long)members,
-           members == 1 ? "" : "s", mean, s.sum[1] / (double)rows - mean * mean, s.extreme[0], -s.extreme[1]);
+    printf("%lld rows on %lld member%s\nmean %.6f, variance %.6f, least %.6f, greatest %.6f\nbins", (long long)rows,
+           (long long)members, members == 1 ? "" : "s", mean, s.sum[1] / (double)rows - mean * mean, s.extreme[0],
+           -s.extreme[1]);
     for (int i = 0; i < BINS; i++) printf(" %lld", (long long)s.bin[i]);
     printf("\n");
     return status;
@@ -75,8 +77,9 @@ int main(int argc, char **argv)
     }
     if (artel_context_create(NULL, &ctx) < 0) return 2;
     artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
-    options.cert_dir = getenv("ARTEL_CERT_DIR");                       /* those of artel launch, or of artel cert */
-    artel_status status = artel_cluster_open(ctx, &options, &cluster); /* who is who: TF_CONFIG, Slurm, ...; alone without them */
+    options.cert_dir = getenv("ARTEL_CERT_DIR"); /* those of artel launch, or of artel cert */
+    artel_status status =
+        artel_cluster_open(ctx, &options, &cluster); /* who is who: TF_CONFIG, Slurm, ...; alone without them */
     if (status == ARTEL_OK) status = artel_communicator_open(ctx, cluster, &c);
     if (status == ARTEL_OK) status = work(c, rows);
     if (status == ARTEL_OK) status = artel_communicator_finish(c);

@@ -3,9 +3,9 @@
  *
  *     control [STRATEGY [REPLICAS]]
  *
- * Each row is a pendulum that begins somewhere else. A policy, a small network, sees angle and speed and chooses the torque; the
- * simulation is part of the function, written out by C's own loop, and the cost of the whole course is differentiated. In the end other
- * pendulums show what was learnt.
+ * Each row is a pendulum that begins somewhere else. A policy, a small network, sees angle and speed and chooses the
+ * torque; the simulation is part of the function, written out by C's own loop, and the cost of the whole course is
+ * differentiated. In the end other pendulums show what was learnt.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -49,7 +49,8 @@ static artel_status course(void *user, artel_graph *g, const artel_value *in, ar
     task *t = user;
     artel_value angle = in[0], speed = in[1], cost = artel_graph_number(g, 0);
     for (int i = 0; i < TIME; i++) {
-        artel_value gravity = times(g, artel_graph_unary(g, "sin", angle), 9.81), push = op(g, "add", torque(g, t, angle, speed), gravity);
+        artel_value gravity = times(g, artel_graph_unary(g, "sin", angle), 9.81),
+                    push = op(g, "add", torque(g, t, angle, speed), gravity);
         artel_value gained = times(g, push, 0.05);
         speed = op(g, "add", times(g, speed, 0.995), gained);
         angle = op(g, "add", angle, times(g, speed, 0.05));
@@ -91,7 +92,8 @@ static artel_status learn(task *t)
     float cost = 0;
     int fallen = 0;
     const artel_array out[2] = {{.data = &cost}, {.data = last}};
-    artel_status status = artel_optimizer_create_for_model(t->strategy, "adam:learning_rate=0.02", t->policy, &t->optimizer);
+    artel_status status =
+        artel_optimizer_create_for_model(t->strategy, "adam:learning_rate=0.02", t->policy, &t->optimizer);
     f.arguments = arguments;
     f.argument_count = f.output_count = 2;
     for (int i = 0; i < 2 && status == ARTEL_OK; i++) {

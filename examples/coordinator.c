@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training over parameter servers with a coordinator: points of a plane, inside a ring or not. The chief schedules steps, which workers
- * take with data of their own, and prints the loss of each epoch; then it has the workers judge points that nobody has trained with.
+/* Training over parameter servers with a coordinator: points of a plane, inside a ring or not. The chief schedules
+ * steps, which workers take with data of their own, and prints the loss of each epoch; then it has the workers judge
+ * points that nobody has trained with.
  *
  *   artel launch -n 2 --ps 1 --restarts 3 --program build/examples/coordinator -- [EPOCHS [STEPS]]
  *
- * Workers may be killed at any time. A server that was killed has lost its variables: the chief goes back to what it kept, and repeats
- * the epoch. */
+ * Workers may be killed at any time. A server that was killed has lost its variables: the chief goes back to what it
+ * kept, and repeats the epoch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,8 @@ static void close_points(void *user, void *state)
 static artel_value loss_of(artel_graph *g, ring *r, const artel_value *in, artel_value *made)
 {
     artel_graph_call(g, r->model, in, 1, made, 1);
-    return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], *made));
+    return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN,
+                              artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], *made));
 }
 
 static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -104,7 +106,8 @@ static artel_status trace_judge(void *user, artel_graph *g, const artel_value *i
 
 static artel_status make_functions(ring *r)
 {
-    const artel_argument arguments[2] = {{"points", ARTEL_DTYPE_FLOAT32, false, {1, {2}}}, {"label", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+    const artel_argument arguments[2] = {{"points", ARTEL_DTYPE_FLOAT32, false, {1, {2}}},
+                                         {"label", ARTEL_DTYPE_INT32, false, {0, {0}}}};
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     o.arguments = arguments;
     o.argument_count = 2;
@@ -132,7 +135,8 @@ static artel_status declare(ring *r)
     artel_layer_dense(b, &(artel_dense_options){.units = 32, .activation = "relu"});
     artel_layer_dense(b, &(artel_dense_options){.units = 2, .activation = "softmax"});
     status = artel_sequential_finish(b, &r->model);
-    if (status == ARTEL_OK) status = artel_optimizer_create_for_model(r->strategy, "adam:learning_rate=0.01", r->model, &r->optimizer);
+    if (status == ARTEL_OK)
+        status = artel_optimizer_create_for_model(r->strategy, "adam:learning_rate=0.01", r->model, &r->optimizer);
     if (status == ARTEL_OK) status = artel_worker_data_create(r->strategy, &points, &r->points);
     return status < 0 ? status : make_functions(r);
 }
@@ -144,7 +148,8 @@ static artel_status run_epoch(ring *r, artel_coordinator *c, int steps, double *
     artel_remote *remote[1024] = {NULL};
     artel_status status = ARTEL_OK;
     *loss = 0;
-    for (int i = 0; i < steps && status == ARTEL_OK; i++) status = artel_coordinator_schedule(c, r->step, NULL, 0, r->points, &remote[i]);
+    for (int i = 0; i < steps && status == ARTEL_OK; i++)
+        status = artel_coordinator_schedule(c, r->step, NULL, 0, r->points, &remote[i]);
     if (status == ARTEL_OK) status = artel_coordinator_join(c);
     for (int i = 0; i < steps; i++) {
         float one = 0;
@@ -166,7 +171,8 @@ static artel_status judge(ring *r, artel_coordinator *c, double *accuracy)
     int right = 0;
     for (int i = 0; i < TESTS && status == ARTEL_OK; i++) {
         make_points(&state, x[i], label[i]);
-        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {BATCH, 2}}, x[i]}, {ARTEL_DTYPE_INT32, {1, {BATCH}}, label[i]}};
+        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {BATCH, 2}}, x[i]},
+                                   {ARTEL_DTYPE_INT32, {1, {BATCH}}, label[i]}};
         status = artel_coordinator_schedule(c, r->judge, in, 2, NULL, &remote[i]);
     }
     for (int i = 0; i < TESTS; i++) {
@@ -203,8 +209,8 @@ static artel_status coordinate(ring *r, int epochs, int steps)
     if (status == ARTEL_OK) status = artel_strategy_store(r->strategy, r->model);
     if (status == ARTEL_OK) status = artel_coordinator_look(c, &m);
     if (status == ARTEL_OK)
-        printf("%lld closures, %lld of them again; half took %.2f ms\naccuracy %.3f\n", (long long)m.done, (long long)m.again, m.run.half,
-               accuracy);
+        printf("%lld closures, %lld of them again; half took %.2f ms\naccuracy %.3f\n", (long long)m.done,
+               (long long)m.again, m.run.half, accuracy);
     artel_status closed = artel_coordinator_close(c);
     return status < 0 ? status : closed;
 }
@@ -225,7 +231,8 @@ int main(int argc, char **argv)
     if (status == ARTEL_OK) status = artel_strategy_create(r.ctx, &so, &r.strategy);
     if (status == ARTEL_OK) status = declare(&r);
     if (status == ARTEL_OK)
-        status = artel_cluster_writes(cluster) ? coordinate(&r, epochs, steps < 1024 ? steps : 1024) : artel_coordinator_serve(r.strategy);
+        status = artel_cluster_writes(cluster) ? coordinate(&r, epochs, steps < 1024 ? steps : 1024)
+                                               : artel_coordinator_serve(r.strategy);
     if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(r.ctx)->where, artel_context_error(r.ctx)->what);
     artel_strategy_destroy(r.strategy);
     artel_model_destroy(r.model);

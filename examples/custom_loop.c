@@ -3,10 +3,11 @@
  *
  *     custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP]]]]
  *
- * MODEL has compile settings (or gets Adam and sparse_categorical_crossentropy), DATA is a specification as of `artel fit --data`. The
- * loop takes the samples in the order of `artel fit --seed 0`, so with KEEP 1 (the default) the result has the bits of that.
- * With KEEP 0.5 each pass after the first trains on the harder half of the samples only, by the loss that the model has for each of
- * them: what no option of fit can say. STRATEGY and REPLICAS change no bit of either.
+ * MODEL has compile settings (or gets Adam and sparse_categorical_crossentropy), DATA is a specification as of `artel
+ * fit --data`. The loop takes the samples in the order of `artel fit --seed 0`, so with KEEP 1 (the default) the result
+ * has the bits of that. With KEEP 0.5 each pass after the first trains on the harder half of the samples only, by the
+ * loss that the model has for each of them: what no option of fit can say. STRATEGY and REPLICAS change no bit of
+ * either.
  */
 #include <artel/fit.h>
 #include <artel/trainer.h>
@@ -66,8 +67,8 @@ static artel_status one_pass(artel_trainer *trainer, int64_t pass, double keep, 
         sum += loss;
     }
     if (status == ARTEL_OK)
-        printf("pass %lld: %lld steps of %d replicas, loss %.6f\n", (long long)pass + 1, (long long)steps, artel_trainer_replicas(trainer),
-               steps ? sum / (double)steps : 0);
+        printf("pass %lld: %lld steps of %d replicas, loss %.6f\n", (long long)pass + 1, (long long)steps,
+               artel_trainer_replicas(trainer), steps ? sum / (double)steps : 0);
     return status;
 }
 

@@ -3,9 +3,9 @@
  *
  *     custom_op [STRATEGY [REPLICAS]]
  *
- * The triangle wave, which goes from -1 to 1 and back in 4, has a kernel, and so has its slope; the gradient of one is a product with the
- * other. A wave a * triangle(b x + c) is fitted to points of another one. Kernels compute with + - * / and floorf only: so the bits are the
- * same on every machine, and here under every strategy.
+ * The triangle wave, which goes from -1 to 1 and back in 4, has a kernel, and so has its slope; the gradient of one is
+ * a product with the other. A wave a * triangle(b x + c) is fitted to points of another one. Kernels compute with + - *
+ * / and floorf only: so the bits are the same on every machine, and here under every strategy.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -48,18 +48,22 @@ static void slope(void *user, int64_t rows, int64_t row, const float *const *inp
 static const artel_operation slope_operation = {
     .struct_size = sizeof(artel_operation), .name = "slope", .infer = same_shape, .compute = slope};
 
-static artel_status triangle_gradient(void *user, artel_graph *g, const artel_value *inputs, int count, artel_value output,
-                                      artel_value output_gradient, artel_value *input_gradients)
+static artel_status triangle_gradient(void *user, artel_graph *g, const artel_value *inputs, int count,
+                                      artel_value output, artel_value output_gradient, artel_value *input_gradients)
 {
     (void)user;
     (void)count;
     (void)output;
-    input_gradients[0] = artel_graph_binary(g, "multiply", output_gradient, artel_graph_custom(g, &slope_operation, inputs, 1));
+    input_gradients[0] =
+        artel_graph_binary(g, "multiply", output_gradient, artel_graph_custom(g, &slope_operation, inputs, 1));
     return artel_graph_status(g);
 }
 
-static const artel_operation triangle_operation = {
-    .struct_size = sizeof(artel_operation), .name = "triangle", .infer = same_shape, .compute = triangle, .gradient = triangle_gradient};
+static const artel_operation triangle_operation = {.struct_size = sizeof(artel_operation),
+                                                   .name = "triangle",
+                                                   .infer = same_shape,
+                                                   .compute = triangle,
+                                                   .gradient = triangle_gradient};
 
 typedef struct wave {
     artel_variable *parameter[3]; /* height, frequency, shift */
@@ -95,7 +99,8 @@ static artel_status fit(artel_strategy *strategy, const artel_array *in)
         v.initial = &begin[i];
         status = artel_variable_create(strategy, &v, &w.parameter[i]);
     }
-    if (status == ARTEL_OK) status = artel_optimizer_create(strategy, "adam:learning_rate=0.01", w.parameter, 3, &w.optimizer);
+    if (status == ARTEL_OK)
+        status = artel_optimizer_create(strategy, "adam:learning_rate=0.01", w.parameter, 3, &w.optimizer);
     f.arguments = arguments;
     f.argument_count = 2;
     f.output_count = 1;
@@ -104,7 +109,8 @@ static artel_status fit(artel_strategy *strategy, const artel_array *in)
     for (int i = 0; i < STEPS && status == ARTEL_OK; i++) status = artel_function_run(step, in, 2, &out, 1);
     for (int i = 0; i < 3 && status == ARTEL_OK; i++) status = artel_variable_read(w.parameter[i], &found[i], 1);
     if (status == ARTEL_OK) printf("%a triangle(%a x %+a): loss %.6f\n", found[0], found[1], found[2], loss);
-    if (status == ARTEL_OK) printf("off by %.3f\n", fabs(found[0] - 1.5) + fabs(found[1] - 1.0) + fabs(found[2] - 0.25));
+    if (status == ARTEL_OK)
+        printf("off by %.3f\n", fabs(found[0] - 1.5) + fabs(found[1] - 1.0) + fabs(found[2] - 0.25));
     return status;
 }
 

@@ -3,8 +3,8 @@
  *
  *     eager [ROWS]
  *
- * Part one repeats v = C v / |C v|, operation by operation. Part two climbs v' C v / v' v by its gradient; a step is one function, which is
- * traced once. Both print the eigenvalue; they agree to four digits, or the program fails.
+ * Part one repeats v = C v / |C v|, operation by operation. Part two climbs v' C v / v' v by its gradient; a step is
+ * one function, which is traced once. Both print the eigenvalue; they agree to four digits, or the program fails.
  */
 #include <artel/artel.h>
 #include <math.h>

@@ -5,8 +5,9 @@
  *     artel launch -n 2 --evaluator --program build/examples/estimator -- DIR 400 multi-worker
  *     artel launch -n 3 --chief --ps 1 --evaluator --program build/examples/estimator -- DIR 400 parameter-server
  *
- * Points of the plane lie in a ring or outside of it. Alone the program trains, and evaluates each checkpoint of DIR; as a task of a cluster
- * it does what its role is. DIR/export/best and DIR/export/final hold models for Keras. Started again it goes on where it was.
+ * Points of the plane lie in a ring or outside of it. Alone the program trains, and evaluates each checkpoint of DIR;
+ * as a task of a cluster it does what its role is. DIR/export/best and DIR/export/final hold models for Keras. Started
+ * again it goes on where it was.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -43,8 +44,9 @@ static void make_points(ring *r)
 
 static artel_status points(artel_context *ctx, ring *r, int first, int count, artel_data **out)
 {
-    const artel_data_array arrays[2] = {{"points", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {count, 2}}, r->x[first]},
-                                        {"label", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_INT32, {1, {count}}, &r->label[first]}};
+    const artel_data_array arrays[2] = {
+        {"points", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {count, 2}}, r->x[first]},
+        {"label", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_INT32, {1, {count}}, &r->label[first]}};
     return artel_data_from_memory(ctx, arrays, 2, out);
 }
 
@@ -68,15 +70,18 @@ static artel_status build(void *user, artel_strategy *strategy, artel_estimator_
     return artel_optimizer_create_for_model(strategy, "adam:learning_rate=0.02", r->model, &r->optimizer);
 }
 
-static artel_status model_function(void *user, artel_graph *g, const artel_estimator_batch *batch, artel_estimator_spec *spec)
+static artel_status model_function(void *user, artel_graph *g, const artel_estimator_batch *batch,
+                                   artel_estimator_spec *spec)
 {
     ring *r = user;
     artel_value logits, likeliest;
     artel_graph_call(g, r->model, batch->features, 1, &logits, 1);
-    spec->loss = artel_graph_loss(g, "{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true}}",
-                                  batch->labels[0], logits);
+    spec->loss =
+        artel_graph_loss(g, "{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true}}",
+                         batch->labels[0], logits);
     likeliest = artel_graph_op(g, "argmax", &logits, 1, "{\"axis\": -1}");
-    spec->metrics[spec->metric_count++] = (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", likeliest, batch->labels[0])};
+    spec->metrics[spec->metric_count++] =
+        (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", likeliest, batch->labels[0])};
     spec->optimizer = r->optimizer;
     return artel_graph_status(g);
 }
@@ -147,7 +152,8 @@ int main(int argc, char **argv)
     options.on_event = show;
     make_points(&r);
     if (status == ARTEL_OK) r.model = make_model(ctx);
-    if (status == ARTEL_OK) status = r.model ? run(ctx, &r, &options, argc > 2 ? atoll(argv[2]) : 200) : ARTEL_ERROR_RUN;
+    if (status == ARTEL_OK)
+        status = r.model ? run(ctx, &r, &options, argc > 2 ? atoll(argv[2]) : 200) : ARTEL_ERROR_RUN;
     if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what);
     artel_model_destroy(r.model);
     if (cluster) status = artel_cluster_finish(cluster, status);

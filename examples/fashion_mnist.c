@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolutional network, built layer by layer, trained on Fashion-MNIST (or any idx: images of 28 x 28), and saved for Keras.
+/* A convolutional network, built layer by layer, trained on Fashion-MNIST (or any idx: images of 28 x 28), and saved
+ * for Keras.
  *
  *     fashion_mnist IMAGES LABELS OUT.keras [EPOCHS [REPLICAS]]
  *
- * IMAGES and LABELS are the idx files as they are distributed, gzipped or not. The last tenth is kept for validation. The
- * weights that come out do not depend on REPLICAS; the digest that is printed shows it.
+ * IMAGES and LABELS are the idx files as they are distributed, gzipped or not. The last tenth is kept for validation.
+ * The weights that come out do not depend on REPLICAS; the digest that is printed shows it.
  */
 #include <artel/build.h>
 #include <artel/fit.h>
@@ -23,7 +24,8 @@ static int report(const artel_context *ctx)
 static artel_status build(artel_context *ctx, artel_model **out)
 {
     artel_builder *b;
-    artel_status status = artel_sequential_create(ctx, "fashion_mnist", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {28, 28, 1}}, &b);
+    artel_status status =
+        artel_sequential_create(ctx, "fashion_mnist", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {28, 28, 1}}, &b);
     if (status < 0) return status;
     artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 32, .kernel = {3, 3}, .activation = "relu"});
     artel_layer_max_pooling2d(b, NULL);
@@ -43,15 +45,18 @@ static void show(void *user, const artel_event *event)
     (void)user;
     switch (event->kind) {
     case ARTEL_EVENT_START:
-        printf("strategy %s, replicas %d, threads %d\n", event->text ? event->text : "?", event->replicas, event->threads);
+        printf("strategy %s, replicas %d, threads %d\n", event->text ? event->text : "?", event->replicas,
+               event->threads);
         break;
     case ARTEL_EVENT_STEP:
         if (!event->validation && event->step_in_epoch % 100 == 0)
-            printf("  step %lld of %lld: loss %.4f\n", (long long)event->step_in_epoch, (long long)event->steps_per_epoch, event->loss);
+            printf("  step %lld of %lld: loss %.4f\n", (long long)event->step_in_epoch,
+                   (long long)event->steps_per_epoch, event->loss);
         break;
     case ARTEL_EVENT_EPOCH_END:
         printf("epoch %lld of %lld:", (long long)event->epoch + 1, (long long)event->epochs);
-        for (int i = 0; i < event->metric_count; i++) printf(" %s %.4f", event->metrics[i].name, event->metrics[i].value);
+        for (int i = 0; i < event->metric_count; i++)
+            printf(" %s %.4f", event->metrics[i].name, event->metrics[i].value);
         printf("\n");
         break;
     case ARTEL_EVENT_END: printf("%.0f examples a second\n", event->examples_per_second); break;

@@ -4,8 +4,9 @@
  *     gan [ROUNDS [REPLICAS]]
  *     artel launch -n 3 --restarts 2 --program build/examples/gan 500
  *
- * The generator learns to put points on a ring of radius 2. A round is a unit of two runs: a step of the discriminator on true and made
- * points, then one of the generator. On any number of replicas or tasks, with tasks lost on the way, the last line is the same.
+ * The generator learns to put points on a ring of radius 2. A round is a unit of two runs: a step of the discriminator
+ * on true and made points, then one of the generator. On any number of replicas or tasks, with tasks lost on the way,
+ * the last line is the same.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -99,7 +100,8 @@ static artel_status train(gan *n, int64_t rounds)
     o.training = true;
     const char *adam = "adam:learning_rate=0.003,beta_1=0.5";
     artel_status status = artel_optimizer_create_for_model(n->strategy, adam, n->generator, &n->steps_generator);
-    if (status == ARTEL_OK) status = artel_optimizer_create_for_model(n->strategy, adam, n->discriminator, &n->steps_discriminator);
+    if (status == ARTEL_OK)
+        status = artel_optimizer_create_for_model(n->strategy, adam, n->discriminator, &n->steps_discriminator);
     o.name = "judge";
     if (status == ARTEL_OK) status = artel_function_create(n->strategy, &o, trace_judge, n, &n->judge);
     o.name = "forge";

@@ -3,8 +3,9 @@
  *
  *     memory
  *
- * Part one trains on arrays in memory. Part two trains the same model from a function that makes each row when it is asked
- * for, and prints that both gave the same bits. Part three starts a run without end and cancels it from another thread.
+ * Part one trains on arrays in memory. Part two trains the same model from a function that makes each row when it is
+ * asked for, and prints that both gave the same bits. Part three starts a run without end and cancels it from another
+ * thread.
  */
 #include <artel/build.h>
 #include <artel/fit.h>
@@ -54,8 +55,8 @@ static artel_status build(artel_context *ctx, artel_model **out)
 }
 
 /* Callbacks as Keras records (docs/callbacks.md); what they have to say goes to the log sink. */
-static const char callbacks[] =
-    "[{\"class_name\": \"LearningRateScheduler\", \"config\": {\"schedule\": [0.01, 0.01, 0.005, 0.005, 0.001], \"verbose\": 1}}]";
+static const char callbacks[] = "[{\"class_name\": \"LearningRateScheduler\", \"config\": {\"schedule\": [0.01, 0.01, "
+                                "0.005, 0.005, 0.001], \"verbose\": 1}}]";
 
 /* Trains a new model on the data and gives its digest. */
 static artel_status train(artel_context *ctx, artel_data *data, int64_t epochs, char digest[65])
@@ -68,7 +69,8 @@ static artel_status train(artel_context *ctx, artel_data *data, int64_t epochs, 
     artel_status status = build(ctx, &model);
     if (status == ARTEL_OK) status = artel_model_fit(model, data, &options, &history);
     if (status == ARTEL_OK) status = artel_model_digest(model, digest);
-    if (status == ARTEL_OK) printf("loss %.6f, digest %.16s...\n", artel_history_values(history, "loss", NULL)[epochs - 1], digest);
+    if (status == ARTEL_OK)
+        printf("loss %.6f, digest %.16s...\n", artel_history_values(history, "loss", NULL)[epochs - 1], digest);
     artel_history_destroy(history);
     artel_model_destroy(model);
     return status;
@@ -80,7 +82,11 @@ static artel_status from_memory(artel_context *ctx, char digest[65])
     static int32_t y[ROWS];
     artel_data *data;
     const artel_data_array arrays[] = {
-        {.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_UINT8, .shape = {2, {ROWS, WIDTH}}, .values = x},
+        {.name = "x",
+         .role = ARTEL_DATA_ROLE_INPUT,
+         .dtype = ARTEL_DTYPE_UINT8,
+         .shape = {2, {ROWS, WIDTH}},
+         .values = x},
         {.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {ROWS}}, .values = y},
     };
     for (int r = 0; r < ROWS; r++) make_row((uint64_t)r, x + r * WIDTH, y + r);

@@ -3,9 +3,9 @@
  *
  *     newton [STRATEGY [REPLICAS]]
  *
- * Row r asks for the x with the least log cosh(x - a) + b x^4 / 4, a and b being its own. A step is x - f' / f'', and both come from
- * artel_graph_gradients(). A row goes round until |f'| is small. Prints x, f' and the rounds of some rows; the text is the same under
- * every strategy, to the bit.
+ * Row r asks for the x with the least log cosh(x - a) + b x^4 / 4, a and b being its own. A step is x - f' / f'', and
+ * both come from artel_graph_gradients(). A row goes round until |f'| is small. Prints x, f' and the rounds of some
+ * rows; the text is the same under every strategy, to the bit.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -26,7 +26,8 @@ static artel_value op(artel_graph *g, const char *name, artel_value a, artel_val
 static artel_value objective(artel_graph *g, artel_value x, artel_value a, artel_value b)
 {
     artel_value z = op(g, "subtract", x, a), fourth = artel_graph_unary(g, "square", artel_graph_unary(g, "square", x));
-    artel_value cosh = op(g, "subtract", artel_graph_unary(g, "softplus", op(g, "multiply", z, artel_graph_number(g, 2))), z);
+    artel_value cosh =
+        op(g, "subtract", artel_graph_unary(g, "softplus", op(g, "multiply", z, artel_graph_number(g, 2))), z);
     return op(g, "add", cosh, op(g, "multiply", op(g, "multiply", b, fourth), artel_graph_number(g, 0.25)));
 }
 
@@ -56,7 +57,8 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
 {
     (void)user;
     artel_value state[5] = {in[0], in[0], in[1], artel_graph_unary(g, "ones_like", in[0]), artel_graph_number(g, 0)};
-    const artel_loop loop = {.struct_size = sizeof loop, .condition = is_steep, .body = step, .state_count = 5, .most = MOST};
+    const artel_loop loop = {
+        .struct_size = sizeof loop, .condition = is_steep, .body = step, .state_count = 5, .most = MOST};
     artel_graph_loop(g, &loop, state);
     out[0] = state[0];
     out[1] = state[3];
@@ -96,7 +98,9 @@ int main(int argc, char **argv)
     }
     int left = 0;
     for (int r = 0; status == ARTEL_OK && r < ROWS; r++) {
-        if (r % 9 == 0) printf("a = %.4f, b = %.1f: x = %a, f' = %.1e after %d rounds\n", a[r], b[r], x[r], slope[r], (int)rounds[r]);
+        if (r % 9 == 0)
+            printf("a = %.4f, b = %.1f: x = %a, f' = %.1e after %d rounds\n", a[r], b[r], x[r], slope[r],
+                   (int)rounds[r]);
         left += !(fabsf(slope[r]) <= 1e-6f);
     }
     if (status == ARTEL_OK) printf("%d rounds at most, %d rows are not there\n", (int)most, left);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of each example: training that no single row can steer, as differential privacy wants it (DP-SGD, Abadi and others 2016).
+/* Gradients of each example: training that no single row can steer, as differential privacy wants it (DP-SGD, Abadi and
+ * others 2016).
  *
  *     per_example [STRATEGY [REPLICAS]]
  *
- * Weights are given to every row, and the gradient by rows of a loss by rows is one gradient for each example. Each is cut to a norm of at
- * most CLIP, gets noise, and only then is the mean of all taken. A few rows have wrong, enormous labels: without the cut they would decide.
+ * Weights are given to every row, and the gradient by rows of a loss by rows is one gradient for each example. Each is
+ * cut to a norm of at most CLIP, gets noise, and only then is the mean of all taken. A few rows have wrong, enormous
+ * labels: without the cut they would decide.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -31,14 +33,16 @@ static artel_value op(artel_graph *g, const char *name, artel_value a, artel_val
 /* The norm of a gradient in two parts, by row. */
 static artel_value norm(artel_graph *g, artel_value w, artel_value b)
 {
-    artel_value square = artel_graph_unary(g, "square", w), sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
+    artel_value square = artel_graph_unary(g, "square", w),
+                sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
     return artel_graph_unary(g, "sqrt", op(g, "add", sum, artel_graph_unary(g, "square", b)));
 }
 
 static void descend(artel_graph *g, artel_variable *variable, artel_value by_row)
 {
     artel_value mean = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, by_row), rate = artel_graph_number(g, 0.1);
-    artel_graph_assign(g, variable, op(g, "subtract", artel_graph_variable(g, variable), op(g, "multiply", mean, rate)));
+    artel_graph_assign(g, variable,
+                       op(g, "subtract", artel_graph_variable(g, variable), op(g, "multiply", mean, rate)));
 }
 
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -47,12 +51,14 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_value zero = artel_graph_number(g, 0), rows[2], gradient[2];
     rows[0] = op(g, "add", op(g, "multiply", in[0], zero), artel_graph_variable(g, l->w)); /* of each row its own */
     rows[1] = op(g, "add", op(g, "multiply", in[1], zero), artel_graph_variable(g, l->b));
-    artel_value product = op(g, "multiply", in[0], rows[0]), sum = artel_graph_op(g, "sum", &product, 1, "{\"axis\": -1}");
+    artel_value product = op(g, "multiply", in[0], rows[0]),
+                sum = artel_graph_op(g, "sum", &product, 1, "{\"axis\": -1}");
     artel_value error = artel_graph_unary(g, "square", op(g, "subtract", op(g, "add", sum, rows[1]), in[1]));
     artel_graph_gradients(g, error, rows, 2, gradient);
     artel_value length = norm(g, gradient[0], gradient[1]);
     if (l->cut) {
-        artel_value most = artel_graph_number(g, CLIP), scale = op(g, "divide", most, op(g, "maximum", length, most)), wide = scale;
+        artel_value most = artel_graph_number(g, CLIP), scale = op(g, "divide", most, op(g, "maximum", length, most)),
+                    wide = scale;
         wide = artel_graph_op(g, "expand_dims", &wide, 1, "{\"axis\": -1}");
         artel_value noise_w = artel_graph_normal(g, in[0], &(artel_shape){1, {2}}, NOISE);
         artel_value noise_b = artel_graph_normal(g, in[1], &(artel_shape){0, {0}}, NOISE);
@@ -88,8 +94,8 @@ static artel_status train(artel_strategy *strategy, const artel_array *in, bool 
     if (status == ARTEL_OK) status = artel_variable_read(l.w, w, 2);
     if (status == ARTEL_OK) status = artel_variable_read(l.b, &b, 1);
     if (status == ARTEL_OK)
-        printf("%s: y = %a x0 %+a x1 %+a, off by %.2f; the longest gradient is %.1f\n", cut ? "cut" : "plain", w[0], w[1], b,
-               fabs(w[0] - 1.0) + fabs(w[1] + 2.0) + fabs(b - 0.5), most);
+        printf("%s: y = %a x0 %+a x1 %+a, off by %.2f; the longest gradient is %.1f\n", cut ? "cut" : "plain", w[0],
+               w[1], b, fabs(w[0] - 1.0) + fabs(w[1] + 2.0) + fabs(b - 0.5), most);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One graph on two tasks: the first layer lives on one of them, the second one on the other, and only activations and their gradients go between
- * them.
+/* One graph on two tasks: the first layer lives on one of them, the second one on the other, and only activations and
+ * their gradients go between them.
  *
  *   placement                                        alone: this process is both tasks
  *   artel launch -n 2 --program placement            as two tasks
@@ -42,7 +42,10 @@ static artel_status declare(program *p)
     static const struct {
         const char *name;
         artel_shape shape;
-    } layers[4] = {{"first/kernel", {2, {2, 32}}}, {"first/bias", {1, {32}}}, {"second/kernel", {2, {32, 1}}}, {"second/bias", {1, {1}}}};
+    } layers[4] = {{"first/kernel", {2, {2, 32}}},
+                   {"first/bias", {1, {32}}},
+                   {"second/kernel", {2, {32, 1}}},
+                   {"second/bias", {1, {1}}}};
     artel_strategy *s = p->strategy;
     for (uint32_t v = 0; v < 4; v++) {
         artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
@@ -59,11 +62,13 @@ static artel_status declare(program *p)
 
 static artel_value dense(artel_graph *g, program *p, int layer, artel_value x)
 {
-    artel_value kernel = artel_graph_variable(g, p->variable[2 * layer]), bias = artel_graph_variable(g, p->variable[2 * layer + 1]);
+    artel_value kernel = artel_graph_variable(g, p->variable[2 * layer]),
+                bias = artel_graph_variable(g, p->variable[2 * layer + 1]);
     return artel_graph_binary(g, "add", artel_graph_binary(g, "matmul", x, kernel), bias);
 }
 
-/* Do both coordinates of a point have one sign? Nothing says where gradients and steps are computed: beside what they belong to. */
+/* Do both coordinates of a point have one sign? Nothing says where gradients and steps are computed: beside what they
+ * belong to. */
 static artel_status step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     program *p = user;
@@ -103,7 +108,8 @@ static artel_status train(artel_session *session, artel_function *f)
 static artel_status work(artel_context *context, artel_communicator *communicator, program *p)
 {
     static const char *const both[] = {"/job:worker/task:0", "/job:worker/task:1"};
-    const artel_argument arguments[] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {2}}}, {"y", ARTEL_DTYPE_FLOAT32, false, {1, {1}}}};
+    const artel_argument arguments[] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {2}}},
+                                        {"y", ARTEL_DTYPE_FLOAT32, false, {1, {1}}}};
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
     artel_session_options s = ARTEL_SESSION_OPTIONS_INIT;
@@ -121,7 +127,8 @@ static artel_status work(artel_context *context, artel_communicator *communicato
     s.tasks = both;
     s.task_count = 2;
     TRY(artel_session_create(p->strategy, &s, &session));
-    artel_status status = artel_communicator_position(communicator) == 0 ? train(session, function) : artel_session_serve(session);
+    artel_status status =
+        artel_communicator_position(communicator) == 0 ? train(session, function) : artel_session_serve(session);
     if (status == ARTEL_OK) status = artel_communicator_finish(communicator);
     artel_session_destroy(session);
     return status;
@@ -133,12 +140,14 @@ int main(int argc, char **argv)
     artel_context *context = NULL;
     artel_cluster *cluster = NULL;
     artel_communicator *communicator = NULL;
-    for (int i = 0; i < 2; i++) snprintf(p.place[i], sizeof p.place[i], "/job:worker/task:%d", argc > 2 ? atoi(argv[1 + i]) : i);
+    for (int i = 0; i < 2; i++)
+        snprintf(p.place[i], sizeof p.place[i], "/job:worker/task:%d", argc > 2 ? atoi(argv[1 + i]) : i);
     artel_status status = artel_context_create(NULL, &context);
     if (status == ARTEL_OK) status = artel_cluster_open(context, NULL, &cluster);
     if (status == ARTEL_OK) status = artel_communicator_open(context, cluster, &communicator);
     if (status == ARTEL_OK) status = work(context, communicator, &p);
-    if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(context)->where, artel_context_error(context)->what);
+    if (status < 0)
+        fprintf(stderr, "%s: %s\n", artel_context_error(context)->where, artel_context_error(context)->what);
     artel_strategy_destroy(p.strategy);
     artel_communicator_destroy(communicator);
     artel_cluster_close(cluster);

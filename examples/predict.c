@@ -3,8 +3,8 @@
  *
  *     predict MODEL DATA [ROWS]
  *
- * DATA is a specification as of `artel predict --data` (npy:images.npy, csv:rows.csv); targets may be absent. ROWS limits
- * what is printed (10). For an output with several numbers the largest is named too: the class of a classifier.
+ * DATA is a specification as of `artel predict --data` (npy:images.npy, csv:rows.csv); targets may be absent. ROWS
+ * limits what is printed (10). For an output with several numbers the largest is named too: the class of a classifier.
  */
 #include <artel/fit.h>
 #include <stdio.h>
@@ -50,7 +50,8 @@ static artel_status predict(artel_model *model, artel_data *data, int64_t limit)
     artel_predictions *predictions;
     artel_status status = artel_model_predict(model, data, NULL, &predictions);
     if (status < 0) return status;
-    for (int i = 0; i < artel_predictions_count(predictions) && status == ARTEL_OK; i++) status = print_output(predictions, i, limit);
+    for (int i = 0; i < artel_predictions_count(predictions) && status == ARTEL_OK; i++)
+        status = print_output(predictions, i, limit);
     artel_predictions_destroy(predictions);
     return status;
 }

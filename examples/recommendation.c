@@ -3,9 +3,9 @@
  *
  *     recommendation [STRATEGY [REPLICAS]]
  *
- * Every user has a taste that nobody tells the model: one of four kinds of film, which he rates high. Two thirds of all pairs are rated; the
- * rest is what the model must guess. A Functional model of two embeddings and a dot product is trained, and for some users the film with
- * the highest guess among those that they have not seen is named.
+ * Every user has a taste that nobody tells the model: one of four kinds of film, which he rates high. Two thirds of all
+ * pairs are rated; the rest is what the model must guess. A Functional model of two embeddings and a dot product is
+ * trained, and for some users the film with the highest guess among those that they have not seen is named.
  */
 #include <artel/artel.h>
 #include <stdio.h>
@@ -49,9 +49,10 @@ static void collect(bool seen, ratings *out)
 
 static artel_status open_ratings(artel_context *ctx, const ratings *r, artel_data **out)
 {
-    const artel_data_array arrays[3] = {{"user", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_INT32, {2, {r->count, 1}}, r->user},
-                                        {"film", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_INT32, {2, {r->count, 1}}, r->film},
-                                        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_FLOAT32, {2, {r->count, 1}}, r->rating}};
+    const artel_data_array arrays[3] = {
+        {"user", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_INT32, {2, {r->count, 1}}, r->user},
+        {"film", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_INT32, {2, {r->count, 1}}, r->film},
+        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_FLOAT32, {2, {r->count, 1}}, r->rating}};
     return artel_data_from_memory(ctx, arrays, 3, out);
 }
 
@@ -114,7 +115,8 @@ static artel_status run(artel_context *ctx, artel_model *model, const char *stra
     if (status == ARTEL_OK) status = artel_predictions_get(guesses, 0, NULL, &shape, &guess);
     for (int user = 0; user < USERS && status == ARTEL_OK; user++) hits += recommend(&hidden, guess, user);
     if (status == ARTEL_OK)
-        printf("%d ratings, %d hidden; %d of %d users get a film of their kind\n", seen.count, hidden.count, hits, USERS);
+        printf("%d ratings, %d hidden; %d of %d users get a film of their kind\n", seen.count, hidden.count, hits,
+               USERS);
     artel_predictions_destroy(guesses);
     artel_data_destroy(rest);
     artel_data_destroy(train);

@@ -3,10 +3,10 @@
  *
  *     train_keras MODEL DATA OUT.keras [EPOCHS [CHECKPOINT_DIR|- [LOSS]]]
  *
- * MODEL is a .keras file, a legacy .h5 or the text of model.to_json(). DATA is a specification as of `artel fit --data`:
- * npz:train.npz, csv:rows.csv#label=price, synthetic:1000 (docs/data.md). What compile() saved in the model is used; a model
- * without compile settings needs LOSS ("mse", "sparse_categorical_crossentropy") and gets Adam. With CHECKPOINT_DIR a run
- * that was stopped by Ctrl-C or kill continues where it stood when it is started again.
+ * MODEL is a .keras file, a legacy .h5 or the text of model.to_json(). DATA is a specification as of `artel fit
+ * --data`: npz:train.npz, csv:rows.csv#label=price, synthetic:1000 (docs/data.md). What compile() saved in the model is
+ * used; a model without compile settings needs LOSS ("mse", "sparse_categorical_crossentropy") and gets Adam. With
+ * CHECKPOINT_DIR a run that was stopped by Ctrl-C or kill continues where it stood when it is started again.
  */
 #include <artel/fit.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
  *
  *     transfer_learning [STRATEGY [REPLICAS]]
  *
- * The first task: which of eight waves a signal of 32 numbers holds, with many examples. The second one: whether the number of its
- * wave is odd, with 16 examples. The layers of the first model are taken over, frozen, under a new head; beside it the same model learns
- * from nothing. The frozen weights keep their bits.
+ * The first task: which of eight waves a signal of 32 numbers holds, with many examples. The second one: whether the
+ * number of its wave is odd, with 16 examples. The layers of the first model are taken over, frozen, under a new head;
+ * beside it the same model learns from nothing. The frozen weights keep their bits.
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -48,8 +48,9 @@ static void make_signals(uint64_t seed, int count, bool odd, signals *out)
 
 static artel_status open_signals(artel_context *ctx, const signals *s, artel_data **out)
 {
-    const artel_data_array arrays[2] = {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {s->count, LENGTH}}, s->x},
-                                        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_INT32, {1, {s->count}}, s->label}};
+    const artel_data_array arrays[2] = {
+        {"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {s->count, LENGTH}}, s->x},
+        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_INT32, {1, {s->count}}, s->label}};
     return artel_data_from_memory(ctx, arrays, 2, out);
 }
 
@@ -61,20 +62,24 @@ static artel_status make_model(artel_context *ctx, int classes, bool frozen, art
     artel_status status = artel_sequential_create(ctx, "signals", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {LENGTH}}, &b);
     if (status < 0) return status;
     for (int i = 0; i < 2; i++) {
-        snprintf(config, sizeof config, "{\"name\": \"base_%d\", \"units\": %d, \"activation\": \"relu\", \"trainable\": %s}", i, HIDDEN,
+        snprintf(config, sizeof config,
+                 "{\"name\": \"base_%d\", \"units\": %d, \"activation\": \"relu\", \"trainable\": %s}", i, HIDDEN,
                  frozen ? "false" : "true");
         artel_layer_add(b, "Dense", config);
     }
     artel_layer_dense(b, &(artel_dense_options){.units = classes, .activation = "softmax"});
     status = artel_sequential_finish(b, out);
-    if (status == ARTEL_OK) status = artel_model_compile(*out, "adam:learning_rate=0.01", "sparse_categorical_crossentropy", "accuracy");
+    if (status == ARTEL_OK)
+        status = artel_model_compile(*out, "adam:learning_rate=0.01", "sparse_categorical_crossentropy", "accuracy");
     return status < 0 ? status : artel_model_initialise(*out, 1);
 }
 
-/* The weights of the two layers, out of one model; *same: they are those of another one already, which else takes them. */
+/* The weights of the two layers, out of one model; *same: they are those of another one already, which else takes them.
+ */
 static artel_status take_over(artel_model *from, artel_model *to, bool *same)
 {
-    static const char *const paths[] = {"layers/dense/vars/0", "layers/dense/vars/1", "layers/dense_1/vars/0", "layers/dense_1/vars/1"};
+    static const char *const paths[] = {"layers/dense/vars/0", "layers/dense/vars/1", "layers/dense_1/vars/0",
+                                        "layers/dense_1/vars/1"};
     static const int64_t counts[] = {LENGTH * HIDDEN, HIDDEN, HIDDEN * HIDDEN, HIDDEN};
     static float here[LENGTH * HIDDEN], there[LENGTH * HIDDEN];
     artel_status status = ARTEL_OK;
@@ -89,8 +94,8 @@ static artel_status take_over(artel_model *from, artel_model *to, bool *same)
 }
 
 /* Trains, and says how often the model is right about what it has not seen. */
-static artel_status train(artel_context *ctx, artel_model *model, const signals *seen, const signals *unseen, artel_fit_options fit,
-                          double *right)
+static artel_status train(artel_context *ctx, artel_model *model, const signals *seen, const signals *unseen,
+                          artel_fit_options fit, double *right)
 {
     artel_data *train = NULL, *test = NULL;
     artel_history *history = NULL;
@@ -123,8 +128,8 @@ static artel_status run(artel_context *ctx, artel_model *model[3], const artel_f
     if (status == ARTEL_OK) status = take_over(model[0], model[1], &same);
     if (status == ARTEL_OK) status = artel_model_digest(model[1], digest);
     if (status == ARTEL_OK)
-        printf("first task %.3f; second: taken over %.3f, from nothing %.3f\nfrozen weights %s\n%s\n", right[0], right[1], right[2],
-               same ? "kept their bits" : "have changed", digest);
+        printf("first task %.3f; second: taken over %.3f, from nothing %.3f\nfrozen weights %s\n%s\n", right[0],
+               right[1], right[2], same ? "kept their bits" : "have changed", digest);
     return status;
 }
 

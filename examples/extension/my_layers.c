@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of one's own for models that Keras has saved with them: a layer, a loss, a metric, and a layer around an operation with a
- * kernel.
+/* Classes of one's own for models that Keras has saved with them: a layer, a loss, a metric, and a layer around an
+ * operation with a kernel.
  *
  *     cc -shared -fPIC my_layers.c -o my_layers.so $(pkg-config --cflags --libs artel)
  *     artel fit model.keras --extensions ./my_layers.so --data npz:train.npz --output trained.keras
@@ -28,12 +28,14 @@ static artel_status build_gate(void *user, artel_custom_layer *layer, const arte
     return bias < 0 ? (artel_status)bias : ARTEL_OK;
 }
 
-static artel_status call_gate(void *user, artel_custom_layer *layer, artel_graph *g, const artel_value *in, int count, artel_value *out)
+static artel_status call_gate(void *user, artel_custom_layer *layer, artel_graph *g, const artel_value *in, int count,
+                              artel_value *out)
 {
     (void)user;
     (void)count;
     artel_value z = artel_graph_binary(g, "matmul", in[0], artel_custom_weight(layer, g, 0));
-    artel_value gate = artel_graph_unary(g, "sigmoid", artel_graph_binary(g, "add", z, artel_custom_weight(layer, g, 1)));
+    artel_value gate =
+        artel_graph_unary(g, "sigmoid", artel_graph_binary(g, "add", z, artel_custom_weight(layer, g, 1)));
     artel_value scale = artel_graph_number(g, artel_custom_number(layer, "scale", 1));
     out[0] = artel_graph_binary(g, "multiply", artel_graph_binary(g, "multiply", in[0], gate), scale);
     return artel_graph_status(g);
@@ -55,23 +57,24 @@ static void compute_mish(void *user, int64_t rows, int64_t row, const float *con
 }
 
 /* d/dx = tanh(s) + x (1 - tanh(s)^2) sigmoid(x), s = log(1 + e^x). */
-static artel_status gradient_mish(void *user, artel_graph *g, const artel_value *in, int count, artel_value out, artel_value dy,
-                                  artel_value *dx)
+static artel_status gradient_mish(void *user, artel_graph *g, const artel_value *in, int count, artel_value out,
+                                  artel_value dy, artel_value *dx)
 {
     (void)user;
     (void)count;
     (void)out;
     artel_value t = artel_graph_unary(g, "tanh", artel_graph_unary(g, "softplus", in[0]));
     artel_value rest = artel_graph_binary(g, "subtract", artel_graph_number(g, 1), artel_graph_unary(g, "square", t));
-    artel_value slope =
-        artel_graph_binary(g, "multiply", in[0], artel_graph_binary(g, "multiply", rest, artel_graph_unary(g, "sigmoid", in[0])));
+    artel_value slope = artel_graph_binary(
+        g, "multiply", in[0], artel_graph_binary(g, "multiply", rest, artel_graph_unary(g, "sigmoid", in[0])));
     dx[0] = artel_graph_binary(g, "multiply", dy, artel_graph_binary(g, "add", t, slope));
     return artel_graph_status(g);
 }
 
 static const artel_operation mish = {sizeof mish, "mish2", infer_mish, compute_mish, gradient_mish, NULL};
 
-static artel_status call_mish(void *user, artel_custom_layer *layer, artel_graph *g, const artel_value *in, int count, artel_value *out)
+static artel_status call_mish(void *user, artel_custom_layer *layer, artel_graph *g, const artel_value *in, int count,
+                              artel_value *out)
 {
     (void)user;
     (void)layer;
@@ -85,7 +88,8 @@ static artel_value call_log_cosh(void *user, const char *config, artel_graph *g,
 {
     (void)user;
     (void)config;
-    artel_value d = artel_graph_binary(g, "multiply", artel_graph_binary(g, "subtract", p, y), artel_graph_number(g, 2));
+    artel_value d =
+        artel_graph_binary(g, "multiply", artel_graph_binary(g, "subtract", p, y), artel_graph_number(g, 2));
     artel_value each = artel_graph_unary(g, "log", artel_graph_unary(g, "cosh", d));
     return artel_graph_op(g, "mean", &each, 1, "{\"axis\": -1}");
 }
@@ -94,8 +98,9 @@ static artel_value call_within(void *user, const char *config, artel_graph *g, a
 {
     (void)user;
     (void)config;
-    artel_value near = artel_graph_binary(g, "less", artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", p, y)),
-                                          artel_graph_number(g, 0.5));
+    artel_value near =
+        artel_graph_binary(g, "less", artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", p, y)),
+                           artel_graph_number(g, 0.5));
     artel_value each = artel_graph_op(g, "cast", &near, 1, "{\"dtype\": \"float32\"}");
     return artel_graph_op(g, "mean", &each, 1, "{\"axis\": -1}");
 }
@@ -103,10 +108,12 @@ static artel_value call_within(void *user, const char *config, artel_graph *g, a
 ARTEL_EXTENSION artel_status artel_extension(artel_context *ctx);
 ARTEL_EXTENSION artel_status artel_extension(artel_context *ctx)
 {
-    const artel_layer_definition gate = {.struct_size = sizeof gate, .class_name = "mine>Gate", .build = build_gate, .call = call_gate};
+    const artel_layer_definition gate = {
+        .struct_size = sizeof gate, .class_name = "mine>Gate", .build = build_gate, .call = call_gate};
     const artel_layer_definition curve = {.struct_size = sizeof curve, .class_name = "mine>Mish2", .call = call_mish};
     const artel_loss_definition loss = {.struct_size = sizeof loss, .name = "mine>log_cosh2", .call = call_log_cosh};
-    const artel_loss_definition metric = {.struct_size = sizeof metric, .name = "mine>within_half", .call = call_within};
+    const artel_loss_definition metric = {
+        .struct_size = sizeof metric, .name = "mine>within_half", .call = call_within};
     artel_status status = artel_context_add_layer(ctx, &gate);
     if (status == ARTEL_OK) status = artel_context_add_layer(ctx, &curve);
     if (status == ARTEL_OK) status = artel_context_add_loss(ctx, &loss);

@@ -13,12 +13,12 @@
  * Functional: create, make inputs, apply layers to tensors, finish with the tensors that are inputs and outputs.
  *
  * Layers are those of Keras, under Keras' names and with its defaults: a field that is 0 or NULL says "Keras' default".
- * Every text field takes a name ("relu", "he_normal") or a JSON record as Keras writes it. What the option structs leave out
- * goes through artel_layer_add and artel_apply, which take any supported layer with its config as JSON.
+ * Every text field takes a name ("relu", "he_normal") or a JSON record as Keras writes it. What the option structs
+ * leave out goes through artel_layer_add and artel_apply, which take any supported layer with its config as JSON.
  *
- * A builder remembers its first failure: later calls return it, and so does finish, so that only finish need be checked.
- * Finish ends the builder in any case. A finished model has no weights yet: artel_model_initialise, or the seed of its first
- * use, fills them. A builder belongs to one thread.
+ * A builder remembers its first failure: later calls return it, and so does finish, so that only finish need be
+ * checked. Finish ends the builder in any case. A finished model has no weights yet: artel_model_initialise, or the
+ * seed of its first use, fills them. A builder belongs to one thread.
  */
 #ifndef ARTEL_BUILD_H
 #define ARTEL_BUILD_H
@@ -34,8 +34,8 @@ extern "C" {
 typedef struct artel_builder artel_builder;
 
 /* A Sequential model with one input; `shape` leaves the batch axis out, -1 is an open axis. `name` may be NULL. */
-ARTEL_API artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape,
-                                               artel_builder **out);
+ARTEL_API artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype,
+                                               const artel_shape *shape, artel_builder **out);
 /* Any layer by its Keras class, with its config as JSON ("{\"units\": 10}"; NULL: none). */
 ARTEL_API artel_status artel_layer_add(artel_builder *builder, const char *class_name, const char *config);
 ARTEL_API artel_status artel_sequential_finish(artel_builder *builder, artel_model **out);
@@ -99,8 +99,10 @@ typedef struct artel_normalization_options {
     bool no_center, no_scale;
     const char *name;
 } artel_normalization_options;
-ARTEL_API artel_status artel_layer_batch_normalization(artel_builder *builder, const artel_normalization_options *options);
-ARTEL_API artel_status artel_layer_layer_normalization(artel_builder *builder, const artel_normalization_options *options);
+ARTEL_API artel_status artel_layer_batch_normalization(artel_builder *builder,
+                                                       const artel_normalization_options *options);
+ARTEL_API artel_status artel_layer_layer_normalization(artel_builder *builder,
+                                                       const artel_normalization_options *options);
 
 typedef struct artel_activation_options {
     const char *activation; /* required */
@@ -149,19 +151,20 @@ typedef struct artel_tensor {
 
 ARTEL_API artel_status artel_functional_create(artel_context *context, const char *name, artel_builder **out);
 /* An input of the model; `name` names the array that feeds it (NULL: "input_layer", "input_layer_1", ...). */
-ARTEL_API artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape,
-                                   artel_tensor *out);
+ARTEL_API artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype,
+                                   const artel_shape *shape, artel_tensor *out);
 /* A new layer called on tensors. One tensor is passed alone; several as a list, as merging layers take them; those of
- * MultiHeadAttention and Attention as separate arguments (query, value[, key]); behind the sequence of a recurrent layer the states
- * that it begins with. *out is the first output; artel_output gives others. */
-ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors,
-                                   int count, artel_tensor *out);
+ * MultiHeadAttention and Attention as separate arguments (query, value[, key]); behind the sequence of a recurrent
+ * layer the states that it begins with. *out is the first output; artel_output gives others. */
+ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config,
+                                   const artel_tensor *tensors, int count, artel_tensor *out);
 /* The layer that made `of`, called again on other tensors: the weights are shared. */
-ARTEL_API artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count,
-                                         artel_tensor *out);
+ARTEL_API artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors,
+                                         int count, artel_tensor *out);
 ARTEL_API artel_tensor artel_output(artel_tensor of, int output);
 /* Inputs are those made by artel_input, in that order. */
-ARTEL_API artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count, artel_model **out);
+ARTEL_API artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count,
+                                               artel_model **out);
 
 #ifdef __cplusplus
 }

@@ -34,7 +34,8 @@ typedef struct artel_context_options {
     artel_log_fn *log;  /* where notes and warnings go; NULL drops them */
     void *log_user;
     artel_log_level log_level; /* the least important level that is still passed on (default: notes) */
-    const char *isa; /* "auto", "baseline", "avx2", "avx512", "avx512_bf16", "amx": cap of the instruction set; results are the same bits */
+    const char *isa; /* "auto", "baseline", "avx2", "avx512", "avx512_bf16", "amx": cap of the instruction set; results
+                        are the same bits */
 } artel_context_options;
 
 #define ARTEL_CONTEXT_OPTIONS_INIT                                        \
@@ -42,11 +43,13 @@ typedef struct artel_context_options {
         sizeof(artel_context_options), NULL, NULL, ARTEL_LOG_NOTE, "auto" \
     }
 
-/* Creates a context; `options` may be NULL for the defaults. On failure *out is untouched; artel_context_error(NULL) says why.
- * Errors: ARTEL_ERROR_INVALID (unknown isa), ARTEL_ERROR_UNSUPPORTED (isa not on this machine), ARTEL_ERROR_NO_MEMORY. */
+/* Creates a context; `options` may be NULL for the defaults. On failure *out is untouched; artel_context_error(NULL)
+ * says why. Errors: ARTEL_ERROR_INVALID (unknown isa), ARTEL_ERROR_UNSUPPORTED (isa not on this machine),
+ * ARTEL_ERROR_NO_MEMORY. */
 ARTEL_API artel_status artel_context_create(const artel_context_options *options, artel_context **out);
 
-/* Ends the context's threads and frees it; NULL is accepted. Everything made from it must have been destroyed before. */
+/* Ends the context's threads and frees it; NULL is accepted. Everything made from it must have been destroyed before.
+ */
 ARTEL_API void artel_context_destroy(artel_context *context);
 
 /* Asks whatever runs in the context to stop at the next step boundary with ARTEL_ERROR_CANCELLED, in good order.
@@ -58,7 +61,8 @@ ARTEL_API void artel_context_cancel(artel_context *context);
 ARTEL_API void artel_context_preempt(artel_context *context);
 
 /* The failure of the last operation that failed, or a record with status ARTEL_OK. The first cause of an operation
- * wins; the text stays valid until the next failing call on this context (NULL: of this thread, without one). Never NULL. */
+ * wins; the text stays valid until the next failing call on this context (NULL: of this thread, without one). Never
+ * NULL. */
 ARTEL_API const artel_error *artel_context_error(const artel_context *context);
 
 /* Forgets the failure and any cancellation, so that the context can be used again. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control flow inside functions: choices, loops and scans that depend on values (artel/graph.h).
  *
- * A graph has no branches at run time: both sides of a choice are computed, and a loop is written out as often as it may go round. So every
- * strategy, device and gradient of any order works as on straight code, and a condition may differ from row to row: each row then takes
- * its own side, or goes round as often as its own condition says. C's own `if` and `for` are enough where nothing depends on values.
+ * A graph has no branches at run time: both sides of a choice are computed, and a loop is written out as often as it
+ * may go round. So every strategy, device and gradient of any order works as on straight code, and a condition may
+ * differ from row to row: each row then takes its own side, or goes round as often as its own condition says. C's own
+ * `if` and `for` are enough where nothing depends on values.
  *
- * A condition is a bool scalar, shared or one a row ("less" of two scalars gives one). Values may be float32, int32 and bool; int32 ones
- * are exact up to 2^24. A body's inputs are values of their own: gradients by one of them are not by another that began as the same.
- * Nothing that a side computes can fail, but a number that is not finite on the side that is not taken makes gradients NaN, as under any
- * selection: keep its operands in range there. Variables are written outside of these.
+ * A condition is a bool scalar, shared or one a row ("less" of two scalars gives one). Values may be float32, int32 and
+ * bool; int32 ones are exact up to 2^24. A body's inputs are values of their own: gradients by one of them are not by
+ * another that began as the same. Nothing that a side computes can fail, but a number that is not finite on the side
+ * that is not taken makes gradients NaN, as under any selection: keep its operands in range there. Variables are
+ * written outside of these.
  *
  * Each of the structs begins with its size: artel_choice choice = {.struct_size = sizeof choice, .condition = ...}; */
 #ifndef ARTEL_CONTROL_H
@@ -44,8 +46,8 @@ typedef struct artel_loop {
 /* `state`: in, where it begins; out, where it has ended. Errors: as above. */
 ARTEL_API artel_status artel_graph_loop(artel_graph *graph, const artel_loop *loop, artel_value *state);
 
-/* A function along an axis of sequences, what jax.lax.scan is: its inputs are the state and one position of each sequence, without the axis; its
- * outputs the next state and results, which are stacked along that axis. */
+/* A function along an axis of sequences, what jax.lax.scan is: its inputs are the state and one position of each
+ * sequence, without the axis; its outputs the next state and results, which are stacked along that axis. */
 typedef struct artel_scan {
     size_t struct_size;
     artel_trace_fn *body;
@@ -54,11 +56,12 @@ typedef struct artel_scan {
     int sequence_count;           /* 1 to 64 */
     int state_count;              /* 0 to 256 */
     int result_count;             /* 0 to 64 */
-    int axis;                     /* as of operations: of rows the batch is axis 0, so time is 1; of shared values from 0 */
-    bool reverse;                 /* from the last position to the first; results stay in their places */
+    int axis;     /* as of operations: of rows the batch is axis 0, so time is 1; of shared values from 0 */
+    bool reverse; /* from the last position to the first; results stay in their places */
 } artel_scan;
 /* `state` as above, `results`: one stacked value each; either may be NULL where there is none. Errors: as above. */
-ARTEL_API artel_status artel_graph_scan(artel_graph *graph, const artel_scan *scan, artel_value *state, artel_value *results);
+ARTEL_API artel_status artel_graph_scan(artel_graph *graph, const artel_scan *scan, artel_value *state,
+                                        artel_value *results);
 
 #ifdef __cplusplus
 }

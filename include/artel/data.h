@@ -45,7 +45,8 @@ typedef struct artel_data_array {
  * in its dtype. rows[] holds sample indices below the count that was declared; any order, repeats are possible. Must
  * give the same values for the same index every time. Called by one thread at a time, possibly not the caller's own.
  * Returns ARTEL_OK, or a negative status, which ends the run; `message` (512 bytes, empty at first) may say why. */
-typedef artel_status artel_data_fetch_fn(void *user, const uint64_t *rows, int64_t count, void *const *buffers, char *message);
+typedef artel_status artel_data_fetch_fn(void *user, const uint64_t *rows, int64_t count, void *const *buffers,
+                                         char *message);
 
 /* Opens data by specification. Headers are read and checked; values are mapped or read when a model needs them.
  * Errors: ARTEL_ERROR_INVALID (specification, option), ARTEL_ERROR_NOT_FOUND (file, pattern without match),
@@ -53,14 +54,16 @@ typedef artel_status artel_data_fetch_fn(void *user, const uint64_t *rows, int64
  * ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
 ARTEL_API artel_status artel_data_open(artel_context *context, const char *specification, artel_data **out);
 
-/* What data of this context may take together, so as to be faster: batches read ahead, blocks of compressed files, `cache` stages of
- * pipelines. Anything works with 1 byte; no result depends on it. 0: a quarter of the memory there is, which holds until this is called.
- * Data that is open keeps what it has. Errors: ARTEL_ERROR_INVALID (the context is missing). */
+/* What data of this context may take together, so as to be faster: batches read ahead, blocks of compressed files,
+ * `cache` stages of pipelines. Anything works with 1 byte; no result depends on it. 0: a quarter of the memory there
+ * is, which holds until this is called. Data that is open keeps what it has. Errors: ARTEL_ERROR_INVALID (the context
+ * is missing). */
 ARTEL_API artel_status artel_data_set_memory(artel_context *context, uint64_t bytes);
 
 /* Data from arrays in memory. Descriptions are copied; values are borrowed and must stay, unchanged, until the data is
  * destroyed. All arrays that one model uses must have the same leading extent. */
-ARTEL_API artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count, artel_data **out);
+ARTEL_API artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count,
+                                              artel_data **out);
 
 /* A function that delivers data, and what it delivers. */
 typedef struct artel_data_callback {
@@ -72,9 +75,11 @@ typedef struct artel_data_callback {
 } artel_data_callback;
 
 /* Data from a function. The descriptions are copied; `user` must stay valid until the data is destroyed. */
-ARTEL_API artel_status artel_data_from_callback(artel_context *context, const artel_data_callback *callback, artel_data **out);
+ARTEL_API artel_status artel_data_from_callback(artel_context *context, const artel_data_callback *callback,
+                                                artel_data **out);
 
-/* Samples, or -1 when the arrays differ in length (as in Keras' mnist.npz, where training and test arrays lie in one file). */
+/* Samples, or -1 when the arrays differ in length (as in Keras' mnist.npz, where training and test arrays lie in one
+ * file). */
 ARTEL_API int64_t artel_data_count(const artel_data *data);
 
 /* Arrays that were found; 0 for synthetic data, which takes the shape of its model. */

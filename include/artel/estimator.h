@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training and evaluating a model function, as tf.estimator.train_and_evaluate() did it.
  *
- * An estimator knows how a model is made (two functions of the program's own) and where it lives (a directory of checkpoints). Inputs,
- * how long to train, when to evaluate and what to export are said in each call. The same program runs alone, under any strategy of
- * artel/strategy.h, and as the tasks of a cluster: the chief (without one: worker 0) writes checkpoints, the evaluator evaluates them.
- * A run that was stopped, or killed, goes on from its newest checkpoint, with the bits of one that was not: the batch of a step is a
- * function of the step's number.
+ * An estimator knows how a model is made (two functions of the program's own) and where it lives (a directory of
+ * checkpoints). Inputs, how long to train, when to evaluate and what to export are said in each call. The same program
+ * runs alone, under any strategy of artel/strategy.h, and as the tasks of a cluster: the chief (without one: worker 0)
+ * writes checkpoints, the evaluator evaluates them. A run that was stopped, or killed, goes on from its newest
+ * checkpoint, with the bits of one that was not: the batch of a step is a function of the step's number.
  *
- * Threads: an estimator belongs to one thread at a time, like its context. What is handed to it, texts too, outlives it. */
+ * Threads: an estimator belongs to one thread at a time, like its context. What is handed to it, texts too, outlives
+ * it. */
 #ifndef ARTEL_ESTIMATOR_H
 #define ARTEL_ESTIMATOR_H
 
@@ -30,12 +31,14 @@ typedef enum artel_estimator_mode {
 
 /* -- the model -- */
 
-/* Declares variables, models and optimizers in a strategy (artel/strategy.h), the same ones each time. Called before the model function
- * for each strategy that is made: one to train, one to evaluate. Models are made before, once; weights come from the checkpoint. */
+/* Declares variables, models and optimizers in a strategy (artel/strategy.h), the same ones each time. Called before
+ * the model function for each strategy that is made: one to train, one to evaluate. Models are made before, once;
+ * weights come from the checkpoint. */
 typedef artel_status artel_estimator_build_fn(void *user, artel_strategy *strategy, artel_estimator_mode mode);
 
-/* What a model function is given. Columns of the data are features, or labels: by role, or by name ("y", "y_...", "label", "labels",
- * "target", "targets"); one named "sample_weight", or of that role, is the weight. Floats are float32 here, integers int32. */
+/* What a model function is given. Columns of the data are features, or labels: by role, or by name ("y", "y_...",
+ * "label", "labels", "target", "targets"); one named "sample_weight", or of that role, is the weight. Floats are
+ * float32 here, integers int32. */
 typedef struct artel_estimator_batch {
     artel_estimator_mode mode;
     artel_strategy *strategy;
@@ -52,8 +55,9 @@ typedef struct artel_estimator_metric {
 
 /* What it makes, what EstimatorSpec is; all is none at first. */
 typedef struct artel_estimator_spec {
-    artel_value loss;           /* one number a row, whose mean is the loss; or a shared scalar */
-    artel_optimizer *optimizer; /* in training: takes a step against the loss; NULL: the model function writes variables itself */
+    artel_value loss; /* one number a row, whose mean is the loss; or a shared scalar */
+    artel_optimizer
+        *optimizer; /* in training: takes a step against the loss; NULL: the model function writes variables itself */
     artel_estimator_metric metrics[ARTEL_ESTIMATOR_METRICS]; /* in evaluation, beside "loss" */
     int metric_count;
 } artel_estimator_spec;
@@ -64,16 +68,18 @@ typedef artel_status artel_estimator_model_fn(void *user, artel_graph *graph, co
 
 typedef struct artel_estimator_options {
     size_t struct_size;
-    const char *model_dir;           /* checkpoints, exports, logs for TensorBoard; of a cluster: one directory that all tasks see */
+    const char
+        *model_dir; /* checkpoints, exports, logs for TensorBoard; of a cluster: one directory that all tasks see */
     artel_estimator_build_fn *build; /* NULL: nothing is to be declared */
     artel_estimator_model_fn *model;
-    void *user;                             /* of both */
-    const artel_strategy_options *strategy; /* NULL: defaults; with the cluster. Its batch_size is ignored: inputs say it */
-    int64_t save_checkpoints_steps;         /* 0: by time */
-    double save_checkpoints_secs;           /* 600; where no steps are given. 0: at the beginning and the end only */
-    int64_t keep_checkpoint_max;            /* 5 */
-    int64_t save_summary_steps;             /* 100: the loss for TensorBoard; 0: none */
-    artel_event_fn *on_event;               /* STEP, CHECKPOINT, EVALUATE; or NULL */
+    void *user; /* of both */
+    const artel_strategy_options
+        *strategy;                  /* NULL: defaults; with the cluster. Its batch_size is ignored: inputs say it */
+    int64_t save_checkpoints_steps; /* 0: by time */
+    double save_checkpoints_secs;   /* 600; where no steps are given. 0: at the beginning and the end only */
+    int64_t keep_checkpoint_max;    /* 5 */
+    int64_t save_summary_steps;     /* 100: the loss for TensorBoard; 0: none */
+    artel_event_fn *on_event;       /* STEP, CHECKPOINT, EVALUATE; or NULL */
     void *event_user;
 } artel_estimator_options;
 
@@ -89,14 +95,17 @@ static inline artel_estimator_options artel_estimator_options_init(void)
 }
 #define ARTEL_ESTIMATOR_OPTIONS_INIT artel_estimator_options_init()
 #else
-#define ARTEL_ESTIMATOR_OPTIONS_INIT                                                                                                      \
-    {                                                                                                                                     \
-        .struct_size = sizeof(artel_estimator_options), .save_checkpoints_secs = 600, .keep_checkpoint_max = 5, .save_summary_steps = 100 \
+#define ARTEL_ESTIMATOR_OPTIONS_INIT                                                                            \
+    {                                                                                                           \
+        .struct_size = sizeof(artel_estimator_options), .save_checkpoints_secs = 600, .keep_checkpoint_max = 5, \
+        .save_summary_steps = 100                                                                               \
     }
 #endif
 
-/* Errors: ARTEL_ERROR_INVALID (no directory, no model function, a number), ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
-ARTEL_API artel_status artel_estimator_create(artel_context *context, const artel_estimator_options *options, artel_estimator **out);
+/* Errors: ARTEL_ERROR_INVALID (no directory, no model function, a number), ARTEL_ERROR_NO_MEMORY. On failure *out is
+ * untouched. */
+ARTEL_API artel_status artel_estimator_create(artel_context *context, const artel_estimator_options *options,
+                                              artel_estimator **out);
 ARTEL_API void artel_estimator_destroy(artel_estimator *estimator); /* NULL accepted */
 /* The step of the newest checkpoint in the directory; -1: there is none. */
 ARTEL_API artel_status artel_estimator_latest_checkpoint(const artel_estimator *estimator, int64_t *step);
@@ -130,8 +139,8 @@ typedef enum artel_exporter_kind {
     ARTEL_EXPORTER_FINAL = 2   /* when training is over */
 } artel_exporter_kind;
 
-/* Writes what is wanted of a strategy's variables (artel_strategy_variable) into a directory, which appears whole or not at all. It is the
- * strategy of evaluation, with the checkpoint's variables. */
+/* Writes what is wanted of a strategy's variables (artel_strategy_variable) into a directory, which appears whole or
+ * not at all. It is the strategy of evaluation, with the checkpoint's variables. */
 typedef artel_status artel_export_fn(void *user, artel_strategy *strategy, const char *directory);
 
 typedef struct artel_exporter {
@@ -169,7 +178,8 @@ typedef struct artel_eval_spec {
     const artel_exporter *exporters;
     int exporter_count;
     double start_delay_secs; /* 120: an evaluator begins so much later */
-    double throttle_secs;    /* 600: from the beginning of an evaluation to that of the next, at least; that after training always is */
+    double throttle_secs; /* 600: from the beginning of an evaluation to that of the next, at least; that after training
+                             always is */
 } artel_eval_spec;
 
 #ifdef __cplusplus
@@ -201,18 +211,21 @@ static inline artel_eval_spec artel_eval_spec_init(void)
     }
 #endif
 
-/* Trains from the newest checkpoint on; all tasks of a cluster but the evaluator call it. A checkpoint is written when training begins anew,
- * at the interval of the options, when it ends, and when the process is asked to end (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_INVALID
- * (specs, a checkpoint of another program), ARTEL_ERROR_RUN (the loss is not a number), those of the functions, of artel_strategy_loop(),
- * and over parameter servers of artel_coordinator_schedule() and artel_coordinator_serve(). */
+/* Trains from the newest checkpoint on; all tasks of a cluster but the evaluator call it. A checkpoint is written when
+ * training begins anew, at the interval of the options, when it ends, and when the process is asked to end
+ * (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_INVALID (specs, a checkpoint of another program), ARTEL_ERROR_RUN (the
+ * loss is not a number), those of the functions, of artel_strategy_loop(), and over parameter servers of
+ * artel_coordinator_schedule() and artel_coordinator_serve(). */
 ARTEL_API artel_status artel_estimator_train(artel_estimator *estimator, const artel_train_spec *spec);
-/* Evaluates the newest checkpoint in this process alone; exports nothing. `out`: "loss", the metrics and "global_step", as a history of one
- * epoch. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint), as above. */
-ARTEL_API artel_status artel_estimator_evaluate(artel_estimator *estimator, const artel_eval_spec *spec, artel_history **out);
-/* Alone: trains, and evaluates checkpoints in between and after the end. In a cluster: chief and workers train, and the evaluator evaluates each
- * checkpoint that it finds until training is over. `out` (or NULL): the last evaluation; NULL where this task made none. */
-ARTEL_API artel_status artel_train_and_evaluate(artel_estimator *estimator, const artel_train_spec *train, const artel_eval_spec *eval,
+/* Evaluates the newest checkpoint in this process alone; exports nothing. `out`: "loss", the metrics and "global_step",
+ * as a history of one epoch. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint), as above. */
+ARTEL_API artel_status artel_estimator_evaluate(artel_estimator *estimator, const artel_eval_spec *spec,
                                                 artel_history **out);
+/* Alone: trains, and evaluates checkpoints in between and after the end. In a cluster: chief and workers train, and the
+ * evaluator evaluates each checkpoint that it finds until training is over. `out` (or NULL): the last evaluation; NULL
+ * where this task made none. */
+ARTEL_API artel_status artel_train_and_evaluate(artel_estimator *estimator, const artel_train_spec *train,
+                                                const artel_eval_spec *eval, artel_history **out);
 
 #ifdef __cplusplus
 }

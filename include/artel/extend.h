@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers, losses, metrics and operations of one's own, in C.
  *
- * What is added to a context is there for all models that are read or made in it afterwards: a `.keras` file whose classes are the user's
- * own loads when they have been added under the names that the file has (`class_name`, or Keras' registered name
- * "package>Name"), and trains under every strategy, as models of Keras' classes do. A shared object may hold them:
- * `artel fit --extensions my_layers.so`, artel_context_load_extension().
+ * What is added to a context is there for all models that are read or made in it afterwards: a `.keras` file whose
+ * classes are the user's own loads when they have been added under the names that the file has (`class_name`, or Keras'
+ * registered name "package>Name"), and trains under every strategy, as models of Keras' classes do. A shared object may
+ * hold them: `artel fit --extensions my_layers.so`, artel_context_load_extension().
  *
- * Layers, losses and metrics are written over graph building (artel/graph.h), so they have gradients and the library's bits. An operation
- * has a kernel of its own; its bits are its author's affair: the same inputs must give the same outputs on every machine.
+ * Layers, losses and metrics are written over graph building (artel/graph.h), so they have gradients and the library's
+ * bits. An operation has a kernel of its own; its bits are its author's affair: the same inputs must give the same
+ * outputs on every machine.
  *
- * Callbacks run on the thread that makes or reads models, kernels on any. `user` is handed through, and outlives the context. */
+ * Callbacks run on the thread that makes or reads models, kernels on any. `user` is handed through, and outlives the
+ * context. */
 #ifndef ARTEL_EXTEND_H
 #define ARTEL_EXTEND_H
 
@@ -25,9 +27,10 @@ typedef struct artel_custom_layer artel_custom_layer; /* an instance, for the le
 
 /* Declares weights from the shapes of the inputs' rows. Called once for each instance. */
 typedef artel_status artel_layer_build_fn(void *user, artel_custom_layer *layer, const artel_shape *inputs, int count);
-/* Adds the layer to a graph and writes outputs[0 .. output_count - 1], rows. Called for each graph: the same layer gives the same nodes. */
-typedef artel_status artel_layer_call_fn(void *user, artel_custom_layer *layer, artel_graph *graph, const artel_value *inputs, int count,
-                                         artel_value *outputs);
+/* Adds the layer to a graph and writes outputs[0 .. output_count - 1], rows. Called for each graph: the same layer
+ * gives the same nodes. */
+typedef artel_status artel_layer_call_fn(void *user, artel_custom_layer *layer, artel_graph *graph,
+                                         const artel_value *inputs, int count, artel_value *outputs);
 
 typedef struct artel_layer_definition {
     size_t struct_size;
@@ -46,23 +49,27 @@ ARTEL_API const char *artel_custom_name(const artel_custom_layer *layer);
 ARTEL_API const char *artel_custom_config(const artel_custom_layer *layer);
 /* A number of the config; `fallback` where it is not there, or none. */
 ARTEL_API double artel_custom_number(const artel_custom_layer *layer, const char *key, double fallback);
-/* In build: a float32 weight; returns its index, 0, 1, ..., or a negative status. `initializer`: Keras' name or record; NULL: "glorot_uniform". In
- * files the weights lie in the order of their declaration, trainable ones first, as in Keras. */
-ARTEL_API int artel_custom_add_weight(artel_custom_layer *layer, const char *name, const artel_shape *shape, const char *initializer,
-                                      bool trainable);
+/* In build: a float32 weight; returns its index, 0, 1, ..., or a negative status. `initializer`: Keras' name or record;
+ * NULL: "glorot_uniform". In files the weights lie in the order of their declaration, trainable ones first, as in
+ * Keras. */
+ARTEL_API int artel_custom_add_weight(artel_custom_layer *layer, const char *name, const artel_shape *shape,
+                                      const char *initializer, bool trainable);
 /* In call: the shared value of a weight. */
 ARTEL_API artel_value artel_custom_weight(artel_custom_layer *layer, artel_graph *graph, int index);
 
 /* -- losses and metrics -- */
 
-/* By sample, rows: of a target and a prediction. `config`: the settings as JSON text. The reduction is made around it, with sample weights. */
-typedef artel_value artel_loss_call_fn(void *user, const char *config, artel_graph *graph, artel_value target, artel_value prediction);
+/* By sample, rows: of a target and a prediction. `config`: the settings as JSON text. The reduction is made around it,
+ * with sample weights. */
+typedef artel_value artel_loss_call_fn(void *user, const char *config, artel_graph *graph, artel_value target,
+                                       artel_value prediction);
 
 typedef struct artel_loss_definition {
     size_t struct_size;
     const char *name; /* as compile settings have it: a function's or class' name, "package>name" */
     artel_loss_call_fn *call;
-    bool class_numbers; /* the target is class numbers, int32, without the prediction's last axis; else float32 of its shape */
+    bool class_numbers; /* the target is class numbers, int32, without the prediction's last axis; else float32 of its
+                           shape */
     void *user;
 } artel_loss_definition;
 
@@ -74,13 +81,16 @@ ARTEL_API artel_status artel_context_add_metric(artel_context *context, const ar
 
 /* The shape of the result (of a row, or of the shared value) from those of the inputs. */
 typedef artel_status artel_operation_infer_fn(void *user, const artel_shape *inputs, int count, artel_shape *output);
-/* Computes `rows` rows, one behind the other in every array; shared inputs beside rows are whole. Without rows among the inputs: one. May be
- * called for any part of the rows, on any thread, at the same time: that is the split rule. `row`: elements of one row of the output. */
-typedef void artel_operation_compute_fn(void *user, int64_t rows, int64_t row, const float *const *inputs, float *output);
-/* Adds the gradients of the inputs from that of the output; those it leaves at ARTEL_NO_VALUE are none. Of shared inputs beside rows: by row,
- * the library adds them up. */
-typedef artel_status artel_operation_gradient_fn(void *user, artel_graph *graph, const artel_value *inputs, int count, artel_value output,
-                                                 artel_value output_gradient, artel_value *input_gradients);
+/* Computes `rows` rows, one behind the other in every array; shared inputs beside rows are whole. Without rows among
+ * the inputs: one. May be called for any part of the rows, on any thread, at the same time: that is the split rule.
+ * `row`: elements of one row of the output. */
+typedef void artel_operation_compute_fn(void *user, int64_t rows, int64_t row, const float *const *inputs,
+                                        float *output);
+/* Adds the gradients of the inputs from that of the output; those it leaves at ARTEL_NO_VALUE are none. Of shared
+ * inputs beside rows: by row, the library adds them up. */
+typedef artel_status artel_operation_gradient_fn(void *user, artel_graph *graph, const artel_value *inputs, int count,
+                                                 artel_value output, artel_value output_gradient,
+                                                 artel_value *input_gradients);
 
 typedef struct artel_operation {
     size_t struct_size;
@@ -91,22 +101,25 @@ typedef struct artel_operation {
     void *user;
 } artel_operation;
 
-/* float32 in and out, at most 8 inputs. `operation` outlives the context. Errors of the graph: ARTEL_ERROR_INVALID, those of infer. */
-ARTEL_API artel_value artel_graph_custom(artel_graph *graph, const artel_operation *operation, const artel_value *inputs, int count);
+/* float32 in and out, at most 8 inputs. `operation` outlives the context. Errors of the graph: ARTEL_ERROR_INVALID,
+ * those of infer. */
+ARTEL_API artel_value artel_graph_custom(artel_graph *graph, const artel_operation *operation,
+                                         const artel_value *inputs, int count);
 
-/* Makes an operation known by its name, which is copied: functions that are loaded from files (artel/saved.h) find it. The rest of it lives as long as the
- * context. Errors: ARTEL_ERROR_INVALID (a part is missing, a name twice). */
+/* Makes an operation known by its name, which is copied: functions that are loaded from files (artel/saved.h) find it.
+ * The rest of it lives as long as the context. Errors: ARTEL_ERROR_INVALID (a part is missing, a name twice). */
 ARTEL_API artel_status artel_context_add_operation(artel_context *context, const artel_operation *operation);
 
 /* -- shared objects -- */
 
-/* What a shared object shows: `ARTEL_EXTENSION artel_status artel_extension(artel_context *context)`, which adds what it has. */
+/* What a shared object shows: `ARTEL_EXTENSION artel_status artel_extension(artel_context *context)`, which adds what
+ * it has. */
 #define ARTEL_EXTENSION __attribute__((visibility("default")))
 typedef artel_status artel_extension_fn(artel_context *context);
 
 /* Opens a shared object and calls its artel_extension(). It stays open. Errors:
- * ARTEL_ERROR_NOT_FOUND, ARTEL_ERROR_INVALID (no such function, no shared object), those of the function. The object is code: it can do what
- * the program can. */
+ * ARTEL_ERROR_NOT_FOUND, ARTEL_ERROR_INVALID (no such function, no shared object), those of the function. The object is
+ * code: it can do what the program can. */
 ARTEL_API artel_status artel_context_load_extension(artel_context *context, const char *path);
 
 #ifdef __cplusplus

@@ -46,12 +46,12 @@ typedef struct artel_event {
     double learning_rate;              /* STEP, EPOCH_END */
     const artel_metric_value *metrics; /* STEP: running means of the epoch; EPOCH_END, EVALUATE: final ones */
     int metric_count;
-    bool validation;               /* EVALUATE: inside fit; STEP: of the validation pass */
-    const char *text;              /* START: strategy; CHECKPOINT: path; FAULT: what; AUDIT: the digest of their order */
-    int replicas, threads, shards; /* START */
-    const char *arithmetic;        /* START: the arithmetic class */
-    int64_t resumed_from;          /* START: the step continued from; 0 when fresh */
-    int64_t examples;              /* END */
+    bool validation;  /* EVALUATE: inside fit; STEP: of the validation pass */
+    const char *text; /* START: strategy; CHECKPOINT: path; FAULT: what; AUDIT: the digest of their order */
+    int replicas, threads, shards;                                /* START */
+    const char *arithmetic;                                       /* START: the arithmetic class */
+    int64_t resumed_from;                                         /* START: the step continued from; 0 when fresh */
+    int64_t examples;                                             /* END */
     double examples_per_second, step_ms, first_step_ms, start_ms; /* END; NaN what no step of this call has given */
     int64_t peak_rss_bytes;                                       /* END */
     const char *digest;                                           /* END; AUDIT: docs/data.md */
@@ -60,52 +60,57 @@ typedef struct artel_event {
     int rank;                                                     /* FAULT: whose */
     const char *host, *phase;                                     /* FAULT: of that task; NULL: this one */
     int64_t generation;                                           /* MEMBERSHIP: its number */
-    const char *const *member, *const *joined, *const *left;      /* MEMBERSHIP: names of tasks; compared with the generation before */
+    const char *const *member, *const *joined,
+                                   *const *left; /* MEMBERSHIP: names of tasks; compared with the generation before */
     int members, joiners, leavers;
-    double pause_ms;                                        /* MEMBERSHIP: this task was at rest for so long */
-    bool writes;                                            /* MEMBERSHIP: this task shows and writes what one task does */
-    int64_t updates;                                        /* STALENESS: how many */
-    int64_t staleness_median, staleness_90, staleness_most; /* STALENESS: of half, 90 % and all of them at the most, counted in updates */
-    int64_t rows,
-        pass_examples; /* AUDIT: elements of the data; those the running pass has had. `examples`: of the epoch; `digest`: their numbers' */
-    int each_once;     /* AUDIT: 1: the pass is over and has had each element once; 0: it has not; -1: it is not over */
+    double pause_ms; /* MEMBERSHIP: this task was at rest for so long */
+    bool writes;     /* MEMBERSHIP: this task shows and writes what one task does */
+    int64_t updates; /* STALENESS: how many */
+    int64_t staleness_median, staleness_90,
+        staleness_most;          /* STALENESS: of half, 90 % and all of them at the most, counted in updates */
+    int64_t rows, pass_examples; /* AUDIT: elements of the data; those the running pass has had. `examples`: of the
+                                    epoch; `digest`: their numbers' */
+    int each_once; /* AUDIT: 1: the pass is over and has had each element once; 0: it has not; -1: it is not over */
     int programs_compiled, programs_found; /* END: programs of devices, and those that were compiled already */
 } artel_event;
 
-/* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions called in an event
- * read and save. What they change of it is overwritten. */
+/* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions
+ * called in an event read and save. What they change of it is overwritten. */
 typedef void artel_event_fn(void *user, const artel_event *event);
 typedef void artel_plan_fn(void *user, const char *text);
 typedef struct artel_history artel_history;
 
-/* The last step is done and the model holds the result: what it is to be written to. Called before fit returns; among the tasks of a
- * cluster in one, while all others still hold the result, and in another one if that is lost. A failure fails the run. */
+/* The last step is done and the model holds the result: what it is to be written to. Called before fit returns; among
+ * the tasks of a cluster in one, while all others still hold the result, and in another one if that is lost. A failure
+ * fails the run. */
 typedef artel_status artel_result_fn(void *user, artel_model *model, const artel_history *history);
 
-/* A node of the training graph in one step of replica 0, in the order of the graph; first the operation "input" of the phase "input":
- * how long the step waited for its rows, whose kernel is "ahead" where they are fetched while the step before computes, else "fetch". */
+/* A node of the training graph in one step of replica 0, in the order of the graph; first the operation "input" of the
+ * phase "input": how long the step waited for its rows, whose kernel is "ahead" where they are fetched while the step
+ * before computes, else "fetch". */
 typedef struct artel_profile_node {
     const char *layer, *operation, *kernel; /* the kernel's name, or "collective" */
     const char *phase;                      /* "input", "forward", "backward", "apply" */
     int64_t ns;                             /* how long it took; 0 of collectives that went with an earlier one */
-    int64_t begin_ns, longest_ns;           /* CLOCK_MONOTONIC: of a collective that is begun and later waited for, the longer one */
-    double operations;                      /* floating-point operations; 0: not counted */
+    int64_t begin_ns,
+        longest_ns;    /* CLOCK_MONOTONIC: of a collective that is begun and later waited for, the longer one */
+    double operations; /* floating-point operations; 0: not counted */
 } artel_profile_node;
 /* After each step; `nodes` are valid during the call. */
 typedef void artel_profile_fn(void *user, int64_t step, const artel_profile_node *nodes, int count);
 
 typedef struct artel_fit_options {
     size_t struct_size;
-    int64_t epochs;                /* 1; counts from the beginning of training, initial_epoch included */
-    int64_t initial_epoch;         /* 0 */
-    int64_t batch_size;            /* 32: the GLOBAL batch */
-    int64_t steps_per_epoch;       /* an epoch ends with the data at the latest, as in Keras; 0: once through the data */
-    int64_t shards;                /* 0: a function of the batch size */
-    uint64_t seed;                 /* 0 */
-    bool shuffle;                  /* true */
-    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server" */
-    int replicas;                  /* 0: the strategy decides */
-    int threads;                   /* 0: the cores this process may use */
+    int64_t epochs;          /* 1; counts from the beginning of training, initial_epoch included */
+    int64_t initial_epoch;   /* 0 */
+    int64_t batch_size;      /* 32: the GLOBAL batch */
+    int64_t steps_per_epoch; /* an epoch ends with the data at the latest, as in Keras; 0: once through the data */
+    int64_t shards;          /* 0: a function of the batch size */
+    uint64_t seed;           /* 0 */
+    bool shuffle;            /* true */
+    const char *strategy; /* "auto", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server" */
+    int replicas;         /* 0: the strategy decides */
+    int threads;          /* 0: the cores this process may use */
     artel_data *validation_data;   /* or NULL */
     double validation_split;       /* 0: none; takes the last rows before shuffling */
     int64_t validation_steps;      /* 0: all */
@@ -128,27 +133,36 @@ typedef struct artel_fit_options {
     artel_profile_fn *on_profile;  /* receives the time of each node after each step, or NULL */
     artel_cluster *cluster;        /* the tasks to train with, which must all call this; NULL: none */
     artel_result_fn *on_result;    /* writes the results, or NULL */
-    double recompute;              /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
-    const char *check_data;        /* "auto" (NULL), "start", "reading", "off": when the content of the data is compared, docs/data.md */
-    bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
-    const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
-                                      has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
-    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S", "sync", "sync:K" */
-    const char *ps_partitioner;    /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
-    const char *device;            /* "cpu" (NULL): the cores; "auto", "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
-    const char *plugin;            /* the file of the device's PJRT plug-in; NULL: searched */
-    const char *device_precision;  /* of float32 products on a device: "float32" (NULL), "tf32": its fastest, "bfloat16" */
-    const char *device_kernels;  /* "fixed": chosen by shapes alone; "measured": when programs are compiled, by one process for all; "auto"
-                                      (NULL): measured on GPUs where the model has convolutions */
-    const char *device_launches; /* "shard", "replica": what is launched at once; "auto" (NULL): by what a shard costs. Same bits */
-    const char *auto_shard;      /* "data", "auto" (NULL): every task has all data and reads its rows of it; "file": a task need not
-                                      have all files of records; "hint", "hint:N", "off", "off:N": each of N workers (the tasks of the
-                                      cluster) has a pipeline of its own, docs/data.md */
-    bool audit_data;             /* false; true: account for the elements of each epoch, in notes and in events, docs/data.md */
-    int64_t ps_copies;      /* of parameter-server: servers that have each part, at most 3; 0: 1; the loss of all but one loses no update */
-    const char *all_reduce; /* how sums travel between replicas: "direct", "redundant", "ring", "hierarchical", one of the context's own
-                                    (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */
-    const char *device_reduce; /* "exact" (NULL): the same bits on any number of devices; "fast", "fastest": docs/devices.md */
+    double recompute; /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
+    const char *check_data; /* "auto" (NULL), "start", "reading", "off": when the content of the data is compared,
+                               docs/data.md */
+    bool standard_step;     /* train a model of the user's own class as a Model is trained; without it such a model is
+                               refused */
+    const char
+        *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
+                        has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
+    const char *consistency;    /* of parameter-server: "async" (NULL), "bounded:S", "sync", "sync:K" */
+    const char *ps_partitioner; /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
+    const char *
+        device; /* "cpu" (NULL): the cores; "auto", "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
+    const char *plugin; /* the file of the device's PJRT plug-in; NULL: searched */
+    const char
+        *device_precision;      /* of float32 products on a device: "float32" (NULL), "tf32": its fastest, "bfloat16" */
+    const char *device_kernels; /* "fixed": chosen by shapes alone; "measured": when programs are compiled, by one
+                                   process for all; "auto" (NULL): measured on GPUs where the model has convolutions */
+    const char *device_launches; /* "shard", "replica": what is launched at once; "auto" (NULL): by what a shard costs.
+                                    Same bits */
+    const char *auto_shard; /* "data", "auto" (NULL): every task has all data and reads its rows of it; "file": a task
+                               need not have all files of records; "hint", "hint:N", "off", "off:N": each of N workers
+                               (the tasks of the cluster) has a pipeline of its own, docs/data.md */
+    bool audit_data;   /* false; true: account for the elements of each epoch, in notes and in events, docs/data.md */
+    int64_t ps_copies; /* of parameter-server: servers that have each part, at most 3; 0: 1; the loss of all but one
+                          loses no update */
+    const char
+        *all_reduce; /* how sums travel between replicas: "direct", "redundant", "ring", "hierarchical", one of the
+                        context's own (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */
+    const char
+        *device_reduce; /* "exact" (NULL): the same bits on any number of devices; "fast", "fastest": docs/devices.md */
 } artel_fit_options;
 
 #ifdef __cplusplus
@@ -175,39 +189,43 @@ static inline artel_fit_options artel_fit_options_init(void)
     }
 #endif
 
-/* What Keras' History holds: for each key one value an epoch. A metric that gives a list has a key for each element: "f1_score[0]". */
+/* What Keras' History holds: for each key one value an epoch. A metric that gives a list has a key for each element:
+ * "f1_score[0]". */
 ARTEL_API int artel_history_keys(const artel_history *history);
 ARTEL_API const char *artel_history_key(const artel_history *history, int index);
 /* The values of a key ("loss", "val_accuracy"), one an epoch; NULL when there is no such key. Borrowed. */
 ARTEL_API const double *artel_history_values(const artel_history *history, const char *key, int64_t *out_epochs);
-/* Whether an entry stands for "no value in this epoch" (validation every few epochs); a NaN that was computed is not. */
+/* Whether an entry stands for "no value in this epoch" (validation every few epochs); a NaN that was computed is not.
+ */
 ARTEL_API bool artel_history_absent(double value);
 ARTEL_API void artel_history_destroy(artel_history *history);
 
-/* Trains. `options` NULL: defaults. `out` may be NULL. After a failure the model holds the weights of the last whole step.
- * Errors: ARTEL_ERROR_INVALID (no compile settings, data that does not fit, bad options), ARTEL_ERROR_RUN,
+/* Trains. `options` NULL: defaults. `out` may be NULL. After a failure the model holds the weights of the last whole
+ * step. Errors: ARTEL_ERROR_INVALID (no compile settings, data that does not fit, bad options), ARTEL_ERROR_RUN,
  * ARTEL_ERROR_CANCELLED, ARTEL_ERROR_PREEMPTED. */
-ARTEL_API artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out);
+ARTEL_API artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options,
+                                       artel_history **out);
 
 typedef struct artel_checkpoint_info {
     int64_t step, epoch; /* whole steps and epochs that are in it; step -1: there is no checkpoint */
     bool finished;       /* the run has ended: none will follow, unless it is continued with more epochs */
 } artel_checkpoint_info;
 
-/* Looks for the newest whole checkpoint in the directory of a run (artel_fit_options.checkpoint_dir), which may be going on in
- * another process, and takes its weights into the model if it is newer than step `newer_than` (-1: any). A directory that is
- * not there (yet) holds none. Errors: ARTEL_ERROR_CORRUPT (of another model; the weights are then undefined), ARTEL_ERROR_IO,
- * ARTEL_ERROR_NOT_FOUND (removed meanwhile by the run: look again). */
+/* Looks for the newest whole checkpoint in the directory of a run (artel_fit_options.checkpoint_dir), which may be
+ * going on in another process, and takes its weights into the model if it is newer than step `newer_than` (-1: any). A
+ * directory that is not there (yet) holds none. Errors: ARTEL_ERROR_CORRUPT (of another model; the weights are then
+ * undefined), ARTEL_ERROR_IO, ARTEL_ERROR_NOT_FOUND (removed meanwhile by the run: look again). */
 ARTEL_API artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than,
                                                    artel_checkpoint_info *out);
 
 /* Predictions in input order: one array of float32 for each output, rows outermost. */
 typedef struct artel_predictions artel_predictions;
 
-/* Writes the result of a pass: the metrics of an evaluation (a History of one epoch) or the predictions; the other one is NULL.
- * With a cluster one task is asked, while all others still hold the result, too: when it is lost, another one is asked
- * again, and when it fails (ARTEL_ERROR_...), no task ends as if nothing had happened. */
-typedef artel_status artel_pass_result_fn(void *user, const artel_history *metrics, const artel_predictions *predictions);
+/* Writes the result of a pass: the metrics of an evaluation (a History of one epoch) or the predictions; the other one
+ * is NULL. With a cluster one task is asked, while all others still hold the result, too: when it is lost, another one
+ * is asked again, and when it fails (ARTEL_ERROR_...), no task ends as if nothing had happened. */
+typedef artel_status artel_pass_result_fn(void *user, const artel_history *metrics,
+                                          const artel_predictions *predictions);
 
 typedef struct artel_evaluate_options {
     size_t struct_size;
@@ -253,8 +271,8 @@ ARTEL_API artel_status artel_model_predict(artel_model *model, artel_data *data,
                                            artel_predictions **out);
 ARTEL_API int artel_predictions_count(const artel_predictions *predictions);
 /* Name, shape with the rows in front, and values of an output; borrowed. */
-ARTEL_API artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name, artel_shape *shape,
-                                             const float **values);
+ARTEL_API artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name,
+                                             artel_shape *shape, const float **values);
 ARTEL_API void artel_predictions_destroy(artel_predictions *predictions);
 
 #ifdef __cplusplus

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as they are traced: values, operations, models, gradients, assignments.
  *
- * A graph exists while a function is traced (artel/strategy.h): a C function is called once, adds what is to be computed, and is not called
- * again. A value is one of two kinds:
- *   rows    one entry for each row of the batch. Its first axis is the batch, as in Keras; shapes here leave it out. Replicas hold rows
- *           of their own. Operations keep rows apart.
- *   shared  the same bits on every replica: variables, constants, reduced values and what is computed from these. No batch axis.
- * artel_graph_reduce() makes one number of all rows of all replicas, along the library's one tree of sums: so what a function computes does
- * not depend on the strategy or on how many replicas, threads or tasks there are, to the bit.
+ * A graph exists while a function is traced (artel/strategy.h): a C function is called once, adds what is to be
+ * computed, and is not called again. A value is one of two kinds: rows    one entry for each row of the batch. Its
+ * first axis is the batch, as in Keras; shapes here leave it out. Replicas hold rows of their own. Operations keep rows
+ * apart. shared  the same bits on every replica: variables, constants, reduced values and what is computed from these.
+ * No batch axis. artel_graph_reduce() makes one number of all rows of all replicas, along the library's one tree of
+ * sums: so what a function computes does not depend on the strategy or on how many replicas, threads or tasks there
+ * are, to the bit.
  *
- * Errors: the first one is kept by the graph; every later call gives ARTEL_NO_VALUE and does nothing. So expressions need no checks, and
- * what the traced function was called from returns the failure. Everything belongs to the thread that traces. */
+ * Errors: the first one is kept by the graph; every later call gives ARTEL_NO_VALUE and does nothing. So expressions
+ * need no checks, and what the traced function was called from returns the failure. Everything belongs to the thread
+ * that traces. */
 #ifndef ARTEL_GRAPH_H
 #define ARTEL_GRAPH_H
 
@@ -33,14 +34,17 @@ typedef int32_t artel_value;                    /* of one graph */
 ARTEL_API artel_status artel_graph_status(const artel_graph *graph);
 /* Whether layers behave as in training (dropout, batch statistics), as the function was declared. */
 ARTEL_API bool artel_graph_training(const artel_graph *graph);
-/* Element type, shape (of one row, or of the whole shared value) and kind. Any of the outputs may be NULL. ARTEL_ERROR_INVALID: no such value. */
-ARTEL_API artel_status artel_graph_describe(const artel_graph *graph, artel_value value, artel_dtype *dtype, artel_shape *shape,
-                                            bool *rows);
+/* Element type, shape (of one row, or of the whole shared value) and kind. Any of the outputs may be NULL.
+ * ARTEL_ERROR_INVALID: no such value. */
+ARTEL_API artel_status artel_graph_describe(const artel_graph *graph, artel_value value, artel_dtype *dtype,
+                                            artel_shape *shape, bool *rows);
 
 /* -- values -- */
 
-/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32 or bool (one byte each). */
-ARTEL_API artel_value artel_graph_constant(artel_graph *graph, artel_dtype dtype, const artel_shape *shape, const void *elements);
+/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32 or bool (one byte
+ * each). */
+ARTEL_API artel_value artel_graph_constant(artel_graph *graph, artel_dtype dtype, const artel_shape *shape,
+                                           const void *elements);
 /* A shared float32 scalar; beside float64 operands it is the number as it was given. */
 ARTEL_API artel_value artel_graph_number(artel_graph *graph, double number);
 /* The value of a variable before this run's assignments. */
@@ -48,63 +52,69 @@ ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *v
 
 /* -- operations -- */
 
-/* An operation of keras.ops by its name, as a function ("log_softmax") or as Keras writes it in files ("LogSoftmax"): docs/layers.md has
- * the list. `attributes`: a JSON object of its settings ("{\"axis\": -1, \"keepdims\": true}"), under "args" a list of further
- * positional arguments; NULL: none. Axes of rows count the batch as axis 0, as in Keras; axes of shared values count from their
- * first. A shared operand beside rows broadcasts against each row. "matmul" of rows with a shared matrix is a layer's product. The
- * result of the operation, the first where it has several. */
-ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count, const char *attributes);
-/* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative status. */
-ARTEL_API int artel_graph_op_all(artel_graph *graph, const char *name, const artel_value *inputs, int count, const char *attributes,
-                                 artel_value *outputs, int most);
+/* An operation of keras.ops by its name, as a function ("log_softmax") or as Keras writes it in files ("LogSoftmax"):
+ * docs/layers.md has the list. `attributes`: a JSON object of its settings ("{\"axis\": -1, \"keepdims\": true}"),
+ * under "args" a list of further positional arguments; NULL: none. Axes of rows count the batch as axis 0, as in Keras;
+ * axes of shared values count from their first. A shared operand beside rows broadcasts against each row. "matmul" of
+ * rows with a shared matrix is a layer's product. The result of the operation, the first where it has several. */
+ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count,
+                                     const char *attributes);
+/* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative
+ * status. */
+ARTEL_API int artel_graph_op_all(artel_graph *graph, const char *name, const artel_value *inputs, int count,
+                                 const char *attributes, artel_value *outputs, int most);
 /* The same for one and two operands. */
 ARTEL_API artel_value artel_graph_unary(artel_graph *graph, const char *name, artel_value x);
 ARTEL_API artel_value artel_graph_binary(artel_graph *graph, const char *name, artel_value a, artel_value b);
 
-/* A model whose weights the strategy holds (artel_strategy_add_model), called on rows: `inputs` and `outputs` as the model has them. Masks that
- * an output carries are dropped. Moving statistics are updated in training. */
-ARTEL_API artel_status artel_graph_call(artel_graph *graph, artel_model *model, const artel_value *inputs, int input_count,
-                                        artel_value *outputs, int output_count);
-/* A loss of Keras by name or record, by sample, before any reduction: of a target and a prediction, both rows. The target is float32 of the
- * prediction's shape, or, for losses of class numbers, int32 without its last axis. */
-ARTEL_API artel_value artel_graph_loss(artel_graph *graph, const char *loss, artel_value target, artel_value prediction);
+/* A model whose weights the strategy holds (artel_strategy_add_model), called on rows: `inputs` and `outputs` as the
+ * model has them. Masks that an output carries are dropped. Moving statistics are updated in training. */
+ARTEL_API artel_status artel_graph_call(artel_graph *graph, artel_model *model, const artel_value *inputs,
+                                        int input_count, artel_value *outputs, int output_count);
+/* A loss of Keras by name or record, by sample, before any reduction: of a target and a prediction, both rows. The
+ * target is float32 of the prediction's shape, or, for losses of class numbers, int32 without its last axis. */
+ARTEL_API artel_value artel_graph_loss(artel_graph *graph, const char *loss, artel_value target,
+                                       artel_value prediction);
 
 /* Elements kept with the probability 1 - rate and scaled by 1 / (1 - rate); rows of float32. */
 ARTEL_API artel_value artel_graph_dropout(artel_graph *graph, artel_value x, double rate);
-/* Uniform numbers in [low, high) of `shape` for each row. `like`: any rows. Counter-based: a function of the seed, the run's number and the
- * row's place in the batch. With `shared` all rows see the same numbers. */
-ARTEL_API artel_value artel_graph_uniform(artel_graph *graph, artel_value like, const artel_shape *shape, double low, double high,
-                                          bool shared);
+/* Uniform numbers in [low, high) of `shape` for each row. `like`: any rows. Counter-based: a function of the seed, the
+ * run's number and the row's place in the batch. With `shared` all rows see the same numbers. */
+ARTEL_API artel_value artel_graph_uniform(artel_graph *graph, artel_value like, const artel_shape *shape, double low,
+                                          double high, bool shared);
 /* Normal numbers of mean 0 and this deviation, likewise. */
-ARTEL_API artel_value artel_graph_normal(artel_graph *graph, artel_value like, const artel_shape *shape, double deviation);
+ARTEL_API artel_value artel_graph_normal(artel_graph *graph, artel_value like, const artel_shape *shape,
+                                         double deviation);
 
 /* -- across rows and replicas -- */
 
-/* SUM, MEAN, MIN or MAX over all rows of the global batch, element by element: rows of a shape become a shared value of that shape. Exact for
- * uneven batches: MEAN divides by the number of rows. Differentiable. A scalar a row is added up in float64 and rounded once;
- * rows of float64 are reduced in that.
- * MIN, MAX: of all rows; NaN is taken for both. Their gradient is shared out evenly among the rows that are as small or great.
- * PRODUCT: ARTEL_ERROR_UNSUPPORTED; return the rows and reduce them outside. */
+/* SUM, MEAN, MIN or MAX over all rows of the global batch, element by element: rows of a shape become a shared value of
+ * that shape. Exact for uneven batches: MEAN divides by the number of rows. Differentiable. A scalar a row is added up
+ * in float64 and rounded once; rows of float64 are reduced in that. MIN, MAX: of all rows; NaN is taken for both. Their
+ * gradient is shared out evenly among the rows that are as small or great. PRODUCT: ARTEL_ERROR_UNSUPPORTED; return the
+ * rows and reduce them outside. */
 ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction reduction, artel_value rows);
 
 /* -- gradients and variables -- */
 
-/* Reverse mode: out[i] = the gradient of `target` with respect to wanted[i], of its shape and kind; ARTEL_NO_VALUE where the target does
- * not depend on it. A shared target that is no scalar, and rows, count as the sum of their elements: so the gradient of a loss by row
- * with respect to rows is that of each example. Gradients may be differentiated again. Errors: ARTEL_ERROR_UNSUPPORTED (an operation on
- * the way has no gradient; docs/functions.md lists gradients that have none themselves). */
-ARTEL_API artel_status artel_graph_gradients(artel_graph *graph, artel_value target, const artel_value *wanted, int count,
-                                             artel_value *out);
+/* Reverse mode: out[i] = the gradient of `target` with respect to wanted[i], of its shape and kind; ARTEL_NO_VALUE
+ * where the target does not depend on it. A shared target that is no scalar, and rows, count as the sum of their
+ * elements: so the gradient of a loss by row with respect to rows is that of each example. Gradients may be
+ * differentiated again. Errors: ARTEL_ERROR_UNSUPPORTED (an operation on the way has no gradient; docs/functions.md
+ * lists gradients that have none themselves). */
+ARTEL_API artel_status artel_graph_gradients(artel_graph *graph, artel_value target, const artel_value *wanted,
+                                             int count, artel_value *out);
 
-/* After the whole run has been computed on all replicas, the variable becomes `value` (shared, of its shape and element type). One
- * assignment a run for each variable. */
+/* After the whole run has been computed on all replicas, the variable becomes `value` (shared, of its shape and element
+ * type). One assignment a run for each variable. */
 ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, artel_value value);
-/* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone) for each of its variables, in
- * their order; then the variables' constraints. At most one step of one optimizer in a function. Regularisers of layers are
- * for the function to add to its loss. */
-ARTEL_API void artel_graph_apply(artel_graph *graph, artel_optimizer *optimizer, const artel_value *gradients, int count);
-/* The gradients of `target` with respect to the optimizer's variables, and its step with them: artel_graph_gradients() and
- * artel_graph_apply() in one. The failure is the graph's. */
+/* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
+ * for each of its variables, in their order; then the variables' constraints. At most one step of one optimizer in a
+ * function. Regularisers of layers are for the function to add to its loss. */
+ARTEL_API void artel_graph_apply(artel_graph *graph, artel_optimizer *optimizer, const artel_value *gradients,
+                                 int count);
+/* The gradients of `target` with respect to the optimizer's variables, and its step with them: artel_graph_gradients()
+ * and artel_graph_apply() in one. The failure is the graph's. */
 ARTEL_API void artel_graph_minimise(artel_graph *graph, artel_optimizer *optimizer, artel_value target);
 
 #ifdef __cplusplus

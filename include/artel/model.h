@@ -17,13 +17,14 @@ extern "C" {
 
 typedef struct artel_model artel_model;
 
-/* Reads a `.keras` file (or directory), a legacy `.h5`, the JSON text of model.to_json(); the content decides. `.onnx` by its name. Models
- * without weights are initialised from the seed of their first use. */
+/* Reads a `.keras` file (or directory), a legacy `.h5`, the JSON text of model.to_json(); the content decides. `.onnx`
+ * by its name. Models without weights are initialised from the seed of their first use. */
 ARTEL_API artel_status artel_model_load(artel_context *context, const char *path, artel_model **out);
-/* Reads weights alone: `.weights.h5`, `.weights.json`, `.keras`, `.h5`, `.safetensors`, TensorFlow checkpoints (docs/formats.md). */
+/* Reads weights alone: `.weights.h5`, `.weights.json`, `.keras`, `.h5`, `.safetensors`, TensorFlow checkpoints
+ * (docs/formats.md). */
 ARTEL_API artel_status artel_model_load_weights(artel_model *model, const char *path);
-/* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors, .onnx (export). The file appears whole or
- * not at all. */
+/* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors, .onnx (export). The
+ * file appears whole or not at all. */
 ARTEL_API artel_status artel_model_save(const artel_model *model, const char *path);
 /* NULL is accepted. */
 ARTEL_API void artel_model_destroy(artel_model *model);
@@ -34,21 +35,24 @@ ARTEL_API artel_status artel_model_initialise(artel_model *model, uint64_t seed)
 /* SHA-256 over the named weights as 64 hex digits and a NUL: equal digests mean equal models. */
 ARTEL_API artel_status artel_model_digest(const artel_model *model, char out[65]);
 
-/* Inputs and outputs: how many, their names, element types and row shapes (-1 where the model leaves an axis of an input open; outputs
- * have the extents that follow when such an axis is 96 in images, else 16). */
+/* Inputs and outputs: how many, their names, element types and row shapes (-1 where the model leaves an axis of an
+ * input open; outputs have the extents that follow when such an axis is 96 in images, else 16). */
 ARTEL_API int artel_model_input_count(const artel_model *model);
 ARTEL_API int artel_model_output_count(const artel_model *model);
-ARTEL_API artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape);
-ARTEL_API artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape);
+ARTEL_API artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype,
+                                         artel_shape *shape);
+ARTEL_API artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype,
+                                          artel_shape *shape);
 
 /* One weight by its path in Keras' weights tree ("layers/dense/vars/0"): copies float32 values in plain row-major order
  * out of or into the model. `count` is the number of elements and must match. */
 ARTEL_API artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count);
 ARTEL_API artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count);
 
-/* Training settings, as Keras' compile(): names, or JSON records as Keras writes them. NULL keeps what the model has. An
- * optimizer given here starts without state. */
-ARTEL_API artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics);
+/* Training settings, as Keras' compile(): names, or JSON records as Keras writes them. NULL keeps what the model has.
+ * An optimizer given here starts without state. */
+ARTEL_API artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss,
+                                           const char *metrics);
 
 #ifdef __cplusplus
 }

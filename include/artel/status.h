@@ -21,8 +21,9 @@ extern "C" {
 /* The kinds of answer. The command line maps the failures to exit codes; see artel_status_exit_code(). */
 typedef enum artel_status {
     ARTEL_OK = 0,
-    ARTEL_AGAIN = 1,              /* in progress, or: no more items */
-    ARTEL_ERROR_INVALID = -1,     /* an argument, an option, a model or a value is wrong; a file may not be read or written */
+    ARTEL_AGAIN = 1, /* in progress, or: no more items */
+    ARTEL_ERROR_INVALID =
+        -1, /* an argument, an option, a model or a value is wrong; a file may not be read or written */
     ARTEL_ERROR_NOT_FOUND = -2,   /* a file, an array, a layer or a name does not exist */
     ARTEL_ERROR_CORRUPT = -3,     /* a file is damaged or is not what it claims to be */
     ARTEL_ERROR_UNSUPPORTED = -4, /* well-formed, known, and not something this build can do */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops written by hand: functions that are traced once and run on all replicas of a strategy, and the variables they share.
+/* Loops written by hand: functions that are traced once and run on all replicas of a strategy, and the variables they
+ * share.
  *
- *   artel_strategy_create -> variables, models, optimizers -> artel_function_create (traces) -> artel_function_run, run, ...
- * What tf.distribute.Strategy, tf.function and tf.Variable are to TensorFlow. Every run takes a global batch, divides its rows among the
- * replicas by the library's virtual shards, computes, and then writes variables, on all replicas or, after a failure, on none. The
- * results have the same bits under every strategy and for every number of replicas and threads; a loop that does what
- * artel_model_fit() does gives the bits of artel_model_fit().
+ *   artel_strategy_create -> variables, models, optimizers -> artel_function_create (traces) -> artel_function_run,
+ * run, ... What tf.distribute.Strategy, tf.function and tf.Variable are to TensorFlow. Every run takes a global batch,
+ * divides its rows among the replicas by the library's virtual shards, computes, and then writes variables, on all
+ * replicas or, after a failure, on none. The results have the same bits under every strategy and for every number of
+ * replicas and threads; a loop that does what artel_model_fit() does gives the bits of artel_model_fit().
  *
- * Threads: a strategy and all that is made from it belong to one thread at a time. What is made from a strategy is destroyed with it. */
+ * Threads: a strategy and all that is made from it belong to one thread at a time. What is made from a strategy is
+ * destroyed with it. */
 #ifndef ARTEL_STRATEGY_H
 #define ARTEL_STRATEGY_H
 
@@ -22,14 +24,17 @@ typedef struct artel_function artel_function;
 
 typedef struct artel_strategy_options {
     size_t struct_size;
-    const char *strategy;   /* "auto" (NULL), "default", "one-device", "mirrored", "central-storage", ...: docs/strategies.md */
+    const char
+        *strategy; /* "auto" (NULL), "default", "one-device", "mirrored", "central-storage", ...: docs/strategies.md */
     int replicas, threads;  /* 0: decided */
     int64_t batch_size;     /* the most rows of a run (global batch); 32 */
     int64_t shards;         /* 0: a function of the batch size; part of the result */
     uint64_t seed;          /* of random operations, and of the weights of models that have none */
-    artel_cluster *cluster; /* NULL, or of one task: this process alone; else functions run in artel_strategy_loop(). Outlives it. */
-    const char *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": alone tiles where the machine has AMX,
-                               as in artel_model_fit(), else chain. Both are computed everywhere, and give other last bits. */
+    artel_cluster *cluster; /* NULL, or of one task: this process alone; else functions run in artel_strategy_loop().
+                               Outlives it. */
+    const char *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": alone tiles where
+                               the machine has AMX, as in artel_model_fit(), else chain. Both are computed everywhere,
+                               and give other last bits. */
     const char *all_reduce; /* as in artel_fit_options */
 } artel_strategy_options;
 
@@ -49,41 +54,45 @@ static inline artel_strategy_options artel_strategy_options_init(void)
     }
 #endif
 
-/* `options` NULL: defaults. Of "parameter-server" functions are scheduled by a coordinator (artel/coordinator.h) and not run. Errors:
- * ARTEL_ERROR_INVALID (options), ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
-ARTEL_API artel_status artel_strategy_create(artel_context *context, const artel_strategy_options *options, artel_strategy **out);
+/* `options` NULL: defaults. Of "parameter-server" functions are scheduled by a coordinator (artel/coordinator.h) and
+ * not run. Errors: ARTEL_ERROR_INVALID (options), ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
+ARTEL_API artel_status artel_strategy_create(artel_context *context, const artel_strategy_options *options,
+                                             artel_strategy **out);
 ARTEL_API void artel_strategy_destroy(artel_strategy *strategy); /* NULL accepted; with all that was made from it */
 /* As resolved: "one-device", "mirrored". Owned by the strategy; "" for NULL. */
 ARTEL_API const char *artel_strategy_name(const artel_strategy *strategy);
-ARTEL_API int artel_strategy_replicas(
-    const artel_strategy *strategy); /* num_replicas_in_sync: of all tasks, too; those that are there, once they have met */
-/* Runs that have been made of functions that write variables: the number in the counter of random operations. For going on in another
- * process, set it to what it was. Errors: ARTEL_ERROR_INVALID (negative). */
+ARTEL_API int artel_strategy_replicas(const artel_strategy *strategy); /* num_replicas_in_sync: of all tasks, too; those
+                                                                          that are there, once they have met */
+/* Runs that have been made of functions that write variables: the number in the counter of random operations. For going
+ * on in another process, set it to what it was. Errors: ARTEL_ERROR_INVALID (negative). */
 ARTEL_API int64_t artel_strategy_runs(const artel_strategy *strategy);
 ARTEL_API artel_status artel_strategy_set_runs(artel_strategy *strategy, int64_t runs);
 
 /* -- loops among several tasks -- */
 
-/* One unit of work, number 0, 1, ...: any number of runs. Its failure ends the loop, unless the unit was interrupted because a task
- * was lost or has come: then everything that it has written is taken back, and it is called again. So it may change nothing but
- * variables, and must be a function of these and of its number. */
+/* One unit of work, number 0, 1, ...: any number of runs. Its failure ends the loop, unless the unit was interrupted
+ * because a task was lost or has come: then everything that it has written is taken back, and it is called again. So it
+ * may change nothing but variables, and must be a function of these and of its number. */
 typedef artel_status artel_unit_fn(void *user, int64_t unit);
 
-/* Calls `unit` for every number from artel_strategy_units() to `units` - 1. Alone: nothing else. In a cluster every task makes this call with
- * the same arguments, and each run with the same inputs, of which a task reads its own rows. Tasks may be killed and come back: the others
- * go on within about a second, a task that comes gets variables and counters from one that has them and takes part from the next unit
- * on. The bits are those of one process. At the end all tasks hold the last state; one of them says so: artel_strategy_writes().
- * Errors: those of units; those of an artel_model_fit() in a cluster; ARTEL_ERROR_PREEMPTED (asked to end: the state is whole). */
+/* Calls `unit` for every number from artel_strategy_units() to `units` - 1. Alone: nothing else. In a cluster every
+ * task makes this call with the same arguments, and each run with the same inputs, of which a task reads its own rows.
+ * Tasks may be killed and come back: the others go on within about a second, a task that comes gets variables and
+ * counters from one that has them and takes part from the next unit on. The bits are those of one process. At the end
+ * all tasks hold the last state; one of them says so: artel_strategy_writes(). Errors: those of units; those of an
+ * artel_model_fit() in a cluster; ARTEL_ERROR_PREEMPTED (asked to end: the state is whole). */
 ARTEL_API artel_status artel_strategy_loop(artel_strategy *strategy, int64_t units, artel_unit_fn *unit, void *user);
 ARTEL_API int64_t artel_strategy_units(const artel_strategy *strategy); /* units done */
 /* For going on in another process: units that lie behind it. Errors: ARTEL_ERROR_INVALID (negative, or in a unit). */
 ARTEL_API artel_status artel_strategy_set_units(artel_strategy *strategy, int64_t units);
-/* Writes DIRECTORY/ckpt-STEP, whole or not at all: all variables, what optimizers keep, and counters (units, runs, steps of optimizers); then
- * removes all but the `keep` newest (0: none). Between two runs, or as a unit begins; in a cluster by the task that artel_strategy_writes();
- * over parameter servers by the chief after a join, and without what optimizers keep. Weights lie as in checkpoints of fit. */
+/* Writes DIRECTORY/ckpt-STEP, whole or not at all: all variables, what optimizers keep, and counters (units, runs,
+ * steps of optimizers); then removes all but the `keep` newest (0: none). Between two runs, or as a unit begins; in a
+ * cluster by the task that artel_strategy_writes(); over parameter servers by the chief after a join, and without what
+ * optimizers keep. Weights lie as in checkpoints of fit. */
 ARTEL_API artel_status artel_strategy_save(artel_strategy *strategy, const char *directory, int64_t step, int keep);
-/* Takes up the newest whole one; *step -1: there is none. Before a loop; variables, models and optimizers are declared, and become final.
- * Errors: ARTEL_ERROR_INVALID (a run of fit's), ARTEL_ERROR_CORRUPT (other variables or optimizers), ARTEL_ERROR_IO. */
+/* Takes up the newest whole one; *step -1: there is none. Before a loop; variables, models and optimizers are declared,
+ * and become final. Errors: ARTEL_ERROR_INVALID (a run of fit's), ARTEL_ERROR_CORRUPT (other variables or optimizers),
+ * ARTEL_ERROR_IO. */
 ARTEL_API artel_status artel_strategy_restore(artel_strategy *strategy, const char *directory, int64_t *step);
 /* Whether this task is the one to write results; true alone. */
 ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
@@ -114,29 +123,33 @@ static inline artel_variable_options artel_variable_options_init(void)
 #endif
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
- * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape), ARTEL_ERROR_UNSUPPORTED (an element type other than float32). */
-ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options, artel_variable **out);
+ * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape), ARTEL_ERROR_UNSUPPORTED (an element type other than
+ * float32). */
+ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
+                                             artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
 ARTEL_API artel_status artel_variable_shape(const artel_variable *variable, artel_shape *shape);
-/* All elements in row-major order; `count` must be their number. Reading and assigning are for the time between two runs. */
+/* All elements in row-major order; `count` must be their number. Reading and assigning are for the time between two
+ * runs. */
 ARTEL_API artel_status artel_variable_read(artel_variable *variable, float *values, int64_t count);
 ARTEL_API artel_status artel_variable_assign(artel_variable *variable, const float *values, int64_t count);
 
-/* Takes up the weights of a model, as they are now: functions may call it (artel_graph_call). The model outlives the strategy. Its weights
- * are changed by artel_strategy_store() alone. */
+/* Takes up the weights of a model, as they are now: functions may call it (artel_graph_call). The model outlives the
+ * strategy. Its weights are changed by artel_strategy_store() alone. */
 ARTEL_API artel_status artel_strategy_add_model(artel_strategy *strategy, artel_model *model);
-/* The trainable variables of a model that was added, in Keras' order, or with `all` every one. The list belongs to the strategy. */
+/* The trainable variables of a model that was added, in Keras' order, or with `all` every one. The list belongs to the
+ * strategy. */
 ARTEL_API artel_status artel_strategy_variables(artel_strategy *strategy, const artel_model *model, bool all,
                                                 artel_variable *const **variables, int *count);
 /* Puts the weights of the moment into the model. */
 ARTEL_API artel_status artel_strategy_store(artel_strategy *strategy, artel_model *model);
 
 /* An optimizer of Keras by name or record, for these variables; its slots are variables of the strategy. */
-ARTEL_API artel_status artel_optimizer_create(artel_strategy *strategy, const char *optimizer, artel_variable *const *variables, int count,
-                                              artel_optimizer **out);
+ARTEL_API artel_status artel_optimizer_create(artel_strategy *strategy, const char *optimizer,
+                                              artel_variable *const *variables, int count, artel_optimizer **out);
 /* The same for the trainable variables of a model, which the strategy takes up if it does not hold it yet. */
-ARTEL_API artel_status artel_optimizer_create_for_model(artel_strategy *strategy, const char *optimizer, artel_model *model,
-                                                        artel_optimizer **out);
+ARTEL_API artel_status artel_optimizer_create_for_model(artel_strategy *strategy, const char *optimizer,
+                                                        artel_model *model, artel_optimizer **out);
 ARTEL_API int64_t artel_optimizer_iterations(const artel_optimizer *optimizer); /* steps taken */
 /* For going on: the number of steps that lie behind it. */
 ARTEL_API artel_status artel_optimizer_set_iterations(artel_optimizer *optimizer, int64_t iterations);
@@ -145,8 +158,8 @@ ARTEL_API artel_status artel_optimizer_set_rate(artel_optimizer *optimizer, doub
 
 /* -- functions -- */
 
-/* Adds to `graph` what is to be computed. inputs[i] is argument i; writes outputs[0 .. declared - 1], rows or shared. Its failure, or the
- * graph's, is that of artel_function_create(). */
+/* Adds to `graph` what is to be computed. inputs[i] is argument i; writes outputs[0 .. declared - 1], rows or shared.
+ * Its failure, or the graph's, is that of artel_function_create(). */
 typedef artel_status artel_trace_fn(void *user, artel_graph *graph, const artel_value *inputs, artel_value *outputs);
 
 typedef struct artel_argument {
@@ -179,11 +192,13 @@ static inline artel_function_options artel_function_options_init(void)
     }
 #endif
 
-/* Traces `trace` now, once. Errors: those of the operations, with the operation's name; ARTEL_ERROR_INVALID (an output that was not written). */
-ARTEL_API artel_status artel_function_create(artel_strategy *strategy, const artel_function_options *options, artel_trace_fn *trace,
-                                             void *user, artel_function **out);
+/* Traces `trace` now, once. Errors: those of the operations, with the operation's name; ARTEL_ERROR_INVALID (an output
+ * that was not written). */
+ARTEL_API artel_status artel_function_create(artel_strategy *strategy, const artel_function_options *options,
+                                             artel_trace_fn *trace, void *user, artel_function **out);
 /* What output `index` is: ARTEL_ERROR_INVALID when there is no such output. Any of the pointers may be NULL. */
-ARTEL_API artel_status artel_function_output(const artel_function *function, int index, artel_dtype *dtype, artel_shape *shape, bool *rows);
+ARTEL_API artel_status artel_function_output(const artel_function *function, int index, artel_dtype *dtype,
+                                             artel_shape *shape, bool *rows);
 
 /* Memory of the caller's. */
 typedef struct artel_array {
@@ -192,12 +207,14 @@ typedef struct artel_array {
     void *data;        /* only read of an input; an output's may be NULL: not wanted */
 } artel_array;
 
-/* One run: inputs in, outputs written, then variables. All rows inputs have the same number of rows, 1 to the strategy's batch_size;
- * a function without any runs on one row. Outputs of rows receive the whole batch, in order. A steady run makes no heap call.
- * Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index out of range inside), ARTEL_ERROR_CANCELLED; no variable has changed. */
-ARTEL_API artel_status artel_function_run(artel_function *function, const artel_array *inputs, int input_count, const artel_array *outputs,
-                                          int output_count);
-/* Stable text: graph and plan. Owned by the function, until its next call; "" for NULL. The first run makes the plan. */
+/* One run: inputs in, outputs written, then variables. All rows inputs have the same number of rows, 1 to the
+ * strategy's batch_size; a function without any runs on one row. Outputs of rows receive the whole batch, in order. A
+ * steady run makes no heap call. Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index out of range inside),
+ * ARTEL_ERROR_CANCELLED; no variable has changed. */
+ARTEL_API artel_status artel_function_run(artel_function *function, const artel_array *inputs, int input_count,
+                                          const artel_array *outputs, int output_count);
+/* Stable text: graph and plan. Owned by the function, until its next call; "" for NULL. The first run makes the plan.
+ */
 ARTEL_API const char *artel_function_explain(artel_function *function);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The version of these headers, and of the library that a program runs with.
  *
- * Versions are semantic: a program compiled against MAJOR.MINOR runs with every library of that MAJOR and the same or a later MINOR (while
- * MAJOR is 0, of that MINOR only). Structs of options may grow at their end: their struct_size says which ones a caller knows. The
- * bits of results are promised by the arithmetic class, not by the version.
+ * Versions are semantic: a program compiled against MAJOR.MINOR runs with every library of that MAJOR and the same or a
+ * later MINOR (while MAJOR is 0, of that MINOR only). Structs of options may grow at their end: their struct_size says
+ * which ones a caller knows. The bits of results are promised by the arithmetic class, not by the version.
  */
 #ifndef ARTEL_VERSION_H
 #define ARTEL_VERSION_H
@@ -23,7 +23,8 @@ extern "C" {
 #define ARTEL_VERSION_ENCODE(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
 #define ARTEL_VERSION_NUMBER ARTEL_VERSION_ENCODE(ARTEL_VERSION_MAJOR, ARTEL_VERSION_MINOR, ARTEL_VERSION_PATCH)
 
-/* The running library's ARTEL_VERSION_NUMBER; `text`, unless NULL, receives its ARTEL_VERSION_STRING, a constant. Any thread. */
+/* The running library's ARTEL_VERSION_NUMBER; `text`, unless NULL, receives its ARTEL_VERSION_STRING, a constant. Any
+ * thread. */
 ARTEL_API int artel_version(const char **text);
 
 #ifdef __cplusplus

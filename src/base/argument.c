@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of the C API: pointers, options, ranges.
  *
- * A call without any context has its failure kept for the calling thread (context.c), so that it has a text as all others have.
+ * A call without any context has its failure kept for the calling thread (context.c), so that it has a text as all
+ * others have.
  */
 #include "base/argument.h"
 
@@ -59,10 +60,10 @@ static artel_status check_range(artel_context *ctx, const artel__range *range, c
     if (value >= range->least && value <= range->most) return ARTEL_OK;
     const char *advice = range->advice ? range->advice : "give a number in range";
     if (value < range->least)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, range->name, advice, "the value does not fit (found %.15g, expected at least %.15g)",
-                           value, range->least);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, range->name, advice, "the value does not fit (found %.15g, expected at most %.15g)", value,
-                       range->most);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, range->name, advice,
+                           "the value does not fit (found %.15g, expected at least %.15g)", value, range->least);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, range->name, advice,
+                       "the value does not fit (found %.15g, expected at most %.15g)", value, range->most);
 }
 
 artel_status artel__take_options(artel_context *ctx, const artel__options_kind *kind, const void *given, void *chosen)
@@ -70,9 +71,11 @@ artel_status artel__take_options(artel_context *ctx, const artel__options_kind *
     size_t size;
     if (given) {
         memcpy(&size, given, sizeof size);
-        if (size < sizeof size) return artel__fail(ctx, ARTEL_ERROR_INVALID, kind->where, kind->advice, "struct_size is not set");
+        if (size < sizeof size)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, kind->where, kind->advice, "struct_size is not set");
         memcpy(chosen, given, size < kind->size ? size : kind->size);
     }
-    for (const artel__range *range = kind->range; range && range->name; range++) ARTEL_TRY(check_range(ctx, range, chosen));
+    for (const artel__range *range = kind->range; range && range->name; range++)
+        ARTEL_TRY(check_range(ctx, range, chosen));
     return ARTEL_OK;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller of the C API may hand in by mistake, refused in one place and one form: pointers that are NULL, structs of options
- * whose size is not set, numbers out of range. Costs a few comparisons a call. */
+/* What a caller of the C API may hand in by mistake, refused in one place and one form: pointers that are NULL, structs
+ * of options whose size is not set, numbers out of range. Costs a few comparisons a call. */
 #ifndef ARTEL_BASE_ARGUMENT_H
 #define ARTEL_BASE_ARGUMENT_H
 
 #include "base/context.h"
 
-/* Begins a public function (artel__operation_begin) and refuses pointers that are NULL: `names` are the arguments' names with one space
- * between two, and a pointer to an object follows for each. `function` is __func__. Whatever the context would be taken from comes
- * first, so that it may be NULL: `artel__enter(model ? model->ctx : NULL, __func__, "model path", model, path)`. */
+/* Begins a public function (artel__operation_begin) and refuses pointers that are NULL: `names` are the arguments'
+ * names with one space between two, and a pointer to an object follows for each. `function` is __func__. Whatever the
+ * context would be taken from comes first, so that it may be NULL: `artel__enter(model ? model->ctx : NULL, __func__,
+ * "model path", model, path)`. */
 artel_status artel__enter(artel_context *ctx, const char *function, const char *names, ...);
 /* The same in the midst of an operation, whose first failure stands. */
 artel_status artel__need(artel_context *ctx, const char *function, const char *names, ...);
@@ -36,8 +37,8 @@ typedef struct artel__options_kind {
     const artel__range *range;
 } artel__options_kind;
 
-/* Copies the caller's options over `chosen`, which holds the defaults: the tail that an older, shorter struct lacks keeps them.
- * `given` NULL changes nothing. Then every number of the table must be in its range. */
+/* Copies the caller's options over `chosen`, which holds the defaults: the tail that an older, shorter struct lacks
+ * keeps them. `given` NULL changes nothing. Then every number of the table must be in its range. */
 artel_status artel__take_options(artel_context *ctx, const artel__options_kind *kind, const void *given, void *chosen);
 
 #endif

@@ -54,7 +54,8 @@ bool artel__budget_take(artel_context *ctx, uint64_t bytes, unsigned percent)
     uint64_t used = atomic_load_explicit(&ctx->budget_used, memory_order_relaxed);
     do {
         if (bytes > most || used > most - bytes) return false;
-    } while (!atomic_compare_exchange_weak_explicit(&ctx->budget_used, &used, used + bytes, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&ctx->budget_used, &used, used + bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
     return true;
 }
 

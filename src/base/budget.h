@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that data takes so as to be faster (blocks of unfolded files, batches read ahead): one account a context, held against a limit.
+/* Memory that data takes so as to be faster (blocks of unfolded files, batches read ahead): one account a context, held
+ * against a limit.
  *
- * Whoever can do with less asks before it takes more; what nobody can do without is taken anyway and counted. All functions are thread-safe.
+ * Whoever can do with less asks before it takes more; what nobody can do without is taken anyway and counted. All
+ * functions are thread-safe.
  */
 #ifndef ARTEL_BASE_BUDGET_H
 #define ARTEL_BASE_BUDGET_H

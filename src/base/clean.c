@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Foreign words made fit to be shown: names from files, what other tasks say, paths.
  *
- * A terminal takes control characters for commands, a reader a line break for the end of a message, and marks that turn the direction of
- * writing let a text look like another one. All of those, and bytes that are no UTF-8, are shown as what they are: "\n", "\x1b",
- * "\u009b". The rest stays as it is. Everything that a person is shown goes through here: errors and log lines as a whole
- * (error.c, context.c), tables word by word (artel__text_show). JSON has escapes of its own.
+ * A terminal takes control characters for commands, a reader a line break for the end of a message, and marks that turn
+ * the direction of writing let a text look like another one. All of those, and bytes that are no UTF-8, are shown as
+ * what they are: "\n", "\x1b",
+ * "\u009b". The rest stays as it is. Everything that a person is shown goes through here: errors and log lines as a
+ * whole (error.c, context.c), tables word by word (artel__text_show). JSON has escapes of its own.
  */
 #include <stdint.h>
 #include <stdio.h>

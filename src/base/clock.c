@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time and memory of this process, from the kernel.
  *
- * The start of the process is known to /proc only in clock ticks (10 ms as a rule), rounded down. artel__process_age() takes
- * the middle of the tick, so that it is right on average and wrong by 5 ms at most; it serves the figure "exec to the end of
- * the first step", which no clock inside the program can see.
+ * The start of the process is known to /proc only in clock ticks (10 ms as a rule), rounded down. artel__process_age()
+ * takes the middle of the tick, so that it is right on average and wrong by 5 ms at most; it serves the figure "exec to
+ * the end of the first step", which no clock inside the program can see.
  */
 #include "base/clock.h"
 

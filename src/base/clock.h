@@ -12,7 +12,8 @@ double artel__wall_seconds(void); /* seconds since 1970 */
 double artel__process_age(void);  /* seconds since this process was executed, from /proc/self/stat; 0 when unknown */
 int64_t artel__peak_rss_bytes(void);
 
-/* A condition variable whose timed waits go by CLOCK_MONOTONIC, and a moment for them. 0, or what pthread_cond_init says. */
+/* A condition variable whose timed waits go by CLOCK_MONOTONIC, and a moment for them. 0, or what pthread_cond_init
+ * says. */
 int artel__cond_init(pthread_cond_t *condition);
 struct timespec artel__after_ns(int64_t ns);
 

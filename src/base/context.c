@@ -13,10 +13,12 @@
 #include "base/spill.h"
 #include "base/text.h"
 
-static const artel__range context_ranges[] = {
-    {".log_level", ARTEL__RANGE_INT, offsetof(artel_context_options, log_level), ARTEL_LOG_ERROR, ARTEL_LOG_DEBUG, NULL}, {.name = NULL}};
-static const artel__options_kind context_kind = {"context options", "begin with ARTEL_CONTEXT_OPTIONS_INIT", sizeof(artel_context_options),
-                                                 context_ranges};
+static const artel__range context_ranges[] = {{".log_level", ARTEL__RANGE_INT,
+                                               offsetof(artel_context_options, log_level), ARTEL_LOG_ERROR,
+                                               ARTEL_LOG_DEBUG, NULL},
+                                              {.name = NULL}};
+static const artel__options_kind context_kind = {"context options", "begin with ARTEL_CONTEXT_OPTIONS_INIT",
+                                                 sizeof(artel_context_options), context_ranges};
 
 artel_status artel_context_create(const artel_context_options *options, artel_context **out)
 {

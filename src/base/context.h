@@ -28,8 +28,8 @@
 /* Records a failure unless one is recorded already (the first cause wins) and returns `status`.
  * `where` names the file, option, layer or array; `advice` says what to do ("" when nothing can be advised);
  * the format says what was found and what was expected. Thread-safe. */
-artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
-    ARTEL__PRINTF(5, 6);
+artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice,
+                         const char *format, ...) ARTEL__PRINTF(5, 6);
 
 /* The same for a failed system call: `what` is the action ("open", "write"); errno is read first thing.
  * ENOENT gives ARTEL_ERROR_NOT_FOUND, ENOMEM ARTEL_ERROR_NO_MEMORY, what would be refused another time too (permission,
@@ -42,8 +42,9 @@ artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t by
 /* Writes a line to the context's log sink. Thread-safe. */
 void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...) ARTEL__PRINTF(3, 4);
 
-/* From now on the last `lines` lines that are written (above ARTEL_LOG_DEBUG, sink or not) are remembered, the first bytes of each;
- * again: nothing changes. To be called before other threads log. They are told oldest first, with the time since then. */
+/* From now on the last `lines` lines that are written (above ARTEL_LOG_DEBUG, sink or not) are remembered, the first
+ * bytes of each; again: nothing changes. To be called before other threads log. They are told oldest first, with the
+ * time since then. */
 artel_status artel__log_keep(artel_context *ctx, int lines);
 typedef void artel__log_line_fn(void *user, artel_log_level level, int64_t age_ns, const char *text);
 void artel__log_kept(artel_context *ctx, artel__log_line_fn *tell, void *user);
@@ -55,7 +56,8 @@ void artel__operation_begin(artel_context *ctx);
 /* What the running operation has been asked to do; polled at step boundaries and by long loops. */
 bool artel__cancelled(const artel_context *ctx);
 bool artel__preempted(const artel_context *ctx);
-/* Whoever sleeps until others have done something looks so often whether it is cancelled: a signal handler can wake nobody. */
+/* Whoever sleeps until others have done something looks so often whether it is cancelled: a signal handler can wake
+ * nobody. */
 #define ARTEL__LOOK_NS 50000000
 
 /* The instruction sets for which kernels exist, worst first. Bits are the same in all of them. */
@@ -68,8 +70,8 @@ typedef enum artel__isa {
     ARTEL__ISA_COUNT
 } artel__isa;
 
-/* In which order the terms of a product of two bfloat16 operands are added: part of what a run is, not of the machine (kernel/tiles.h).
- * Products of float32 are chains in both. */
+/* In which order the terms of a product of two bfloat16 operands are added: part of what a run is, not of the machine
+ * (kernel/tiles.h). Products of float32 are chains in both. */
 typedef enum artel__arithmetic {
     ARTEL__ARITHMETIC_CHAIN, /* one chain of fused multiply-adds in the order of the reduction index */
     ARTEL__ARITHMETIC_TILES  /* blocks of 32 terms, as AMX adds them */

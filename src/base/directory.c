@@ -45,7 +45,8 @@ bool artel__is_directory(const char *path)
 static artel_status make_one(artel_context *ctx, const char *path, mode_t mode)
 {
     if (mkdir(path, mode) == 0 || (errno == EEXIST && artel__is_directory(path))) return ARTEL_OK;
-    if (errno == EEXIST) return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name another directory", "is a file, expected a directory");
+    if (errno == EEXIST)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name another directory", "is a file, expected a directory");
     return artel__fail_errno(ctx, path, "make directory");
 }
 
@@ -81,7 +82,8 @@ artel_status artel__probe_directory(artel_context *ctx, const char *path)
     char probe[PATH_MAX];
     int length = snprintf(probe, sizeof probe, "%s/.probe-XXXXXX", path);
     if (length < 0 || (size_t)length >= sizeof probe) errno = ENAMETOOLONG;
-    if (length < 0 || (size_t)length >= sizeof probe || !mkdtemp(probe)) return artel__fail_errno(ctx, path, "write into this directory");
+    if (length < 0 || (size_t)length >= sizeof probe || !mkdtemp(probe))
+        return artel__fail_errno(ctx, path, "write into this directory");
     rmdir(probe);
     return ARTEL_OK;
 }
@@ -99,11 +101,12 @@ static bool remove_entry(int fd, const char *name, int depth)
     if (is_dot(name) || unlinkat(fd, name, 0) == 0 || errno == ENOENT) return true;
     if (errno != EISDIR && errno != EPERM) return false;
     int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return (inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, name, AT_REMOVEDIR) == 0) || errno == ENOENT;
+    return (inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, name, AT_REMOVEDIR) == 0) ||
+           errno == ENOENT;
 }
 
-/* Removes what a directory holds; takes `fd`. False with errno set on failure. Without memory, which readdir() would ask for: a folder is
- * removed when there is none left, too. */
+/* Removes what a directory holds; takes `fd`. False with errno set on failure. Without memory, which readdir() would
+ * ask for: a folder is removed when there is none left, too. */
 static bool empty_directory(int fd, int depth)
 {
     _Alignas(struct dirent64) char entries[2048];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The error record.
  *
- * It belongs to the context and not to a thread, so that a failure noticed by any worker reaches the caller; the first cause wins because
- * later ones are mostly its consequences. A call that names no context, or fails to create one, has its record kept for the thread: with
- * the switch of failures.h all that outlives contexts.
+ * It belongs to the context and not to a thread, so that a failure noticed by any worker reaches the caller; the first
+ * cause wins because later ones are mostly its consequences. A call that names no context, or fails to create one, has
+ * its record kept for the thread: with the switch of failures.h all that outlives contexts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,8 @@ bool artel__failures_forget(bool forget)
     return before;
 }
 
-artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
+artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice,
+                         const char *format, ...)
 {
     va_list args;
     if (forgets) return status;
@@ -102,12 +103,14 @@ artel_status artel__fail_errno(artel_context *ctx, const char *where, const char
     int error = errno;
     char buffer[128] = "";
     const char *reason = strerror_r(error, buffer, sizeof(buffer));
-    if (error == ENOENT) return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
+    if (error == ENOENT)
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
     if (error == ENOMEM)
-        return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller batch or model, or a machine with more memory",
-                           "cannot %s: %s", what, reason);
-    return artel__fail(ctx, is_refused_by_name(error) ? ARTEL_ERROR_INVALID : ARTEL_ERROR_IO, where, errno_advice(error), "cannot %s: %s",
-                       what, reason);
+        return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where,
+                           "use a smaller batch or model, or a machine with more memory", "cannot %s: %s", what,
+                           reason);
+    return artel__fail(ctx, is_refused_by_name(error) ? ARTEL_ERROR_INVALID : ARTEL_ERROR_IO, where,
+                       errno_advice(error), "cannot %s: %s", what, reason);
 }
 
 artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes)

@@ -40,7 +40,8 @@ artel_status artel__extension_add(artel_context *ctx, const char *kind, const ch
     char *copy = NULL;
     artel_status status = ARTEL_OK;
     if (artel__extension_find(ctx, kind, name))
-        status = artel__fail(ctx, ARTEL_ERROR_INVALID, name, "add it once, under a name of its own", "there is a %s of this name", kind);
+        status = artel__fail(ctx, ARTEL_ERROR_INVALID, name, "add it once, under a name of its own",
+                             "there is a %s of this name", kind);
     if (status == ARTEL_OK) status = artel__alloc(ctx, sizeof(struct artel__extension), "extension", &block);
     if (status == ARTEL_OK) status = artel__strdup(ctx, name, &copy);
     if (status < 0) {

@@ -90,7 +90,8 @@ void artel__unmap_file(artel__mapping *mapping)
 
 static artel_status fail_limit(artel_context *ctx, const char *path, size_t limit)
 {
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "check that this is the file you mean", "is larger than %zu bytes", limit);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "check that this is the file you mean",
+                       "is larger than %zu bytes", limit);
 }
 
 /* Reads to the end into a growing block, so that pipes and files of /proc work as well. */
@@ -220,7 +221,8 @@ static artel_status open_output(artel_context *ctx, const char *path, mode_t mod
         if (output.fd < 0) status = artel__fail_errno(ctx, path, "open");
     } else {
         status = open_temporary(ctx, &output, mode ? mode : 0666);
-        if (status == ARTEL_OK && exists && !mode) (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
+        if (status == ARTEL_OK && exists && !mode)
+            (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
     }
     if (status < 0) {
         output_forget(&output);

@@ -32,11 +32,12 @@ artel_status artel__output_open(artel_context *ctx, const char *path, artel__out
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count);
 /* Syncs, closes and renames; the output is finished in any case. */
 artel_status artel__output_commit(artel__output *out);
-/* Closes and removes the temporary file; after a commit it does nothing. What a killed process left goes when the file is next written. */
+/* Closes and removes the temporary file; after a commit it does nothing. What a killed process left goes when the file
+ * is next written. */
 void artel__output_abandon(artel__output *out);
 
-/* Whether a file could be written there: fails as artel__output_open does, and leaves nothing behind. What is no regular file is not
- * tried, for whoever reads a pipe would notice. */
+/* Whether a file could be written there: fails as artel__output_open does, and leaves nothing behind. What is no
+ * regular file is not tried, for whoever reads a pipe would notice. */
 artel_status artel__probe_output(artel_context *ctx, const char *path);
 
 artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
@@ -47,11 +48,12 @@ artel_status artel__write_public_file(artel_context *ctx, const char *path, cons
 artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
 /* The same, but nobody else may make entries in those that are new, whatever the umask. */
 artel_status artel__make_own_directory(artel_context *ctx, const char *path);
-/* Whether a file that is to be loaded or run, and its folder, are of root, this user or the owner of the file `beside` (NULL: of no
- * other), and nobody else can write to them (trust.c). */
+/* Whether a file that is to be loaded or run, and its folder, are of root, this user or the owner of the file `beside`
+ * (NULL: of no other), and nobody else can write to them (trust.c). */
 bool artel__may_trust(const char *path, const char *beside);
-/* Refuses to write to what is an address (s3://...) and would become a folder "s3:", and to a path that leads through another user's
- * symbolic link in a folder where all may make entries; outputs and directories that are made have been asked already. */
+/* Refuses to write to what is an address (s3://...) and would become a folder "s3:", and to a path that leads through
+ * another user's symbolic link in a folder where all may make entries; outputs and directories that are made have been
+ * asked already. */
 artel_status artel__check_target(artel_context *ctx, const char *path);
 /* Marks what is being written with host and process, "HOST.PID" (writer.c). */
 enum {
@@ -63,8 +65,10 @@ bool artel__writer_is_gone(const char *mark, const char *path);
 
 /* Whether entries can be made in a directory: fails as making one does, and leaves nothing there. */
 artel_status artel__probe_directory(artel_context *ctx, const char *path);
-artel_status artel__remove_tree(artel_context *ctx, const char *path); /* missing is fine, also when another process removes it meanwhile */
-/* The directory that a path lies in: what stands before its last slash, "." when there is none; NULL when it does not fit. */
+artel_status artel__remove_tree(artel_context *ctx,
+                                const char *path); /* missing is fine, also when another process removes it meanwhile */
+/* The directory that a path lies in: what stands before its last slash, "." when there is none; NULL when it does not
+ * fit. */
 const char *artel__folder_of(const char *path, char *buffer, size_t size);
 bool artel__file_exists(const char *path);
 bool artel__is_directory(const char *path);

@@ -7,7 +7,8 @@
 
 #include "base/context.h"
 
-/* For a reader that does not know what a file begins with: fails (CORRUPT) with what it is, where that is known; else ARTEL_OK. */
+/* For a reader that does not know what a file begins with: fails (CORRUPT) with what it is, where that is known; else
+ * ARTEL_OK. */
 artel_status artel__check_foreign(artel_context *ctx, const char *where, const void *bytes, size_t size);
 
 #endif

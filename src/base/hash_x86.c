@@ -82,7 +82,8 @@ enum {
 
 CRC_TARGET static inline uint64_t move_crc(uint64_t crc, uint32_t over)
 {
-    __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)crc), _mm_cvtsi64_si128((int64_t)(uint64_t)over), 0);
+    __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)crc), _mm_cvtsi64_si128((int64_t)(uint64_t)over), 0);
     return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
@@ -93,9 +94,9 @@ CRC_TARGET static inline uint64_t load_word(const uint8_t *bytes)
     return word;
 }
 
-/* Where 512-bit carry-less products exist: the message is folded 256 bytes at a time. A 128-bit part, first half L, second
- * half H, is the same modulo P as L x^(64+2048-1) + H x^(2048-1), each times x, 256 bytes further on (the x is what the
- * product of reversed numbers is short of). What is left, 256 bytes, is summed by the crc instruction.
+/* Where 512-bit carry-less products exist: the message is folded 256 bytes at a time. A 128-bit part, first half L,
+ * second half H, is the same modulo P as L x^(64+2048-1) + H x^(2048-1), each times x, 256 bytes further on (the x is
+ * what the product of reversed numbers is short of). What is left, 256 bytes, is summed by the crc instruction.
  */
 #define WIDE_TARGET __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
 enum {
@@ -114,7 +115,8 @@ WIDE_TARGET static uint64_t sum_wide(uint64_t crc, const uint8_t *bytes, size_t 
 {
     const __m512i factors = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1426a81500000000, 0xe9a5d8be00000000));
     __m512i a = _mm512_xor_si512(_mm512_loadu_si512(bytes), _mm512_zextsi128_si512(_mm_cvtsi64_si128((int64_t)crc)));
-    __m512i b = _mm512_loadu_si512(bytes + 64), c = _mm512_loadu_si512(bytes + 128), d = _mm512_loadu_si512(bytes + 192);
+    __m512i b = _mm512_loadu_si512(bytes + 64), c = _mm512_loadu_si512(bytes + 128),
+            d = _mm512_loadu_si512(bytes + 192);
     for (size_t at = CRC_FOLD; at < count; at += CRC_FOLD) {
         a = fold(a, factors, bytes + at);
         b = fold(b, factors, bytes + at + 64);

@@ -39,8 +39,8 @@ enum {
     XFEATURE_XTILEDATA = 18
 };
 
-/* Whether the processor has AMX for bfloat16 and the kernel lets this process use it: the permission is asked for once a process, and
- * every thread made afterwards or before has it. */
+/* Whether the processor has AMX for bfloat16 and the kernel lets this process use it: the permission is asked for once
+ * a process, and every thread made afterwards or before has it. */
 static bool cpu_has_amx(void)
 {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -58,8 +58,8 @@ artel__isa artel__isa_of_machine(void)
 #if defined(__x86_64__)
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
-    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (avx512 && __builtin_cpu_supports("avx512bf16")) return cpu_has_amx() ? ARTEL__ISA_AMX : ARTEL__ISA_AVX512_BF16;
     return avx512 ? ARTEL__ISA_AVX512 : avx2 ? ARTEL__ISA_AVX2 : ARTEL__ISA_BASELINE;
 #else
@@ -82,6 +82,7 @@ artel_status artel__isa_choose(const char *name, artel__isa *out)
         *out = (artel__isa)i;
         return ARTEL_OK;
     }
-    return artel__fail(NULL, ARTEL_ERROR_INVALID, "isa", "give \"auto\", \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"",
+    return artel__fail(NULL, ARTEL_ERROR_INVALID, "isa",
+                       "give \"auto\", \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"",
                        "there is no instruction set \"%.60s\"", name);
 }

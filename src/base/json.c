@@ -58,7 +58,8 @@ static size_t scan_number(scan *s, size_t at)
     size_t end = at;
     while (end < s->size && in_number(s->text[end])) end++;
     size_t length = end - at;
-    bool real = memchr(s->text + at, '.', length) || memchr(s->text + at, 'e', length) || memchr(s->text + at, 'E', length);
+    bool real =
+        memchr(s->text + at, '.', length) || memchr(s->text + at, 'e', length) || memchr(s->text + at, 'E', length);
     if (length >= NUMBER_MAX || (!real && length < 19) || (real && length < 4)) return end;
     char copy[NUMBER_MAX + 3], *stop;
     memcpy(copy, s->text + at, length);
@@ -120,8 +121,8 @@ static artel_status fail_parse(artel_context *ctx, const char *where, const char
     json_decref(value);
     if (value) snprintf(error.text, sizeof error.text, "a number or a character is not possible");
     if (doubled)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "write each key once", "line %d, column %d: a key occurs twice: %s", error.line,
-                           error.column, error.text);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "write each key once",
+                           "line %d, column %d: a key occurs twice: %s", error.line, error.column, error.text);
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "correct the text at that place, or write the file again",
                        "not valid JSON: line %d, column %d: %s", error.line, error.column, error.text);
 }
@@ -137,12 +138,13 @@ static artel_status parse(artel_context *ctx, const char *where, const char *tex
 static artel_status load(artel_context *ctx, const char *where, const char *text, size_t size, bool once, json_t **out)
 {
     if (size > ARTEL__JSON_MAX_SIZE)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "%zu bytes of JSON; at most %zu are read", size, ARTEL__JSON_MAX_SIZE);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "%zu bytes of JSON; at most %zu are read", size,
+                           ARTEL__JSON_MAX_SIZE);
     scan look = {.text = text, .size = size};
     scan_text(&look);
     if (look.deepest > ARTEL__JSON_MAX_DEPTH)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "the JSON is nested %d deep; at most %d are read", look.deepest,
-                           ARTEL__JSON_MAX_DEPTH);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "the JSON is nested %d deep; at most %d are read",
+                           look.deepest, ARTEL__JSON_MAX_DEPTH);
     if (!look.special) return parse(ctx, where, text, size, once, out);
     artel__text copy;
     artel__text_init(&copy, ctx);
@@ -159,7 +161,8 @@ artel_status artel__json_load(artel_context *ctx, const char *where, const char 
     return load(ctx, where, text, size, false, out);
 }
 
-artel_status artel__json_load_written(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
+artel_status artel__json_load_written(artel_context *ctx, const char *where, const char *text, size_t size,
+                                      json_t **out)
 {
     return load(ctx, where, text, size, true, out);
 }
@@ -214,7 +217,8 @@ bool artel__json_integer(const json_t *value, int64_t *out)
         return true;
     }
     double number = json_real_value(value);
-    if (!json_is_real(value) || !(number >= -0x1p63 && number < 0x1p63) || (double)(int64_t)number != number) return false;
+    if (!json_is_real(value) || !(number >= -0x1p63 && number < 0x1p63) || (double)(int64_t)number != number)
+        return false;
     *out = (int64_t)number;
     return true;
 }
@@ -230,7 +234,8 @@ json_t *artel__json_real(double number)
 json_t *artel__json_copy(json_t *value)
 {
     json_t *copy = json_copy(value);
-    if (!copy || (json_object_size(copy) == json_object_size(value) && json_array_size(copy) == json_array_size(value))) return copy;
+    if (!copy || (json_object_size(copy) == json_object_size(value) && json_array_size(copy) == json_array_size(value)))
+        return copy;
     json_decref(copy);
     return NULL;
 }

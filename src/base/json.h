@@ -42,8 +42,8 @@ artel_status artel__json_dump_string(artel_context *ctx, const json_t *value, un
 bool artel__json_number(const json_t *value, double *out);
 /* An integer, or a real with an integral value that fits; false for everything else. */
 bool artel__json_integer(const json_t *value, int64_t *out);
-/* A copy of a value, whose members are shared, or copied as well; NULL when memory is out. (jansson's own copies then lack members
- * and say nothing: a setting would be missing.) Of NULL: NULL. */
+/* A copy of a value, whose members are shared, or copied as well; NULL when memory is out. (jansson's own copies then
+ * lack members and say nothing: a setting would be missing.) Of NULL: NULL. */
 json_t *artel__json_copy(json_t *value);
 json_t *artel__json_copy_deep(json_t *value);
 /* A new value for any double; the caller owns it, NULL when memory is out. */

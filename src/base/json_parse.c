@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON (RFC 8259) into jansson's values, by recursive descent. What jansson refuses is refused here too: a NUL in a string, halves of
- * surrogate pairs, bytes that are no UTF-8, leading zeros. Of keys that occur twice the last counts, or they are refused.
+/* JSON (RFC 8259) into jansson's values, by recursive descent. What jansson refuses is refused here too: a NUL in a
+ * string, halves of surrogate pairs, bytes that are no UTF-8, leading zeros. Of keys that occur twice the last counts,
+ * or they are refused.
  */
 #include "base/json_parse.h"
 
@@ -111,7 +112,8 @@ static char *take_escape(parser *p, char *out)
     return out;
 }
 
-/* Behind the first quote: the bytes, in a block of the caller's, which must be freed; none is longer decoded than written. */
+/* Behind the first quote: the bytes, in a block of the caller's, which must be freed; none is longer decoded than
+ * written. */
 static char *take_string(parser *p, size_t *length)
 {
     const char *close = p->at;
@@ -160,7 +162,8 @@ static bool is_utf8(const char *bytes, size_t length)
             if ((b[i + (size_t)k] & 0xC0) != 0x80) return false;
             code = code << 6 | (b[i + (size_t)k] & 0x3F);
         }
-        if ((more == 2 && code < 0x800) || (more == 3 && (code < 0x10000 || code > 0x10FFFF)) || (code >= 0xD800 && code < 0xE000))
+        if ((more == 2 && code < 0x800) || (more == 3 && (code < 0x10000 || code > 0x10FFFF)) ||
+            (code >= 0xD800 && code < 0xE000))
             return false;
         i += (size_t)more + 1;
     }
@@ -172,7 +175,8 @@ static json_t *string_value(parser *p)
     size_t length = 0;
     char *bytes = take_string(p, &length);
     if (!bytes) return NULL;
-    json_t *value = is_utf8(bytes, length) ? made(p, json_stringn_nocheck(bytes, length)) : fail(p, ARTEL__JSON_MALFORMED);
+    json_t *value =
+        is_utf8(bytes, length) ? made(p, json_stringn_nocheck(bytes, length)) : fail(p, ARTEL__JSON_MALFORMED);
     free(bytes);
     return value;
 }

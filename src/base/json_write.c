@@ -47,7 +47,8 @@ static void write_point(writer *w, uint32_t c, const unsigned char *raw, size_t 
     else if (c < 0x10000)
         artel__text_printf(w->out, "\\u%04x", (unsigned)c);
     else
-        artel__text_printf(w->out, "\\u%04x\\u%04x", 0xd800u + (unsigned)((c - 0x10000) >> 10), 0xdc00u + (unsigned)(c & 0x3ff));
+        artel__text_printf(w->out, "\\u%04x\\u%04x", 0xd800u + (unsigned)((c - 0x10000) >> 10),
+                           0xdc00u + (unsigned)(c & 0x3ff));
 }
 
 static void write_string(writer *w, const char *text, size_t length)
@@ -122,7 +123,8 @@ static artel_status write_sorted(writer *w, const json_t *object)
     json_object_foreach((json_t *)object, key, value) keys[at++] = key;
     qsort(keys, count, sizeof *keys, by_bytes);
     artel_status status = ARTEL_OK;
-    for (size_t i = 0; i < count && status >= 0; i++) status = write_entry(w, keys[i], json_object_get(object, keys[i]), i == 0);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = write_entry(w, keys[i], json_object_get(object, keys[i]), i == 0);
     artel__free(w->out->ctx, block);
     return status;
 }
@@ -163,7 +165,9 @@ static void write_scalar(writer *w, const json_t *value)
             write_string(w, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER: artel__text_printf(w->out, "%lld", (long long)json_integer_value(value)); break;
-    case JSON_REAL: artel__text_append(w->out, artel__json_format(number, sizeof number, json_real_value(value))); break;
+    case JSON_REAL:
+        artel__text_append(w->out, artel__json_format(number, sizeof number, json_real_value(value)));
+        break;
     case JSON_TRUE: artel__text_append(w->out, "true"); break;
     case JSON_FALSE: artel__text_append(w->out, "false"); break;
     default: artel__text_append(w->out, "null"); break;
@@ -173,7 +177,8 @@ static void write_scalar(writer *w, const json_t *value)
 static artel_status write_value(writer *w, const json_t *value)
 {
     if (w->depth > ARTEL__JSON_MAX_DEPTH)
-        return artel__fail(w->out->ctx, ARTEL_ERROR_INVALID, "JSON", "", "a value is nested deeper than %d", ARTEL__JSON_MAX_DEPTH);
+        return artel__fail(w->out->ctx, ARTEL_ERROR_INVALID, "JSON", "", "a value is nested deeper than %d",
+                           ARTEL__JSON_MAX_DEPTH);
     if (json_is_array(value)) return write_array(w, value);
     if (json_is_object(value)) return write_object(w, value);
     write_scalar(w, value);

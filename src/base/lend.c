@@ -34,7 +34,9 @@ int artel__sealed_file(size_t bytes)
 bool artel__is_sealed_file(int fd, size_t *out_bytes)
 {
     struct stat file;
-    if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || file.st_size <= 0 || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)) return false;
+    if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || file.st_size <= 0 ||
+        !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+        return false;
     *out_bytes = (size_t)file.st_size;
     return true;
 }
@@ -121,7 +123,8 @@ bool artel__is_lendable(artel_context *ctx, uint64_t id)
 {
     bool found = false;
     pthread_mutex_lock(&ctx->lendable_mutex);
-    for (const struct artel__lendable_block *entry = ctx->lendable; entry && !found; entry = entry->next) found = entry->block.id == id;
+    for (const struct artel__lendable_block *entry = ctx->lendable; entry && !found; entry = entry->next)
+        found = entry->block.id == id;
     pthread_mutex_unlock(&ctx->lendable_mutex);
     return found;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that other processes of this host can be handed: a block is a sealed file without a name, mapped here for writing; whoever
- * is handed its descriptor can map it for reading, can neither write to it nor shorten it, and keeps it as long as it is
- * mapped there, whatever becomes of this process.
+/* Memory that other processes of this host can be handed: a block is a sealed file without a name, mapped here for
+ * writing; whoever is handed its descriptor can map it for reading, can neither write to it nor shorten it, and keeps
+ * it as long as it is mapped there, whatever becomes of this process.
  *
- * Blocks are known to their context by address, so that whoever is to send something can find out whether it lies in one. Pages are
- * small ones (the system gives no large ones to such files unless it is told to), so this is for what is to be lent and nothing else.
+ * Blocks are known to their context by address, so that whoever is to send something can find out whether it lies in
+ * one. Pages are small ones (the system gives no large ones to such files unless it is told to), so this is for what is
+ * to be lent and nothing else.
  *
  * Threads: any.
  */
@@ -20,8 +21,8 @@ typedef struct artel__lendable {
     size_t bytes;
 } artel__lendable;
 
-/* A file without a name that nobody can shorten or lengthen, its pages taken: later there would be nobody to tell that there are none.
- * -1: the system has none. */
+/* A file without a name that nobody can shorten or lengthen, its pages taken: later there would be nobody to tell that
+ * there are none. -1: the system has none. */
 int artel__sealed_file(size_t bytes);
 /* Whether a descriptor that somebody else has made is of such a file, and so can be mapped without fear. */
 bool artel__is_sealed_file(int fd, size_t *out_bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of elements: results that are lists, such as a score by class, go through logs as "f1_score[0]", "f1_score[1]" and on, so that
- * whatever keeps or sends numbers by name need not know of lists. Who shows or writes them joins them again. */
+/* Names of elements: results that are lists, such as a score by class, go through logs as "f1_score[0]", "f1_score[1]"
+ * and on, so that whatever keeps or sends numbers by name need not know of lists. Who shows or writes them joins them
+ * again. */
 #ifndef ARTEL_BASE_LISTED_H
 #define ARTEL_BASE_LISTED_H
 

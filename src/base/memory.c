@@ -3,8 +3,9 @@
  *
  * Tests assert that a steady step makes no heap call, and fail every allocation once, so all memory of the library
  * comes from here (or from arenas, which come from here). Large buffers are mapped instead of taken from the heap:
- * the kernel hands them out cleared, without touching pages that are never used, and aligned for huge pages. A buffer whose
- * end fills more than half of a huge page gets the whole of it: that page costs a sixth of the small ones in its place.
+ * the kernel hands them out cleared, without touching pages that are never used, and aligned for huge pages. A buffer
+ * whose end fills more than half of a huge page gets the whole of it: that page costs a sixth of the small ones in its
+ * place.
  */
 #include <malloc.h>
 #include <stdint.h>
@@ -46,7 +47,9 @@ void artel__fail_allocation_after(artel_context *ctx, uint64_t n)
 artel_status artel__alloc(artel_context *ctx, size_t bytes, const char *where, void **out)
 {
     bool refused = bytes > PTRDIFF_MAX || heap_refuses(ctx);
-    void *block = refused ? NULL : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes) : malloc(bytes ? bytes : 1);
+    void *block = refused                     ? NULL
+                  : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes)
+                                              : malloc(bytes ? bytes : 1);
     if (!block) {
         artel__fail_memory(ctx, where, bytes);
         return ARTEL_ERROR_NO_MEMORY;
@@ -58,8 +61,11 @@ artel_status artel__alloc(artel_context *ctx, size_t bytes, const char *where, v
 artel_status artel__calloc(artel_context *ctx, size_t count, size_t size, const char *where, void **out)
 {
     size_t bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX) return artel__fail_memory(ctx, where, SIZE_MAX);
-    void *block = heap_refuses(ctx) ? NULL : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes) : calloc(1, bytes ? bytes : 1);
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return artel__fail_memory(ctx, where, SIZE_MAX);
+    void *block = heap_refuses(ctx)           ? NULL
+                  : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes)
+                                              : calloc(1, bytes ? bytes : 1);
     if (!block) return artel__fail_memory(ctx, where, bytes);
     *out = block;
     return ARTEL_OK;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory this process may fill, files that it reads counted in: what the machine has, or less in a control group (base/pages.h).
+/* How much memory this process may fill, files that it reads counted in: what the machine has, or less in a control
+ * group (base/pages.h).
  *
- * A limit is in force at every level of the tree of groups, so that the smallest one on the way to the root counts. Version 2 keeps it in
- * memory.max, version 1 in memory.limit_in_bytes below the controller `memory`; a number near 2^63 is none.
+ * A limit is in force at every level of the tree of groups, so that the smallest one on the way to the root counts.
+ * Version 2 keeps it in memory.max, version 1 in memory.limit_in_bytes below the controller `memory`; a number near
+ * 2^63 is none.
  */
 #include <stdio.h>
 #include <stdlib.h>

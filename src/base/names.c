@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open table that is doubled when it is half full; names go by a hash of their bytes, then to the next free place. */
+/* An open table that is doubled when it is half full; names go by a hash of their bytes, then to the next free place.
+ */
 #include "base/names.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ int *artel__names_find(const artel__names *names, const char *name)
 
 static artel_status grow(artel__names *names)
 {
-    artel__names wider = {.arena = names->arena, .count = names->count, .capacity = names->capacity ? 2 * names->capacity : 64};
+    artel__names wider = {
+        .arena = names->arena, .count = names->count, .capacity = names->capacity ? 2 * names->capacity : 64};
     wider.entry = artel__arena_alloc(names->arena, (size_t)wider.capacity, sizeof *wider.entry);
     if (!wider.entry) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < names->capacity; i++) {

@@ -150,7 +150,8 @@ static void print_digits(digits *out, double value, int count)
     snprintf(text, sizeof(text), "%.*e", count - 1, value);
     out->count = count;
     out->digit[0] = text[0];
-    if (count > 1) memcpy(out->digit + 1, text + 2, (size_t)count - 1); /* skips the point, whatever the locale writes */
+    if (count > 1)
+        memcpy(out->digit + 1, text + 2, (size_t)count - 1); /* skips the point, whatever the locale writes */
     out->digit[count] = '\0';
     out->exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
 }
@@ -172,7 +173,8 @@ static bool reads_back(const digits *number, const target *wanted)
 {
     char text[48];
     uint64_t bits = 0;
-    snprintf(text, sizeof(text), "%se%d", number->digit, number->exponent - number->count + 1); /* no point: no locale */
+    snprintf(text, sizeof(text), "%se%d", number->digit,
+             number->exponent - number->count + 1); /* no point: no locale */
     if (wanted->single) {
         float back = strtof(text, NULL);
         memcpy(&bits, &back, sizeof(back));
@@ -205,7 +207,8 @@ static void lay_out(char *buffer, size_t size, const digits *number, bool negati
     if (exponent < -4 || exponent >= 16) {
         const char *point = count > 1 ? "." : "";
         char mark = exponent < 0 ? '-' : '+';
-        snprintf(buffer, size, "%s%c%s%se%c%02d", sign, digit[0], point, digit + 1, mark, exponent < 0 ? -exponent : exponent);
+        snprintf(buffer, size, "%s%c%s%se%c%02d", sign, digit[0], point, digit + 1, mark,
+                 exponent < 0 ? -exponent : exponent);
     } else if (exponent < 0) {
         snprintf(buffer, size, "%s0.%.*s%s", sign, -exponent - 1, "000", digit);
     } else if (count <= exponent + 1) {

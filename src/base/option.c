@@ -30,7 +30,8 @@ static bool is_null(const char *value)
 /* "nothing set" is allowed where it is the default, and where any text is. */
 static bool may_be_null(const artel__option *option)
 {
-    return (option->fallback && is_null(option->fallback)) || option->type == ARTEL__OPTION_JSON || option->type == ARTEL__OPTION_IGNORED;
+    return (option->fallback && is_null(option->fallback)) || option->type == ARTEL__OPTION_JSON ||
+           option->type == ARTEL__OPTION_IGNORED;
 }
 
 static size_t field_size(artel__option_type type)
@@ -65,8 +66,8 @@ static bool expect(setting *set, const char *what)
     if (option->min == 0 && option->max == 0)
         snprintf(set->expected, sizeof(set->expected), "%s", what);
     else
-        snprintf(set->expected, sizeof(set->expected), "%s from %s to %s", what, format_bound(low, sizeof(low), option->min),
-                 format_bound(high, sizeof(high), option->max));
+        snprintf(set->expected, sizeof(set->expected), "%s from %s to %s", what,
+                 format_bound(low, sizeof(low), option->min), format_bound(high, sizeof(high), option->max));
     return false;
 }
 
@@ -77,7 +78,8 @@ static bool in_range(const artel__option *option, double value)
 
 static bool parse_bool(const char *text, bool *out)
 {
-    static const char *const yes[] = {"true", "True", "yes", "on", "1"}, *const no[] = {"false", "False", "no", "off", "0"};
+    static const char *const yes[] = {"true", "True", "yes", "on", "1"}, *const no[] = {"false", "False", "no", "off",
+                                                                                        "0"};
     for (size_t i = 0; i < ARTEL__COUNT(yes); i++) {
         if (strcmp(text, yes[i]) != 0 && strcmp(text, no[i]) != 0) continue;
         *out = strcmp(text, yes[i]) == 0;
@@ -144,8 +146,8 @@ static bool unescape(const char **from, char **to)
     }
     if (c != 'u' || !hex4(*from + 1, &code)) return false;
     *from += 5;
-    if (code >= 0xD800 && code < 0xDC00 && (*from)[0] == '\\' && (*from)[1] == 'u' && hex4(*from + 2, &low) && low >= 0xDC00 &&
-        low < 0xE000) {
+    if (code >= 0xD800 && code < 0xDC00 && (*from)[0] == '\\' && (*from)[1] == 'u' && hex4(*from + 2, &low) &&
+        low >= 0xDC00 && low < 0xE000) {
         code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         *from += 6;
     }
@@ -216,8 +218,10 @@ static bool expect_choice(setting *set, const char *word)
     const char *nearest = artel__nearest_name(word, set->option->choices);
     size_t at = (size_t)snprintf(set->expected, sizeof(set->expected), "one of");
     for (const char *const *name = set->option->choices; *name && at < sizeof(set->expected); name++)
-        at += (size_t)snprintf(set->expected + at, sizeof(set->expected) - at, "%s %s", name == set->option->choices ? "" : ",", *name);
-    if (nearest && at < sizeof(set->expected)) snprintf(set->expected + at, sizeof(set->expected) - at, "; did you mean %s?", nearest);
+        at += (size_t)snprintf(set->expected + at, sizeof(set->expected) - at, "%s %s",
+                               name == set->option->choices ? "" : ",", *name);
+    if (nearest && at < sizeof(set->expected))
+        snprintf(set->expected + at, sizeof(set->expected) - at, "; did you mean %s?", nearest);
     return false;
 }
 
@@ -319,7 +323,8 @@ static void set_null(const artel__option *option, void *field)
     if (option->type == ARTEL__OPTION_ENUM) memcpy(field, &none, sizeof(none));
 }
 
-static artel_status assign(artel__arena *arena, const artel__option *option, void *target, const char *where, const char *value)
+static artel_status assign(artel__arena *arena, const artel__option *option, void *target, const char *where,
+                           const char *value)
 {
     setting set = {arena, option, value, ""};
     void *field = (char *)target + option->offset;
@@ -331,8 +336,10 @@ static artel_status assign(artel__arena *arena, const artel__option *option, voi
     ARTEL_TRY(artel__arena_status(arena));
     char advice[256], name[64] = "the value";
     snprintf(advice, sizeof(advice), "it means: %s", option->help ? option->help : option->name);
-    if (strncmp(where, "--", 2) != 0 && strncmp(where, "ARTEL_", 6) != 0) snprintf(name, sizeof(name), "%s", option->name);
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "%s does not fit (found %.100s, expected %s)", name,
+    if (strncmp(where, "--", 2) != 0 && strncmp(where, "ARTEL_", 6) != 0)
+        snprintf(name, sizeof(name), "%s", option->name);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "%s does not fit (found %.100s, expected %s)",
+                       name,
                        *value == '\1' ? value + 1
                        : *value       ? value
                                       : "nothing",
@@ -370,8 +377,8 @@ static artel_status fail_unknown(artel__arena *arena, const artel__option *table
     return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "there is no option %.100s", name);
 }
 
-artel_status artel__options_set(artel__arena *arena, const artel__option *table, void *target, const char *where, const char *name,
-                                const char *value)
+artel_status artel__options_set(artel__arena *arena, const artel__option *table, void *target, const char *where,
+                                const char *name, const char *value)
 {
     const artel__option *option = artel__options_find(table, name);
     if (!option) return fail_unknown(arena, table, where, name);

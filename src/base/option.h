@@ -48,8 +48,8 @@ artel_status artel__options_default(artel__arena *arena, const artel__option *ta
  * Strings and enums: a bare word or a quoted JSON string. "null" (also "None") means nothing set where the default is
  * "null", and for JSON: 0, false, NULL, an empty list, -1 for enums. Integers may be written "3.0". On failure the
  * field keeps its value; the record names option, value and what was expected. */
-artel_status artel__options_set(artel__arena *arena, const artel__option *table, void *target, const char *where, const char *name,
-                                const char *value);
+artel_status artel__options_set(artel__arena *arena, const artel__option *table, void *target, const char *where,
+                                const char *name, const char *value);
 
 /* The entry of that name, or NULL. */
 const artel__option *artel__options_find(const artel__option *table, const char *name);

@@ -53,7 +53,8 @@ void artel__close_parts(int file)
     if (file >= 0) close(file);
 }
 
-artel_status artel__read_part(artel_context *ctx, const char *path, int file, uint64_t offset, void *out, size_t size, size_t *got)
+artel_status artel__read_part(artel_context *ctx, const char *path, int file, uint64_t offset, void *out, size_t size,
+                              size_t *got)
 {
     *got = 0;
     while (*got < size) {

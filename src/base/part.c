@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding and opening a part. Installed: artel/ beside the library, or in the library folder of the program's prefix (ARTEL_FROM_PROGRAM, from
- * the build); build tree: the same folder or two above. What another user could have put there is passed over. */
+/* Finding and opening a part. Installed: artel/ beside the library, or in the library folder of the program's prefix
+ * (ARTEL_FROM_PROGRAM, from the build); build tree: the same folder or two above. What another user could have put
+ * there is passed over. */
 #include "base/part.h"
 
 #include <dlfcn.h>
@@ -37,7 +38,8 @@ static bool find_own(char out[PATH_MAX])
 /* Around the file `own`, whose owner is trusted with it. */
 static bool find_near(const char *own, const char *name, int access_mode, char out[PATH_MAX])
 {
-    static const char *const places[] = {"", "artel/", ARTEL_FROM_PROGRAM, "../lib/artel/", "../../lib/artel/", "../", "../../"};
+    static const char *const places[] = {"",    "artel/", ARTEL_FROM_PROGRAM, "../lib/artel/", "../../lib/artel/",
+                                         "../", "../../"};
     int folder = (int)(strrchr(own, '/') - own) + 1;
     for (size_t i = 0; i < ARTEL__COUNT(places); i++) {
         int length = snprintf(out, PATH_MAX, "%.*s%s%s", folder, own, places[i], name);
@@ -71,8 +73,10 @@ artel_status artel__part_open(artel_context *ctx, const artel__part_request *req
     if (handle == NULL) {
         const char *why = dlerror();
         char advice[256];
-        snprintf(advice, sizeof advice, "install %s and build again, or set ARTEL_PART_DIR to its folder", request->packages);
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, request->file, advice, "the part that %s cannot be opened (%s)", request->purpose,
+        snprintf(advice, sizeof advice, "install %s and build again, or set ARTEL_PART_DIR to its folder",
+                 request->packages);
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, request->file, advice,
+                           "the part that %s cannot be opened (%s)", request->purpose,
                            why != NULL ? why : "not found beside artel");
     }
     void *address = dlsym(handle, request->symbol);

@@ -70,7 +70,8 @@ bool artel__proto_find(artel__proto message, int number, artel__proto_field *out
 const char *artel__proto_string(artel__proto bytes, char *buffer, size_t size)
 {
     size_t n = 0;
-    for (; bytes.at < bytes.end && n + 1 < size; bytes.at++) buffer[n++] = *bytes.at < 32 || *bytes.at == 127 ? '?' : (char)*bytes.at;
+    for (; bytes.at < bytes.end && n + 1 < size; bytes.at++)
+        buffer[n++] = *bytes.at < 32 || *bytes.at == 127 ? '?' : (char)*bytes.at;
     buffer[n] = '\0';
     return buffer;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format: examples, models of ONNX, checkpoints of TensorFlow, event files. (Messages of the network, which have one form:
- * cluster/message.h.)
+/* Protobuf's wire format: examples, models of ONNX, checkpoints of TensorFlow, event files. (Messages of the network,
+ * which have one form: cluster/message.h.)
  *
- * A message is read field by field, bounded by the bytes at hand; damage ends a loop and is told by `damaged`. A message is written by
- * appending fields to a text, which remembers a failure; one that is a field of another is built first.
+ * A message is read field by field, bounded by the bytes at hand; damage ends a loop and is told by `damaged`. A
+ * message is written by appending fields to a text, which remembers a failure; one that is a field of another is built
+ * first.
  */
 #ifndef ARTEL_BASE_PROTOBUF_H
 #define ARTEL_BASE_PROTOBUF_H
@@ -38,7 +39,8 @@ static inline artel__proto artel__proto_of(const void *bytes, size_t size)
 
 /* The next field; false at the end or at damage. */
 bool artel__proto_next(artel__proto *message, artel__proto_field *out);
-/* What it consists of, for loops that count nanoseconds: tags and lengths of a byte or two, and bytes, are read in place. */
+/* What it consists of, for loops that count nanoseconds: tags and lengths of a byte or two, and bytes, are read in
+ * place. */
 bool artel__proto_long_varint(artel__proto *message, uint64_t *out);
 bool artel__proto_other(artel__proto *message, artel__proto_field *out);
 

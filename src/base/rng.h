@@ -6,8 +6,8 @@
  *
  * The packing, fixed for ever by golden values in tests/base/test_rng.c:
  *   key      {seed low 32, seed high 32 ^ stream * 0x9E3779B9}
- *   counter  {logical index / 4 low 32, row in the global batch, node index in the sealed graph, batches consumed low 32}
- * with bits 32..39 of the batch count in the top byte of the node word (a graph has fewer than 2^24 nodes) and the
+ *   counter  {logical index / 4 low 32, row in the global batch, node index in the sealed graph, batches consumed low
+ * 32} with bits 32..39 of the batch count in the top byte of the node word (a graph has fewer than 2^24 nodes) and the
  * logical index of a row limited to 2^34. Word i of the four results belongs to logical index 4 * block + i.
  */
 #ifndef ARTEL_BASE_RNG_H
@@ -47,8 +47,9 @@ static inline float artel__rng_uniform(uint32_t word)
  * with r = sqrt(-2 log((word0 + 1) / 2^32)) and the angle word1 / 2^32 turns. The caller rounds to nearest. */
 void artel__rng_normal_pair(uint32_t word0, uint32_t word1, float out[2]);
 
-/* A permutation of 0..count-1 that is a pure function of (seed, stream, pass): Fisher and Yates with one block per swap.
- * For i = count-1 .. 1: counter {i low, i high, pass low 24, pass >> 24}, j = (word1:word0 * (i + 1)) >> 64, swap i, j. */
+/* A permutation of 0..count-1 that is a pure function of (seed, stream, pass): Fisher and Yates with one block per
+ * swap. For i = count-1 .. 1: counter {i low, i high, pass low 24, pass >> 24}, j = (word1:word0 * (i + 1)) >> 64, swap
+ * i, j. */
 void artel__rng_permutation(uint64_t seed, artel__stream stream, uint64_t pass, uint64_t count, uint64_t *out);
 
 #endif

@@ -76,8 +76,9 @@ static double horner(double x, const double *c, int count)
 
 double artel__exp64(double x)
 {
-    static const double c[] = {1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
-                               1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    static const double c[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                               1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                               1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
     if (is_nan(x)) return not_a_number();
     if (x > 0x1.62e42fefa39efp+9) return infinity();
     if (x < -0x1.6232bdd7abcd2p+9) return 0; /* below the smallest normal number */
@@ -91,7 +92,8 @@ double artel__exp64(double x)
 
 double artel__log64(double x)
 {
-    static const double c[] = {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23};
+    static const double c[] = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13,
+                               2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23};
     uint64_t bits = bits_of(x);
     if (is_nan(x) || x < 0) return not_a_number();
     if ((bits & 0x7FFFFFFFFFFFFFFFu) < 0x0010000000000000u) return -infinity();

@@ -14,7 +14,8 @@
 double artel__exp64(double x);
 /* The natural logarithm of a normal number; -infinity for 0 and denormals, NaN for negative numbers. */
 double artel__log64(double x);
-/* x^y as C defines it for finite x >= 0 or integral y; NaN for other negative x. Exact products for |y| <= 8 integral. */
+/* x^y as C defines it for finite x >= 0 or integral y; NaN for other negative x. Exact products for |y| <= 8 integral.
+ */
 double artel__pow64(double x, double y);
 double artel__sqrt64(double x);
 /* sin and cos of `turns` full turns, that is of 2 pi turns; exact at multiples of a quarter. |turns| <= 2^50. */

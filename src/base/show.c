@@ -25,7 +25,8 @@ static void put_spaces(const sink *s, int count)
     for (int i = 0; i < count; i++) put(s, " ", 1);
 }
 
-/* Cleans a word piece by piece, none of them within a character; counts the bytes, and puts them where `s` is not NULL. */
+/* Cleans a word piece by piece, none of them within a character; counts the bytes, and puts them where `s` is not NULL.
+ */
 static size_t put_clean(const sink *s, const char *word, size_t length)
 {
     char piece[1024];
@@ -81,7 +82,8 @@ static void show_word(const sink *s, const conversion *c, const char *word)
     bool left = strchr(c->flags, '-') != NULL || c->width < -1; /* a negative * */
     int width = c->width < -1 ? -c->width : c->width < 0 ? 0 : c->width;
     word = word ? word : "(null)";
-    size_t length = strnlen(word, c->precision >= 0 ? (size_t)c->precision : SIZE_MAX), made = put_clean(NULL, word, length);
+    size_t length = strnlen(word, c->precision >= 0 ? (size_t)c->precision : SIZE_MAX),
+           made = put_clean(NULL, word, length);
     int pad = (size_t)width > made ? width - (int)made : 0;
     if (!left) put_spaces(s, pad);
     put_clean(s, word, length);
@@ -108,8 +110,8 @@ static void show_number(const sink *s, const conversion *c, va_list *args)
     if (c->width >= 0) n += (size_t)snprintf(form + n, sizeof form - n, "%d", c->width);
     if (c->precision >= 0) n += (size_t)snprintf(form + n, sizeof form - n, ".%d", c->precision);
     snprintf(form + n, sizeof form - n, "%s%c", whole ? "ll" : "", c->kind);
-    int made =
-        whole ? snprintf(number, sizeof number, form, take_integer(c, args)) : snprintf(number, sizeof number, form, va_arg(*args, double));
+    int made = whole ? snprintf(number, sizeof number, form, take_integer(c, args))
+                     : snprintf(number, sizeof number, form, va_arg(*args, double));
     put(s, number, made < 0 ? 0 : (size_t)made < sizeof number ? (size_t)made : sizeof number - 1);
 }
 

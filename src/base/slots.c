@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See slots.h. Positioned reads and writes, not a mapping: a file that others shorten then costs a value, not the process. */
+/* See slots.h. Positioned reads and writes, not a mapping: a file that others shorten then costs a value, not the
+ * process. */
 #include "base/slots.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static artel_status check_head(const artel__slots *slots, const uint8_t want[HEA
                            "the file is no cache of artel");
     memcpy(&sum, head + SUMMED, sizeof sum);
     if (artel__crc32c(0, head, SUMMED) != sum)
-        return artel__fail(slots->ctx, ARTEL_ERROR_CORRUPT, slots->path, "remove it", "the head of the cache is damaged");
+        return artel__fail(slots->ctx, ARTEL_ERROR_CORRUPT, slots->path, "remove it",
+                           "the head of the cache is damaged");
     if (memcmp(head, want, sizeof head) == 0) return ARTEL_OK;
     return artel__fail(slots->ctx, ARTEL_ERROR_INVALID, slots->path, "remove it, or name another file",
                        "it is the cache of another pipeline, of other data or settings");
@@ -83,8 +85,8 @@ static artel_status open_file(artel__slots *slots, const uint8_t head[HEAD])
     return ARTEL_OK;
 }
 
-artel_status artel__slots_open(artel_context *ctx, const char *path, const uint8_t key[32], uint64_t count, uint64_t stride,
-                               artel__slots *out)
+artel_status artel__slots_open(artel_context *ctx, const char *path, const uint8_t key[32], uint64_t count,
+                               uint64_t stride, artel__slots *out)
 {
     uint8_t head[HEAD];
     memset(out, 0, sizeof *out);

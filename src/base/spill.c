@@ -91,7 +91,8 @@ static void *map_file(const struct artel__spill *spill, size_t bytes)
     int file = open_nameless(spill->folder);
     if (file < 0) return NULL;
     void *block = MAP_FAILED;
-    if (ftruncate(file, (off_t)bytes) == 0) block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (ftruncate(file, (off_t)bytes) == 0)
+        block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     int error = errno;
     close(file);
     errno = error;

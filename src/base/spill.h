@@ -2,9 +2,10 @@
 /* Large blocks in files instead of memory.
  *
  * A context with a folder for it has its blocks of 16 MiB and more in files of that folder,
- * which have no name and vanish with the process. They are used as memory is; the kernel keeps what is in use and writes the rest
- * back, so a process can have blocks larger than the memory that it may take. Pages that nobody has touched take no room at all: neither
- * memory nor disk. It needs that much free space; a full disk ends the process, for nobody can be told that a page has no place.
+ * which have no name and vanish with the process. They are used as memory is; the kernel keeps what is in use and
+ * writes the rest back, so a process can have blocks larger than the memory that it may take. Pages that nobody has
+ * touched take no room at all: neither memory nor disk. It needs that much free space; a full disk ends the process,
+ * for nobody can be told that a page has no place.
  *
  * For base/memory.c, which everybody allocates by. Thread-safe.
  */
@@ -17,7 +18,8 @@
 
 /* Once, before other threads allocate. 0, or the errno of what the folder refuses. */
 int artel__spill_open(artel_context *ctx, const char *folder);
-/* Between the two all that is allocated is memory again: what this process owns and works on. By one thread, while others rest. */
+/* Between the two all that is allocated is memory again: what this process owns and works on. By one thread, while
+ * others rest. */
 void artel__spill_pause(artel_context *ctx);
 void artel__spill_resume(artel_context *ctx);
 void artel__spill_close(artel_context *ctx);

@@ -148,7 +148,8 @@ static int edit_distance(const char *a, const char *b)
             int best = last[j - 1] + (fold_case(a[i - 1]) != fold_case(b[j - 1]));
             if (last[j] + 1 < best) best = last[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            bool swapped = i > 1 && j > 1 && fold_case(a[i - 1]) == fold_case(b[j - 2]) && fold_case(a[i - 2]) == fold_case(b[j - 1]);
+            bool swapped = i > 1 && j > 1 && fold_case(a[i - 1]) == fold_case(b[j - 2]) &&
+                           fold_case(a[i - 2]) == fold_case(b[j - 1]);
             if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
             row[j] = best;
         }

@@ -28,8 +28,9 @@ void artel__text_printf(artel__text *text, const char *format, ...) ARTEL__PRINT
 void artel__text_vprintf(artel__text *text, const char *format, va_list args);
 /* Spaces until `ahead` bytes in front of the text and the text itself are a multiple. */
 void artel__text_pad(artel__text *text, size_t ahead, size_t multiple);
-/* The same for what people are shown: words (%s, %c) are cleaned, so that a name from a file can neither command a terminal nor make up a
- * line; only the format's own line breaks are such. Knows the conversions d i o u x X with l, ll and z, those of double, s, c and %. */
+/* The same for what people are shown: words (%s, %c) are cleaned, so that a name from a file can neither command a
+ * terminal nor make up a line; only the format's own line breaks are such. Knows the conversions d i o u x X with l, ll
+ * and z, those of double, s, c and %. */
 void artel__text_show(artel__text *text, const char *format, ...) ARTEL__PRINTF(2, 3);
 void artel__show(FILE *to, const char *format, ...) ARTEL__PRINTF(2, 3);
 /* Cleans one word into `out` (as much as fits, no character cut); its length. */
@@ -40,14 +41,16 @@ bool artel__starts_with(const char *text, const char *prefix);
 bool artel__ends_with(const char *text, const char *suffix);
 
 /* Strict conversions of a whole string: no spaces, no trailing characters, range checked. False when it is not one.
- * A double may be nan, inf or infinity (any case, signed); the caller refuses them where they make no sense. Locale-free. */
+ * A double may be nan, inf or infinity (any case, signed); the caller refuses them where they make no sense.
+ * Locale-free. */
 bool artel__parse_int64(const char *text, int64_t *out);
 bool artel__parse_double(const char *text, double *out);
 
 /* The entry of `names` (NULL-terminated) nearest to `word` by edit distance, or NULL when none is near. */
 const char *artel__nearest_name(const char *word, const char *const *names);
 
-/* Python's repr: the shortest decimal form that reads back as the same float32 (or float64). Returns `buffer`; at least 32 bytes. */
+/* Python's repr: the shortest decimal form that reads back as the same float32 (or float64). Returns `buffer`; at least
+ * 32 bytes. */
 char *artel__format_float(char *buffer, size_t size, float value);
 char *artel__format_double(char *buffer, size_t size, double value);
 

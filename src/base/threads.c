@@ -123,7 +123,8 @@ static bool claim(artel__pool *pool, int64_t *begin, int64_t *end)
         piece = pool->piece > 0 ? pool->piece : left / ((int64_t)SHARE * pool->threads);
         if (piece > left) piece = left;
         if (piece < 1) piece = 1;
-    } while (!atomic_compare_exchange_weak_explicit(&pool->next, begin, *begin + piece, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&pool->next, begin, *begin + piece, memory_order_relaxed,
+                                                    memory_order_relaxed));
     *end = *begin + piece;
     return true;
 }

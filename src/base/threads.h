@@ -3,8 +3,8 @@
  *
  * A pool belongs to one replica of one context. artel__pool_run returns when every task is done; tasks must not wait
  * for one another and must not run the pool they run in. One thread at a time may run a pool. The calling thread
- * works too, so a pool of n threads starts n - 1. Idle workers poll for a fraction of a millisecond and then sleep. Every
- * thread enters compute with the pinned floating-point state (artel__fp_enter).
+ * works too, so a pool of n threads starts n - 1. Idle workers poll for a fraction of a millisecond and then sleep.
+ * Every thread enters compute with the pinned floating-point state (artel__fp_enter).
  */
 #ifndef ARTEL_BASE_THREADS_H
 #define ARTEL_BASE_THREADS_H
@@ -24,14 +24,16 @@ int artel__pool_threads(const artel__pool *pool);
 
 enum {
     ARTEL__POOL_CALLER = 0, /* a grain: everything on the caller, when waking others cannot pay */
-    ARTEL__POOL_ALONE = -1  /* a grain: tasks have nothing to do with one another; pieces become smaller towards the end */
+    ARTEL__POOL_ALONE =
+        -1 /* a grain: tasks have nothing to do with one another; pieces become smaller towards the end */
 };
 
-/* `tasks` tasks in contiguous pieces. A `grain` above 0 says that tasks share work with their neighbours: one piece a thread, cut
- * at multiples of it when that stays balanced. */
+/* `tasks` tasks in contiguous pieces. A `grain` above 0 says that tasks share work with their neighbours: one piece a
+ * thread, cut at multiples of it when that stays balanced. */
 void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__task_fn *run, void *user);
 
-/* Waits for `word` to differ from `seen`, as long as idle workers poll; false when it still does not. For threads with a core each. */
+/* Waits for `word` to differ from `seen`, as long as idle workers poll; false when it still does not. For threads with
+ * a core each. */
 bool artel__poll_change(const atomic_uint *word, unsigned seen);
 
 /* The floating-point state of compute: round to nearest, denormals are zero on input and output, exceptions masked.

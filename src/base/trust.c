@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom files belong to: what other users of this machine could have put there.
  *
- * A file that is loaded or run, and the folder it lies in, must be of root, of this user, or of who owns the program itself, and
- * nobody else may be able to write to them. A symbolic link of somebody else in a folder where all may make entries (/tmp) leads where he likes: it is not followed, as the
- * kernel refuses to where fs.protected_symlinks is set; root's links and those of the folder's owner are.
+ * A file that is loaded or run, and the folder it lies in, must be of root, of this user, or of who owns the program
+ * itself, and nobody else may be able to write to them. A symbolic link of somebody else in a folder where all may make
+ * entries (/tmp) leads where he likes: it is not followed, as the kernel refuses to where fs.protected_symlinks is set;
+ * root's links and those of the folder's owner are.
  */
 #include <limits.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 static bool is_ours(const struct stat *about, uid_t also)
 {
-    bool others = (about->st_mode & S_IWOTH) || ((about->st_mode & S_IWGRP) && about->st_gid != getegid() && about->st_gid != 0);
+    bool others =
+        (about->st_mode & S_IWOTH) || ((about->st_mode & S_IWGRP) && about->st_gid != getegid() && about->st_gid != 0);
     return (about->st_uid == 0 || about->st_uid == geteuid() || about->st_uid == also) && !others;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who writes what has a temporary name, and whether it lives.
  *
- * Several hosts may share a directory, so a mark holds the host's name beside the number of the process. Numbers come again, in a
- * container that is restarted nearly always: what bears this process' own number is an earlier one's when it is older than
- * this process. Processes of other hosts cannot be looked for; what they have not touched for an hour they have left.
+ * Several hosts may share a directory, so a mark holds the host's name beside the number of the process. Numbers come
+ * again, in a container that is restarted nearly always: what bears this process' own number is an earlier one's when
+ * it is older than this process. Processes of other hosts cannot be looked for; what they have not touched for an hour
+ * they have left.
  */
 #include <errno.h>
 #include <signal.h>

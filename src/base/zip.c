@@ -93,7 +93,8 @@ static artel_status read_end(const artel__zip *zip, directory *dir)
     if (!found && !begins) ARTEL_TRY(artel__check_foreign(zip->ctx, zip->where, zip->bytes, (size_t)zip->size));
     if (!found)
         return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
-                           "not a zip archive, or cut short: no end record in %llu bytes", (unsigned long long)zip->size);
+                           "not a zip archive, or cut short: no end record in %llu bytes",
+                           (unsigned long long)zip->size);
     const uint8_t *p = zip->bytes + end;
     *dir = (directory){.count = get16(p + 10), .size = get32(p + 12), .offset = get32(p + 16)};
     uint64_t directory_end = end;
@@ -136,19 +137,24 @@ static artel_status check_local(artel__zip *zip, const directory *dir, artel__zi
     uint64_t limit = dir->offset + dir->prefix;
     if (m->header_offset > limit) return damaged(zip, "a member of the zip archive lies outside the file");
     m->header_offset += dir->prefix;
-    if (!fits(m->header_offset, LOCAL_SIZE, limit)) return damaged(zip, "a member of the zip archive lies outside the file");
+    if (!fits(m->header_offset, LOCAL_SIZE, limit))
+        return damaged(zip, "a member of the zip archive lies outside the file");
     const uint8_t *p = zip->bytes + m->header_offset;
     uint64_t head = (uint64_t)LOCAL_SIZE + get16(p + 26) + get16(p + 28);
     if (get32(p) != 0x04034b50 || get16(p + 26) != name_length || !fits(m->header_offset, head, limit) ||
         memcmp(p + LOCAL_SIZE, m->name, name_length) != 0 || get16(p + 8) != m->method)
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the two headers of the zip member %s disagree", m->name);
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
+                           "the two headers of the zip member %s disagree", m->name);
     bool described_later = get16(p + 6) & 8;
     bool wide = get32(p + 18) == 0xffffffff || get32(p + 22) == 0xffffffff;
-    if (!described_later && (get32(p + 14) != m->crc || (!wide && (get32(p + 18) != m->stored_size || get32(p + 22) != m->size))))
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the two headers of the zip member %s disagree", m->name);
+    if (!described_later &&
+        (get32(p + 14) != m->crc || (!wide && (get32(p + 18) != m->stored_size || get32(p + 22) != m->size))))
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
+                           "the two headers of the zip member %s disagree", m->name);
     m->data_offset = m->header_offset + head;
     if (!fits(m->data_offset, m->stored_size, limit))
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the zip member %s lies outside the file", m->name);
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
+                           "the zip member %s lies outside the file", m->name);
     return ARTEL_OK;
 }
 
@@ -174,8 +180,8 @@ static artel_status read_member(artel__zip *zip, const directory *dir, uint64_t 
                              .size = get32(p + 24),
                              .header_offset = get32(p + 42)};
     if (get16(p + 8) & 1)
-        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, zip->where, "save it without a password", "the zip member %s is encrypted",
-                           m->name);
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, zip->where, "save it without a password",
+                           "the zip member %s is encrypted", m->name);
     if (!read_extra64(name + name_length, extra_length, m)) return damaged(zip, "the zip directory is damaged");
     *at += length;
     return check_local(zip, dir, m, name_length);
@@ -204,8 +210,8 @@ static artel_status check_overlap(artel__zip *zip)
     qsort(spans, zip->count, sizeof(span), by_start);
     for (size_t i = 1; i < zip->count; i++) {
         if (spans[i].start < spans[i - 1].end)
-            return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the zip members %s and %s overlap", spans[i - 1].name,
-                               spans[i].name);
+            return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the zip members %s and %s overlap",
+                               spans[i - 1].name, spans[i].name);
     }
     return ARTEL_OK;
 }
@@ -228,7 +234,8 @@ static void init(artel_context *ctx, const char *where, artel__zip *zip)
     zip->where = artel__arena_strdup(&zip->arena, where);
 }
 
-artel_status artel__zip_open_bytes(artel_context *ctx, const char *where, const void *bytes, size_t size, artel__zip *out)
+artel_status artel__zip_open_bytes(artel_context *ctx, const char *where, const void *bytes, size_t size,
+                                   artel__zip *out)
 {
     artel__zip zip;
     init(ctx, where, &zip);
@@ -298,12 +305,14 @@ static artel_status check_size(const artel__zip *zip, const artel__zip_member *m
     bool bombs = total > ARTEL__ZIP_FREE_SIZE && total / ARTEL__ZIP_MAX_RATIO > zip->size;
     bool lie = m->method == 0 ? m->size != m->stored_size : m->size / 1032 > m->stored_size;
     if (bomb || bombs || lie || m->size > SIZE_MAX / 2)
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, "do not trust this file; save the model or the arrays again",
-                           "the zip member %s declares %llu bytes, but only %llu are stored", m->name, (unsigned long long)m->size,
-                           (unsigned long long)m->stored_size);
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where,
+                           "do not trust this file; save the model or the arrays again",
+                           "the zip member %s declares %llu bytes, but only %llu are stored", m->name,
+                           (unsigned long long)m->size, (unsigned long long)m->stored_size);
     if (limit > 0 && m->size > limit)
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, "", "the zip member %s has %llu bytes; at most %llu are expected",
-                           m->name, (unsigned long long)m->size, (unsigned long long)limit);
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, "",
+                           "the zip member %s has %llu bytes; at most %llu are expected", m->name,
+                           (unsigned long long)m->size, (unsigned long long)limit);
     return ARTEL_OK;
 }
 
@@ -335,7 +344,8 @@ static bool inflate_all(const artel__zip *zip, const artel__zip_member *m, uint8
     return result == Z_STREAM_END && out_left == 0 && in_left == 0;
 }
 
-static artel_status extract_file(artel__zip *zip, const artel__zip_member *m, uint64_t limit, artel__zip_content *content)
+static artel_status extract_file(artel__zip *zip, const artel__zip_member *m, uint64_t limit,
+                                 artel__zip_content *content)
 {
     char *path = artel__arena_printf(&zip->arena, "%s/%s", zip->where, m->name);
     if (!path) return artel__arena_status(&zip->arena);
@@ -348,7 +358,8 @@ static artel_status extract_file(artel__zip *zip, const artel__zip_member *m, ui
                        (unsigned long long)content->size, (unsigned long long)limit);
 }
 
-artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member, uint64_t limit, artel__zip_content *out)
+artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member, uint64_t limit,
+                                artel__zip_content *out)
 {
     artel__zip_content content = {0};
     if (zip->is_directory) {
@@ -357,9 +368,10 @@ artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member
         return ARTEL_OK;
     }
     if (member->method != 0 && member->method != 8)
-        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, zip->where, "pack it again with `zip` or Python's zipfile",
-                           "the zip member %s uses compression method %d; stored (0) and deflated (8) can be read", member->name,
-                           member->method);
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, zip->where,
+                           "pack it again with `zip` or Python's zipfile",
+                           "the zip member %s uses compression method %d; stored (0) and deflated (8) can be read",
+                           member->name, member->method);
     ARTEL_TRY(check_size(zip, member, limit));
     content.size = (size_t)member->size;
     content.bytes = zip->bytes + member->data_offset;
@@ -371,8 +383,8 @@ artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member
     }
     if (!good || crc32_z(0, content.bytes, content.size) != member->crc) {
         artel__free(zip->ctx, content.heap);
-        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the zip member %s is damaged (%s)", member->name,
-                           good ? "its CRC-32 does not match" : "it cannot be unpacked");
+        return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the zip member %s is damaged (%s)",
+                           member->name, good ? "its CRC-32 does not match" : "it cannot be unpacked");
     }
     zip->extracted += member->size;
     *out = content;

@@ -45,7 +45,8 @@ typedef struct artel__zip {
  * UNSUPPORTED (encrypted, split over disks). */
 artel_status artel__zip_open(artel_context *ctx, const char *path, artel__zip *out);
 /* The same for bytes in memory, which must outlive the archive. */
-artel_status artel__zip_open_bytes(artel_context *ctx, const char *where, const void *bytes, size_t size, artel__zip *out);
+artel_status artel__zip_open_bytes(artel_context *ctx, const char *where, const void *bytes, size_t size,
+                                   artel__zip *out);
 /* Also valid on a zeroed struct. */
 void artel__zip_close(artel__zip *zip);
 
@@ -62,7 +63,8 @@ typedef struct artel__zip_content {
 
 /* Refuses content of more than `limit` bytes (0: no limit but the archive's own). Errors: CORRUPT, UNSUPPORTED
  * (compression method), NO_MEMORY. The content must be released before the archive is closed. */
-artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member, uint64_t limit, artel__zip_content *out);
+artel_status artel__zip_extract(artel__zip *zip, const artel__zip_member *member, uint64_t limit,
+                                artel__zip_content *out);
 void artel__zip_release(artel__zip *zip, artel__zip_content *content);
 
 /* An archive being written: members stored, in the order of the calls, as Python's zipfile does. The same calls give

@@ -153,8 +153,8 @@ artel_status artel__zip_add(artel__zip_writer *writer, const char *name, const v
     char *copy = artel__arena_strdup(&writer->arena, name);
     if (!e || !copy) return artel__arena_status(&writer->arena);
     if (strlen(name) > 0xffff)
-        return artel__fail(writer->arena.ctx, ARTEL_ERROR_INVALID, writer->output.path, "", "a zip member's name has %zu bytes; 65,535 fit",
-                           strlen(name));
+        return artel__fail(writer->arena.ctx, ARTEL_ERROR_INVALID, writer->output.path, "",
+                           "a zip member's name has %zu bytes; 65,535 fit", strlen(name));
     e->name = copy;
     e->size = size;
     e->offset = writer->output.written;

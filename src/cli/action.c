@@ -22,7 +22,8 @@ static artel_status unknown(artel__invocation *call, const artel__action *action
     }
     names[count] = NULL;
     const char *near = artel__nearest_name(call->argument[0], names);
-    return artel__cli_usage(call, call->argument[0], "no such action; %s%s", near ? "the nearest is " : all, near ? near : "");
+    return artel__cli_usage(call, call->argument[0], "no such action; %s%s", near ? "the nearest is " : all,
+                            near ? near : "");
 }
 
 artel_status artel__action_find(artel__invocation *call, const artel__action *actions, const artel__action **out)
@@ -31,10 +32,11 @@ artel_status artel__action_find(artel__invocation *call, const artel__action *ac
     while (action->name && strcmp(call->argument[0], action->name) != 0) action++;
     if (!action->name) return unknown(call, actions);
     if (call->arguments < action->least)
-        return artel__cli_usage(call, action->name, "an argument is missing; usage: artel %s %s", call->command->name, action->usage);
-    if (call->arguments > action->most)
-        return artel__cli_usage(call, call->argument[action->most], "one argument too many; usage: artel %s %s", call->command->name,
+        return artel__cli_usage(call, action->name, "an argument is missing; usage: artel %s %s", call->command->name,
                                 action->usage);
+    if (call->arguments > action->most)
+        return artel__cli_usage(call, call->argument[action->most], "one argument too many; usage: artel %s %s",
+                                call->command->name, action->usage);
     *out = action;
     return ARTEL_OK;
 }

@@ -12,8 +12,8 @@ typedef struct artel__action {
     artel_status (*run)(artel__invocation *call);
 } artel__action;
 
-/* The action that the first argument names, of a table that ends with one without a name. A usage error when there is none of that
- * name, or the arguments are too few or too many for it. */
+/* The action that the first argument names, of a table that ends with one without a name. A usage error when there is
+ * none of that name, or the arguments are too few or too many for it. */
 artel_status artel__action_find(artel__invocation *call, const artel__action *actions, const artel__action **out);
 
 #endif

@@ -14,11 +14,15 @@ static void header(const artel_shape *shape, artel__text *out)
     artel__text_init(&dict, out->ctx);
     artel__text_append(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
     for (int i = 0; i < shape->rank; i++)
-        artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i], i + 1 < shape->rank ? ", " : shape->rank == 1 ? "," : "");
+        artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i],
+                           i + 1 < shape->rank ? ", "
+                           : shape->rank == 1  ? ","
+                                               : "");
     artel__text_append(&dict, "), }");
     artel__text_pad(&dict, 10 + 1, 64);
     artel__text_append(&dict, "\n");
-    uint8_t start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(dict.length & 255), (uint8_t)(dict.length >> 8)};
+    uint8_t start[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(dict.length & 255), (uint8_t)(dict.length >> 8)};
     artel__text_append_bytes(out, start, sizeof start);
     artel__text_append_text(out, &dict);
     artel__text_fini(&dict);
@@ -37,7 +41,8 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
         return status;
     }
     status = artel__output_write(&file, head.data, head.length);
-    if (status == ARTEL_OK) status = artel__output_write(&file, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
+    if (status == ARTEL_OK)
+        status = artel__output_write(&file, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
     if (status == ARTEL_OK)
         status = artel__output_commit(&file);
     else
@@ -55,7 +60,8 @@ static bool is_named(const artel__cli_array *arrays, int count, const char *name
     return false;
 }
 
-/* What is put behind a name that others before it have, too: the n-th of the numbers that make no name of theirs. "": nothing. */
+/* What is put behind a name that others before it have, too: the n-th of the numbers that make no name of theirs. "":
+ * nothing. */
 static void find_suffix(const artel__cli_array *arrays, int count, int i, char suffix[16])
 {
     const char *name = arrays[i].name;
@@ -68,7 +74,8 @@ static void find_suffix(const artel__cli_array *arrays, int count, int i, char s
     }
 }
 
-static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array, const char *suffix)
+static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array,
+                               const char *suffix)
 {
     artel__text bytes, name;
     artel__text_init(&bytes, ctx);
@@ -88,7 +95,8 @@ artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const
 {
     if (artel__ends_with(path, ".npy")) {
         if (count == 1) return write_npy(ctx, path, &arrays[0]);
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz", "%d outputs do not fit one .npy file", count);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz",
+                           "%d outputs do not fit one .npy file", count);
     }
     artel__zip_writer zip;
     ARTEL_TRY(artel__zip_create(ctx, path, &zip));

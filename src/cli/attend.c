@@ -14,13 +14,13 @@ typedef struct attend_options {
 
 #define AT(field) offsetof(attend_options, field)
 static const artel__option options[] = {
-    {"host", "start the arguments there; without it: do what standard input says, here", ARTEL__OPTION_STRING, AT(host), "null", 0, 0,
-     NULL},
+    {"host", "start the arguments there; without it: do what standard input says, here", ARTEL__OPTION_STRING, AT(host),
+     "null", 0, 0, NULL},
     {"shell", "how to run a command there: words, before the host and the command", ARTEL__OPTION_STRING, AT(shell),
      "\"ssh -o BatchMode=yes\"", 0, 0, NULL},
     {"artel", "this program, there", ARTEL__OPTION_STRING, AT(artel), "\"artel\"", 0, 0, NULL},
-    {"share", "tasks on that host, which divide its cores; 0: ARTEL_THREADS says how many threads", ARTEL__OPTION_INT, AT(share), "0", 0,
-     4096, NULL},
+    {"share", "tasks on that host, which divide its cores; 0: ARTEL_THREADS says how many threads", ARTEL__OPTION_INT,
+     AT(share), "0", 0, 4096, NULL},
     {.name = NULL},
 };
 
@@ -40,7 +40,8 @@ static artel_status run_attend(artel__invocation *call)
 {
     const attend_options *o = call->options;
     if (!o->host) {
-        if (call->arguments) return artel__cli_usage(call, call->argument[0], "where to start it is missing: --host HOST");
+        if (call->arguments)
+            return artel__cli_usage(call, call->argument[0], "where to start it is missing: --host HOST");
         return artel__attend_far(call->ctx, STDIN_FILENO, (const char *const *)environ, &call->exit_code);
     }
     if (!call->arguments) return artel__cli_usage(call, "attend", "what to start is missing");
@@ -61,10 +62,11 @@ const artel__command artel__command_attend = {
     .name = "attend",
     .summary = "run a task of a launcher on another host",
     .usage = "--host HOST [options] -- PROGRAM [ARGUMENT...]",
-    .more =
-        "What artel launch --hosts starts for each task. It runs itself there through a remote shell, hands over the command, TF_CONFIG,\n"
-        "the ARTEL_ variables and the task's certificate, passes signals on, and ends with the task's exit code. When it is killed,\n"
-        "or the connection is cut, the task is killed. See docs/cluster.md.\n",
+    .more = "What artel launch --hosts starts for each task. It runs itself there through a remote shell, hands over "
+            "the command, TF_CONFIG,\n"
+            "the ARTEL_ variables and the task's certificate, passes signals on, and ends with the task's exit code. "
+            "When it is killed,\n"
+            "or the connection is cut, the task is killed. See docs/cluster.md.\n",
     .examples = "  artel attend --host node1 -- /usr/bin/env\n",
     .options = options,
     .options_size = sizeof(attend_options),

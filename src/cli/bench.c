@@ -14,9 +14,10 @@ typedef struct bench_options {
 } bench_options;
 
 static const artel__option options[] = {
-    {"dir", "where files are written for the fsync time", ARTEL__OPTION_STRING, offsetof(bench_options, folder), ".", 0, 0, NULL},
-    {"threads", "for the peak of several cores at once; 0: those this process may use", ARTEL__OPTION_INT, offsetof(bench_options, threads),
-     "0", 0, 4096, NULL},
+    {"dir", "where files are written for the fsync time", ARTEL__OPTION_STRING, offsetof(bench_options, folder), ".", 0,
+     0, NULL},
+    {"threads", "for the peak of several cores at once; 0: those this process may use", ARTEL__OPTION_INT,
+     offsetof(bench_options, threads), "0", 0, 4096, NULL},
     {"json", "one JSON object", ARTEL__OPTION_BOOL, offsetof(bench_options, json), "false", 0, 0, NULL},
     {.name = NULL},
 };
@@ -24,8 +25,10 @@ static const artel__option options[] = {
 static const struct {
     const char *name, *label;
     size_t bytes;
-} buffers[] = {
-    {"16KiB", "16 KiB", 16 << 10}, {"256KiB", "256 KiB", 256 << 10}, {"4MiB", "4 MiB", 4 << 20}, {"256MiB", "256 MiB", 256 << 20}};
+} buffers[] = {{"16KiB", "16 KiB", 16 << 10},
+               {"256KiB", "256 KiB", 256 << 10},
+               {"4MiB", "4 MiB", 4 << 20},
+               {"256MiB", "256 MiB", 256 << 20}};
 
 /* A figure as a row or as a JSON member. */
 static void say(const bench_options *o, const char *key, const char *label, double value, const char *unit)
@@ -80,7 +83,8 @@ static artel_status run_bench(artel__invocation *call)
     double fsync_seconds;
     artel__pool *pool;
     if (strcmp(call->argument[0], "machine") != 0)
-        return artel__cli_usage(call, call->argument[0], "is not a benchmark; there is: machine (make bench measures training)");
+        return artel__cli_usage(call, call->argument[0],
+                                "is not a benchmark; there is: machine (make bench measures training)");
     ARTEL_TRY(artel__machine_fsync(call->ctx, o->folder, &fsync_seconds));
     ARTEL_TRY(artel__pool_create(call->ctx, o->threads ? (int)o->threads : artel__usable_cores(), &pool));
     say_all(o, call->ctx, pool, fsync_seconds);

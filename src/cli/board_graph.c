@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forward pass in training as TensorFlow's GraphDef: an operation is a node in the box of its layer, a variable and an input are
- * nodes of their own. Row values have an open first extent, the batch; with open axes in the model, shapes hold stand-ins and are
- * left out.
+/* The forward pass in training as TensorFlow's GraphDef: an operation is a node in the box of its layer, a variable and
+ * an input are nodes of their own. Row values have an open first extent, the batch; with open axes in the model, shapes
+ * hold stand-ins and are left out.
  */
 #include "cli/board_graph.h"
 
@@ -64,7 +64,8 @@ static artel_status add_node(maker *m, const artel__node *node)
                                 .inputs = inputs,
                                 .settings = m->settings.length ? m->settings.data : NULL},
             node->output[0]);
-    for (int k = 1; k < node->outputs; k++) m->edge[node->output[k]] = (artel__graph_edge){m->edge[node->output[0]].node, k};
+    for (int k = 1; k < node->outputs; k++)
+        m->edge[node->output[k]] = (artel__graph_edge){m->edge[node->output[0]].node, k};
     return m->def->status;
 }
 
@@ -89,7 +90,8 @@ static artel_status build(artel__model *nn, artel__graph *graph, bool *shapes)
     for (int i = 0; i < nn->inputs; i++) {
         artel_shape shape = artel__keras_fill_open(&nn->input[i].shape, 0);
         for (int d = 0; d < shape.rank; d++) *shapes = *shapes && nn->input[i].shape.dim[d] >= 0;
-        in[i] = (artel__tensor){artel__graph_input(graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape), ARTEL__NO_VALUE};
+        in[i] =
+            (artel__tensor){artel__graph_input(graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape), ARTEL__NO_VALUE};
     }
     return artel__model_call(nn, graph, in, out);
 }

@@ -24,15 +24,15 @@ typedef struct cert_options {
 static const char *const key_names[] = {"p256", "ed25519", NULL};
 
 static const artel__option options[] = {
-    {"job", "init: the cluster's name, part of every certificate", ARTEL__OPTION_STRING, offsetof(cert_options, job), "cluster", 0, 0,
-     NULL},
-    {"hosts", "issue: host names and addresses that the task has, too: node1,10.0.0.1", ARTEL__OPTION_STRING, offsetof(cert_options, hosts),
-     "null", 0, 0, NULL},
-    {"days", "validity; null: 3650 for an authority, 365 for a task", ARTEL__OPTION_INT, offsetof(cert_options, days), "null", 1, 36500,
-     NULL},
+    {"job", "init: the cluster's name, part of every certificate", ARTEL__OPTION_STRING, offsetof(cert_options, job),
+     "cluster", 0, 0, NULL},
+    {"hosts", "issue: host names and addresses that the task has, too: node1,10.0.0.1", ARTEL__OPTION_STRING,
+     offsetof(cert_options, hosts), "null", 0, 0, NULL},
+    {"days", "validity; null: 3650 for an authority, 365 for a task", ARTEL__OPTION_INT, offsetof(cert_options, days),
+     "null", 1, 36500, NULL},
     {"key", "init, issue: p256 or ed25519", ARTEL__OPTION_ENUM, offsetof(cert_options, key), "p256", 0, 0, key_names},
-    {"force", "issue: replace certificates that exist, with new keys", ARTEL__OPTION_BOOL, offsetof(cert_options, force), "false", 0, 0,
-     NULL},
+    {"force", "issue: replace certificates that exist, with new keys", ARTEL__OPTION_BOOL,
+     offsetof(cert_options, force), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -103,7 +103,8 @@ static artel_status run_init(artel__invocation *call)
     const artel__cert_request request = make_request(call, AUTHORITY_DAYS);
     ARTEL_TRY(artel__cert_init(maker_of(call), call->argument[1], &request));
     artel__show(stdout, "%s/ca.crt: the authority of %s\n", call->argument[1], request.job);
-    artel__show(stdout, "%s/ca.key: its key; keep it where certificates are made, and give it to no task\n", call->argument[1]);
+    artel__show(stdout, "%s/ca.key: its key; keep it where certificates are made, and give it to no task\n",
+                call->argument[1]);
     return ARTEL_OK;
 }
 
@@ -117,7 +118,8 @@ static artel_status run_issue(artel__invocation *call)
         request.name = names.host[i];
         ARTEL_TRY(check_hosts(call, &request));
         ARTEL_TRY(artel__cert_issue(maker_of(call), call->argument[1], &request));
-        artel__show(stdout, "%s/%s: give this folder to %s as --cert-dir\n", call->argument[1], request.name, request.name);
+        artel__show(stdout, "%s/%s: give this folder to %s as --cert-dir\n", call->argument[1], request.name,
+                    request.name);
     }
     return ARTEL_OK;
 }
@@ -141,7 +143,10 @@ static artel_status show_file(artel__invocation *call, const char *path)
     ARTEL_TRY(artel__arena_status(&call->arena));
     ARTEL_TRY(artel__cert_read(maker_of(call), path, info));
     artel__show(stdout, "%s\n", path);
-    artel__show(stdout, "  for          %s\n", info->authority ? "an authority" : info->name[0] ? info->name : "no task of a cluster");
+    artel__show(stdout, "  for          %s\n",
+                info->authority ? "an authority"
+                : info->name[0] ? info->name
+                                : "no task of a cluster");
     artel__show(stdout, "  job          %s\n", info->job);
     artel__show(stdout, "  hosts        ");
     for (int i = 0; i < info->hosts; i++) artel__show(stdout, "%s%s", i ? ", " : "", info->host[i]);
@@ -149,8 +154,10 @@ static artel_status show_file(artel__invocation *call, const char *path)
     artel__show(stdout, "  subject      %s\n  issuer       %s\n", info->subject, info->issuer);
     artel__show(stdout, "  valid from   %s\n", format_day(info->not_before, day, sizeof day));
     double left = ((double)info->not_after - artel__wall_seconds()) / 86400;
-    artel__show(stdout, "  valid until  %s (%s)\n", format_day(info->not_after, day, sizeof day), left > 0 ? "in time" : "expired");
-    artel__show(stdout, "  key          %s\n  serial       %s\n  sha256       %s\n", info->key, info->serial, info->fingerprint);
+    artel__show(stdout, "  valid until  %s (%s)\n", format_day(info->not_after, day, sizeof day),
+                left > 0 ? "in time" : "expired");
+    artel__show(stdout, "  key          %s\n  serial       %s\n  sha256       %s\n", info->key, info->serial,
+                info->fingerprint);
     return ARTEL_OK;
 }
 
@@ -179,7 +186,8 @@ static artel_status verify_folder(artel__invocation *call, const char *name)
     ARTEL_TRY(artel__arena_status(&call->arena));
     artel_status status = artel__cert_locate(&call->arena, dir, name, &files);
     if (status == ARTEL_OK)
-        status = artel__cert_verify(maker_of(call), &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
+        status = artel__cert_verify(maker_of(call), &files, (artel__cert_owner){.name = name},
+                                    (int64_t)artel__wall_seconds());
     if (status == ARTEL_OK) status = artel__cert_read(maker_of(call), files.certificate, info);
     if (status < 0) {
         const artel_error *error = artel_context_error(call->ctx);
@@ -208,8 +216,8 @@ static artel_status verify_all(artel__invocation *call)
     }
     artel__paths_fini(&names);
     if (status == ARTEL_OK && found == 0)
-        return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, call->argument[1], "issue some with: artel cert issue DIR NAME",
-                           "there are no certificates");
+        return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, call->argument[1],
+                           "issue some with: artel cert issue DIR NAME", "there are no certificates");
     return status;
 }
 
@@ -251,12 +259,16 @@ const artel__command artel__command_cert = {
     .name = "cert",
     .summary = "the cluster's authority and the certificates of its tasks",
     .usage = "init DIR | issue DIR NAME... | renew DIR NAME... | verify DIR [NAME...] | show FILE...",
-    .more = "init makes DIR/ca.crt and DIR/ca.key. issue makes a folder DIR/NAME with tls.crt, tls.key and ca.crt, which the task NAME "
+    .more = "init makes DIR/ca.crt and DIR/ca.key. issue makes a folder DIR/NAME with tls.crt, tls.key and ca.crt, "
+            "which the task NAME "
             "gets as\n"
-            "--cert-dir; NAME is the task with its index: worker-0, chief-0, ps-3, evaluator-0; worker-[0-31] stands for 32 of them. renew "
+            "--cert-dir; NAME is the task with its index: worker-0, chief-0, ps-3, evaluator-0; worker-[0-31] stands "
+            "for 32 of them. renew "
             "keeps the\n"
-            "key; verify looks at signature, dates, key and name, and ends with 1 when one does not hold. See docs/cluster-security.md.\n",
-    .examples = "  artel cert init certs --job mnist\n  artel cert issue certs chief-0 'worker-[0-3]'\n  artel cert verify certs\n"
+            "key; verify looks at signature, dates, key and name, and ends with 1 when one does not hold. See "
+            "docs/cluster-security.md.\n",
+    .examples = "  artel cert init certs --job mnist\n  artel cert issue certs chief-0 'worker-[0-3]'\n  artel cert "
+                "verify certs\n"
                 "  artel cert show certs/worker-0/tls.crt\n  artel cert renew certs worker-0 --days 30\n",
     .options = options,
     .options_size = sizeof(cert_options),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel check: everything a model needs that is not there, all at once; whether data fits it; who is who in the cluster. */
+/* artel check: everything a model needs that is not there, all at once; whether data fits it; who is who in the
+ * cluster. */
 #include <string.h>
 
 #include "base/text.h"
@@ -21,38 +22,43 @@ typedef struct check_options {
 } check_options;
 
 static const artel__option options[] = {
-    {"data", "check that this data fits the model", ARTEL__OPTION_STRING, offsetof(check_options, data), "null", 0, 0, NULL},
-    {"batch-size", "global batch, for learning rate schedules that depend on it", ARTEL__OPTION_INT, offsetof(check_options, batch_size),
-     "32", 1, 1e9, NULL},
-    {"cluster", "print the tasks of the cluster, which of them this is, and who said so (docs/cluster.md)", ARTEL__OPTION_BOOL,
-     offsetof(check_options, cluster), "false", 0, 0, NULL},
-    {"network", "measure the network to every other task, all of which must do the same now: half a round trip, bytes a second",
+    {"data", "check that this data fits the model", ARTEL__OPTION_STRING, offsetof(check_options, data), "null", 0, 0,
+     NULL},
+    {"batch-size", "global batch, for learning rate schedules that depend on it", ARTEL__OPTION_INT,
+     offsetof(check_options, batch_size), "32", 1, 1e9, NULL},
+    {"cluster", "print the tasks of the cluster, which of them this is, and who said so (docs/cluster.md)",
+     ARTEL__OPTION_BOOL, offsetof(check_options, cluster), "false", 0, 0, NULL},
+    {"network",
+     "measure the network to every other task, all of which must do the same now: half a round trip, bytes a second",
      ARTEL__OPTION_BOOL, offsetof(check_options, network), "false", 0, 0, NULL},
-    {"json", "print cluster and network as one JSON object each", ARTEL__OPTION_BOOL, offsetof(check_options, json), "false", 0, 0, NULL},
-    {"bind", "--network: address to listen on, as in fit", ARTEL__OPTION_STRING, offsetof(check_options, bind), "null", 0, 0, NULL},
-    {"cert-dir", "--network: folder with this task's certificate, as in fit", ARTEL__OPTION_STRING, offsetof(check_options, cert_dir),
-     "null", 0, 0, NULL},
-    {"insecure-network", "--network: allow plaintext beyond this machine", ARTEL__OPTION_BOOL, offsetof(check_options, insecure_network),
+    {"json", "print cluster and network as one JSON object each", ARTEL__OPTION_BOOL, offsetof(check_options, json),
      "false", 0, 0, NULL},
-    {"wait-for-cluster", "--network: how long to wait for tasks that are not there", ARTEL__OPTION_STRING, offsetof(check_options, wait),
-     "1min", 0, 0, NULL},
-    {"resolver", "auto, file, tf-config, kubernetes, torchrun, mpi, slurm, none", ARTEL__OPTION_STRING, offsetof(check_options, resolver),
-     "auto", 0, 0, NULL},
+    {"bind", "--network: address to listen on, as in fit", ARTEL__OPTION_STRING, offsetof(check_options, bind), "null",
+     0, 0, NULL},
+    {"cert-dir", "--network: folder with this task's certificate, as in fit", ARTEL__OPTION_STRING,
+     offsetof(check_options, cert_dir), "null", 0, 0, NULL},
+    {"insecure-network", "--network: allow plaintext beyond this machine", ARTEL__OPTION_BOOL,
+     offsetof(check_options, insecure_network), "false", 0, 0, NULL},
+    {"wait-for-cluster", "--network: how long to wait for tasks that are not there", ARTEL__OPTION_STRING,
+     offsetof(check_options, wait), "1min", 0, 0, NULL},
+    {"resolver", "auto, file, tf-config, kubernetes, torchrun, mpi, slurm, none", ARTEL__OPTION_STRING,
+     offsetof(check_options, resolver), "auto", 0, 0, NULL},
     {"cluster-file", "a description of the cluster: JSON, or a line HOST:PORT for each worker", ARTEL__OPTION_STRING,
      offsetof(check_options, cluster_file), "null", 0, 0, NULL},
     {"task", "which task this is, where TF_CONFIG or the file leaves it open: worker:1", ARTEL__OPTION_STRING,
      offsetof(check_options, task), "null", 0, 0, NULL},
-    {"rendezvous", "HOST:PORT of rank 0, where the launcher does not say", ARTEL__OPTION_STRING, offsetof(check_options, rendezvous),
+    {"rendezvous", "HOST:PORT of rank 0, where the launcher does not say", ARTEL__OPTION_STRING,
+     offsetof(check_options, rendezvous), "null", 0, 0, NULL},
+    {"service", "the headless service of an indexed Job", ARTEL__OPTION_STRING, offsetof(check_options, service),
      "null", 0, 0, NULL},
-    {"service", "the headless service of an indexed Job", ARTEL__OPTION_STRING, offsetof(check_options, service), "null", 0, 0, NULL},
-    {"workers", "completions of an indexed Job", ARTEL__OPTION_INT, offsetof(check_options, workers), "null", 1, ARTEL__CLUSTER_MAX_TASKS,
-     NULL},
-    {"port", "first port where launchers name hosts only; null: 8888", ARTEL__OPTION_INT, offsetof(check_options, port), "null", 1, 65535,
-     NULL},
+    {"workers", "completions of an indexed Job", ARTEL__OPTION_INT, offsetof(check_options, workers), "null", 1,
+     ARTEL__CLUSTER_MAX_TASKS, NULL},
+    {"port", "first port where launchers name hosts only; null: 8888", ARTEL__OPTION_INT, offsetof(check_options, port),
+     "null", 1, 65535, NULL},
     ARTEL__EXTENSION_OPTION(check_options),
     ARTEL__DEVICE_OPTIONS(check_options),
-    {"device-target", "compile for devices that are not here: h100 (with --device cuda), v5e:2x2 (tpu)", ARTEL__OPTION_STRING,
-     offsetof(check_options, device_target), "null", 0, 0, NULL},
+    {"device-target", "compile for devices that are not here: h100 (with --device cuda), v5e:2x2 (tpu)",
+     ARTEL__OPTION_STRING, offsetof(check_options, device_target), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -61,9 +67,9 @@ static void print_finding(artel_context *ctx, int *findings)
 {
     const artel_error *error = artel_context_error(ctx);
     char where[sizeof error->where], what[sizeof error->what], advice[sizeof error->advice];
-    artel__show(stdout, "missing: %s%s%s%s%s\n", artel__cli_name_options(error->where, where, sizeof where), error->where[0] ? ": " : "",
-                artel__cli_name_options(error->what, what, sizeof what), error->advice[0] ? "; " : "",
-                artel__cli_name_options(error->advice, advice, sizeof advice));
+    artel__show(stdout, "missing: %s%s%s%s%s\n", artel__cli_name_options(error->where, where, sizeof where),
+                error->where[0] ? ": " : "", artel__cli_name_options(error->what, what, sizeof what),
+                error->advice[0] ? "; " : "", artel__cli_name_options(error->advice, advice, sizeof advice));
     artel__operation_begin(ctx);
     ++*findings;
 }
@@ -106,7 +112,8 @@ static json_t *read_record(artel__invocation *call, const char *path)
 }
 
 /* Whether the programs of training compile, all of them, and what they need. Nothing is computed. */
-static artel_status check_device(artel__invocation *call, artel_model *model, const artel__settings *settings, const artel__feed *feed)
+static artel_status check_device(artel__invocation *call, artel_model *model, const artel__settings *settings,
+                                 const artel__feed *feed)
 {
     const check_options *o = call->options;
     artel__session *session;
@@ -139,7 +146,8 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
     return status;
 }
 
-static artel_status check_data(artel__invocation *call, artel_model *model, const artel__settings *settings, const char *specification)
+static artel_status check_data(artel__invocation *call, artel_model *model, const artel__settings *settings,
+                               const char *specification)
 {
     artel_data *data;
     artel__data_wants wants;
@@ -167,24 +175,27 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     artel__settings settings;
     int64_t trainable, frozen;
     artel__keras_count(model, &trainable, &frozen);
-    artel__show(stdout, "model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
+    artel__show(stdout, "model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers,
+                (long long)(trainable + frozen));
     memset(&settings, 0, sizeof settings);
     if (artel__model_is_custom(model->nn))
-        printf(
-            "class: %s, the user's own; a train_step, compute_loss or call of its own is not in the file, so fit wants --standard-step\n",
-            model->nn->class_name);
+        printf("class: %s, the user's own; a train_step, compute_loss or call of its own is not in the file, so fit "
+               "wants --standard-step\n",
+               model->nn->class_name);
     json_t *loss = json_object_get(model->compile_config, "loss");
     if (!o->data && (!loss || json_is_null(loss))) { /* enough to predict with */
-        artel__show(stdout, "compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
+        artel__show(stdout,
+                    "compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
         return;
     }
     bool settled = artel__settings_read(&call->arena, model, true, 0, o->batch_size, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
     else
-        artel__show(stdout, "compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs,
-                    settings.outputs == 1 ? "" : "s");
-    if (!o->data && artel__cli_given(call, "device")) artel__show(stdout, "device: give --data, too, to have its programs compiled\n");
+        artel__show(stdout, "compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name,
+                    settings.outputs, settings.outputs == 1 ? "" : "s");
+    if (!o->data && artel__cli_given(call, "device"))
+        artel__show(stdout, "device: give --data, too, to have its programs compiled\n");
     if (settled && o->data && check_data(call, model, &settings, o->data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
 }
@@ -192,11 +203,13 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
 static artel_status check_network(artel__invocation *call, const artel__cluster *cluster)
 {
     const check_options *o = call->options;
-    const artel__measure_options wanted = {
-        .bind = o->bind, .cert_dir = o->cert_dir, .insecure_network = o->insecure_network, .wait = artel__cli_seconds(o->wait)};
+    const artel__measure_options wanted = {.bind = o->bind,
+                                           .cert_dir = o->cert_dir,
+                                           .insecure_network = o->insecure_network,
+                                           .wait = artel__cli_seconds(o->wait)};
     if (!(wanted.wait > 0))
-        return artel__cli_usage(call, "--wait-for-cluster", "the value is no time (found %.60s, expected for example 30s or 10min)",
-                                o->wait);
+        return artel__cli_usage(call, "--wait-for-cluster",
+                                "the value is no time (found %.60s, expected for example 30s or 10min)", o->wait);
     artel__cli_catch_signals(call->ctx);
     return artel__cli_check_network(call, cluster, &wanted, o->json);
 }
@@ -266,9 +279,11 @@ static artel_status run_check(artel__invocation *call)
 
 const artel__command artel__command_check = {
     .name = "check",
-    .summary = "everything a model needs that is not there, all at once; who is who in the cluster, how fast its network is",
+    .summary =
+        "everything a model needs that is not there, all at once; who is who in the cluster, how fast its network is",
     .usage = "MODEL [--data SPEC [--device NAME]] | --cluster [--network] [--json]",
-    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  artel check model.keras --data npz:train.npz "
+    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  artel check model.keras "
+                "--data npz:train.npz "
                 "--batch-size 512 --device gpu\n  srun -n 4 artel check --cluster\n"
                 "  artel check --network --cert-dir certs --cluster-file hosts.txt --task worker:0\n",
     .options = options,

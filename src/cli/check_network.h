@@ -7,7 +7,7 @@
 #include "cluster/measure.h"
 
 /* Measures and prints a line for each other task, or one JSON object. Exit code 2 when some were not reached. */
-artel_status artel__cli_check_network(artel__invocation *call, const artel__cluster *cluster, const artel__measure_options *options,
-                                      bool json);
+artel_status artel__cli_check_network(artel__invocation *call, const artel__cluster *cluster,
+                                      const artel__measure_options *options, bool json);
 
 #endif

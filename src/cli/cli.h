@@ -71,72 +71,76 @@ void artel__cli_option_left(const artel__command *command, const artel__option *
 bool artel__cli_shows_default(const artel__option *option);
 
 /* --device, --plugin, --device-precision of a struct of options: fields of these names, strings. */
-#define ARTEL__DEVICE_OPTIONS(type)                                                                                                    \
-    {"device",                                                                                                                         \
-     "what computes: cpu, auto, gpu, cuda:0, gpu:3,gpu:1, tpu; cpu:xla; see docs/devices.md",                                          \
-     ARTEL__OPTION_STRING,                                                                                                             \
-     offsetof(type, device),                                                                                                           \
-     "cpu",                                                                                                                            \
-     0,                                                                                                                                \
-     0,                                                                                                                                \
-     NULL},                                                                                                                            \
-        {"plugin",                                                                                                                     \
-         "the file of the device's PJRT plug-in; else it is searched for",                                                             \
-         ARTEL__OPTION_STRING,                                                                                                         \
-         offsetof(type, plugin),                                                                                                       \
-         "null",                                                                                                                       \
-         0,                                                                                                                            \
-         0,                                                                                                                            \
-         NULL},                                                                                                                        \
-        {"device-precision",                                                                                                           \
-         "of float32 products on a device: float32, tf32, bfloat16",                                                                   \
-         ARTEL__OPTION_STRING,                                                                                                         \
-         offsetof(type, device_precision),                                                                                             \
-         "float32",                                                                                                                    \
-         0,                                                                                                                            \
-         0,                                                                                                                            \
-         NULL},                                                                                                                        \
-        {"device-kernels",                                                                                                             \
-         "how they are chosen: fixed, measured; auto: measured on GPUs where the model convolves",                                     \
-         ARTEL__OPTION_STRING,                                                                                                         \
-         offsetof(type, device_kernels),                                                                                               \
-         "auto",                                                                                                                       \
-         0,                                                                                                                            \
-         0,                                                                                                                            \
-         NULL},                                                                                                                        \
-        {"device-launches",                                                                                                            \
-         "what is launched at once: shard, replica (all of its shards); auto: by the work of a shard",                                 \
-         ARTEL__OPTION_STRING,                                                                                                         \
-         offsetof(type, device_launches),                                                                                              \
-         "auto",                                                                                                                       \
-         0,                                                                                                                            \
-         0,                                                                                                                            \
-         NULL},                                                                                                                        \
-    {                                                                                                                                  \
-        "device-reduce", "exact: the same bits on any number of devices; fast: a step as one program; fastest: bits differ each time", \
-            ARTEL__OPTION_STRING, offsetof(type, device_reduce), "exact", 0, 0, NULL                                                   \
+#define ARTEL__DEVICE_OPTIONS(type)                                                                                  \
+    {"device",                                                                                                       \
+     "what computes: cpu, auto, gpu, cuda:0, gpu:3,gpu:1, tpu; cpu:xla; see docs/devices.md",                        \
+     ARTEL__OPTION_STRING,                                                                                           \
+     offsetof(type, device),                                                                                         \
+     "cpu",                                                                                                          \
+     0,                                                                                                              \
+     0,                                                                                                              \
+     NULL},                                                                                                          \
+        {"plugin",                                                                                                   \
+         "the file of the device's PJRT plug-in; else it is searched for",                                           \
+         ARTEL__OPTION_STRING,                                                                                       \
+         offsetof(type, plugin),                                                                                     \
+         "null",                                                                                                     \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         NULL},                                                                                                      \
+        {"device-precision",                                                                                         \
+         "of float32 products on a device: float32, tf32, bfloat16",                                                 \
+         ARTEL__OPTION_STRING,                                                                                       \
+         offsetof(type, device_precision),                                                                           \
+         "float32",                                                                                                  \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         NULL},                                                                                                      \
+        {"device-kernels",                                                                                           \
+         "how they are chosen: fixed, measured; auto: measured on GPUs where the model convolves",                   \
+         ARTEL__OPTION_STRING,                                                                                       \
+         offsetof(type, device_kernels),                                                                             \
+         "auto",                                                                                                     \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         NULL},                                                                                                      \
+        {"device-launches",                                                                                          \
+         "what is launched at once: shard, replica (all of its shards); auto: by the work of a shard",               \
+         ARTEL__OPTION_STRING,                                                                                       \
+         offsetof(type, device_launches),                                                                            \
+         "auto",                                                                                                     \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         NULL},                                                                                                      \
+    {                                                                                                                \
+        "device-reduce",                                                                                             \
+            "exact: the same bits on any number of devices; fast: a step as one program; fastest: bits differ each " \
+            "time",                                                                                                  \
+            ARTEL__OPTION_STRING, offsetof(type, device_reduce), "exact", 0, 0, NULL                                 \
     }
 
 /* --extensions of a struct of options: a field `extensions`, a string. artel__cli_load_model opens them first. */
-#define ARTEL__EXTENSION_OPTION(type)                                                                                              \
-    {                                                                                                                              \
-        "extensions", "shared objects with layers, losses, metrics of your own: a.so,b.so (docs/extend.md)", ARTEL__OPTION_STRING, \
-            offsetof(type, extensions), "null", 0, 0, NULL                                                                         \
+#define ARTEL__EXTENSION_OPTION(type)                                                                        \
+    {                                                                                                        \
+        "extensions", "shared objects with layers, losses, metrics of your own: a.so,b.so (docs/extend.md)", \
+            ARTEL__OPTION_STRING, offsetof(type, extensions), "null", 0, 0, NULL                             \
     }
 
 /* --data-memory of a struct of options: a field `data_memory`, a string, for artel__cli_set_data_memory. */
-#define ARTEL__DATA_MEMORY_OPTION(type)                                                                                                 \
-    {                                                                                                                                   \
-        "data-memory", "what reading ahead, unfolding and caches may take: bytes, 512M, 4G; auto: a quarter of memory; changes no bit", \
-            ARTEL__OPTION_STRING, offsetof(type, data_memory), "auto", 0, 0, NULL                                                       \
+#define ARTEL__DATA_MEMORY_OPTION(type)                                                                               \
+    {                                                                                                                 \
+        "data-memory",                                                                                                \
+            "what reading ahead, unfolding and caches may take: bytes, 512M, 4G; auto: a quarter of memory; changes " \
+            "no bit",                                                                                                 \
+            ARTEL__OPTION_STRING, offsetof(type, data_memory), "auto", 0, 0, NULL                                     \
     }
 
 /* --arithmetic of a struct of options: a field `arithmetic`, an index into the names. */
 extern const char *const artel__cli_arithmetics[];
-#define ARTEL__ARITHMETIC_OPTION(type, advice)                                                                                \
-    {                                                                                                                         \
-        "arithmetic", "order of sums in products of bfloat16: chain, tiles (as AMX adds); auto: " advice, ARTEL__OPTION_ENUM, \
-            offsetof(type, arithmetic), "auto", 0, 0, artel__cli_arithmetics                                                  \
+#define ARTEL__ARITHMETIC_OPTION(type, advice)                                                            \
+    {                                                                                                     \
+        "arithmetic", "order of sums in products of bfloat16: chain, tiles (as AMX adds); auto: " advice, \
+            ARTEL__OPTION_ENUM, offsetof(type, arithmetic), "auto", 0, 0, artel__cli_arithmetics          \
     }
 
 /* A message of the library with options of the program where it names fields; cut to fit. Returns `out`, or NULL for
@@ -189,7 +193,8 @@ typedef struct artel__cli_array {
 } artel__cli_array;
 artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count);
 
-/* The names of the classes, for .csv (table_file.c): "a,b,c", or @FILE with one in each line. No names: columns are numbered. */
+/* The names of the classes, for .csv (table_file.c): "a,b,c", or @FILE with one in each line. No names: columns are
+ * numbered. */
 typedef struct artel__cli_labels {
     const char **name; /* in the invocation's arena */
     int count;

@@ -24,7 +24,8 @@ double artel__cli_seconds(const char *text)
         if (!artel__ends_with(text, units[i].name) || length == 0 || length >= sizeof number) continue;
         memcpy(number, text, length);
         number[length] = 0;
-        if (artel__parse_double(number, &value) && value > 0 && value * units[i].seconds < 1e9) return value * units[i].seconds;
+        if (artel__parse_double(number, &value) && value > 0 && value * units[i].seconds < 1e9)
+            return value * units[i].seconds;
     }
     return -1;
 }
@@ -33,11 +34,13 @@ static artel_status read_seconds(artel__invocation *call, const char *option, co
 {
     *out = artel__cli_seconds(text);
     if (*out > 0) return ARTEL_OK;
-    return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)", text);
+    return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)",
+                            text);
 }
 
-/* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing is described, since
- * nobody asked; but who has not said how to work, and is one of several in a way that cannot be read, ends. */
+/* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing is
+ * described, since nobody asked; but who has not said how to work, and is one of several in a way that cannot be read,
+ * ends. */
 static artel_status judge_alone(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice)
 {
     const artel__cluster_options wanted = {.file = choice->file,
@@ -54,8 +57,10 @@ static artel_status judge_alone(artel__invocation *call, const char *strategy, c
     if (status == ARTEL_OK) {
         if (!cluster.single && cluster.rank >= 0)
             artel__log(call->ctx, ARTEL_LOG_WARNING,
-                       "%s %d works alone, and so does each of the %d tasks of %s; to work at one model: --strategy multi-worker",
-                       artel__task_type_name(cluster.self.type), (int)cluster.self.index, cluster.trainers, cluster.where);
+                       "%s %d works alone, and so does each of the %d tasks of %s; to work at one model: --strategy "
+                       "multi-worker",
+                       artel__task_type_name(cluster.self.type), (int)cluster.self.index, cluster.trainers,
+                       cluster.where);
         artel__cluster_fini(&cluster);
     }
     bool undecided = !artel__cli_given(call, "strategy") || strcmp(strategy, "auto") == 0;
@@ -63,7 +68,8 @@ static artel_status judge_alone(artel__invocation *call, const char *strategy, c
     const char *way_out = strstr(error->advice, ".resolver none") ? "" : "; or say .resolver none to work alone";
     char advice[sizeof error->advice];
     snprintf(advice, sizeof advice, "%.470s%s", error->advice, way_out);
-    status = status < 0 && undecided ? artel__fail(call->ctx, status, error->where, advice, "%s", error->what) : ARTEL_OK;
+    status =
+        status < 0 && undecided ? artel__fail(call->ctx, status, error->where, advice, "%s", error->what) : ARTEL_OK;
     artel_context_destroy(quiet);
     return status;
 }

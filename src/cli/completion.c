@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel completion: what a shell needs to complete subcommands and options, made from the tables.
  *
- * bash and fish look a subcommand's options up by its name, zsh's _arguments takes a specification each; file names are offered where a
- * word is no option.
+ * bash and fish look a subcommand's options up by its name, zsh's _arguments takes a specification each; file names are
+ * offered where a word is no option.
  */
 #include <string.h>
 
@@ -41,7 +41,8 @@ static void bash_command(const artel__command *command)
 {
     printf("    %s) words=\"", command->name);
     for (const artel__option *o = command->options; o && o->name; o++)
-        printf("--%s %s%s%s", o->name, negatable(o) ? "--no-" : "", negatable(o) ? o->name : "", negatable(o) ? " " : "");
+        printf("--%s %s%s%s", o->name, negatable(o) ? "--no-" : "", negatable(o) ? o->name : "",
+               negatable(o) ? " " : "");
     printf("--help\" ;;\n");
 }
 
@@ -59,7 +60,8 @@ static void write_bash(void)
            "    [ \"$COMP_CWORD\" -gt 1 ] || words=\"");
     print_names();
     printf("\"\n"
-           "    if [ \"$COMP_CWORD\" -le 1 ] || [ \"${COMP_WORDS[1]}\" = help ] || [ \"${current#-}\" != \"$current\" ]; then\n"
+           "    if [ \"$COMP_CWORD\" -le 1 ] || [ \"${COMP_WORDS[1]}\" = help ] || [ \"${current#-}\" != \"$current\" "
+           "]; then\n"
            "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
            "    else\n"
            "        COMPREPLY=($(compgen -f -- \"$current\"))\n"

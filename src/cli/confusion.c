@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting: targets are fetched in the order of the predictions, piece by piece. A class is the largest of several numbers, or on which side
- * of its border the only one is: a half, or 0 of logits and hinges. Outputs with axes in front of the classes (a class a pixel) count each place.
+/* Counting: targets are fetched in the order of the predictions, piece by piece. A class is the largest of several
+ * numbers, or on which side of its border the only one is: a half, or 0 of logits and hinges. Outputs with axes in
+ * front of the classes (a class a pixel) count each place.
  */
 #include "cli/confusion.h"
 
@@ -49,7 +50,8 @@ static artel_status class_of_numbers(const counting *c, const float *row, int64_
 {
     if (c->width == 1) {
         *out = row[0] == 1.0F;
-        return row[0] == 1.0F || row[0] == 0.0F || row[0] == -1.0F ? ARTEL_OK : refuse(c, "a target is neither 0 nor 1");
+        return row[0] == 1.0F || row[0] == 0.0F || row[0] == -1.0F ? ARTEL_OK
+                                                                   : refuse(c, "a target is neither 0 nor 1");
     }
     float sum = 0;
     *out = largest(row, c->width);
@@ -59,7 +61,8 @@ static artel_status class_of_numbers(const counting *c, const float *row, int64_
 
 static artel_status class_of_target(const counting *c, const void *targets, int64_t at, int64_t *out)
 {
-    if (c->target->dtype == ARTEL_DTYPE_FLOAT32) return class_of_numbers(c, (const float *)targets + at * c->width, out);
+    if (c->target->dtype == ARTEL_DTYPE_FLOAT32)
+        return class_of_numbers(c, (const float *)targets + at * c->width, out);
     *out = c->target->dtype == ARTEL_DTYPE_INT64 ? ((const int64_t *)targets)[at] : ((const int32_t *)targets)[at];
     return ARTEL_OK;
 }
@@ -109,7 +112,8 @@ static artel_status make_table(counting *c, const artel__cli_labels *names)
         return artel__fail(c->call->ctx, ARTEL_ERROR_UNSUPPORTED, where_of(c), "leave --confusion out",
                            "%lld classes are more than a table holds", (long long)out->classes);
     if (names->count && names->count != out->classes)
-        return artel__fail(c->call->ctx, ARTEL_ERROR_INVALID, "labels", "name each class once, in the order of the classes",
+        return artel__fail(c->call->ctx, ARTEL_ERROR_INVALID, "labels",
+                           "name each class once, in the order of the classes",
                            "there are %d names (the output has %lld classes)", names->count, (long long)out->classes);
     out->count = artel__arena_alloc(arena, (size_t)(out->classes * out->classes), sizeof *out->count);
     out->name = artel__arena_alloc(arena, (size_t)out->classes, sizeof *out->name);
@@ -125,7 +129,8 @@ static artel_status match(counting *c, const artel__settings *settings, const ar
     artel_shape shape;
     c->target = artel__feed_find(c->feed, ARTEL_DATA_ROLE_TARGET, 0, &c->position);
     if (!c->target || !settings->output[0].has_loss)
-        return artel__fail(c->call->ctx, ARTEL_ERROR_INVALID, "--confusion", "compile the model, or give --loss", "the output has no loss");
+        return artel__fail(c->call->ctx, ARTEL_ERROR_INVALID, "--confusion", "compile the model, or give --loss",
+                           "the output has no loss");
     c->loss = &settings->output[0].loss;
     ARTEL_TRY(artel_predictions_get(predictions, 0, NULL, &shape, &c->value));
     c->rows = shape.dim[0];
@@ -138,7 +143,8 @@ static artel_status match(counting *c, const artel__settings *settings, const ar
 }
 
 artel_status artel__confusion_count(artel__invocation *call, const artel_model *model, artel_data *data,
-                                    const artel_predictions *predictions, const artel__cli_labels *names, artel__confusion *out)
+                                    const artel_predictions *predictions, const artel__cli_labels *names,
+                                    artel__confusion *out)
 {
     artel__settings settings;
     artel__data_wants wants;

@@ -20,10 +20,12 @@ typedef struct artel__class_report {
 } artel__class_report;
 artel__class_report artel__class_report_of(const artel__confusion *c, int64_t k);
 
-/* Compares predictions, as artel_model_predict() made them of `data`, with its targets. The model has one output and compile settings, from
- * which the form of the targets follows. `names` may be empty: classes are numbered. Errors: ARTEL_ERROR_INVALID where targets are no classes. */
+/* Compares predictions, as artel_model_predict() made them of `data`, with its targets. The model has one output and
+ * compile settings, from which the form of the targets follows. `names` may be empty: classes are numbered. Errors:
+ * ARTEL_ERROR_INVALID where targets are no classes. */
 artel_status artel__confusion_count(artel__invocation *call, const artel_model *model, artel_data *data,
-                                    const artel_predictions *predictions, const artel__cli_labels *names, artel__confusion *out);
+                                    const artel_predictions *predictions, const artel__cli_labels *names,
+                                    artel__confusion *out);
 
 /* A table (.csv) or a drawing (.svg), by the ending; and the report by class on standard output (confusion_show.c). */
 artel_status artel__confusion_write(artel__invocation *call, const artel__confusion *c, const char *path);

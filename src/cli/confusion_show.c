@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A confusion matrix as a table, as a drawing, and its report in the terminal, in the order that scikit-learn made usual. */
+/* A confusion matrix as a table, as a drawing, and its report in the terminal, in the order that scikit-learn made
+ * usual. */
 #include <string.h>
 
 #include "base/file.h"
@@ -55,7 +56,8 @@ static means means_of(const artel__confusion *c)
 
 static void show_line(int width, const char *name, const artel__class_report *r)
 {
-    artel__show(stdout, "%-*.*s  %9.4f  %6.4f  %6.4f  %lld\n", width, width, name, r->precision, r->recall, r->f1, (long long)r->rows);
+    artel__show(stdout, "%-*.*s  %9.4f  %6.4f  %6.4f  %lld\n", width, width, name, r->precision, r->recall, r->f1,
+                (long long)r->rows);
 }
 
 void artel__confusion_show(const artel__confusion *c)
@@ -86,7 +88,8 @@ static void write_table(const artel__confusion *c, artel__text *out)
     for (int64_t k = 0; k < c->classes; k++) {
         artel__class_report r = artel__class_report_of(c, k);
         artel__cli_put_field(out, c->name[k]);
-        for (int64_t i = 0; i < c->classes; i++) artel__text_printf(out, ",%lld", (long long)c->count[k * c->classes + i]);
+        for (int64_t i = 0; i < c->classes; i++)
+            artel__text_printf(out, ",%lld", (long long)c->count[k * c->classes + i]);
         artel__text_printf(out, ",%.9g,%.9g,%.9g,%lld\n", r.precision, r.recall, r.f1, (long long)r.rows);
     }
 }
@@ -112,8 +115,10 @@ static void draw_cell(const drawing *d, int64_t truth, int64_t found, int64_t ro
 {
     char fill[16], number[24];
     int64_t count = d->c->count[truth * d->c->classes + found];
-    double part = rows ? (double)count / (double)rows : 0, x = d->left + (double)found * d->cell, y = d->top + (double)truth * CELL_HEIGHT;
-    snprintf(fill, sizeof fill, "#%02x%02x%02x", (int)(255 - 229 * part), (int)(255 - 140 * part), (int)(255 - 23 * part));
+    double part = rows ? (double)count / (double)rows : 0, x = d->left + (double)found * d->cell,
+           y = d->top + (double)truth * CELL_HEIGHT;
+    snprintf(fill, sizeof fill, "#%02x%02x%02x", (int)(255 - 229 * part), (int)(255 - 140 * part),
+             (int)(255 - 23 * part));
     artel__svg_box(d->out, x, y, d->cell, CELL_HEIGHT, fill);
     if (!count) return;
     snprintf(number, sizeof number, "%lld", (long long)count);
@@ -142,7 +147,8 @@ static void draw(const artel__confusion *c, artel__text *out)
     artel__svg_begin(out, right + 220, bottom + MARGIN);
     snprintf(text, sizeof text, "rows: true class, columns: predicted class; accuracy %.4f", means_of(c).accuracy);
     artel__svg_text(out, MARGIN, MARGIN, 13, "start", "#202124", text);
-    for (int64_t k = 0; k < c->classes; k++) put_name(&d, d.left + ((double)k + 0.5) * d.cell, d.top - 8, "middle", c->name[k]);
+    for (int64_t k = 0; k < c->classes; k++)
+        put_name(&d, d.left + ((double)k + 0.5) * d.cell, d.top - 8, "middle", c->name[k]);
     artel__svg_text(out, right + 10, d.top - 8, 11, "start", "#5f6368", "precision, recall, f1, rows");
     for (int64_t k = 0; k < c->classes; k++) draw_row(&d, k);
     artel__svg_end(out);
@@ -153,8 +159,8 @@ artel_status artel__confusion_write(artel__invocation *call, const artel__confus
     artel__text text;
     bool table = artel__ends_with(path, ".csv");
     if (!table && c->classes > MOST_DRAWN)
-        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .csv", "%lld classes are too many to draw",
-                           (long long)c->classes);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .csv",
+                           "%lld classes are too many to draw", (long long)c->classes);
     artel__text_init(&text, call->ctx);
     if (table)
         write_table(c, &text);

@@ -10,9 +10,10 @@ typedef struct convert_options {
 } convert_options;
 
 static const artel__option options[] = {
-    {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING, offsetof(convert_options, architecture),
-     "null", 0, 0, NULL},
-    {"seed", "seed of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18, NULL},
+    {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING,
+     offsetof(convert_options, architecture), "null", 0, 0, NULL},
+    {"seed", "seed of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18,
+     NULL},
     ARTEL__EXTENSION_OPTION(convert_options),
     {.name = NULL},
 };
@@ -28,7 +29,8 @@ static artel_status run_convert(artel__invocation *call)
     const char *in = call->argument[0], *out = call->argument[1];
     artel_model *model;
     if (weights_only(in) && !o->architecture)
-        return artel__cli_usage(call, in, "the file holds weights only; name a model of the same architecture with --architecture");
+        return artel__cli_usage(
+            call, in, "the file holds weights only; name a model of the same architecture with --architecture");
     ARTEL_TRY(artel__cli_check_source(call, in));
     ARTEL_TRY(artel__cli_load_model(call, o->architecture ? o->architecture : in, &model));
     artel_status status = o->architecture ? artel_model_load_weights(model, in) : ARTEL_OK;
@@ -42,7 +44,8 @@ const artel__command artel__command_convert = {
     .name = "convert",
     .summary = "between .keras, .h5, .weights.h5, .json, .safetensors, .onnx",
     .usage = "IN OUT [options]",
-    .more = "With --architecture IN may also be a TensorFlow checkpoint (its name without .index, or the folder), or a SavedModel, whose "
+    .more = "With --architecture IN may also be a TensorFlow checkpoint (its name without .index, or the folder), or a "
+            "SavedModel, whose "
             "variables\n"
             "are found by the names that Keras gives them.\n",
     .examples = "  artel convert trained.keras trained.h5\n"

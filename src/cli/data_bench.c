@@ -13,13 +13,15 @@ enum {
     AT_ONCE = 64 /* records */
 };
 
-static void say(const artel__data_command *o, const char *key, const char *label, double seconds, int64_t rows, double bytes)
+static void say(const artel__data_command *o, const char *key, const char *label, double seconds, int64_t rows,
+                double bytes)
 {
     double rate = seconds > 0 ? 1 / seconds : 0;
     if (o->json)
         artel__show(stdout,
-                    "{\"what\": \"%s\", \"rows\": %lld, \"seconds\": %.6g, \"rows_per_second\": %.6g, \"bytes_per_second\": %.6g}\n", key,
-                    (long long)rows, seconds, (double)rows * rate, bytes * rate);
+                    "{\"what\": \"%s\", \"rows\": %lld, \"seconds\": %.6g, \"rows_per_second\": %.6g, "
+                    "\"bytes_per_second\": %.6g}\n",
+                    key, (long long)rows, seconds, (double)rows * rate, bytes * rate);
     else
         artel__show(stdout, "%-36s %12.4g rows/s %10.4g GB/s\n", label, (double)rows * rate, bytes * rate * 1e-9);
 }
@@ -51,7 +53,8 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
             bytes += (double)files[f].size;
         }
     }
-    if (records > 0) say(o, "records", "records, both checksums", (double)(artel__now_ns() - begin) * 1e-9, records, bytes);
+    if (records > 0)
+        say(o, "records", "records, both checksums", (double)(artel__now_ns() - begin) * 1e-9, records, bytes);
     return ARTEL_OK;
 }
 
@@ -73,8 +76,8 @@ static artel_status parse_some(const artel__data_opened *opened, const artel__fe
 }
 
 /* All records of a file, `rooms` at a time. */
-static artel_status parse_file(const artel__data_opened *opened, const artel__features *features, const artel__record_file *file,
-                               artel__unfold_room *rooms, int64_t *took)
+static artel_status parse_file(const artel__data_opened *opened, const artel__features *features,
+                               const artel__record_file *file, artel__unfold_room *rooms, int64_t *took)
 {
     artel__proto records[AT_ONCE];
     for (int64_t row = 0; row < file->count;) {
@@ -106,32 +109,35 @@ static artel_status parse_records(const artel__data_command *o, const artel__dat
     return status;
 }
 
-static artel_status read_rows(const artel__data_command *o, const artel__data_opened *opened, const uint64_t *order, int64_t count)
+static artel_status read_rows(const artel__data_command *o, const artel__data_opened *opened, const uint64_t *order,
+                              int64_t count)
 {
     int64_t begin = artel__now_ns();
     double bytes = 0;
     int64_t told = 0; /* data of another machine, what comes next */
     for (int64_t i = 0; i < count; i++) {
         ARTEL_TRY(artel__data_go_on(opened->data->ctx, "bench"));
-        if (i >= told) told = i + artel__rows_expect(&opened->rows, order ? (const int64_t *)order + i : NULL, i, count - i);
+        if (i >= told)
+            told = i + artel__rows_expect(&opened->rows, order ? (const int64_t *)order + i : NULL, i, count - i);
         ARTEL_TRY(artel__rows_fetch_all(&opened->rows, order ? (int64_t)order[i] : i, opened->row));
     }
     for (int c = 0; c < opened->rows.column_count; c++) bytes += (double)opened->rows.columns[c].bytes * (double)count;
-    say(o, order ? "random" : "in_order", order ? "rows, in random order" : "rows, in order", (double)(artel__now_ns() - begin) * 1e-9,
-        count, bytes);
+    say(o, order ? "random" : "in_order", order ? "rows, in random order" : "rows, in order",
+        (double)(artel__now_ns() - begin) * 1e-9, count, bytes);
     return ARTEL_OK;
 }
 
 /* All rows in a random order, or as many random ones as are read. */
-static artel_status choose_rows(const artel__data_command *o, const artel__data_opened *opened, int64_t rows, void **out)
+static artel_status choose_rows(const artel__data_command *o, const artel__data_opened *opened, int64_t rows,
+                                void **out)
 {
     uint64_t all = (uint64_t)opened->rows.count;
     ARTEL_TRY(artel__alloc(opened->data->ctx, ((size_t)rows + 1) * sizeof(uint64_t), "the order of rows", out));
     if (rows == opened->rows.count) artel__rng_permutation((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE, 0, all, *out);
     for (int64_t i = 0; i < rows && rows < opened->rows.count; i++) {
         uint32_t words[4];
-        artel__rng_block(artel__rng_make_key((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE), 0, 0, (uint32_t)(i >> 32), (uint64_t)i & 0xffffffff,
-                         words);
+        artel__rng_block(artel__rng_make_key((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE), 0, 0, (uint32_t)(i >> 32),
+                         (uint64_t)i & 0xffffffff, words);
         ((uint64_t *)*out)[i] = ((uint64_t)words[1] << 32 | words[0]) % all;
     }
     return ARTEL_OK;

@@ -34,7 +34,8 @@ static artel_status each_file(artel__invocation *call, const char *name, file_fn
         if (artel__is_beside_records(name, paths.items[i])) continue;
         open_shell(call, &shell);
         status = artel__record_file_map(&shell, paths.items[i], &file);
-        status = status == ARTEL_OK ? visit(call, paths.items[i], &file, user) : visit(call, paths.items[i], NULL, user);
+        status =
+            status == ARTEL_OK ? visit(call, paths.items[i], &file, user) : visit(call, paths.items[i], NULL, user);
         artel__source_close(&shell);
     }
     artel__paths_fini(&paths);
@@ -73,7 +74,8 @@ typedef struct tally {
 } tally;
 
 /* One damaged record; of the first so many. */
-static artel_status say_damage(artel_context *ctx, tally *t, const char *path, int64_t record, size_t at, const char *what)
+static artel_status say_damage(artel_context *ctx, tally *t, const char *path, int64_t record, size_t at,
+                               const char *what)
 {
     artel__text line;
     if (t->damaged++ >= MOST_SAID) return ARTEL_OK;
@@ -156,11 +158,12 @@ artel_status artel__data_verify(artel__invocation *call)
     tally t = {.json = ((const artel__data_command *)call->options)->json};
     for (int i = 1; i < call->arguments; i++) {
         const char *text = call->argument[i];
-        ARTEL_TRY(artel__cli_is_specification(text) ? verify_rows(call, text, &t) : each_file(call, text, verify_file, &t));
+        ARTEL_TRY(artel__cli_is_specification(text) ? verify_rows(call, text, &t)
+                                                    : each_file(call, text, verify_file, &t));
     }
     if (t.json) {
-        artel__show(stdout, "{\"files\": %lld, \"records\": %lld, \"bytes\": %lld, \"damaged\": %lld}\n", (long long)t.files,
-                    (long long)t.records, (long long)t.bytes, (long long)t.damaged);
+        artel__show(stdout, "{\"files\": %lld, \"records\": %lld, \"bytes\": %lld, \"damaged\": %lld}\n",
+                    (long long)t.files, (long long)t.records, (long long)t.bytes, (long long)t.damaged);
     } else {
         if (t.damaged > MOST_SAID) artel__show(stdout, "and %lld more\n", (long long)t.damaged - MOST_SAID);
         artel__show(stdout, "%lld records, %lld damaged\n", (long long)t.records, (long long)t.damaged);
@@ -178,7 +181,8 @@ static void say_files(const artel_data *data)
         const artel__record_file *files = artel__tfrecord_files(&data->sources[s], &count);
         for (int i = 0; i < count; i++) {
             if (files[i].absent)
-                artel__show(stdout, "  %s: %lld records, not here (its index is)\n", files[i].path, (long long)files[i].count);
+                artel__show(stdout, "  %s: %lld records, not here (its index is)\n", files[i].path,
+                            (long long)files[i].count);
             else
                 artel__show(stdout, "  %s: %lld records, %zu bytes%s%s\n", files[i].path, (long long)files[i].count,
                             files[i].blob->mapping.size, files[i].compressed ? ", compressed" : "",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel data make, split: any data into shards of records.
  *
- * Records are copied as they are; images keep their encoded bytes; columns of a table stand side by side as x and y; other arrays
- * become one feature each: float32 as numbers, integers as int64, wide floats and bytes as they lie in memory. What is written is a
- * function of the rows, the seed and the options.
+ * Records are copied as they are; images keep their encoded bytes; columns of a table stand side by side as x and y;
+ * other arrays become one feature each: float32 as numbers, integers as int64, wide floats and bytes as they lie in
+ * memory. What is written is a function of the rows, the seed and the options.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,8 @@ static artel_status gather(maker *m, int p, int64_t row, int64_t *elements)
         int column = m->order[m->parts[p].first + i];
         const artel__rows_column *c = &m->opened.rows.columns[column];
         ARTEL_TRY(artel__rows_fetch(&m->opened.rows, column, row, m->opened.row));
-        artel__convert(c->dtype, m->opened.row, f->dtype, out + (size_t)*elements * artel_dtype_size(f->dtype), c->elements);
+        artel__convert(c->dtype, m->opened.row, f->dtype, out + (size_t)*elements * artel_dtype_size(f->dtype),
+                       c->elements);
         *elements += c->elements;
     }
     return ARTEL_OK;
@@ -180,11 +181,13 @@ static int64_t row_at(const maker *m, int64_t i)
 static artel_status write_shard(maker *m, const char *path, int64_t begin, int64_t end, char digest[65])
 {
     artel__record_writer writer;
-    artel_status status = artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
+    artel_status status =
+        artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
     int64_t told = begin; /* data of another machine, what comes next */
     for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
         status = artel__data_go_on(m->call->ctx, path);
-        if (i >= told) told = i + artel__rows_expect(&m->opened.rows, m->rows ? (const int64_t *)m->rows + i : NULL, i, end - i);
+        if (i >= told)
+            told = i + artel__rows_expect(&m->opened.rows, m->rows ? (const int64_t *)m->rows + i : NULL, i, end - i);
         if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
         if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
     }
@@ -241,8 +244,10 @@ static artel_status write_set(maker *m, const char *base, int64_t begin, int64_t
     artel__text_init(&sums, m->call->ctx);
     artel_status status = ARTEL_OK;
     for (int64_t s = 0; s < shards && status == ARTEL_OK; s++) {
-        const char *path = shards == 1 ? base : artel__arena_printf(arena, "%s-%05d-of-%05d", base, (int)s, (int)shards);
-        status = path ? write_shard(m, path, begin + s * count / shards, begin + (s + 1) * count / shards, digest) : ARTEL_ERROR_NO_MEMORY;
+        const char *path =
+            shards == 1 ? base : artel__arena_printf(arena, "%s-%05d-of-%05d", base, (int)s, (int)shards);
+        status = path ? write_shard(m, path, begin + s * count / shards, begin + (s + 1) * count / shards, digest)
+                      : ARTEL_ERROR_NO_MEMORY;
         if (status == ARTEL_OK) artel__text_printf(&sums, "%s  %s\n", digest, file_name(path));
     }
     char *path = artel__arena_printf(arena, "%s.sha256", base);
@@ -250,7 +255,8 @@ static artel_status write_set(maker *m, const char *base, int64_t begin, int64_t
     if (status == ARTEL_OK) status = artel__write_file(m->call->ctx, path, sums.data, sums.length);
     artel__text_fini(&sums);
     if (status == ARTEL_OK) status = write_features(m, base);
-    if (status == ARTEL_OK) artel__show(stdout, "%s: %lld records in %lld files\n", base, (long long)count, (long long)shards);
+    if (status == ARTEL_OK)
+        artel__show(stdout, "%s: %lld records in %lld files\n", base, (long long)count, (long long)shards);
     return status;
 }
 
@@ -281,7 +287,8 @@ static artel_status choose_order(maker *m, bool random)
 {
     void *rows;
     if (!random) return ARTEL_OK;
-    ARTEL_TRY(artel__alloc(m->call->ctx, (size_t)(m->opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &rows));
+    ARTEL_TRY(
+        artel__alloc(m->call->ctx, (size_t)(m->opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &rows));
     artel__rng_permutation((uint64_t)m->options->seed, ARTEL__STREAM_SHUFFLE, 0, (uint64_t)m->opened.rows.count, rows);
     m->rows = rows;
     return ARTEL_OK;
@@ -320,8 +327,10 @@ static artel_status plan_shares(maker *m, char **fractions, int count, char **na
     double reached = 0;
     for (int i = 0; i < count; i++) {
         double fraction;
-        if (!artel__parse_double(fractions[i], &fraction) || !(fraction > 0 && fraction <= 1) || reached + fraction > 1 + 1e-9)
-            return artel__cli_usage(m->call, "--fractions", "'%s' is no part of the rows (parts add up to 1 at most)", fractions[i]);
+        if (!artel__parse_double(fractions[i], &fraction) || !(fraction > 0 && fraction <= 1) ||
+            reached + fraction > 1 + 1e-9)
+            return artel__cli_usage(m->call, "--fractions", "'%s' is no part of the rows (parts add up to 1 at most)",
+                                    fractions[i]);
         reached += fraction;
         char number[16];
         snprintf(number, sizeof number, "part%d", i);
@@ -330,7 +339,8 @@ static artel_status plan_shares(maker *m, char **fractions, int count, char **na
         out[i].end = (int64_t)((double)m->opened.rows.count * reached + 0.5);
         if (out[i].end > m->opened.rows.count) out[i].end = m->opened.rows.count;
         for (int earlier = 0; earlier < i; earlier++)
-            if (strcmp(out[earlier].base, out[i].base) == 0) return artel__cli_usage(m->call, "--names", "'%s' is there twice", names[i]);
+            if (strcmp(out[earlier].base, out[i].base) == 0)
+                return artel__cli_usage(m->call, "--names", "'%s' is there twice", names[i]);
     }
     return ARTEL_OK;
 }
@@ -357,8 +367,10 @@ artel_status artel__data_split(artel__invocation *call)
     if (status == ARTEL_OK) status = choose_order(&m, m.options->shuffle || sorted);
     if (sorted) artel__log(call->ctx, ARTEL_LOG_NOTE, "%s: sorted by class, so rows are shuffled", call->argument[1]);
     if (status == ARTEL_OK) status = artel__data_list_parse(&call->arena, m.options->fractions, &fractions, &count);
-    if (status == ARTEL_OK && m.options->names) status = artel__data_list_parse(&call->arena, m.options->names, &names, &named);
-    if (status == ARTEL_OK && names && named != count) status = artel__cli_usage(call, "--names", "%d names for %d parts", named, count);
+    if (status == ARTEL_OK && m.options->names)
+        status = artel__data_list_parse(&call->arena, m.options->names, &names, &named);
+    if (status == ARTEL_OK && names && named != count)
+        status = artel__cli_usage(call, "--names", "%d names for %d parts", named, count);
     if (status == ARTEL_OK) status = write_shares(&m, fractions, count, names);
     if (m.call && m.opened.data) close_maker(&m);
     return status;

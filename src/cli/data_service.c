@@ -20,28 +20,34 @@ typedef struct service_options {
 #define AT(field) offsetof(service_options, field)
 static const char *const json_words[] = {"all", NULL};
 static const artel__option options[] = {
-    {"port", "dispatcher, worker: where to listen; 0: a port that the system chooses", ARTEL__OPTION_INT, AT(port), "0", 0, 65535, NULL},
-    {"bind", "the address of this machine to listen at; null: 127.0.0.1 without certificates, else all", ARTEL__OPTION_STRING, AT(bind),
+    {"port", "dispatcher, worker: where to listen; 0: a port that the system chooses", ARTEL__OPTION_INT, AT(port), "0",
+     0, 65535, NULL},
+    {"bind", "the address of this machine to listen at; null: 127.0.0.1 without certificates, else all",
+     ARTEL__OPTION_STRING, AT(bind), "null", 0, 0, NULL},
+    {"policy", "dispatcher: who computes an element: dynamic (who is free), data, file, off", ARTEL__OPTION_ENUM,
+     AT(policy), "dynamic", 0, 0, artel__service_policies},
+    {"journal", "dispatcher: a file that it goes on from when it was restarted", ARTEL__OPTION_STRING, AT(journal),
      "null", 0, 0, NULL},
-    {"policy", "dispatcher: who computes an element: dynamic (who is free), data, file, off", ARTEL__OPTION_ENUM, AT(policy), "dynamic", 0,
-     0, artel__service_policies},
-    {"journal", "dispatcher: a file that it goes on from when it was restarted", ARTEL__OPTION_STRING, AT(journal), "null", 0, 0, NULL},
-    {"address", "worker: HOST:PORT in numbers, where clients reach it; null: as it reaches the dispatcher", ARTEL__OPTION_STRING,
-     AT(address), "null", 0, 0, NULL},
-    {"threads", "worker: threads that compute; 0: the cores allowed to this process", ARTEL__OPTION_INT, AT(threads), "0", 0, 256, NULL},
-    {"cache", "worker: memory for elements that were computed, of each dataset: 512M, 4G", ARTEL__OPTION_STRING, AT(cache), "0", 0, 0,
+    {"address", "worker: HOST:PORT in numbers, where clients reach it; null: as it reaches the dispatcher",
+     ARTEL__OPTION_STRING, AT(address), "null", 0, 0, NULL},
+    {"threads", "worker: threads that compute; 0: the cores allowed to this process", ARTEL__OPTION_INT, AT(threads),
+     "0", 0, 256, NULL},
+    {"cache", "worker: memory for elements that were computed, of each dataset: 512M, 4G", ARTEL__OPTION_STRING,
+     AT(cache), "0", 0, 0, NULL},
+    {"cert-dir", "folder with a certificate of the service's authority, from artel cert", ARTEL__OPTION_STRING,
+     AT(cert_dir), "null", 0, 0, NULL},
+    {"name", "whose certificate of --cert-dir; null: the folder's own", ARTEL__OPTION_STRING, AT(name), "null", 0, 0,
      NULL},
-    {"cert-dir", "folder with a certificate of the service's authority, from artel cert", ARTEL__OPTION_STRING, AT(cert_dir), "null", 0, 0,
+    {"insecure-network", "allow plaintext beyond this machine", ARTEL__OPTION_BOOL, AT(insecure_network), "false", 0, 0,
      NULL},
-    {"name", "whose certificate of --cert-dir; null: the folder's own", ARTEL__OPTION_STRING, AT(name), "null", 0, 0, NULL},
-    {"insecure-network", "allow plaintext beyond this machine", ARTEL__OPTION_BOOL, AT(insecure_network), "false", 0, 0, NULL},
     {"json", "status: print the answer as one JSON object", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {.name = NULL},
 };
 
 static artel__service_access access_of(const service_options *o)
 {
-    return (artel__service_access){.cert_dir = o->cert_dir, .cert_name = o->name, .insecure_network = o->insecure_network};
+    return (artel__service_access){
+        .cert_dir = o->cert_dir, .cert_name = o->name, .insecure_network = o->insecure_network};
 }
 
 static artel_status find_listen(artel__invocation *call, artel__net_address *out)
@@ -89,7 +95,8 @@ static artel_status run_dispatcher(artel__invocation *call)
         ARTEL_TRY(split_dataset(call, call->argument[i + 1], &names[i], &specs[i]));
         for (int k = 0; k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
-                return artel__cli_usage(call, call->argument[i + 1], "'%s' is there twice; name it: NAME=SPEC", names[i]);
+                return artel__cli_usage(call, call->argument[i + 1], "'%s' is there twice; name it: NAME=SPEC",
+                                        names[i]);
     }
     ARTEL_TRY(find_listen(call, &d.listen));
     d.name = names;
@@ -109,8 +116,10 @@ static artel_status parse_bytes(artel__invocation *call, const char *text, uint6
     const char *unit = length > 1 ? strchr(units, text[length - 1]) : NULL;
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     snprintf(number, sizeof number, "%.*s", (int)(unit ? length - 1 : length), text);
-    if (length >= sizeof number || !artel__parse_int64(number, &value) || value < 0 || value > (INT64_C(1) << 50) >> shift)
-        return artel__cli_usage(call, "--cache", "the value is no number of bytes (found %.40s, expected for example 512M)", text);
+    if (length >= sizeof number || !artel__parse_int64(number, &value) || value < 0 ||
+        value > (INT64_C(1) << 50) >> shift)
+        return artel__cli_usage(call, "--cache",
+                                "the value is no number of bytes (found %.40s, expected for example 512M)", text);
     *out = (uint64_t)value << shift;
     return ARTEL_OK;
 }
@@ -146,15 +155,16 @@ static void print_status(const json_t *answer)
         const json_t *rows = json_object_get(dataset, "rows"), *workers = json_object_get(dataset, "workers");
         artel__show(stdout, "%s: %s, ", word_of(dataset, "name"), word_of(dataset, "spec"));
         if (json_is_integer(rows))
-            artel__show(stdout, "%lld rows, policy %s, %zu workers\n", (long long)json_integer_value(rows), word_of(dataset, "policy"),
-                        json_array_size(workers));
+            artel__show(stdout, "%lld rows, policy %s, %zu workers\n", (long long)json_integer_value(rows),
+                        word_of(dataset, "policy"), json_array_size(workers));
         else
             artel__show(stdout, "no worker has opened it yet\n");
     }
     json_array_foreach(json_object_get(answer, "workers"), i, worker)
     {
-        artel__show(stdout, "  worker %s at %s: %lld elements computed, %lld found in its cache\n", word_of(worker, "task"),
-                    word_of(worker, "address"), (long long)json_integer_value(json_object_get(worker, "computed")),
+        artel__show(stdout, "  worker %s at %s: %lld elements computed, %lld found in its cache\n",
+                    word_of(worker, "task"), word_of(worker, "address"),
+                    (long long)json_integer_value(json_object_get(worker, "computed")),
                     (long long)json_integer_value(json_object_get(worker, "found")));
     }
 }
@@ -167,7 +177,8 @@ static artel_status run_status(artel__invocation *call)
     json_t *answer = NULL;
     char *line = NULL;
     ARTEL_TRY(artel__service_site_open(call->ctx, &access, "operator", true, &site));
-    artel_status status = artel__service_ask(&site, call->argument[1], json_pack("{s:s}", "say", "status"), INT64_C(5000000000), &answer);
+    artel_status status =
+        artel__service_ask(&site, call->argument[1], json_pack("{s:s}", "say", "status"), INT64_C(5000000000), &answer);
     artel__service_site_close(&site);
     if (status < 0) return status;
     if (o->json) status = artel__json_dump_string(call->ctx, answer, ARTEL__JSON_COMPACT, &line);
@@ -201,15 +212,18 @@ const artel__command artel__command_data_service = {
     .name = "data-service",
     .summary = "run a pipeline on other machines, for those that train",
     .usage = "dispatcher [NAME=]SPEC... --port P | worker HOST:PORT | status HOST:PORT",
-    .more = "A dispatcher knows what is served and which workers there are; workers open the data, each on its own machine, and compute "
-            "elements;\nwhoever trains names --data service:HOST:PORT/NAME, with the dispatcher's address. Order, bits and checkpoints are "
-            "those of the same data\nread at home. Workers may come, go and die; a dispatcher with --journal may be restarted. Ctrl-C or "
+    .more = "A dispatcher knows what is served and which workers there are; workers open the data, each on its own "
+            "machine, and compute "
+            "elements;\nwhoever trains names --data service:HOST:PORT/NAME, with the dispatcher's address. Order, bits "
+            "and checkpoints are "
+            "those of the same data\nread at home. Workers may come, go and die; a dispatcher with --journal may be "
+            "restarted. Ctrl-C or "
             "SIGTERM ends either.\nSee docs/data-service.md.\n",
-    .examples =
-        "  artel data-service dispatcher train=pipeline:train.json --port 5050 --journal service.journal --cert-dir certs/dispatcher\n"
-        "  artel data-service worker node0:5050 --port 5051 --cache 4G --cert-dir certs/w1\n"
-        "  artel data-service status node0:5050 --cert-dir certs/operator\n"
-        "  artel fit model.keras --data service:node0:5050/train#cert-dir=certs/trainer --epochs 5\n",
+    .examples = "  artel data-service dispatcher train=pipeline:train.json --port 5050 --journal service.journal "
+                "--cert-dir certs/dispatcher\n"
+                "  artel data-service worker node0:5050 --port 5051 --cache 4G --cert-dir certs/w1\n"
+                "  artel data-service status node0:5050 --cert-dir certs/operator\n"
+                "  artel fit model.keras --data service:node0:5050/train#cert-dir=certs/trainer --epochs 5\n",
     .options = options,
     .options_size = sizeof(service_options),
     .min_arguments = 1,

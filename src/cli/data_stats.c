@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel data stats: what the values of each array look like: range, mean, deviation, missing ones, a histogram.
  *
- * Two passes over the rows: the first finds the range, the second fills the bins. Moments are summed after Welford in float64. Ranges are
- * reckoned in halves, since that of finite values may be too large for a number; so may the deviation, which is infinite then.
+ * Two passes over the rows: the first finds the range, the second fills the bins. Moments are summed after Welford in
+ * float64. Ranges are reckoned in halves, since that of finite values may be too large for a number; so may the
+ * deviation, which is infinite then.
  */
 #include <math.h>
 #include <string.h>
@@ -77,8 +78,8 @@ static artel_status pass(const artel__data_opened *opened, int column, int64_t r
         ARTEL_TRY(artel__rows_fetch(&opened->rows, column, row, opened->row));
         for (int64_t at = 0; at < c->elements; at += CHUNK) {
             int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;
-            artel__convert(c->dtype, (const uint8_t *)opened->row + (size_t)at * artel_dtype_size(c->dtype), ARTEL_DTYPE_FLOAT64, chunk,
-                           count);
+            artel__convert(c->dtype, (const uint8_t *)opened->row + (size_t)at * artel_dtype_size(c->dtype),
+                           ARTEL_DTYPE_FLOAT64, chunk, count);
             for (int64_t i = 0; i < count; i++) {
                 if (bins > 0)
                     add_to_bin(s, chunk[i], bins);
@@ -90,7 +91,8 @@ static artel_status pass(const artel__data_opened *opened, int column, int64_t r
     return ARTEL_OK;
 }
 
-static artel_status say_json(artel_context *ctx, const artel__rows_column *c, const column_stats *s, int64_t bins, bool last)
+static artel_status say_json(artel_context *ctx, const artel__rows_column *c, const column_stats *s, int64_t bins,
+                             bool last)
 {
     static const char *const names[] = {"min", "max", "mean", "std"};
     const double values[] = {s->least, s->most, s->mean, deviation(s)};
@@ -98,8 +100,9 @@ static artel_status say_json(artel_context *ctx, const artel__rows_column *c, co
     artel__text_init(&line, ctx);
     artel__text_append(&line, "  ");
     artel__put_json_string(&line, c->name);
-    artel__text_printf(&line, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld", artel_dtype_name(c->dtype),
-                       (long long)(s->values + s->missing), (long long)s->missing, (long long)s->zeros);
+    artel__text_printf(&line, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld",
+                       artel_dtype_name(c->dtype), (long long)(s->values + s->missing), (long long)s->missing,
+                       (long long)s->zeros);
     for (size_t i = 0; i < ARTEL__COUNT(names) && s->values > 0; i++) {
         artel__text_printf(&line, ", \"%s\": ", names[i]);
         artel__put_json_float(&line, values[i]);
@@ -117,11 +120,13 @@ static void say_text(const artel__rows_column *c, const column_stats *s, int64_t
 {
     char shape[128];
     int64_t highest = 1;
-    artel__show(stdout, "%s: %s %s\n", c->name, artel_dtype_name(c->dtype), artel__shape_text(&c->row, false, shape, sizeof shape));
-    artel__show(stdout, "  %lld values, %lld missing, %lld zeros\n", (long long)(s->values + s->missing), (long long)s->missing,
-                (long long)s->zeros);
+    artel__show(stdout, "%s: %s %s\n", c->name, artel_dtype_name(c->dtype),
+                artel__shape_text(&c->row, false, shape, sizeof shape));
+    artel__show(stdout, "  %lld values, %lld missing, %lld zeros\n", (long long)(s->values + s->missing),
+                (long long)s->missing, (long long)s->zeros);
     if (s->values == 0) return;
-    artel__show(stdout, "  min %.6g, max %.6g, mean %.6g, standard deviation %.6g\n", s->least, s->most, s->mean, deviation(s));
+    artel__show(stdout, "  min %.6g, max %.6g, mean %.6g, standard deviation %.6g\n", s->least, s->most, s->mean,
+                deviation(s));
     for (int64_t i = 0; i < bins; i++)
         if (s->bins[i] > highest) highest = s->bins[i];
     for (int64_t i = 0; i < bins && half_bin(s, bins) > 0; i++) {
@@ -129,7 +134,8 @@ static void say_text(const artel__rows_column *c, const column_stats *s, int64_t
         int64_t length = (s->bins[i] * BAR + highest - 1) / highest;
         memset(bar, '#', (size_t)length);
         bar[length] = '\0';
-        artel__show(stdout, "  %12.6g .. %-12.6g %10lld %s\n", bin_edge(s, i, bins), bin_edge(s, i + 1, bins), (long long)s->bins[i], bar);
+        artel__show(stdout, "  %12.6g .. %-12.6g %10lld %s\n", bin_edge(s, i, bins), bin_edge(s, i + 1, bins),
+                    (long long)s->bins[i], bar);
     }
 }
 
@@ -138,9 +144,10 @@ static void draw(const artel__rows_column *c, const column_stats *s, int64_t bin
 {
     char text[160];
     int64_t highest = 1;
-    double width = (WIDTH - 2.0 * MARGIN) / (double)bins, bottom = top + PANEL - 2 * MARGIN, room = PANEL - 4.0 * MARGIN;
-    snprintf(text, sizeof text, "%.60s: %lld values, %lld missing, mean %.4g, deviation %.4g", c->name, (long long)(s->values + s->missing),
-             (long long)s->missing, s->mean, deviation(s));
+    double width = (WIDTH - 2.0 * MARGIN) / (double)bins, bottom = top + PANEL - 2 * MARGIN,
+           room = PANEL - 4.0 * MARGIN;
+    snprintf(text, sizeof text, "%.60s: %lld values, %lld missing, mean %.4g, deviation %.4g", c->name,
+             (long long)(s->values + s->missing), (long long)s->missing, s->mean, deviation(s));
     artel__svg_text(out, MARGIN, top + MARGIN, 12, "start", "#222", text);
     for (int64_t i = 0; i < bins; i++)
         if (s->bins[i] > highest) highest = s->bins[i];
@@ -182,7 +189,8 @@ artel_status artel__data_stats(artel__invocation *call)
         if (status == ARTEL_OK) status = pass(&opened, c, rows, o->bins, &s);
         if (status < 0) break;
         if (opened.rows.columns[c].resized)
-            artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size", opened.rows.columns[c].name);
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size",
+                       opened.rows.columns[c].name);
         status = say(call, &opened.rows.columns[c], &s, c + 1 == columns);
         draw(&opened.rows.columns[c], &s, o->bins, PANEL * (double)c, &svg);
     }

@@ -17,9 +17,10 @@ typedef struct devices_options {
 
 #define AT(field) offsetof(devices_options, field)
 static const artel__option options[] = {
-    {"plugin", "a plug-in's file, and no other; else those that are found", ARTEL__OPTION_STRING, AT(plugin), "null", 0, 0, NULL},
-    {"test-devices", "how many devices XLA's plug-in for the CPU pretends to have; 0: its default", ARTEL__OPTION_INT, AT(test_devices),
-     "0", 0, 64, NULL},
+    {"plugin", "a plug-in's file, and no other; else those that are found", ARTEL__OPTION_STRING, AT(plugin), "null", 0,
+     0, NULL},
+    {"test-devices", "how many devices XLA's plug-in for the CPU pretends to have; 0: its default", ARTEL__OPTION_INT,
+     AT(test_devices), "0", 0, 64, NULL},
     {"json", "one JSON object on stdout", ARTEL__OPTION_BOOL, AT(json), "false", 0, 0, NULL},
     {.name = NULL},
 };
@@ -52,14 +53,15 @@ static void print_memory(int64_t bytes)
 static void print_table(const artel__invocation *call, const artel__plugin_list *list, const answer *a)
 {
     artel__show(stdout, "%-10s %10s  %s\n", "device", "memory", "what it is");
-    artel__show(stdout, "%-10s %10s  %d core%s, %s\n", "cpu", "-", artel__usable_cores(), artel__usable_cores() == 1 ? "" : "s",
-                artel__isa_name(artel__context_isa(call->ctx)));
+    artel__show(stdout, "%-10s %10s  %d core%s, %s\n", "cpu", "-", artel__usable_cores(),
+                artel__usable_cores() == 1 ? "" : "s", artel__isa_name(artel__context_isa(call->ctx)));
     for (int i = 0; i < list->count; i++) {
         for (int k = 0; k < a[i].facts.devices && a[i].error.status == ARTEL_OK; k++) {
             const artel__device_facts *d = &a[i].facts.device[k];
             artel__show(stdout, "%-10s ", d->id);
             print_memory(d->memory);
-            artel__show(stdout, "  %s, by %s (PJRT %d.%d)\n", d->name, list->item[i].path, a[i].facts.major, a[i].facts.minor);
+            artel__show(stdout, "  %s, by %s (PJRT %d.%d)\n", d->name, list->item[i].path, a[i].facts.major,
+                        a[i].facts.minor);
         }
     }
     for (int i = 0; i < list->count; i++) {
@@ -68,8 +70,10 @@ static void print_table(const artel__invocation *call, const artel__plugin_list 
     }
     if (list->count) return;
     artel__show(stderr,
-                "artel: note: no PJRT plug-in was found (looked in %s); for NVIDIA: pip install --target ~/.local/share/artel/pjrt "
-                "jax-cuda12-pjrt 'nvidia-cudnn-cu12>=9.8,<10' nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cuda-cupti-cu12; or "
+                "artel: note: no PJRT plug-in was found (looked in %s); for NVIDIA: pip install --target "
+                "~/.local/share/artel/pjrt "
+                "jax-cuda12-pjrt 'nvidia-cudnn-cu12>=9.8,<10' nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 "
+                "nvidia-cuda-cupti-cu12; or "
                 "--plugin FILE\n",
                 list->looked);
 }
@@ -82,8 +86,8 @@ static json_t *plugin_object(const artel__plugin *plugin, const answer *a)
     for (int k = 0; k < a->facts.devices && a->error.status == ARTEL_OK; k++) {
         const artel__device_facts *d = &a->facts.device[k];
         json_t *memory = d->memory < 0 ? json_null() : json_integer(d->memory);
-        whole = whole &&
-                json_array_append_new(devices, json_pack("{s:s, s:s, s:o}", "id", d->id, "name", d->name, "memory_bytes", memory)) == 0;
+        whole = whole && json_array_append_new(devices, json_pack("{s:s, s:s, s:o}", "id", d->id, "name", d->name,
+                                                                  "memory_bytes", memory)) == 0;
     }
     json_t *more = a->error.status < 0 ? json_pack("{s:s, s:s}", "what", a->error.what, "advice", a->error.advice)
                                        : json_sprintf("%d.%d", a->facts.major, a->facts.minor);
@@ -98,12 +102,14 @@ static artel_status print_json(artel__invocation *call, const artel__plugin_list
 {
     json_t *plugins = json_array();
     bool whole = plugins != NULL;
-    for (int i = 0; i < list->count; i++) whole = whole && json_array_append_new(plugins, plugin_object(&list->item[i], &a[i])) == 0;
+    for (int i = 0; i < list->count; i++)
+        whole = whole && json_array_append_new(plugins, plugin_object(&list->item[i], &a[i])) == 0;
     json_t *root = json_pack("{s:{s:i, s:s}, s:o}", "cpu", "cores", artel__usable_cores(), "instruction_set",
                              artel__isa_name(artel__context_isa(call->ctx)), "plugins", plugins);
     artel__text text;
     artel__text_init(&text, call->ctx);
-    artel_status status = root && whole ? artel__json_dump(root, ARTEL__JSON_UTF8, &text) : artel__fail_memory(call->ctx, "devices", 0);
+    artel_status status =
+        root && whole ? artel__json_dump(root, ARTEL__JSON_UTF8, &text) : artel__fail_memory(call->ctx, "devices", 0);
     if (status == ARTEL_OK) artel__show(stdout, "%s\n", text.data);
     artel__text_fini(&text);
     json_decref(root);
@@ -129,11 +135,13 @@ const artel__command artel__command_devices = {
     .name = "devices",
     .summary = "processors, and the devices of PJRT plug-ins",
     .usage = "[--plugin FILE] [--json]",
-    .more = "GPUs and TPUs are driven by plug-ins that speak PJRT, as JAX's packages bring them. Each is opened in a process of its own "
+    .more = "GPUs and TPUs are driven by plug-ins that speak PJRT, as JAX's packages bring them. Each is opened in a "
+            "process of its own "
             "for at\n"
             "most ten seconds. See docs/devices.md.\n",
     .examples = "  artel devices\n"
-                "  artel devices --plugin /opt/venv/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so --json\n",
+                "  artel devices --plugin "
+                "/opt/venv/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so --json\n",
     .options = options,
     .options_size = sizeof(devices_options),
     .run = run_devices,

@@ -16,8 +16,8 @@ typedef struct pass_options {
     int format, arithmetic;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
-    const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir, *confusion,
-        *data_memory;
+    const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir,
+        *confusion, *data_memory;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
@@ -26,53 +26,92 @@ typedef struct pass_options {
 #define AT(field) offsetof(pass_options, field)
 static const char *const json_words[] = {"all", NULL};
 
-#define SHARED_OPTIONS                                                                                                                     \
-    {"data",                                                                                                                               \
-     "the data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N",                                          \
-     ARTEL__OPTION_STRING,                                                                                                                 \
-     AT(data),                                                                                                                             \
-     "null",                                                                                                                               \
-     0,                                                                                                                                    \
-     0,                                                                                                                                    \
-     NULL},                                                                                                                                \
-        {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
-        {"skip-errors", "leave out up to N rows that cannot be read", ARTEL__OPTION_INT, AT(skip_errors), "0", 0, 9e15, NULL},             \
-        ARTEL__DATA_MEMORY_OPTION(pass_options), {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},           \
-        {"strategy", "auto, one-device, mirrored, central-storage, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL}, \
-        ARTEL__CLUSTER_OPTIONS,                                                                                                            \
-        {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},             \
-        {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \
-        {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
-        {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
-        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__EXTENSION_OPTION(pass_options),                                                        \
-        ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                                                                   \
-        {"all-reduce",                                                                                                                     \
-         "how sums travel: auto, direct, redundant, ring, hierarchical; changes no bit",                                                   \
-         ARTEL__OPTION_STRING,                                                                                                             \
-         AT(all_reduce),                                                                                                                   \
-         "auto",                                                                                                                           \
-         0,                                                                                                                                \
-         0,                                                                                                                                \
-         NULL},                                                                                                                            \
-    {                                                                                                                                      \
-        "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING,         \
-            AT(isa), "auto", 0, 0, NULL                                                                                                    \
+#define SHARED_OPTIONS                                                                                                  \
+    {"data",                                                                                                            \
+     "the data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N",                       \
+     ARTEL__OPTION_STRING,                                                                                              \
+     AT(data),                                                                                                          \
+     "null",                                                                                                            \
+     0,                                                                                                                 \
+     0,                                                                                                                 \
+     NULL},                                                                                                             \
+        {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                       \
+        {"skip-errors", "leave out up to N rows that cannot be read", ARTEL__OPTION_INT, AT(skip_errors), "0", 0, 9e15, \
+         NULL},                                                                                                         \
+        ARTEL__DATA_MEMORY_OPTION(pass_options),                                                                        \
+        {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                 \
+        {"strategy",                                                                                                    \
+         "auto, one-device, mirrored, central-storage, multi-worker",                                                   \
+         ARTEL__OPTION_STRING,                                                                                          \
+         AT(strategy),                                                                                                  \
+         "auto",                                                                                                        \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         NULL},                                                                                                         \
+        ARTEL__CLUSTER_OPTIONS, {"replicas",                                                                            \
+                                 "replicas on this machine; 0: the strategy decides",                                   \
+                                 ARTEL__OPTION_INT,                                                                     \
+                                 AT(replicas),                                                                          \
+                                 "0",                                                                                   \
+                                 0,                                                                                     \
+                                 256,                                                                                   \
+                                 NULL},                                                                                 \
+        {"threads",                                                                                                     \
+         "compute threads; 0: the cores allowed to the process",                                                        \
+         ARTEL__OPTION_INT,                                                                                             \
+         AT(threads),                                                                                                   \
+         "0",                                                                                                           \
+         0,                                                                                                             \
+         4096,                                                                                                          \
+         NULL},                                                                                                         \
+        {"shards",                                                                                                      \
+         "virtual shards of a batch; 0: a function of the batch size",                                                  \
+         ARTEL__OPTION_INT,                                                                                             \
+         AT(shards),                                                                                                    \
+         "0",                                                                                                           \
+         0,                                                                                                             \
+         4096,                                                                                                          \
+         NULL},                                                                                                         \
+        {"verbose",                                                                                                     \
+         "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0",                                             \
+         ARTEL__OPTION_INT,                                                                                             \
+         AT(verbose),                                                                                                   \
+         "-1",                                                                                                          \
+         -1,                                                                                                            \
+         2,                                                                                                             \
+         NULL},                                                                                                         \
+        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__EXTENSION_OPTION(pass_options),                                     \
+        ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                                                \
+        {"all-reduce",                                                                                                  \
+         "how sums travel: auto, direct, redundant, ring, hierarchical; changes no bit",                                \
+         ARTEL__OPTION_STRING,                                                                                          \
+         AT(all_reduce),                                                                                                \
+         "auto",                                                                                                        \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         NULL},                                                                                                         \
+    {                                                                                                                   \
+        "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit",            \
+            ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL                                                           \
     }
 
 static const artel__option evaluate_options[] = {
     SHARED_OPTIONS,
     {"loss", "loss instead of the model's: NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
-    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,...", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
-    {"checkpoint-dir", "the weights of the newest checkpoint of a run of fit, instead of the model's", ARTEL__OPTION_STRING,
-     AT(checkpoint_dir), "null", 0, 0, NULL},
-    {"follow", "evaluate each new checkpoint of --checkpoint-dir until the run has finished", ARTEL__OPTION_BOOL, AT(follow), "false", 0, 0,
+    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,...", ARTEL__OPTION_STRING, AT(metrics),
+     "null", 0, 0, NULL},
+    {"checkpoint-dir", "the weights of the newest checkpoint of a run of fit, instead of the model's",
+     ARTEL__OPTION_STRING, AT(checkpoint_dir), "null", 0, 0, NULL},
+    {"follow", "evaluate each new checkpoint of --checkpoint-dir until the run has finished", ARTEL__OPTION_BOOL,
+     AT(follow), "false", 0, 0, NULL},
+    {"log-dir", "write TensorBoard logs of these evaluations here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0,
      NULL},
-    {"log-dir", "write TensorBoard logs of these evaluations here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
-    {"confusion", "FILE.svg or FILE.csv: which classes are taken for which; a report by class is printed", ARTEL__OPTION_STRING,
-     AT(confusion), "null", 0, 0, NULL},
-    {"labels", "names of the classes for --confusion: a,b,c or @FILE with one in each line", ARTEL__OPTION_STRING, AT(labels), "null", 0, 0,
-     NULL},
-    {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
+    {"confusion", "FILE.svg or FILE.csv: which classes are taken for which; a report by class is printed",
+     ARTEL__OPTION_STRING, AT(confusion), "null", 0, 0, NULL},
+    {"labels", "names of the classes for --confusion: a,b,c or @FILE with one in each line", ARTEL__OPTION_STRING,
+     AT(labels), "null", 0, 0, NULL},
+    {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0,
+     json_words},
     {.name = NULL},
 };
 
@@ -80,12 +119,15 @@ static const char *const formats[] = {"float32", "native", NULL};
 
 static const artel__option predict_options[] = {
     SHARED_OPTIONS,
-    {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)", ARTEL__OPTION_ENUM, AT(format),
-     "float32", 0, 0, formats},
-    {"json", "one `end` event on stdout: rows, rate, digest of the model", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
-    {"labels", "names of the classes for a .csv: a,b,c or @FILE with one in each line; a column says which is likeliest",
+    {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)",
+     ARTEL__OPTION_ENUM, AT(format), "float32", 0, 0, formats},
+    {"json", "one `end` event on stdout: rows, rate, digest of the model", ARTEL__OPTION_STRING, AT(json), "null", 0, 0,
+     json_words},
+    {"labels",
+     "names of the classes for a .csv: a,b,c or @FILE with one in each line; a column says which is likeliest",
      ARTEL__OPTION_STRING, AT(labels), "null", 0, 0, NULL},
-    {"output", "FILE.npy or FILE.csv for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
+    {"output", "FILE.npy or FILE.csv for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0,
+     0, NULL},
     {.name = NULL},
 };
 
@@ -133,7 +175,8 @@ typedef struct run {
 } run;
 
 /* Opens model and data, and what shows the pass. */
-static artel_status open_run(artel__invocation *call, artel_cluster *cluster, run *r, artel_model **model, artel_data **data)
+static artel_status open_run(artel__invocation *call, artel_cluster *cluster, run *r, artel_model **model,
+                             artel_data **data)
 {
     const pass_options *o = call->options;
     artel__observer_options show = {.json = o->json,
@@ -196,7 +239,8 @@ static artel_status write_metrics(void *user, const artel_history *history, cons
 }
 
 /* By a second pass, which predicts. */
-static artel_status confuse(artel__invocation *call, artel_model *model, artel_data *data, const artel_evaluate_options *evaluated)
+static artel_status confuse(artel__invocation *call, artel_model *model, artel_data *data,
+                            const artel_evaluate_options *evaluated)
 {
     const pass_options *o = call->options;
     artel_evaluate_options options = *evaluated;
@@ -237,7 +281,8 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
     int count = artel_predictions_count(predictions);
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
     if (!arrays) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < count; i++) ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
+    for (int i = 0; i < count; i++)
+        ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
     if (!artel__ends_with(path, ".csv")) return artel__cli_write_arrays(call->ctx, path, arrays, count);
     const pass_options *o = call->options;
     artel__cli_labels labels = {NULL, 0};
@@ -246,7 +291,8 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
 }
 
 /* What a job that reads events wants to know of a prediction. */
-static artel_status end_event(artel__observers *observers, const pass_options *o, const artel_predictions *predictions, double seconds)
+static artel_status end_event(artel__observers *observers, const pass_options *o, const artel_predictions *predictions,
+                              double seconds)
 {
     const char *name;
     const float *values;
@@ -306,10 +352,11 @@ static artel_status run_in_cluster(artel__invocation *call, pass_fn *pass)
 static artel_status follow(artel__invocation *call, artel_cluster *cluster)
 {
     const pass_options *o = call->options;
-    artel__follow follow = {.directory = o->checkpoint_dir,
-                            .evaluate = make_options(o, NULL, cluster),
-                            .show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .log_dir = o->log_dir},
-                            .once = !o->follow};
+    artel__follow follow = {
+        .directory = o->checkpoint_dir,
+        .evaluate = make_options(o, NULL, cluster),
+        .show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .log_dir = o->log_dir},
+        .once = !o->follow};
     artel_status status = open_all(call, &follow.model, &follow.data);
     if (status == ARTEL_OK) status = artel__cli_follow(call, &follow);
     artel_data_destroy(follow.data);
@@ -324,7 +371,8 @@ static artel_status run_evaluate(artel__invocation *call)
         return artel__cli_usage(call, o->follow ? "--follow" : "--log-dir",
                                 "there are no checkpoints to evaluate without --checkpoint-dir DIR");
     if (o->checkpoint_dir && strcmp(o->strategy, "multi-worker") == 0)
-        return artel__cli_usage(call, "--checkpoint-dir", "checkpoints are evaluated by one process; use another --strategy");
+        return artel__cli_usage(call, "--checkpoint-dir",
+                                "checkpoints are evaluated by one process; use another --strategy");
     if (o->confusion && o->checkpoint_dir)
         return artel__cli_usage(call, "--confusion", "it is of one model; save that of the checkpoint and evaluate it");
     if (o->labels && !o->confusion) return artel__cli_usage(call, "--labels", "they name the classes of --confusion");
@@ -350,13 +398,15 @@ const artel__command artel__command_evaluate = {
     .name = "evaluate",
     .summary = "loss and metrics of a model over data",
     .usage = "MODEL --data SPEC [options]",
-    .more =
-        "--confusion goes through the data once more, predicts, and counts by true and predicted class, each row once: weights of rows do\n"
-        "not count. The report has precision, recall and their harmonic mean f1 of each class, their mean, and their mean by rows.\n",
+    .more = "--confusion goes through the data once more, predicts, and counts by true and predicted class, each row "
+            "once: weights of rows do\n"
+            "not count. The report has precision, recall and their harmonic mean f1 of each class, their mean, and "
+            "their mean by rows.\n",
     .examples = "  artel evaluate trained.keras --data npz:mnist.npz#x_test,y_test --batch-size 256\n"
                 "  artel evaluate trained.keras --data 'idx:images.gz,labels.gz#scale=1/255' --json\n"
                 "  artel evaluate trained.keras --data npz:test.npz --confusion confusion.svg --labels cat,dog,bird\n"
-                "  artel evaluate model.keras --data npz:test.npz --checkpoint-dir run1 --follow      beside a fit that saves there\n",
+                "  artel evaluate model.keras --data npz:test.npz --checkpoint-dir run1 --follow      beside a fit "
+                "that saves there\n",
     .options = evaluate_options,
     .options_size = sizeof(pass_options),
     .min_arguments = 1,

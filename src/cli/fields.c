@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the library calls a field, a user of the program calls an option.
  *
- * Messages of the library name what has to change as a C program writes it: ".batch_size", a field of the options that it was given
- * (base/argument.h). The program says "--batch-size" instead, in every error, note and event that it shows. tests/house/test_fields.sh
- * looks for fields without a row here, and for options that the library names.
+ * Messages of the library name what has to change as a C program writes it: ".batch_size", a field of the options that
+ * it was given (base/argument.h). The program says "--batch-size" instead, in every error, note and event that it
+ * shows. tests/house/test_fields.sh looks for fields without a row here, and for options that the library names.
  *
- * A hidden file may be named like a field (".keep", ".data"). A word that stands in the command line, or that is a file here, is left as it
- * is; so is what messages quote.
+ * A hidden file may be named like a field (".keep", ".data"). A word that stands in the command line, or that is a file
+ * here, is left as it is; so is what messages quote.
  */
 #include "cli/fields.h"
 
@@ -105,8 +105,8 @@ static bool names_file(const char *at, size_t length)
     return was_given(name, length) || lstat(name, &info) == 0;
 }
 
-/* The option of the field whose name begins here; *length: of that name. Files end in such words ("a.data"), so a dot counts only at
- * the beginning of a word. */
+/* The option of the field whose name begins here; *length: of that name. Files end in such words ("a.data"), so a dot
+ * counts only at the beginning of a word. */
 static const char *find_option(const char *begin, const char *at, size_t *length)
 {
     if (*at != '.' || (at > begin && !strchr(" (", at[-1]))) return NULL;

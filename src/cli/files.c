@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files named on the command line, looked at before work begins: a run of hours must not end in a name that cannot be written, and a
- * name that is almost right is answered with the right one. */
+/* Files named on the command line, looked at before work begins: a run of hours must not end in a name that cannot be
+ * written, and a name that is almost right is answered with the right one. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -20,7 +20,8 @@ artel_status artel__cli_check_target(artel__invocation *call, const char *path)
     const char *folder = artel__folder_of(path, buffer, sizeof buffer);
     ARTEL_TRY(artel__check_target(call->ctx, path));
     if (folder && !artel__is_directory(folder))
-        return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", folder);
+        return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first",
+                           "the directory %s does not exist", folder);
     return artel__probe_output(call->ctx, path);
 }
 
@@ -68,7 +69,8 @@ static artel_status check_is_file(artel__invocation *call, const char *path, boo
                            "standard input cannot be read: files are read in any order, and more than once");
     for (size_t i = 0; i < ARTEL__COUNT(schemes); i++) {
         if (artel__starts_with(path, schemes[i]))
-            return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, path, "fetch it first (curl -O), or mount it, and name the file",
+            return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, path,
+                               "fetch it first (curl -O), or mount it, and name the file",
                                data ? "such addresses are not read, only files, http://, https:// and s3://"
                                     : "addresses are not read, only files");
     }
@@ -82,7 +84,8 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path)
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name the model's file here, and data with --data",
                            "this names data (found FORMAT:WHAT, expected a file)");
     if (artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
-    const char *index = artel__arena_printf(&call->arena, "%s.index", path); /* of a TensorFlow checkpoint that begins so */
+    const char *index =
+        artel__arena_printf(&call->arena, "%s.index", path); /* of a TensorFlow checkpoint that begins so */
     if (index && artel__file_exists(index)) return ARTEL_OK;
     const char *near = nearest_file(call, path);
     artel_context_clear(call->ctx);
@@ -102,13 +105,15 @@ static bool names_a_file(const char *text)
     return false;
 }
 
-/* A specification of one file that is not there: what lies near it. Whatever else there is to say is said by who opens it. */
+/* A specification of one file that is not there: what lies near it. Whatever else there is to say is said by who opens
+ * it. */
 static artel_status check_target(artel__invocation *call, const char *text)
 {
     if (!artel__cli_is_specification(text) || strpbrk(text, "*?[,+#")) return ARTEL_OK;
     const char *path = strchr(text, ':') + 1;
     ARTEL_TRY(check_is_file(call, path, true));
-    if (!names_a_file(text) || artel__is_remote(path) || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    if (!names_a_file(text) || artel__is_remote(path) || artel__file_exists(path) || artel__is_directory(path))
+        return ARTEL_OK;
     const char *near = nearest_file(call, path);
     artel_context_clear(call->ctx);
     if (!near) return ARTEL_OK;
@@ -133,7 +138,8 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
     bool folder = artel__is_directory(text);
     ARTEL_TRY(check_is_file(call, text, true));
     if (artel__is_remote(text))
-        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "write FORMAT: in front of the address, npz:https://... for example",
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text,
+                           "write FORMAT: in front of the address, npz:https://... for example",
                            "the format is missing (found an address, expected FORMAT:WHAT)");
     if (!folder && !artel__file_exists(text)) return check_target(call, text);
     if (!folder) ARTEL_TRY(artel__data_refuse_foreign(call->ctx, text));
@@ -142,24 +148,24 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
     for (size_t i = 0; i < ARTEL__COUNT(forms) && !folder; i++) {
         if (!artel__ends_with(text, forms[i].ending)) continue;
         if (!forms[i].form)
-            return artel__fail(
-                call->ctx, ARTEL_ERROR_INVALID, text,
-                "name the model first and data with --data FORMAT:WHAT; arrays in HDF5: write them with numpy.savez, then npz:FILE",
-                "this looks like a model (found after %s, expected data)", option);
+            return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text,
+                               "name the model first and data with --data FORMAT:WHAT; arrays in HDF5: write them with "
+                               "numpy.savez, then npz:FILE",
+                               "this looks like a model (found after %s, expected data)", option);
         snprintf(form, sizeof form, "%.*s%s%s", (int)(strstr(forms[i].form, "%s") - forms[i].form), forms[i].form, text,
                  strstr(forms[i].form, "%s") + 2);
     }
     snprintf(advice, sizeof advice, "write %s '%s'; docs/data.md lists the formats", option, form);
-    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice, "the format is missing (found a %s, expected FORMAT:WHAT)",
-                       folder ? "directory" : "file");
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice,
+                       "the format is missing (found a %s, expected FORMAT:WHAT)", folder ? "directory" : "file");
 }
 
 artel_status artel__cli_set_data_memory(artel__invocation *call, const char *text)
 {
     uint64_t bytes;
     if (!artel__budget_parse(text, &bytes))
-        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, "--data-memory", "write bytes or --data-memory 512M, 4G, auto",
-                           "'%s' is no amount of memory", text);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, "--data-memory",
+                           "write bytes or --data-memory 512M, 4G, auto", "'%s' is no amount of memory", text);
     return artel_data_set_memory(call->ctx, bytes);
 }
 

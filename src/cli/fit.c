@@ -16,12 +16,13 @@
 #include "observe/history.h"
 
 typedef struct fit_options {
-    const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log,
-        *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute,
-        *check_data, *auto_shard, *spill, *data_memory;
+    const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
+        *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa,
+        *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
-    int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
-        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
+    int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
+        validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
+        ps_copies;
     int arithmetic;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
@@ -32,93 +33,114 @@ typedef struct fit_options {
 #define AT(field) offsetof(fit_options, field)
 static const char *const json_words[] = {"all", NULL}, *const recompute_words[] = {"25", NULL};
 static const artel__option options[] = {
-    {"data", "training data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N", ARTEL__OPTION_STRING,
-     AT(data), "null", 0, 0, NULL},
+    {"data", "training data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N",
+     ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},
     {"validation", "validation data, in the same forms", ARTEL__OPTION_STRING, AT(validation), "null", 0, 0, NULL},
-    {"validation-split", "part of the training data, taken from its end, to validate on", ARTEL__OPTION_FLOAT, AT(validation_split), "0", 0,
-     1, NULL},
-    {"validation-steps", "batches of a validation pass; 0: all", ARTEL__OPTION_INT, AT(validation_steps), "0", 0, 1e15, NULL},
+    {"validation-split", "part of the training data, taken from its end, to validate on", ARTEL__OPTION_FLOAT,
+     AT(validation_split), "0", 0, 1, NULL},
+    {"validation-steps", "batches of a validation pass; 0: all", ARTEL__OPTION_INT, AT(validation_steps), "0", 0, 1e15,
+     NULL},
     {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
-    {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT, AT(validation_batch_size), "0", 0, 1e9,
-     NULL},
-    {"class-weight", "object from class number to weight: '{\"0\": 1, \"1\": 5}'", ARTEL__OPTION_JSON, AT(class_weight), "null", 0, 0,
-     NULL},
+    {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT,
+     AT(validation_batch_size), "0", 0, 1e9, NULL},
+    {"class-weight", "object from class number to weight: '{\"0\": 1, \"1\": 5}'", ARTEL__OPTION_JSON, AT(class_weight),
+     "null", 0, 0, NULL},
     {"shuffle", "draw a new order of samples for each epoch", ARTEL__OPTION_BOOL, AT(shuffle), "true", 0, 0, NULL},
-    {"skip-errors", "leave out up to N rows that cannot be read; all are read once at the start", ARTEL__OPTION_INT, AT(skip_errors), "0",
-     0, 9e15, NULL},
+    {"skip-errors", "leave out up to N rows that cannot be read; all are read once at the start", ARTEL__OPTION_INT,
+     AT(skip_errors), "0", 0, 9e15, NULL},
     ARTEL__DATA_MEMORY_OPTION(fit_options),
-    {"check-data", "when tasks and checkpoints compare the data: start (before the first step), reading (as it is read), off",
+    {"check-data",
+     "when tasks and checkpoints compare the data: start (before the first step), reading (as it is read), off",
      ARTEL__OPTION_STRING, AT(check_data), "auto", 0, 0, NULL},
-    {"auto-shard", "data: every task has all; file: files may lack; hint: the pipeline's shards; off: each reads all; auto: data",
+    {"auto-shard",
+     "data: every task has all; file: files may lack; hint: the pipeline's shards; off: each reads all; auto: data",
      ARTEL__OPTION_STRING, AT(auto_shard), "auto", 0, 0, NULL},
-    {"audit-data", "account for the elements of each epoch: how many, each once or not, digests of their numbers and order",
+    {"audit-data",
+     "account for the elements of each epoch: how many, each once or not, digests of their numbers and order",
      ARTEL__OPTION_BOOL, AT(audit_data), "false", 0, 0, NULL},
-    {"epochs", "epochs in all, counted from the beginning of training (a continued run counts those it has)", ARTEL__OPTION_INT, AT(epochs),
-     "1", 0, 1e9, NULL},
-    {"batch-size", "rows of a step over all replicas together: the global batch, as in Keras", ARTEL__OPTION_INT, AT(batch_size), "32", 1,
-     1e9, NULL},
-    {"steps-per-epoch", "steps of an epoch, which ends with the data at the latest; 0: once through the data", ARTEL__OPTION_INT,
-     AT(steps_per_epoch), "0", 0, 1e15, NULL},
+    {"epochs", "epochs in all, counted from the beginning of training (a continued run counts those it has)",
+     ARTEL__OPTION_INT, AT(epochs), "1", 0, 1e9, NULL},
+    {"batch-size", "rows of a step over all replicas together: the global batch, as in Keras", ARTEL__OPTION_INT,
+     AT(batch_size), "32", 1, 1e9, NULL},
+    {"steps-per-epoch", "steps of an epoch, which ends with the data at the latest; 0: once through the data",
+     ARTEL__OPTION_INT, AT(steps_per_epoch), "0", 0, 1e15, NULL},
     {"initial-epoch", "epoch to begin with, counted from 0", ARTEL__OPTION_INT, AT(initial_epoch), "0", 0, 1e9, NULL},
     {"seed", "seed of initial weights, order of samples, dropout", ARTEL__OPTION_INT, AT(seed), "0", 0, 9e18, NULL},
-    {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state", ARTEL__OPTION_STRING,
-     AT(optimizer), "null", 0, 0, NULL},
-    {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT, AT(learning_rate), "0",
-     0, 1e9, NULL},
-    {"loss", "loss instead of the model's: NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
-    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING, AT(metrics), "null", 0,
-     0, NULL},
-    {"callbacks", "file with a list of Keras records {class_name, config}, see docs/callbacks.md", ARTEL__OPTION_STRING, AT(callbacks),
-     "null", 0, 0, NULL},
-    {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
-    {"standard-step", "train a model of your own class by the standard step: its train_step is in no file", ARTEL__OPTION_BOOL,
-     AT(standard_step), "false", 0, 0, NULL},
-    {"strategy", "auto, one-device, mirrored, central-storage; with other tasks: multi-worker, parameter-server", ARTEL__OPTION_STRING,
-     AT(strategy), "auto", 0, 0, NULL},
-    {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
-    {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
+    {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state",
+     ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},
+    {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT,
+     AT(learning_rate), "0", 0, 1e9, NULL},
+    {"loss", "loss instead of the model's: NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null",
+     0, 0, NULL},
+    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING,
+     AT(metrics), "null", 0, 0, NULL},
+    {"callbacks", "file with a list of Keras records {class_name, config}, see docs/callbacks.md", ARTEL__OPTION_STRING,
+     AT(callbacks), "null", 0, 0, NULL},
+    {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0,
+     NULL},
+    {"standard-step", "train a model of your own class by the standard step: its train_step is in no file",
+     ARTEL__OPTION_BOOL, AT(standard_step), "false", 0, 0, NULL},
+    {"strategy", "auto, one-device, mirrored, central-storage; with other tasks: multi-worker, parameter-server",
+     ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},
+    {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256,
+     NULL},
+    {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads),
+     "0", 0, 4096, NULL},
     ARTEL__DEVICE_OPTIONS(fit_options),
     ARTEL__EXTENSION_OPTION(fit_options),
-    {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
+    {"recompute",
+     "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
-    {"output", "write the trained model here: .keras, .weights.h5, .h5, .safetensors", ARTEL__OPTION_STRING, AT(output), "null", 0, 0,
-     NULL},
+    {"output", "write the trained model here: .keras, .weights.h5, .h5, .safetensors", ARTEL__OPTION_STRING, AT(output),
+     "null", 0, 0, NULL},
     {"history", "write Keras' History as JSON here", ARTEL__OPTION_STRING, AT(history), "null", 0, 0, NULL},
     {"csv-log", "write a line an epoch here", ARTEL__OPTION_STRING, AT(csv_log), "null", 0, 0, NULL},
     {"log-dir", "write TensorBoard logs here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
-    {"histogram-freq", "weight histograms every N epochs in --log-dir; 0: none", ARTEL__OPTION_INT, AT(histogram_freq), "0", 0, 1e9, NULL},
-    {"checkpoint-dir", "save checkpoints here; the same command continues from the newest", ARTEL__OPTION_STRING, AT(checkpoint_dir),
-     "null", 0, 0, NULL},
-    {"save-every", "how often checkpoints are saved: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch", 0, 0, NULL},
+    {"histogram-freq", "weight histograms every N epochs in --log-dir; 0: none", ARTEL__OPTION_INT, AT(histogram_freq),
+     "0", 0, 1e9, NULL},
+    {"checkpoint-dir", "save checkpoints here; the same command continues from the newest", ARTEL__OPTION_STRING,
+     AT(checkpoint_dir), "null", 0, 0, NULL},
+    {"save-every", "how often checkpoints are saved: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch",
+     0, 0, NULL},
     {"keep", "how many of the newest checkpoints to keep", ARTEL__OPTION_INT, AT(keep), "3", 1, 1e6, NULL},
-    {"resume", "continue from the newest checkpoint, as happens anyway; says so when there is none", ARTEL__OPTION_BOOL, AT(resume),
-     "false", 0, 0, NULL},
-    {"fresh", "begin anew although the directory holds checkpoints", ARTEL__OPTION_BOOL, AT(fresh), "false", 0, 0, NULL},
-    {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
-    {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2,
+    {"resume", "continue from the newest checkpoint, as happens anyway; says so when there is none", ARTEL__OPTION_BOOL,
+     AT(resume), "false", 0, 0, NULL},
+    {"fresh", "begin anew although the directory holds checkpoints", ARTEL__OPTION_BOOL, AT(fresh), "false", 0, 0,
      NULL},
-    {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
-    {"spill", "folder for files in which lies what takes 16 MiB and more, instead of in memory: models larger than that; changes no bit",
+    {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code),
+     "143", 0, 255, NULL},
+    {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT,
+     AT(verbose), "-1", -1, 2, NULL},
+    {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null",
+     0, 0, json_words},
+    {"spill",
+     "folder for files in which lies what takes 16 MiB and more, instead of in memory: models larger than that; "
+     "changes no bit",
      ARTEL__OPTION_STRING, AT(spill), "null", 0, 0, NULL},
     {"dry-run", "load, plan, print the plan, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
     {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
-    {"profile", "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at the end",
+    {"profile",
+     "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at "
+     "the end",
      ARTEL__OPTION_STRING, AT(profile), "null", 0, 0, NULL},
-    {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0,
-     4096, NULL},
-    {"batch-norm", "statistics of batch normalisation: global, or groups:G, of each of G groups of shards (G divides --shards)",
+    {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT,
+     AT(shards), "0", 0, 4096, NULL},
+    {"batch-norm",
+     "statistics of batch normalisation: global, or groups:G, of each of G groups of shards (G divides --shards)",
      ARTEL__OPTION_STRING, AT(batch_norm), "global", 0, 0, NULL},
-    {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING, AT(isa),
-     "auto", 0, 0, NULL},
-    {"all-reduce", "how sums travel between replicas: auto, direct, redundant, ring, hierarchical; changes no bit", ARTEL__OPTION_STRING,
-     AT(all_reduce), "auto", 0, 0, NULL},
+    {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit",
+     ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL},
+    {"all-reduce", "how sums travel between replicas: auto, direct, redundant, ring, hierarchical; changes no bit",
+     ARTEL__OPTION_STRING, AT(all_reduce), "auto", 0, 0, NULL},
     ARTEL__ARITHMETIC_OPTION(fit_options, "as begun, or tiles if all have AMX"),
-    {"consistency", "when workers of parameter-server agree: async, bounded:S, sync, sync:K (docs/parameter-servers.md)",
+    {"consistency",
+     "when workers of parameter-server agree: async, bounded:S, sync, sync:K (docs/parameter-servers.md)",
      ARTEL__OPTION_STRING, AT(consistency), "async", 0, 0, NULL},
-    {"ps-copies", "servers that have each part of parameter-server's variables, 1 to 3; all but one may die and no update is lost",
+    {"ps-copies",
+     "servers that have each part of parameter-server's variables, 1 to 3; all but one may die and no update is lost",
      ARTEL__OPTION_INT, AT(ps_copies), "1", 1, 3, NULL},
-    {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING, AT(ps_partitioner),
-     "none", 0, 0, NULL},
+    {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING,
+     AT(ps_partitioner), "none", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
     {.name = NULL},
 };
@@ -140,7 +162,8 @@ static int batch_norm_groups(const char *text)
 {
     int64_t groups = 1;
     if (strcmp(text, "global") == 0) return 1;
-    bool good = artel__starts_with(text, "groups:") && artel__parse_int64(text + 7, &groups) && groups >= 1 && groups <= 4096;
+    bool good =
+        artel__starts_with(text, "groups:") && artel__parse_int64(text + 7, &groups) && groups >= 1 && groups <= 4096;
     return good ? (int)groups : 0;
 }
 
@@ -157,15 +180,17 @@ static artel_status check_output(artel__invocation *call, const char *path)
 /* Options that do nothing without another one: said, not refused, since they may come from the environment. */
 static void note_idle_options(artel__invocation *call, const fit_options *o)
 {
-    static const char *const saving[] = {"save-every", "keep", "fresh"}, *const validating[] = {"validation-steps", "validation-freq",
-                                                                                                "validation-batch-size"};
+    static const char *const saving[] = {"save-every", "keep", "fresh"}, *const validating[] = {
+                                                                             "validation-steps", "validation-freq",
+                                                                             "validation-batch-size"};
     for (size_t i = 0; i < ARTEL__COUNT(saving) && !o->checkpoint_dir; i++) {
         if (artel__cli_given(call, saving[i]))
             artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --checkpoint-dir DIR", saving[i]);
     }
     for (size_t i = 0; i < ARTEL__COUNT(validating) && !o->validation && o->validation_split == 0; i++) {
         if (artel__cli_given(call, validating[i]))
-            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --validation or --validation-split", validating[i]);
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --validation or --validation-split",
+                       validating[i]);
     }
 }
 
@@ -176,21 +201,26 @@ static artel_status check(artel__invocation *call, const fit_options *o)
     if (o->validation) ARTEL_TRY(artel__cli_check_data(call, "--validation", o->validation));
     if (o->resume && !o->checkpoint_dir)
         return artel__cli_usage(call, "--resume", "there is nothing to resume from without --checkpoint-dir DIR");
-    if (o->resume && o->fresh) return artel__cli_usage(call, "--resume", "--resume continues a run, --fresh begins anew; give one of them");
+    if (o->resume && o->fresh)
+        return artel__cli_usage(call, "--resume", "--resume continues a run, --fresh begins anew; give one of them");
     if (o->histogram_freq && !o->log_dir)
-        return artel__cli_usage(call, "--histogram-freq", "histograms are written into --log-dir DIR, which is missing");
+        return artel__cli_usage(call, "--histogram-freq",
+                                "histograms are written into --log-dir DIR, which is missing");
     if (!batch_norm_groups(o->batch_norm))
-        return artel__cli_usage(call, "--batch-norm", "the value does not fit (found %.60s, expected global or groups:G)", o->batch_norm);
+        return artel__cli_usage(call, "--batch-norm",
+                                "the value does not fit (found %.60s, expected global or groups:G)", o->batch_norm);
     double percent;
     if (!artel__parse_double(o->recompute, &percent) || !(percent >= 0 && percent <= 100))
-        return artel__cli_usage(call, "--recompute", "the value does not fit (found %.60s, expected a percentage from 0 to 100)",
+        return artel__cli_usage(call, "--recompute",
+                                "the value does not fit (found %.60s, expected a percentage from 0 to 100)",
                                 o->recompute);
     if (o->output) ARTEL_TRY(check_output(call, o->output));
     note_idle_options(call, o);
     return ARTEL_OK;
 }
 
-/* Whether results can be written where they are to go: asked among the others, for they wait for whoever cannot go on. */
+/* Whether results can be written where they are to go: asked among the others, for they wait for whoever cannot go on.
+ */
 static artel_status check_targets(artel__invocation *call, const fit_options *o)
 {
     const char *const files[] = {o->output, o->history};
@@ -225,12 +255,14 @@ static artel_status write_history(artel__invocation *call, const artel_history *
     return status;
 }
 
-static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train, artel_data **validation)
+static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train,
+                              artel_data **validation)
 {
     bool skips = false;
     ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));
     ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, &skips, train));
-    if (o->validation) ARTEL_TRY(artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, &skips, validation));
+    if (o->validation)
+        ARTEL_TRY(artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, &skips, validation));
     return artel__cli_check_skips(call, o->data, o->skip_errors, skips);
 }
 
@@ -252,7 +284,8 @@ static void print_plan(void *user, const char *text)
 }
 
 /* The callbacks of --callbacks that are the library's; those that write files become observers. */
-static artel_status read_callbacks(artel__invocation *call, const char *path, artel__observer_options *show, const char **out)
+static artel_status read_callbacks(artel__invocation *call, const char *path, artel__observer_options *show,
+                                   const char **out)
 {
     char *text;
     *out = NULL;
@@ -279,7 +312,8 @@ static artel_status write_results(void *user, artel_model *model, const artel_hi
     return o->output ? artel_model_save(model, o->output) : ARTEL_OK;
 }
 
-static void make_fit_options(const fit_options *o, artel_data *validation, const char *callbacks, run *r, artel_fit_options *fit)
+static void make_fit_options(const fit_options *o, artel_data *validation, const char *callbacks, run *r,
+                             artel_fit_options *fit)
 {
     *fit = (artel_fit_options)ARTEL_FIT_OPTIONS_INIT;
     fit->epochs = o->epochs;
@@ -342,8 +376,9 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
 {
     bool writes = !cluster || artel_cluster_writes(cluster);
     if (writes && !o->output && !o->checkpoint_dir && !o->callbacks && !o->dry_run) /* ModelCheckpoint is a callback */
-        artel__log(call->ctx, ARTEL_LOG_NOTE,
-                   "nothing will be left of the trained weights: --output FILE.keras or --checkpoint-dir DIR saves them");
+        artel__log(
+            call->ctx, ARTEL_LOG_NOTE,
+            "nothing will be left of the trained weights: --output FILE.keras or --checkpoint-dir DIR saves them");
     artel_data *data = NULL, *validation = NULL;
     artel_history *history = NULL;
     run r = {.observers = {.ctx = call->ctx}, .call = call, .options = o};
@@ -359,7 +394,8 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
                                     .cluster = cluster};
     artel_status status = load_data(call, o, &data, &validation);
     if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
-    if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log) status = artel__cli_check_log(call, show.csv_log);
+    if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log)
+        status = artel__cli_check_log(call, show.csv_log);
     if (o->dry_run) show = (artel__observer_options){.json = o->json, .verbose = 0}; /* nothing is written */
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &r.observers);
     if (status == ARTEL_OK) {
@@ -395,7 +431,8 @@ static artel_status run_with(artel__invocation *call, artel_model *model, artel_
     bool trained = has_optimizer_state(model);
     if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
     if (status == ARTEL_OK && o->optimizer && trained)
-        artel__log(call->ctx, ARTEL_LOG_NOTE, "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
+        artel__log(call->ctx, ARTEL_LOG_NOTE,
+                   "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
                    call->argument[0]);
     return status < 0 ? status : train(call, o, model, cluster);
 }
@@ -405,12 +442,14 @@ static artel_status follow(artel__invocation *call, artel_model *model)
 {
     const fit_options *o = call->options;
     int64_t batch_size = o->validation_batch_size ? o->validation_batch_size : o->batch_size;
-    artel__follow follow = {.model = model,
-                            .directory = o->checkpoint_dir,
-                            .evaluate = ARTEL_EVALUATE_OPTIONS_INIT,
-                            .show = {.json = o->json, .verbose = o->verbose < 0 ? 0 : o->verbose, .log_dir = o->log_dir}};
+    artel__follow follow = {
+        .model = model,
+        .directory = o->checkpoint_dir,
+        .evaluate = ARTEL_EVALUATE_OPTIONS_INIT,
+        .show = {.json = o->json, .verbose = o->verbose < 0 ? 0 : o->verbose, .log_dir = o->log_dir}};
     if (!o->checkpoint_dir || !o->validation)
-        return artel__cli_usage(call, "evaluator", "it needs --checkpoint-dir DIR, where the others save, and --validation SPEC");
+        return artel__cli_usage(call, "evaluator",
+                                "it needs --checkpoint-dir DIR, where the others save, and --validation SPEC");
     follow.evaluate.batch_size = batch_size;
     follow.evaluate.steps = o->validation_steps;
     follow.evaluate.threads = (int)o->threads;
@@ -427,7 +466,8 @@ static artel_status run_fit(artel__invocation *call)
     artel_model *model = NULL;
     artel_cluster *cluster = NULL;
     ARTEL_TRY(check(call, o));
-    if (o->spill && (errno = artel__spill_open(call->ctx, o->spill)) != 0) return artel__fail_errno(call->ctx, o->spill, "make a file in");
+    if (o->spill && (errno = artel__spill_open(call->ctx, o->spill)) != 0)
+        return artel__fail_errno(call->ctx, o->spill, "make a file in");
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
     artel_status status = check_targets(call, o);
@@ -443,14 +483,20 @@ const artel__command artel__command_fit = {
     .name = "fit",
     .summary = "train a model",
     .usage = "MODEL --data SPEC [options]",
-    .examples =
-        "  artel fit model.keras --data npz:mnist.npz#x_train,y_train --epochs 5 --batch-size 128 --output trained.keras\n"
-        "  artel fit cnn.json --loss sparse_categorical_crossentropy --optimizer adam:learning_rate=0.001 --metrics accuracy \\\n"
-        "      --data 'idx:train-images.gz,train-labels.gz#scale=1/255' --validation-split 0.1 --strategy mirrored --replicas 2\n"
-        "  artel fit model.keras --data csv:'rows-*.csv#label=price' --checkpoint-dir run1 --save-every 500steps --log-dir logs\n"
-        "  srun artel fit model.keras --data npz:/shared/train.npz --strategy multi-worker --cert-dir certs --output trained.keras\n",
-    .more = "MODEL is what Keras writes: a .keras file, a legacy .h5, or the text of model.to_json() (then weights come from --seed).\n"
-            "Compile settings saved in the file are used; options override them. The strategy does not change the result.\n",
+    .examples = "  artel fit model.keras --data npz:mnist.npz#x_train,y_train --epochs 5 --batch-size 128 --output "
+                "trained.keras\n"
+                "  artel fit cnn.json --loss sparse_categorical_crossentropy --optimizer adam:learning_rate=0.001 "
+                "--metrics accuracy \\\n"
+                "      --data 'idx:train-images.gz,train-labels.gz#scale=1/255' --validation-split 0.1 --strategy "
+                "mirrored --replicas 2\n"
+                "  artel fit model.keras --data csv:'rows-*.csv#label=price' --checkpoint-dir run1 --save-every "
+                "500steps --log-dir logs\n"
+                "  srun artel fit model.keras --data npz:/shared/train.npz --strategy multi-worker --cert-dir certs "
+                "--output trained.keras\n",
+    .more = "MODEL is what Keras writes: a .keras file, a legacy .h5, or the text of model.to_json() (then weights "
+            "come from --seed).\n"
+            "Compile settings saved in the file are used; options override them. The strategy does not change the "
+            "result.\n",
     .options = options,
     .groups = option_groups,
     .options_size = sizeof(fit_options),

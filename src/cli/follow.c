@@ -33,7 +33,8 @@ static void print_values(const follower *f, const artel_history *history)
     artel__show(stdout, "step %lld", (long long)f->found.step);
     for (int k = 0; k < artel_history_keys(history); k++) {
         const char *key = artel_history_key(history, k);
-        artel__show(stdout, " %s %s", key, artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
+        artel__show(stdout, " %s %s", key,
+                    artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
     }
     artel__show(stdout, "\n");
     fflush(stdout);

@@ -14,8 +14,8 @@ typedef struct artel__follow {
     bool once; /* the newest one that is there; else each new one until the run has finished, which may skip some */
 } artel__follow;
 
-/* Prints the values of each, or sends an `evaluate` event with its step. Errors: ARTEL_ERROR_NOT_FOUND (once: there is none),
- * ARTEL_ERROR_CANCELLED (told to end before the run has finished), and those of reading and evaluating. */
+/* Prints the values of each, or sends an `evaluate` event with its step. Errors: ARTEL_ERROR_NOT_FOUND (once: there is
+ * none), ARTEL_ERROR_CANCELLED (told to end before the run has finished), and those of reading and evaluating. */
 artel_status artel__cli_follow(artel__invocation *call, const artel__follow *follow);
 
 #endif

@@ -8,7 +8,8 @@
 
 static const double SILENT_SECONDS = 1;
 
-/* How much a task needs a look: one that is not heard above all, then by the share of time it works, for the others wait for it. */
+/* How much a task needs a look: one that is not heard above all, then by the share of time it works, for the others
+ * wait for it. */
 static double concern(const artel_cluster_task *t)
 {
     if (!t->connected) return 4;
@@ -34,7 +35,8 @@ static void describe(const artel_cluster_task *t, double step_seconds, artel__te
     else {
         artel__text_printf(out, "%-8s", t->phase);
         if (t->busy >= 0) artel__text_printf(out, " works %3.0f%%", 100 * t->busy);
-        if (t->busy >= 0 && step_seconds > 0) artel__text_printf(out, ", %.3g ms of a step", 1e3 * t->busy * step_seconds);
+        if (t->busy >= 0 && step_seconds > 0)
+            artel__text_printf(out, ", %.3g ms of a step", 1e3 * t->busy * step_seconds);
     }
 }
 

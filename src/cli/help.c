@@ -34,7 +34,8 @@ void artel__cli_option_left(const artel__command *command, const artel__option *
 
 bool artel__cli_shows_default(const artel__option *option)
 {
-    return option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
+    return option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL &&
+           option->fallback[0];
 }
 
 enum {
@@ -74,7 +75,8 @@ static void print_prose(const char *text, FILE *out)
     bool anew = columns_of(out) > 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
-        while (anew && text[length] && text[length + 1] && !strchr(" \n", text[length + 1])) length += 1 + strcspn(text + length + 1, "\n");
+        while (anew && text[length] && text[length + 1] && !strchr(" \n", text[length + 1]))
+            length += 1 + strcspn(text + length + 1, "\n");
         snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
         for (char *c = paragraph; *c; c++) *c = *c == '\n' ? ' ' : *c;
         print_wrapped(paragraph, 0, out);
@@ -88,7 +90,8 @@ static void print_option(const artel__command *command, const artel__option *opt
     artel__cli_option_left(command, option, left, sizeof left);
     fprintf(out, "  %-*s ", LEFT_COLUMNS - 3, left);
     bool shown = artel__cli_shows_default(option);
-    snprintf(text, sizeof text, "%s%s%s%s", option->help, shown ? " (default " : "", shown ? option->fallback : "", shown ? ")" : "");
+    snprintf(text, sizeof text, "%s%s%s%s", option->help, shown ? " (default " : "", shown ? option->fallback : "",
+             shown ? ")" : "");
     print_wrapped(text, LEFT_COLUMNS, out);
 }
 
@@ -132,14 +135,16 @@ void artel__cli_help(const artel__command *command, bool all, FILE *out)
         print_prose(command->more, out);
     }
     print_options(command, all, out);
-    print_prose("\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n", out);
+    print_prose("\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n",
+                out);
     fprintf(out, "\nexamples:\n%s", command->examples);
 }
 
 void artel__cli_overview(FILE *out)
 {
     print_prose("usage: artel SUBCOMMAND ...\n\n"
-                "artel trains Keras models without Python; the result is the same bits on any number of replicas and threads.\n\n",
+                "artel trains Keras models without Python; the result is the same bits on any number of replicas and "
+                "threads.\n\n",
                 out);
     for (const artel__command *const *command = artel__commands; *command; command++) {
         fprintf(out, "  %-13s ", (*command)->name);

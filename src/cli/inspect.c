@@ -23,7 +23,8 @@ static const char *const digest_words[] = {"weights", NULL};
 static const artel__option options[] = {
     {"digest", "one SHA-256 over the named weights; --digest=all adds the optimizer's variables", ARTEL__OPTION_STRING,
      offsetof(inspect_options, digest), "null", 0, 0, digest_words},
-    {"head", "of data: print the first N rows, too", ARTEL__OPTION_INT, offsetof(inspect_options, head), "0", 0, 1e9, NULL},
+    {"head", "of data: print the first N rows, too", ARTEL__OPTION_INT, offsetof(inspect_options, head), "0", 0, 1e9,
+     NULL},
     ARTEL__EXTENSION_OPTION(inspect_options),
     {.name = NULL},
 };
@@ -86,16 +87,18 @@ static artel_status print_model(const artel_model *model)
     char shape[128];
     artel__show(stdout, "model \"%s\" (%s)\n", model->nn->name, model->nn->class_name);
     for (int i = 0; i < model->nn->inputs; i++)
-        artel__show(stdout, "  input  %s: %s %s\n", model->nn->input[i].name, artel_dtype_name(model->nn->input[i].dtype),
+        artel__show(stdout, "  input  %s: %s %s\n", model->nn->input[i].name,
+                    artel_dtype_name(model->nn->input[i].dtype),
                     artel__shape_text(&model->nn->input[i].shape, true, shape, sizeof shape));
     for (int i = 0; i < model->nn->outputs; i++)
-        artel__show(stdout, "  output %s: %s %s\n", model->nn->output[i].name, artel_dtype_name(model->nn->output[i].dtype),
+        artel__show(stdout, "  output %s: %s %s\n", model->nn->output[i].name,
+                    artel_dtype_name(model->nn->output[i].dtype),
                     artel__shape_text(&model->nn->output[i].shape, true, shape, sizeof shape));
     artel__show(stdout, "weights%s:\n", model->initialised ? "" : " (none in the file)");
     ARTEL_TRY(artel__model_visit(model->nn, print_variable, (void *)(uintptr_t)model));
     json_t *optimizer = json_object_get(model->compile_config, "optimizer");
-    const char *name =
-        json_is_string(optimizer) ? json_string_value(optimizer) : json_string_value(json_object_get(optimizer, "class_name"));
+    const char *name = json_is_string(optimizer) ? json_string_value(optimizer)
+                                                 : json_string_value(json_object_get(optimizer, "class_name"));
     if (name)
         artel__show(stdout, "optimizer: %s, %d variables\n", name, model->optimizer.count);
     else
@@ -150,7 +153,8 @@ static artel_status print_history(const char *path, json_t *json)
         double last = 0;
         size_t epochs = json_array_size(values);
         if (epochs && artel__json_number(json_array_get(values, epochs - 1), &last))
-            artel__show(stdout, "  %-24s %zu epochs, last %s\n", key, epochs, artel__format_double(number, sizeof number, last));
+            artel__show(stdout, "  %-24s %zu epochs, last %s\n", key, epochs,
+                        artel__format_double(number, sizeof number, last));
     }
     return ARTEL_OK;
 }
@@ -161,8 +165,10 @@ static artel_status inspect_json(artel__invocation *call, const char *path)
     json_t *json, *values;
     const char *key;
     ARTEL_TRY(artel__json_load_file(call->ctx, path, &json));
-    bool model = json_object_get(json, "class_name") != NULL, history = json_is_object(json) && json_object_size(json) > 0;
-    json_object_foreach(json, key, values) history = history && json_is_array(values) && !json_is_object(json_array_get(values, 0));
+    bool model = json_object_get(json, "class_name") != NULL,
+         history = json_is_object(json) && json_object_size(json) > 0;
+    json_object_foreach(json, key, values) history =
+        history && json_is_array(values) && !json_is_object(json_array_get(values, 0));
     artel_status status = ARTEL_OK;
     if (model)
         status = inspect_model(call, path);
@@ -235,7 +241,8 @@ static artel_status inspect_directory(artel__invocation *call, const char *path)
     if (checkpoints) return artel__inspect_checkpoints(call, path);
     ARTEL_TRY(inspect_logs(call, path, &logs));
     if (logs) return ARTEL_OK;
-    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name a model, a checkpoint, a log directory, or data as images:DIR",
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path,
+                       "name a model, a checkpoint, a log directory, or data as images:DIR",
                        "this directory holds neither checkpoints nor event files nor an unpacked model");
 }
 
@@ -243,7 +250,8 @@ static artel_status inspect_directory(artel__invocation *call, const char *path)
 static bool print_idx(const char *path, const uint8_t *b, size_t size)
 {
     static const char *const types[] = {"uint8", "int8", "?", "int16", "int32", "float32", "float64"};
-    if (size < 8 || b[0] || b[1] || b[2] < 8 || b[2] > 14 || b[3] < 1 || b[3] > 8 || size < 4 + 4 * (size_t)b[3]) return false;
+    if (size < 8 || b[0] || b[1] || b[2] < 8 || b[2] > 14 || b[3] < 1 || b[3] > 8 || size < 4 + 4 * (size_t)b[3])
+        return false;
     artel__show(stdout, "%s: IDX, %s (", path, types[b[2] - 8]);
     for (int i = 0; i < b[3]; i++) {
         const uint8_t *e = b + 4 + 4 * i;
@@ -271,14 +279,16 @@ static artel_status inspect_file(artel__invocation *call, const char *path)
     const uint8_t *b = file.bytes;
     size_t n = file.size, text = 0;
     while (text < n && text < 64 && strchr(" \t\r\n", b[text])) text++;
-    bool npy = n >= 6 && memcmp(b, "\x93NUMPY", 6) == 0, h5 = n && artel__h5_is_h5(b, n), zip = n >= 4 && memcmp(b, "PK", 2) == 0;
+    bool npy = n >= 6 && memcmp(b, "\x93NUMPY", 6) == 0, h5 = n && artel__h5_is_h5(b, n),
+         zip = n >= 4 && memcmp(b, "PK", 2) == 0;
     bool records = artel__inspect_is_records(b, n), safetensors = n > 9 && b[8] == '{' && b[6] == 0 && b[7] == 0;
     bool json = text < n && (b[text] == '{' || b[text] == '['), gzip = n > 2 && b[0] == 0x1f && b[1] == 0x8b;
     bool onnx = !json && n && artel__onnx_is(b, n), idx = !safetensors && !records && print_idx(path, b, n);
     artel__unmap_file(&file);
     if (idx) return ARTEL_OK;
     if (npy) return print_data(call, "npy:", path);
-    if (zip && !artel__ends_with(path, ".keras") && artel__ends_with(path, ".npz")) return print_data(call, "npz:", path);
+    if (zip && !artel__ends_with(path, ".keras") && artel__ends_with(path, ".npz"))
+        return print_data(call, "npz:", path);
     if (h5) return inspect_hdf5(call, path);
     if (records) return artel__inspect_records(call, path);
     if (safetensors) return artel__inspect_safetensors(call, path);
@@ -306,8 +316,9 @@ static artel_status run_inspect(artel__invocation *call)
     if (!o->digest && artel__cli_is_specification(path)) return print_data(call, "", path);
     ARTEL_TRY(artel__cli_check_source(call, path));
     if (o->head > 0 && !shows_rows(path))
-        return artel__cli_usage(call, "--head",
-                                "rows are shown of data; name it as a specification, for example tfrecord:FILE or idx:IMAGES,LABELS");
+        return artel__cli_usage(
+            call, "--head",
+            "rows are shown of data; name it as a specification, for example tfrecord:FILE or idx:IMAGES,LABELS");
     if (o->digest) return print_digest(call, path, o->digest);
     return artel__is_directory(path) ? inspect_directory(call, path) : inspect_file(call, path);
 }
@@ -316,11 +327,14 @@ const artel__command artel__command_inspect = {
     .name = "inspect",
     .summary = "what a file holds: model, weights, checkpoint, data, events; --digest: one hash over the weights",
     .usage = "FILE [--digest | --head N]",
-    .more = "FILE is a .keras, .h5, .weights.h5, .safetensors, .onnx or .json file, a checkpoint (ckpt-<step>) or a directory of them, a\n"
-            "TensorBoard event file or log directory, a .tfrecord, .npy, .npz, .csv or IDX file, or a data specification (docs/data.md).\n",
-    .examples =
-        "  artel inspect trained.keras\n  artel inspect trained.weights.h5 --digest\n  artel inspect run1/ckpt-500 --digest\n"
-        "  artel inspect logs/train\n  artel inspect 'images:photos#size=32x32'\n  artel inspect csv:rows.csv#label=price --head 5\n",
+    .more = "FILE is a .keras, .h5, .weights.h5, .safetensors, .onnx or .json file, a checkpoint (ckpt-<step>) or a "
+            "directory of them, a\n"
+            "TensorBoard event file or log directory, a .tfrecord, .npy, .npz, .csv or IDX file, or a data "
+            "specification (docs/data.md).\n",
+    .examples = "  artel inspect trained.keras\n  artel inspect trained.weights.h5 --digest\n  artel inspect "
+                "run1/ckpt-500 --digest\n"
+                "  artel inspect logs/train\n  artel inspect 'images:photos#size=32x32'\n  artel inspect "
+                "csv:rows.csv#label=price --head 5\n",
     .options = options,
     .options_size = sizeof(inspect_options),
     .min_arguments = 1,

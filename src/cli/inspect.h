@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `artel inspect` prints of files that are no models: each prints to stdout and fails with what is wrong with the file. */
+/* What `artel inspect` prints of files that are no models: each prints to stdout and fails with what is wrong with the
+ * file. */
 #ifndef ARTEL_CLI_INSPECT_H
 #define ARTEL_CLI_INSPECT_H
 

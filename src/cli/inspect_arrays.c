@@ -50,7 +50,9 @@ static void print_attribute(int depth, const artel__h5_attribute *a)
         switch (a->kind) {
         case ARTEL__H5_INTS: artel__show(stdout, "%lld", (long long)a->ints[i]); break;
         case ARTEL__H5_DOUBLES: fputs(artel__format_double(number, sizeof number, a->doubles[i]), stdout); break;
-        case ARTEL__H5_STRINGS: artel__show(stdout, "%.60s%s", a->strings[i], strlen(a->strings[i]) > 60 ? "..." : ""); break;
+        case ARTEL__H5_STRINGS:
+            artel__show(stdout, "%.60s%s", a->strings[i], strlen(a->strings[i]) > 60 ? "..." : "");
+            break;
         }
     }
     puts(a->count > 8 ? ", ..." : "");
@@ -61,7 +63,10 @@ static void print_node(const artel__h5_node *node, int depth)
     if (node->is_dataset && node->readable)
         print_array(depth, node->name, node->dtype, &node->shape);
     else
-        artel__show(stdout, "%*s%s%s\n", depth * 2, "", node->name, node->is_dataset ? " (of a type that is not read)" : depth ? "/" : "");
+        artel__show(stdout, "%*s%s%s\n", depth * 2, "", node->name,
+                    node->is_dataset ? " (of a type that is not read)"
+                    : depth          ? "/"
+                                     : "");
     for (const artel__h5_attribute *a = node->attributes; a; a = a->next) print_attribute(depth + 1, a);
     for (const artel__h5_node *child = node->first; child; child = child->next) print_node(child, depth + 1);
 }
@@ -78,8 +83,9 @@ artel_status artel__inspect_h5(artel__invocation *call, const char *path)
     return status;
 }
 
-/* -- ONNX: ModelProto { 1 ir_version, 2 producer_name, 7 graph, 8 opset_import }, GraphProto { 1 node, 5 initializer, 11 input,
- * 12 output }, NodeProto { 4 op_type }, TensorProto { 1 dims, 2 data_type, 8 name }, ValueInfoProto { 1 name, 2 type } -- */
+/* -- ONNX: ModelProto { 1 ir_version, 2 producer_name, 7 graph, 8 opset_import }, GraphProto { 1 node, 5 initializer,
+ * 11 input, 12 output }, NodeProto { 4 op_type }, TensorProto { 1 dims, 2 data_type, 8 name }, ValueInfoProto { 1 name,
+ * 2 type } -- */
 
 enum {
     MOST_OPS = 256
@@ -119,7 +125,9 @@ static void print_value_info(const char *what, artel__proto info)
                 artel__show(stdout, "%lld", (long long)extent.value);
             else
                 artel__show(stdout, "%s",
-                            artel__proto_find(dim.bytes, 2, &extent) ? artel__proto_string(extent.bytes, text, sizeof text) : "?");
+                            artel__proto_find(dim.bytes, 2, &extent)
+                                ? artel__proto_string(extent.bytes, text, sizeof text)
+                                : "?");
         }
     }
     puts(")");
@@ -138,7 +146,8 @@ static void print_initializer(artel__proto tensor)
         if (f.wire == 0 && shape.rank < ARTEL_MAX_RANK) shape.dim[shape.rank++] = (int64_t)f.value;
         artel__proto packed = f.bytes;
         uint64_t extent;
-        while (f.wire == 2 && packed.at < packed.end && shape.rank < ARTEL_MAX_RANK && artel__proto_varint(&packed, &extent))
+        while (f.wire == 2 && packed.at < packed.end && shape.rank < ARTEL_MAX_RANK &&
+               artel__proto_varint(&packed, &extent))
             shape.dim[shape.rank++] = (int64_t)extent;
     }
     artel__show(stdout, "    %-46s %-9s %s\n", name, type, artel__shape_text(&shape, false, text, sizeof text));
@@ -170,13 +179,15 @@ static void print_onnx_graph(artel__proto graph, op_count *ops)
         if (part == 2) puts("  weights:");
         while (artel__proto_next(&again, &f)) {
             if (f.wire != 2) continue;
-            if (part == 0 && (f.number == 11 || f.number == 12)) print_value_info(f.number == 11 ? "input " : "output", f.bytes);
+            if (part == 0 && (f.number == 11 || f.number == 12))
+                print_value_info(f.number == 11 ? "input " : "output", f.bytes);
             if (part == 1 && f.number == 1) count = count_op(ops, count, f.bytes);
             if (part == 2 && f.number == 5) print_initializer(f.bytes);
         }
         if (part != 1) continue;
         fputs("  operators:", stdout);
-        for (int i = 0; i < count; i++) artel__show(stdout, "%s %s x%lld", i ? "," : "", ops[i].name, (long long)ops[i].count);
+        for (int i = 0; i < count; i++)
+            artel__show(stdout, "%s %s x%lld", i ? "," : "", ops[i].name, (long long)ops[i].count);
         putchar('\n');
     }
 }
@@ -192,20 +203,23 @@ artel_status artel__inspect_onnx(artel__invocation *call, const char *path)
     artel__proto model = artel__proto_of(mapping.bytes, mapping.size);
     artel_status status = ARTEL_OK;
     if (!artel__onnx_is(mapping.bytes, mapping.size))
-        status = artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "export it again", "this is no ONNX model, or a damaged one");
+        status = artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "export it again",
+                             "this is no ONNX model, or a damaged one");
     else
         artel__show(stdout, "%s: ONNX", path);
     while (status == ARTEL_OK && artel__proto_next(&model, &f)) {
         if (f.number == 1 && f.wire == 0) artel__show(stdout, ", IR version %llu", (unsigned long long)f.value);
-        if (f.number == 2 && f.wire == 2) artel__show(stdout, ", by %s", artel__proto_string(f.bytes, text, sizeof text));
+        if (f.number == 2 && f.wire == 2)
+            artel__show(stdout, ", by %s", artel__proto_string(f.bytes, text, sizeof text));
         if (f.number == 8 && f.wire == 2 && artel__proto_find(f.bytes, 2, &version)) {
             bool named = artel__proto_find(f.bytes, 1, &domain) && domain.bytes.end > domain.bytes.at;
-            artel__show(stdout, ", opset %s%s%llu", named ? artel__proto_string(domain.bytes, text, sizeof text) : "", named ? " " : "",
-                        (unsigned long long)version.value);
+            artel__show(stdout, ", opset %s%s%llu", named ? artel__proto_string(domain.bytes, text, sizeof text) : "",
+                        named ? " " : "", (unsigned long long)version.value);
         }
     }
     if (status == ARTEL_OK) putchar('\n');
-    if (status == ARTEL_OK && artel__proto_find(artel__proto_of(mapping.bytes, mapping.size), 7, &f)) print_onnx_graph(f.bytes, ops);
+    if (status == ARTEL_OK && artel__proto_find(artel__proto_of(mapping.bytes, mapping.size), 7, &f))
+        print_onnx_graph(f.bytes, ops);
     artel__unmap_file(&mapping);
     return status;
 }
@@ -215,8 +229,8 @@ artel_status artel__inspect_onnx(artel__invocation *call, const char *path)
 static void print_position(json_t *manifest)
 {
     int64_t epochs = json_integer_value(json_object_get(manifest, "epoch"));
-    artel__show(stdout, "step %lld: %lld epoch%s", (long long)json_integer_value(json_object_get(manifest, "step")), (long long)epochs,
-                epochs == 1 ? "" : "s");
+    artel__show(stdout, "step %lld: %lld epoch%s", (long long)json_integer_value(json_object_get(manifest, "step")),
+                (long long)epochs, epochs == 1 ? "" : "s");
     int64_t steps = json_integer_value(json_object_get(manifest, "step_in_epoch"));
     if (steps) artel__show(stdout, " and %lld step%s of the next", (long long)steps, steps == 1 ? "" : "s");
     puts(json_is_true(json_object_get(manifest, "finished")) ? ", the end of the run" : "");
@@ -229,7 +243,8 @@ static void print_manifest(const char *path, json_t *manifest)
     artel__show(stdout, "%s: checkpoint, ", path);
     print_position(manifest);
     char named[256];
-    const char *arithmetic = artel__cli_name_options(json_string_value(json_object_get(manifest, "arithmetic")), named, sizeof named);
+    const char *arithmetic =
+        artel__cli_name_options(json_string_value(json_object_get(manifest, "arithmetic")), named, sizeof named);
     if (arithmetic) artel__show(stdout, "  arithmetic: %s\n", arithmetic);
     puts("  identity of the run:");
     json_object_foreach(json_object_get(manifest, "identity"), key, value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel inspect: TFRecord files. TensorBoard's events (tensorflow/core/util/event.proto) are listed by tag with the range of
- * steps and the last value, examples (tensorflow/core/example/example.proto) by feature. The file is checked to its end. */
+/* artel inspect: TFRecord files. TensorBoard's events (tensorflow/core/util/event.proto) are listed by tag with the
+ * range of steps and the last value, examples (tensorflow/core/example/example.proto) by feature. The file is checked
+ * to its end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,10 +75,12 @@ static bool scalar_of(artel__proto tensor, double *out)
 /* Kind by the plug-in of the metadata, else by the field that holds the value. */
 static const char *kind_of(artel__proto value)
 {
-    static const char *const plugins[] = {"scalars", "histograms", "text", "images", "graph_keras_model", "hparams", "audio"};
+    static const char *const plugins[] = {"scalars",           "histograms", "text", "images",
+                                          "graph_keras_model", "hparams",    "audio"};
     artel__proto_field f, plugin, name;
     char text[40];
-    if (artel__proto_find(value, 9, &f) && artel__proto_find(f.bytes, 1, &plugin) && artel__proto_find(plugin.bytes, 1, &name)) {
+    if (artel__proto_find(value, 9, &f) && artel__proto_find(f.bytes, 1, &plugin) &&
+        artel__proto_find(plugin.bytes, 1, &name)) {
         artel__proto_string(name.bytes, text, sizeof text);
         for (size_t i = 0; i < ARTEL__COUNT(plugins); i++)
             if (strcmp(plugins[i], text) == 0) return plugins[i];
@@ -161,8 +164,8 @@ static bool add_example(listing *l, artel__proto example)
         if (entry.number != 1 || entry.wire != 2 || !artel__proto_find(entry.bytes, 1, &name)) return any;
         int kind = 0;
         int64_t count = 0;
-        if (artel__proto_find(entry.bytes, 2, &feature) && artel__proto_next(&feature.bytes, &list) && list.number >= 1 &&
-            list.number <= 3) {
+        if (artel__proto_find(entry.bytes, 2, &feature) && artel__proto_next(&feature.bytes, &list) &&
+            list.number >= 1 && list.number <= 3) {
             kind = list.number;
             count = count_values(kind, list.bytes);
         }
@@ -181,17 +184,18 @@ static void print_listing(const char *path, const listing *l)
         artel__show(stdout, "%s: TensorBoard events, %lld records (%s)\n", path, (long long)l->records,
                     l->version[0] ? l->version : "no version");
     else
-        artel__show(stdout, "%s: TFRecord, %lld records%s\n", path, (long long)l->records, l->examples ? " of tf.train.Example" : "");
+        artel__show(stdout, "%s: TFRecord, %lld records%s\n", path, (long long)l->records,
+                    l->examples ? " of tf.train.Example" : "");
     for (int i = 0; i < l->count; i++) {
         const row *r = &l->item[i];
         if (!l->events) {
             artel__show(stdout, "  %-40s %-8s in %lld records, ", r->name, r->kind, (long long)r->count);
-            artel__show(stdout, r->first == r->last ? "%lld values each\n" : "%lld to %lld values\n", (long long)r->first,
-                        (long long)r->last);
+            artel__show(stdout, r->first == r->last ? "%lld values each\n" : "%lld to %lld values\n",
+                        (long long)r->first, (long long)r->last);
             continue;
         }
-        artel__show(stdout, "  %-40s %-18s %lld points, steps %lld to %lld", r->name, r->kind, (long long)r->count, (long long)r->first,
-                    (long long)r->last);
+        artel__show(stdout, "  %-40s %-18s %lld points, steps %lld to %lld", r->name, r->kind, (long long)r->count,
+                    (long long)r->first, (long long)r->last);
         if (r->has_value) artel__show(stdout, ", last %.7g", r->value);
         putchar('\n');
     }
@@ -225,5 +229,6 @@ artel_status artel__inspect_records(artel__invocation *call, const char *path)
     print_listing(path, &l);
     if (fault == ARTEL__RECORD_END) return ARTEL_OK;
     return artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "make the file again; what stands before it can be read",
-                       "record %lld at byte %zu is damaged: %s", (long long)l.records, at, artel__record_fault_text(fault));
+                       "record %lld at byte %zu is damaged: %s", (long long)l.records, at,
+                       artel__record_fault_text(fault));
 }

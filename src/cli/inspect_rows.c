@@ -39,7 +39,8 @@ static void say_values(const artel__rows_column *column, const void *row)
 {
     int64_t shown = column->elements < MOST_SHOWN ? column->elements : MOST_SHOWN;
     artel__show(stdout, "  %s", column->name);
-    for (int64_t i = 0; i < shown; i++) say_value(column->dtype, (const uint8_t *)row + (size_t)i * artel_dtype_size(column->dtype));
+    for (int64_t i = 0; i < shown; i++)
+        say_value(column->dtype, (const uint8_t *)row + (size_t)i * artel_dtype_size(column->dtype));
     if (shown < column->elements) artel__show(stdout, " ... (%lld in all)", (long long)column->elements);
 }
 

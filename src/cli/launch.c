@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel launch: a cluster of processes on this machine, or on several.
  *
- * What is started, watched and decided lies in cluster/launch*.h. Here are the options, the command that each task runs,
- * and the state of this process that a library may not touch: signals, the limit of descriptors, the terminal.
+ * What is started, watched and decided lies in cluster/launch*.h. Here are the options, the command that each task
+ * runs, and the state of this process that a library may not touch: signals, the limit of descriptors, the terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,26 +29,31 @@ static const artel__option options[] = {
     {"workers", "how many workers, the chief among them when there is one", ARTEL__OPTION_INT, AT(workers), "null", 1,
      ARTEL__LAUNCH_MAX_TASKS, NULL},
     {"chief", "one of the workers is the chief", ARTEL__OPTION_BOOL, AT(chief), "false", 0, 0, NULL},
-    {"ps", "parameter servers beside them; with --strategy parameter-server a chief, too", ARTEL__OPTION_INT, AT(ps), "0", 0,
-     ARTEL__LAUNCH_MAX_TASKS, NULL},
+    {"ps", "parameter servers beside them; with --strategy parameter-server a chief, too", ARTEL__OPTION_INT, AT(ps),
+     "0", 0, ARTEL__LAUNCH_MAX_TASKS, NULL},
     {"evaluator", "an evaluator beside them", ARTEL__OPTION_BOOL, AT(evaluator), "false", 0, 0, NULL},
-    {"restarts", "how often each task is started again when it died", ARTEL__OPTION_INT, AT(restarts), "0", 0, 1e9, NULL},
-    {"threads", "compute threads of each task; 0: the cores allowed to this process, divided among the tasks", ARTEL__OPTION_INT,
-     AT(threads), "0", 0, 4096, NULL},
-    {"hosts", "run the tasks on these machines, in turn: node1,node2; default: on this one", ARTEL__OPTION_STRING, AT(hosts), "null", 0, 0,
+    {"restarts", "how often each task is started again when it died", ARTEL__OPTION_INT, AT(restarts), "0", 0, 1e9,
      NULL},
-    {"port", "with --hosts: the port of each machine's first task; the next task has the next", ARTEL__OPTION_INT, AT(port), "2222", 1,
-     65535, NULL},
-    {"shell", "with --hosts: how to run a command there", ARTEL__OPTION_STRING, AT(shell), "\"ssh -o BatchMode=yes\"", 0, 0, NULL},
-    {"remote-artel", "with --hosts: this program, there; default: the same path as here", ARTEL__OPTION_STRING, AT(remote_artel), "null", 0,
+    {"threads", "compute threads of each task; 0: the cores allowed to this process, divided among the tasks",
+     ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
+    {"hosts", "run the tasks on these machines, in turn: node1,node2; default: on this one", ARTEL__OPTION_STRING,
+     AT(hosts), "null", 0, 0, NULL},
+    {"port", "with --hosts: the port of each machine's first task; the next task has the next", ARTEL__OPTION_INT,
+     AT(port), "2222", 1, 65535, NULL},
+    {"shell", "with --hosts: how to run a command there", ARTEL__OPTION_STRING, AT(shell), "\"ssh -o BatchMode=yes\"",
+     0, 0, NULL},
+    {"remote-artel", "with --hosts: this program, there; default: the same path as here", ARTEL__OPTION_STRING,
+     AT(remote_artel), "null", 0, 0, NULL},
+    {"pin", "each task runs on cores of its own, as far as there are enough", ARTEL__OPTION_BOOL, AT(pin), "false", 0,
      0, NULL},
-    {"pin", "each task runs on cores of its own, as far as there are enough", ARTEL__OPTION_BOOL, AT(pin), "false", 0, 0, NULL},
-    {"program", "start this program with the arguments instead of artel", ARTEL__OPTION_STRING, AT(program), "null", 0, 0, NULL},
-    {"cert-dir", "the tasks' certificates, as artel cert makes them; else new ones are made for the run", ARTEL__OPTION_STRING,
-     AT(cert_dir), "null", 0, 0, NULL},
-    {"insecure-network", "no certificates: the tasks talk in plaintext", ARTEL__OPTION_BOOL, AT(insecure_network), "false", 0, 0, NULL},
-    {"json", "pass the tasks' JSON events on to stdout, each with its task; what else they print goes to stderr", ARTEL__OPTION_STRING,
-     AT(json), "null", 0, 0, json_words},
+    {"program", "start this program with the arguments instead of artel", ARTEL__OPTION_STRING, AT(program), "null", 0,
+     0, NULL},
+    {"cert-dir", "the tasks' certificates, as artel cert makes them; else new ones are made for the run",
+     ARTEL__OPTION_STRING, AT(cert_dir), "null", 0, 0, NULL},
+    {"insecure-network", "no certificates: the tasks talk in plaintext", ARTEL__OPTION_BOOL, AT(insecure_network),
+     "false", 0, 0, NULL},
+    {"json", "pass the tasks' JSON events on to stdout, each with its task; what else they print goes to stderr",
+     ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {"dry-run", "print what would be started, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
     {.name = NULL},
 };
@@ -90,7 +95,8 @@ static void raise_limit(process_state *state, int tasks)
 static artel_status enter(artel__invocation *call, int tasks, process_state *state)
 {
     if (pipe2(state->pipe, O_CLOEXEC | O_NONBLOCK) != 0) return artel__fail_errno(call->ctx, "launch", "make a pipe");
-    struct sigaction action = {.sa_handler = on_signal}; /* without SA_RESTART: a write that waits for its reader is interrupted */
+    struct sigaction action = {
+        .sa_handler = on_signal}; /* without SA_RESTART: a write that waits for its reader is interrupted */
     signal_pipe = state->pipe[1];
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < ARTEL__COUNT(caught); i++) {
@@ -156,7 +162,8 @@ static bool asks_for_json(const artel__invocation *call, int first)
     return false;
 }
 
-/* What the subcommand will itself take for the value of its option (`--name`), from these words or the environment; or NULL. */
+/* What the subcommand will itself take for the value of its option (`--name`), from these words or the environment; or
+ * NULL. */
 static const char *value_of(const artel__invocation *call, int first, const char *option, const char *variable)
 {
     const char *value = getenv(variable);
@@ -177,7 +184,8 @@ static void read_strategy(const artel__invocation *call, int first, program *out
     int64_t count;
     out->servers = strategy && strcmp(strategy, "parameter-server") == 0;
     out->together = out->servers || (strategy && strcmp(strategy, "multi-worker") == 0);
-    if (needed && artel__parse_int64(needed, &count) && count > 0 && count <= ARTEL__LAUNCH_MAX_TASKS) out->needed = (int)count;
+    if (needed && artel__parse_int64(needed, &count) && count > 0 && count <= ARTEL__LAUNCH_MAX_TASKS)
+        out->needed = (int)count;
 }
 
 /* This program's path, in the arena. */
@@ -205,7 +213,8 @@ static artel_status artel_words(artel__invocation *call, const char **words, pro
     if (first >= call->arguments) return artel__cli_usage(call, "launch", "what to start is missing: fit MODEL ...");
     const artel__command *command = artel__cli_find_command(call->argument[first]);
     if (!command || (slash && !named))
-        return artel__cli_usage(call, call->argument[first], "no subcommand of artel; other programs are started with --program %s",
+        return artel__cli_usage(call, call->argument[first],
+                                "no subcommand of artel; other programs are started with --program %s",
                                 call->argument[first]);
     words[count++] = call->argument[first++];
     const artel__option *option = option_of(command, "json");
@@ -213,7 +222,8 @@ static artel_status artel_words(artel__invocation *call, const char **words, pro
     out->verdicts = option_of(command, "strategy") != NULL;
     if (out->verdicts) read_strategy(call, first, out);
     if (o->json && option)
-        words[count++] = option->type == ARTEL__OPTION_STRING ? artel__arena_printf(&call->arena, "--json=%s", o->json) : "--json";
+        words[count++] =
+            option->type == ARTEL__OPTION_STRING ? artel__arena_printf(&call->arena, "--json=%s", o->json) : "--json";
     for (int i = first; i < call->arguments; i++) words[count++] = call->argument[i];
     return artel__arena_status(&call->arena);
 }
@@ -236,7 +246,8 @@ static artel_status make_words(artel__invocation *call, program *out)
     const char **words = artel__arena_alloc(&call->arena, (size_t)call->arguments + 4, sizeof *words);
     ARTEL_TRY(artel__arena_status(&call->arena));
     if (!o->program && call->arguments == 0)
-        return artel__cli_usage(call, "launch", "what to start is missing; usage: artel launch %s", call->command->usage);
+        return artel__cli_usage(call, "launch", "what to start is missing; usage: artel launch %s",
+                                call->command->usage);
     ARTEL_TRY(o->program ? program_words(call, words, out) : artel_words(call, words, out));
     out->words = words;
     return ARTEL_OK;
@@ -305,8 +316,11 @@ static artel_status list_hosts(artel__invocation *call, artel__launch_wish *wish
         if (word[0] == '-') return artel__cli_usage(call, "--hosts", "'%.60s' is no name of a host", word);
         list[wish->hosts++] = word;
     }
-    if (wish->hosts == 0) return artel__cli_usage(call, "--hosts", "no host is named (expected for example node1,node2)");
-    if (o->pin) return artel__cli_usage(call, "--pin", "the cores of other machines are not given out from here; leave out --pin");
+    if (wish->hosts == 0)
+        return artel__cli_usage(call, "--hosts", "no host is named (expected for example node1,node2)");
+    if (o->pin)
+        return artel__cli_usage(call, "--pin",
+                                "the cores of other machines are not given out from here; leave out --pin");
     wish->host = list;
     wish->port = (int)o->port;
     wish->shell = o->shell;
@@ -327,7 +341,8 @@ static artel_status run_launch(artel__invocation *call)
 {
     const launch_options *o = call->options;
     program what = {0};
-    if (!artel__cli_given(call, "workers") && !o->hosts) return artel__cli_usage(call, "-n", "how many workers is missing: -n 3");
+    if (!artel__cli_given(call, "workers") && !o->hosts)
+        return artel__cli_usage(call, "-n", "how many workers is missing: -n 3");
     ARTEL_TRY(make_words(call, &what));
     artel__launch_wish wish = {
         .workers = (int)o->workers,
@@ -354,20 +369,28 @@ static artel_status run_launch(artel__invocation *call)
 const artel__command artel__command_launch = {
     .name = "launch",
     .summary = "start a cluster of processes on this machine, or on several",
-    .usage = "-n WORKERS [--hosts A,B] [--chief] [--ps P] [--evaluator] [options] [--] fit ... | --program FILE [--] [ARGUMENT...]",
-    .more =
-        "Starts the tasks, each with TF_CONFIG and a certificate of its own, and marks each line that they print with their name. Options\n"
-        "of launch stand before the subcommand; what follows belongs to it. Ctrl-C and SIGTERM tell all tasks to end, a second one kills\n"
-        "them; none outlives the launcher. The exit code is 0 when the job ended well, although tasks died and were survived; else that "
-        "of\n"
-        "the task that failed first by itself; 130 after Ctrl-C, 143 after SIGTERM. With --hosts the tasks run on other machines, through "
-        "a\n"
-        "remote shell, in the directory of this name there. See docs/cluster.md.\n",
-    .examples = "  artel launch -n 3 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
-                "  artel launch -n 4 --chief --restarts 2 --json -- fit model.keras --strategy multi-worker --data npz:train.npz\n"
-                "  artel launch --hosts node1,node2 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
-                "  artel launch -n 2 --ps 1 fit model.keras --strategy parameter-server --data npz:train.npz --output trained.keras\n"
-                "  artel launch -n 2 check --cluster\n  artel launch -n 2 --ps 1 --program ./train.sh -- --epochs 5\n",
+    .usage = "-n WORKERS [--hosts A,B] [--chief] [--ps P] [--evaluator] [options] [--] fit ... | --program FILE [--] "
+             "[ARGUMENT...]",
+    .more = "Starts the tasks, each with TF_CONFIG and a certificate of its own, and marks each line that they print "
+            "with their name. Options\n"
+            "of launch stand before the subcommand; what follows belongs to it. Ctrl-C and SIGTERM tell all tasks to "
+            "end, a second one kills\n"
+            "them; none outlives the launcher. The exit code is 0 when the job ended well, although tasks died and "
+            "were survived; else that "
+            "of\n"
+            "the task that failed first by itself; 130 after Ctrl-C, 143 after SIGTERM. With --hosts the tasks run on "
+            "other machines, through "
+            "a\n"
+            "remote shell, in the directory of this name there. See docs/cluster.md.\n",
+    .examples =
+        "  artel launch -n 3 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
+        "  artel launch -n 4 --chief --restarts 2 --json -- fit model.keras --strategy multi-worker --data "
+        "npz:train.npz\n"
+        "  artel launch --hosts node1,node2 fit model.keras --strategy multi-worker --data npz:train.npz --output "
+        "trained.keras\n"
+        "  artel launch -n 2 --ps 1 fit model.keras --strategy parameter-server --data npz:train.npz --output "
+        "trained.keras\n"
+        "  artel launch -n 2 check --cluster\n  artel launch -n 2 --ps 1 --program ./train.sh -- --epochs 5\n",
     .options = options,
     .options_size = sizeof(launch_options),
     .min_arguments = 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of this machine. Each figure is the best or the median of several short runs, so that a busy machine disturbs
- * it less: twelve independent chains of multiply-adds in registers; a buffer read or copied again and again; a file and
- * a socket used as training uses them.
+/* The limits of this machine. Each figure is the best or the median of several short runs, so that a busy machine
+ * disturbs it less: twelve independent chains of multiply-adds in registers; a buffer read or copied again and again; a
+ * file and a socket used as training uses them.
  */
 #include "cli/machine.h"
 
@@ -155,7 +155,8 @@ static void run_peak(void *user, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) run->done[thread * 8] += chains(run->isa);
 }
 
-/* In wall time, and all that was done together: what the threads take from one another counts, a core that several share too. */
+/* In wall time, and all that was done together: what the threads take from one another counts, a core that several
+ * share too. */
 double artel__machine_peak_of(artel__pool *pool, artel__isa isa)
 {
     int threads = artel__pool_threads(pool), cores = artel__usable_cores();
@@ -226,7 +227,8 @@ artel_status artel__machine_fsync(artel_context *ctx, const char *folder, double
     bool well = true;
     for (int i = 0; i < SYNCS && well; i++) {
         int64_t before = artel__now_ns();
-        well = pwrite(file, block, sizeof block, (off_t)i * (off_t)sizeof block) == (ssize_t)sizeof block && fsync(file) == 0;
+        well = pwrite(file, block, sizeof block, (off_t)i * (off_t)sizeof block) == (ssize_t)sizeof block &&
+               fsync(file) == 0;
         took[i] = (double)(artel__now_ns() - before) * 1e-9;
     }
     artel_status status = well ? ARTEL_OK : artel__fail_errno(ctx, path, "write and sync the file");

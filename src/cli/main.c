@@ -27,9 +27,10 @@ static const char *const later_commands[] = {"plan", "simulate", "top", "dashboa
 /* Other programs' words for the same thing. */
 static const struct {
     const char *word, *command;
-} synonyms[] = {{"train", "fit"},    {"test", "evaluate"}, {"eval", "evaluate"},  {"validate", "evaluate"},    {"infer", "predict"},
-                {"info", "inspect"}, {"show", "inspect"},  {"digest", "inspect"}, {"export", "convert"},       {"run", "launch"},
-                {"stop", "drain"},   {"doctor", "check"},  {"gpus", "devices"},   {"list-devices", "devices"}, {"certs", "cert"}};
+} synonyms[] = {{"train", "fit"},      {"test", "evaluate"},        {"eval", "evaluate"}, {"validate", "evaluate"},
+                {"infer", "predict"},  {"info", "inspect"},         {"show", "inspect"},  {"digest", "inspect"},
+                {"export", "convert"}, {"run", "launch"},           {"stop", "drain"},    {"doctor", "check"},
+                {"gpus", "devices"},   {"list-devices", "devices"}, {"certs", "cert"}};
 
 /* -- signals and notes: state of the program, not of the library -- */
 
@@ -109,8 +110,8 @@ static void print_note(void *user, artel_log_level level, const char *message)
 static void print_error(const artel_error *error)
 {
     if (pause_fn) pause_fn(pause_user);
-    const char *const parts[] = {"artel: ",    error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
-                                 error->advice};
+    const char *const parts[] = {
+        "artel: ", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "", error->advice};
     print_line(parts, ARTEL__COUNT(parts));
 }
 
@@ -128,14 +129,15 @@ int artel__cli_unknown_command(const char *name)
     int count = 0;
     for (const char *const *later = later_commands; *later; later++) {
         if (strcmp(*later, name) == 0) {
-            artel__show(stderr, "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
+            artel__show(stderr,
+                        "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
             return 1;
         }
     }
     for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
         if (strcmp(synonyms[i].word, name) != 0) continue;
-        artel__show(stderr, "artel: %s: unknown subcommand; the word for it is %s: artel help %s\n", name, synonyms[i].command,
-                    synonyms[i].command);
+        artel__show(stderr, "artel: %s: unknown subcommand; the word for it is %s: artel help %s\n", name,
+                    synonyms[i].command, synonyms[i].command);
         return 1;
     }
     while (artel__commands[count] && count < 62) {
@@ -148,7 +150,8 @@ int artel__cli_unknown_command(const char *name)
     for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
         if (near == synonyms[i].word) near = synonyms[i].command;
     }
-    artel__show(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "", near ? near : "");
+    artel__show(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "",
+                near ? near : "");
     return 1;
 }
 
@@ -192,8 +195,10 @@ static int run_command(const artel__command *command, int count, char **words)
         return 2;
     }
     if (status < 0) {
-        artel__show(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
-                    options.isa);
+        artel__show(
+            stderr,
+            "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
+            options.isa);
         return 1;
     }
     artel__invocation call = {.command = command, .ctx = ctx};

@@ -25,7 +25,8 @@ static void begin_page(const char *command, const char *summary, FILE *out)
 {
     fprintf(out, ".TH ARTEL%s", command ? "\\-" : "");
     for (const char *c = command ? command : ""; *c; c++) fputc(toupper((unsigned char)*c), out);
-    fprintf(out, " 1 \"\" \"artel %s\" \"artel\"\n.SH NAME\nartel%s%s \\- ", ARTEL_VERSION, command ? "\\-" : "", command ? command : "");
+    fprintf(out, " 1 \"\" \"artel %s\" \"artel\"\n.SH NAME\nartel%s%s \\- ", ARTEL_VERSION, command ? "\\-" : "",
+            command ? command : "");
     print_text(summary, out);
     fputc('\n', out);
 }
@@ -55,11 +56,11 @@ static void print_option(const artel__command *command, const artel__option *opt
 
 static void end_page(FILE *out)
 {
-    fputs(
-        ".SH EXIT STATUS\n0: done. 1: usage, unreadable or invalid model, data or configuration. 2: the run itself failed. 143: stopped by "
-        "SIGTERM or a\npreemption notice after saving: start it again. 130: after Ctrl\\-C.\n"
-        ".SH SEE ALSO\n.BR artel (1),\nthe pages in /usr/share/doc/artel, or doc/artel of the prefix.\n",
-        out);
+    fputs(".SH EXIT STATUS\n0: done. 1: usage, unreadable or invalid model, data or configuration. 2: the run itself "
+          "failed. 143: stopped by "
+          "SIGTERM or a\npreemption notice after saving: start it again. 130: after Ctrl\\-C.\n"
+          ".SH SEE ALSO\n.BR artel (1),\nthe pages in /usr/share/doc/artel, or doc/artel of the prefix.\n",
+          out);
 }
 
 void artel__cli_manual(const artel__command *command, FILE *out)
@@ -75,7 +76,8 @@ void artel__cli_manual(const artel__command *command, FILE *out)
         if (group) fprintf(out, ".SS %s\n", group->title);
         print_option(command, o, out);
     }
-    fputs(".TP\n.B \\-\\-help\nthis text\n.SH ENVIRONMENT\nAn option's default can be given as ARTEL_<OPTION> (ARTEL_BATCH_SIZE=64).\n"
+    fputs(".TP\n.B \\-\\-help\nthis text\n.SH ENVIRONMENT\nAn option's default can be given as ARTEL_<OPTION> "
+          "(ARTEL_BATCH_SIZE=64).\n"
           ".SH EXAMPLES\n",
           out);
     print_literal(command->examples, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel new: a model to begin with, without Python. Each kind is a short list of Keras layers over the functional builder; the file is
- * Keras' own, to be opened and changed there. */
+/* artel new: a model to begin with, without Python. Each kind is a short list of Keras layers over the functional
+ * builder; the file is Keras' own, to be opened and changed there. */
 #include <string.h>
 
 #include "artel/build.h"
@@ -14,17 +14,19 @@ typedef struct new_options {
 
 #define AT(field) offsetof(new_options, field)
 static const artel__option options[] = {
-    {"input", "one row: 28x28x1 of an image, 784 of numbers, 100 words of a text", ARTEL__OPTION_STRING, AT(input), "null", 0, 0, NULL},
-    {"classes", "how many classes there are; 1: yes or no; 0: one number is to be estimated", ARTEL__OPTION_INT, AT(classes), "10", 0, 1e6,
+    {"input", "one row: 28x28x1 of an image, 784 of numbers, 100 words of a text", ARTEL__OPTION_STRING, AT(input),
+     "null", 0, 0, NULL},
+    {"classes", "how many classes there are; 1: yes or no; 0: one number is to be estimated", ARTEL__OPTION_INT,
+     AT(classes), "10", 0, 1e6, NULL},
+    {"width", "units of a layer, filters of the first; 0: what is usual", ARTEL__OPTION_INT, AT(width), "0", 0, 65536,
      NULL},
-    {"width", "units of a layer, filters of the first; 0: what is usual", ARTEL__OPTION_INT, AT(width), "0", 0, 65536, NULL},
     {"depth", "layers, or blocks of them; 0: what is usual", ARTEL__OPTION_INT, AT(depth), "0", 0, 64, NULL},
-    {"vocabulary", "of transformer and lstm: rows are words numbered below this; 0: rows are numbers", ARTEL__OPTION_INT, AT(vocabulary),
-     "0", 0, 1e9, NULL},
+    {"vocabulary", "of transformer and lstm: rows are words numbered below this; 0: rows are numbers",
+     ARTEL__OPTION_INT, AT(vocabulary), "0", 0, 1e9, NULL},
     {"optimizer", "NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(optimizer), "adam", 0, 0, NULL},
     {"seed", "of the initial weights", ARTEL__OPTION_INT, AT(seed), "0", 0, 1e15, NULL},
-    {"output", "where it goes: .keras with weights and compile settings, .json without weights", ARTEL__OPTION_STRING, AT(output), "null",
-     0, 0, NULL},
+    {"output", "where it goes: .keras with weights and compile settings, .json without weights", ARTEL__OPTION_STRING,
+     AT(output), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -37,7 +39,8 @@ typedef struct draft {
     int64_t width, depth;
 } draft;
 
-static artel_tensor apply(draft *d, const char *class_name, artel_tensor from, const char *format, ...) ARTEL__PRINTF(4, 5);
+static artel_tensor apply(draft *d, const char *class_name, artel_tensor from, const char *format, ...)
+    ARTEL__PRINTF(4, 5);
 static artel_tensor apply(draft *d, const char *class_name, artel_tensor from, const char *format, ...)
 {
     char config[256];
@@ -69,7 +72,8 @@ static void add_dense(draft *d, int64_t units, const char *activation)
 
 static artel_tensor conv(draft *d, artel_tensor from, int64_t filters)
 {
-    return apply(d, "Conv2D", from, "{\"filters\": %lld, \"kernel_size\": 3, \"padding\": \"same\", \"activation\": \"relu\"}",
+    return apply(d, "Conv2D", from,
+                 "{\"filters\": %lld, \"kernel_size\": 3, \"padding\": \"same\", \"activation\": \"relu\"}",
                  (long long)filters);
 }
 
@@ -107,7 +111,8 @@ static void make_unet(draft *d)
     }
     d->at = conv(d, d->at, d->width << d->depth);
     for (int64_t i = d->depth; i-- > 0;) {
-        d->at = apply(d, "Conv2DTranspose", d->at, "{\"filters\": %lld, \"kernel_size\": 2, \"strides\": 2, \"activation\": \"relu\"}",
+        d->at = apply(d, "Conv2DTranspose", d->at,
+                      "{\"filters\": %lld, \"kernel_size\": 2, \"strides\": 2, \"activation\": \"relu\"}",
                       (long long)(d->width << i));
         d->at = conv(d, join(d, "Concatenate", bridge[i], d->at), d->width << i);
     }
@@ -116,8 +121,8 @@ static void make_unet(draft *d)
 static void embed(draft *d)
 {
     if (d->options->vocabulary > 0)
-        d->at = apply(d, "Embedding", d->at, "{\"input_dim\": %lld, \"output_dim\": %lld}", (long long)d->options->vocabulary,
-                      (long long)d->width);
+        d->at = apply(d, "Embedding", d->at, "{\"input_dim\": %lld, \"output_dim\": %lld}",
+                      (long long)d->options->vocabulary, (long long)d->width);
     else if (d->row.rank == 1)
         add(d, "Reshape", "{\"target_shape\": [-1, 1]}");
 }
@@ -194,13 +199,15 @@ static artel_status read_input(artel__invocation *call, const kind *k, artel_sha
     for (char *part = strtok_r(text, "x,", &rest); part; part = strtok_r(NULL, "x,", &rest)) {
         int64_t extent;
         if (out->rank == 4 || !artel__parse_int64(part, &extent) || extent < 1 || extent > 1000000)
-            return artel__cli_usage(call, "--input", "the value does not fit (found %.60s, expected numbers with x between them)",
+            return artel__cli_usage(call, "--input",
+                                    "the value does not fit (found %.60s, expected numbers with x between them)",
                                     o->input);
         out->dim[out->rank++] = extent;
     }
     bool fits = out->rank >= k->least_rank && out->rank <= k->most_rank && !(o->vocabulary && out->rank != 1);
     if (!fits)
-        return artel__cli_usage(call, "--input", "%s takes %s%s", k->name, k->wants, o->vocabulary ? "; with --vocabulary STEPS" : "");
+        return artel__cli_usage(call, "--input", "%s takes %s%s", k->name, k->wants,
+                                o->vocabulary ? "; with --vocabulary STEPS" : "");
     if (o->vocabulary && !k->words) return artel__cli_usage(call, "--vocabulary", "%s takes no words", k->name);
     for (int64_t i = 0; strcmp(k->name, "unet") == 0 && i < (o->depth ? o->depth : k->depth); i++) {
         if (out->dim[0] % ((int64_t)2 << i) || out->dim[1] % ((int64_t)2 << i))
@@ -230,7 +237,8 @@ static artel_status write_model(artel__invocation *call, const kind *k, const ar
 {
     const new_options *o = call->options;
     const char *loss, *metrics;
-    draft d = {.row = *row, .options = o, .width = o->width ? o->width : k->width, .depth = o->depth ? o->depth : k->depth};
+    draft d = {
+        .row = *row, .options = o, .width = o->width ? o->width : k->width, .depth = o->depth ? o->depth : k->depth};
     ARTEL_TRY(artel_functional_create(call->ctx, k->name, &d.builder));
     artel_input(d.builder, "input", o->vocabulary ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32, row, &d.at);
     k->make(&d);
@@ -239,8 +247,8 @@ static artel_status write_model(artel__invocation *call, const kind *k, const ar
     ARTEL_TRY(artel_model_compile(*model, o->optimizer, loss, metrics));
     ARTEL_TRY(artel_model_initialise(*model, (uint64_t)o->seed));
     ARTEL_TRY(artel_model_save(*model, o->output));
-    artel__show(stderr, "artel: %s; artel summary %s shows its layers, artel fit %s --data SPEC trains it\n", o->output, o->output,
-                o->output);
+    artel__show(stderr, "artel: %s; artel summary %s shows its layers, artel fit %s --data SPEC trains it\n", o->output,
+                o->output, o->output);
     return ARTEL_OK;
 }
 

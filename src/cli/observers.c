@@ -32,7 +32,8 @@ static artel__logs logs_of(artel__observers *o, const artel_event *event)
         o->values = wider;
         o->capacity = event->metric_count;
     }
-    for (int i = 0; i < event->metric_count; i++) o->values[i] = (artel__log_value){event->metrics[i].name, event->metrics[i].value};
+    for (int i = 0; i < event->metric_count; i++)
+        o->values[i] = (artel__log_value){event->metrics[i].name, event->metrics[i].value};
     return (artel__logs){(size_t)event->metric_count, o->values};
 }
 
@@ -51,7 +52,8 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
     return artel__board_write_graph(o->model, o->board);
 }
 
-/* Whether the user's locale says that the terminal has no characters of Unicode. Nothing said is no answer: containers say nothing. */
+/* Whether the user's locale says that the terminal has no characters of Unicode. Nothing said is no answer: containers
+ * say nothing. */
 static bool has_other_characters(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -94,20 +96,24 @@ static void close_shared(artel__observers *o)
     o->quiet = true;
 }
 
-artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out)
+artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options,
+                                   artel__observers *out)
 {
     *out = (artel__observers){.ctx = ctx, .model = model, .options = *options, .quiet = options->quiet};
-    out->csv_options = (artel__csv_log_options){.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1};
+    out->csv_options =
+        (artel__csv_log_options){.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1};
     if (options->json) {
         bool epochs = strcmp(options->json, "epochs") == 0;
         if (!epochs && strcmp(options->json, "all") != 0)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--json", "use --json or --json=epochs", "\"%s\" is not a level of detail",
-                               options->json);
-        ARTEL_TRY(artel__events_create(ctx, STDOUT_FILENO, epochs ? ARTEL__EVENTS_EPOCHS : ARTEL__EVENTS_STEPS, &out->events));
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--json", "use --json or --json=epochs",
+                               "\"%s\" is not a level of detail", options->json);
+        ARTEL_TRY(artel__events_create(ctx, STDOUT_FILENO, epochs ? ARTEL__EVENTS_EPOCHS : ARTEL__EVENTS_STEPS,
+                                       &out->events));
     }
     if (options->cluster && artel_cluster_size(options->cluster) > 1) {
         void *block;
-        ARTEL_TRY(artel__calloc(ctx, (size_t)artel_cluster_size(options->cluster), sizeof *out->task, "observers", &block));
+        ARTEL_TRY(
+            artel__calloc(ctx, (size_t)artel_cluster_size(options->cluster), sizeof *out->task, "observers", &block));
         out->task = block;
     }
     if (options->profile) ARTEL_TRY(artel__profiler_create(ctx, options->profile, &out->profiler));
@@ -199,7 +205,8 @@ static artel_status one_histogram(void *user, const artel__model_variable *varia
     void *plain;
     ARTEL_TRY(artel__alloc(o->ctx, (size_t)(count + 1) * artel_dtype_size(declared->dtype), "histogram", &plain));
     artel__state_fetch(o->model->weights, index, plain);
-    artel_status status = artel__tensorboard_weight(o->board, target->epoch, declared->name, declared->dtype, plain, count);
+    artel_status status =
+        artel__tensorboard_weight(o->board, target->epoch, declared->name, declared->dtype, plain, count);
     artel__free(o->ctx, plain);
     return status;
 }
@@ -209,7 +216,8 @@ static void board_epoch(artel__observers *o, const artel_event *event, artel__lo
     double seconds = (double)(artel__now_ns() - o->epoch_started_ns) * 1e-9;
     artel__tensorboard_epoch epoch = {.epoch = event->epoch,
                                       .learning_rate = event->learning_rate,
-                                      .steps_per_second = seconds > 0 ? (double)(event->step - o->epoch_first_step) / seconds : NAN};
+                                      .steps_per_second =
+                                          seconds > 0 ? (double)(event->step - o->epoch_first_step) / seconds : NAN};
     if (artel__tensorboard_wants_weights(o->board, event->epoch)) {
         histogram_target target = {o, event->epoch};
         remember(o, artel__model_visit(o->model->nn, one_histogram, &target));
@@ -243,8 +251,10 @@ static void show_tasks(artel__observers *o, const artel_event *event)
 
 static void on_step(artel__observers *o, const artel_event *event)
 {
-    if (event->step_in_epoch == 1 && o->keras_progress && o->progress) artel__progress_begin(o->progress, 0, 1, event->steps_per_epoch);
-    if (o->events && !o->keras_progress) remember(o, artel__events_step(o->events, event->epoch, event->step, event->loss));
+    if (event->step_in_epoch == 1 && o->keras_progress && o->progress)
+        artel__progress_begin(o->progress, 0, 1, event->steps_per_epoch);
+    if (o->events && !o->keras_progress)
+        remember(o, artel__events_step(o->events, event->epoch, event->step, event->loss));
     if (o->task && artel__progress_wants_rows(o->progress)) show_tasks(o, event);
     if (o->progress) artel__progress_update(o->progress, event->step_in_epoch, logs_of(o, event));
     if (o->board && artel__tensorboard_wants_batch(o->board, event->step))
@@ -254,7 +264,8 @@ static void on_step(artel__observers *o, const artel_event *event)
 static void on_evaluate(artel__observers *o, const artel_event *event)
 {
     artel__logs logs = logs_of(o, event);
-    if (o->events && !o->results_apart) remember(o, artel__events_evaluate(o->events, o->follows ? event->step : -1, logs));
+    if (o->events && !o->results_apart)
+        remember(o, artel__events_evaluate(o->events, o->follows ? event->step : -1, logs));
     if (o->board) remember(o, artel__tensorboard_test_end(o->board, event->step, logs));
     if (o->keras_progress && o->progress) artel__progress_end(o->progress, logs);
 }
@@ -295,7 +306,8 @@ void artel__observers_profile(void *user, int64_t step, const artel_profile_node
 
 static void on_staleness(artel__observers *o, const artel_event *event)
 {
-    artel__event_staleness s = {event->epoch, event->updates, event->staleness_median, event->staleness_90, event->staleness_most};
+    artel__event_staleness s = {event->epoch, event->updates, event->staleness_median, event->staleness_90,
+                                event->staleness_most};
     if (o->events) remember(o, artel__events_staleness(o->events, &s));
 }
 
@@ -309,7 +321,8 @@ static void on_audit(artel__observers *o, const artel_event *event)
 void artel__observers_event(void *user, const artel_event *event)
 {
     artel__observers *o = user;
-    bool told = event->kind == ARTEL_EVENT_START || event->kind == ARTEL_EVENT_FAULT || event->kind == ARTEL_EVENT_MEMBERSHIP;
+    bool told =
+        event->kind == ARTEL_EVENT_START || event->kind == ARTEL_EVENT_FAULT || event->kind == ARTEL_EVENT_MEMBERSHIP;
     if (o->quiet && !told) return;
     switch (event->kind) {
     case ARTEL_EVENT_START: on_start(o, event); break;
@@ -339,7 +352,8 @@ static artel_status take_csv(artel__arena *arena, json_t *config, artel__observe
     const char *path = json_string_value(json_object_get(config, "filename"));
     const char *separator = json_string_value(json_object_get(config, "separator"));
     if (!path || options->csv_log)
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "CSVLogger", "give one CSVLogger with \"filename\", or --csv-log",
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "CSVLogger",
+                           "give one CSVLogger with \"filename\", or --csv-log",
                            path ? "there is another CSV log already" : "there is no filename");
     options->csv_log = artel__arena_strdup(arena, path);
     options->csv_separator = separator ? separator[0] : 0;
@@ -356,8 +370,9 @@ static artel_status take_board(artel__arena *arena, json_t *config, artel__obser
     options->log_dir = artel__arena_strdup(arena, path ? path : "./logs");
     options->histogram_freq = json_integer_value(json_object_get(config, "histogram_freq"));
     json_t *update = json_object_get(config, "update_freq");
-    options->update_freq =
-        json_is_integer(update) ? json_integer_value(update) : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
+    options->update_freq = json_is_integer(update)
+                               ? json_integer_value(update)
+                               : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
     return artel__arena_status(arena);
 }
 
@@ -366,7 +381,8 @@ static artel_status take_records(artel__arena *arena, json_t *list, artel__obser
     for (size_t i = 0; i < json_array_size(list);) {
         json_t *record = json_array_get(list, i), *config = json_object_get(record, "config");
         const char *class_name = json_string_value(json_object_get(record, "class_name"));
-        bool csv = class_name && strcmp(class_name, "CSVLogger") == 0, board = class_name && strcmp(class_name, "TensorBoard") == 0;
+        bool csv = class_name && strcmp(class_name, "CSVLogger") == 0,
+             board = class_name && strcmp(class_name, "TensorBoard") == 0;
         if (csv) ARTEL_TRY(take_csv(arena, config, options));
         if (board) ARTEL_TRY(take_board(arena, config, options));
         if (csv || board)
@@ -377,8 +393,8 @@ static artel_status take_records(artel__arena *arena, json_t *list, artel__obser
     return ARTEL_OK;
 }
 
-artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options,
-                                             const char **rest)
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks,
+                                             artel__observer_options *options, const char **rest)
 {
     json_t *list;
     char *text;

@@ -45,13 +45,14 @@ typedef struct artel__observers {
     artel_error failed; /* the first failed write, kept here: what the run does afterwards begins records of its own */
 } artel__observers;
 
-/* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the rest is
- * for the library, or NULL when nothing is left. Strings live in the arena. */
-artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options,
-                                             const char **rest);
+/* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the
+ * rest is for the library, or NULL when nothing is left. Strings live in the arena. */
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks,
+                                             artel__observer_options *options, const char **rest);
 
 /* All members may be absent. Observers must be closed also after a failure of open. */
-artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out);
+artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options,
+                                   artel__observers *out);
 /* Closes everything; the first failed write becomes the answer. */
 artel_status artel__observers_close(artel__observers *observers);
 /* An artel_event_fn. */

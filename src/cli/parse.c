@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of the command line into options and arguments.
  *
- * Options may stand anywhere (before the first argument where a command passes the rest on): --name value, --name=value,
+ * Options may stand anywhere (before the first argument where a command passes the rest on): --name value,
+ * --name=value,
  * --flag, --no-flag; `--` ends them. ARTEL_<NAME> in the environment gives a default. Of an option given twice the last
  * counts. Unknown ones are errors with the nearest name.
  */
@@ -41,9 +42,11 @@ bool artel__cli_given(const artel__invocation *call, const char *name)
 
 static artel_status set(artel__invocation *call, int i, const char *where, const char *value)
 {
-    if (call->command->options[i].type == ARTEL__OPTION_STRING && !value[0]) /* a variable of a script that was never set */
+    if (call->command->options[i].type == ARTEL__OPTION_STRING &&
+        !value[0]) /* a variable of a script that was never set */
         return artel__cli_usage(call, where, "the value is empty; leave the option out, or give a value");
-    ARTEL_TRY(artel__options_set(&call->arena, call->command->options, call->options, where, call->command->options[i].name, value));
+    ARTEL_TRY(artel__options_set(&call->arena, call->command->options, call->options, where,
+                                 call->command->options[i].name, value));
     call->given[i] = true;
     return ARTEL_OK;
 }
@@ -143,7 +146,8 @@ static artel_status take_option(artel__invocation *call, char **words, int count
 static artel_status take_letter(artel__invocation *call, char **words, int count, int *at)
 {
     const char *letter = call->command->letter, *word = words[*at];
-    if (!letter || word[1] != letter[0]) return artel__cli_usage(call, word, "unknown option; options begin with two dashes");
+    if (!letter || word[1] != letter[0])
+        return artel__cli_usage(call, word, "unknown option; options begin with two dashes");
     int i = option_index(call->command, letter + 2);
     if (word[2]) return set(call, i, word, word + 2);
     if (*at + 1 >= count) return artel__cli_usage(call, word, "the value is missing");
@@ -196,16 +200,17 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
             ARTEL_TRY(take_letter(call, words, count, &i));
         else {
             if (!words[i][0] && !command->passes_on)
-                return artel__cli_usage(call, command->name, "argument %d is empty; usage: artel %s %s", call->arguments + 1, command->name,
-                                        command->usage);
+                return artel__cli_usage(call, command->name, "argument %d is empty; usage: artel %s %s",
+                                        call->arguments + 1, command->name, command->usage);
             call->argument[call->arguments++] = words[i];
             ended = ended || command->passes_on;
         }
     }
     if (call->arguments < command->min_arguments)
-        return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name, command->usage);
-    if (call->arguments > command->max_arguments)
-        return artel__cli_usage(call, call->argument[command->max_arguments], "one argument too many; usage: artel %s %s", command->name,
+        return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name,
                                 command->usage);
+    if (call->arguments > command->max_arguments)
+        return artel__cli_usage(call, call->argument[command->max_arguments],
+                                "one argument too many; usage: artel %s %s", command->name, command->usage);
     return ARTEL_OK;
 }

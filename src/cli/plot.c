@@ -13,8 +13,8 @@ typedef struct plot_options {
 } plot_options;
 
 static const artel__option options[] = {
-    {"output", "FILE.svg; without it curves are shown on the terminal", ARTEL__OPTION_STRING, offsetof(plot_options, output), "null", 0, 0,
-     NULL},
+    {"output", "FILE.svg; without it curves are shown on the terminal", ARTEL__OPTION_STRING,
+     offsetof(plot_options, output), "null", 0, 0, NULL},
     ARTEL__EXTENSION_OPTION(plot_options),
     {.name = NULL},
 };
@@ -36,7 +36,8 @@ static artel_status write_svg(artel__invocation *call, const char *path, const j
     const plot_options *o = call->options;
     artel__text text;
     artel__text_init(&text, call->ctx);
-    artel_status status = history ? artel__plot_history(call, path, history, &text) : artel__plot_model(call, path, &text);
+    artel_status status =
+        history ? artel__plot_history(call, path, history, &text) : artel__plot_model(call, path, &text);
     if (status == ARTEL_OK) status = artel__write_file(call->ctx, o->output, text.data, text.length);
     artel__text_fini(&text);
     return status;
@@ -48,12 +49,14 @@ static artel_status run_plot(artel__invocation *call)
     const char *path = call->argument[0];
     json_t *history;
     ARTEL_TRY(artel__cli_check_source(call, path));
-    if (o->output && !artel__ends_with(o->output, ".svg")) return artel__cli_usage(call, "--output", "give a file that ends in .svg");
+    if (o->output && !artel__ends_with(o->output, ".svg"))
+        return artel__cli_usage(call, "--output", "give a file that ends in .svg");
     if (o->output) ARTEL_TRY(artel__cli_check_target(call, o->output));
     ARTEL_TRY(read_history(call, path, &history));
     artel_status status = o->output ? write_svg(call, path, history)
-                          : history ? artel__show_history(call, path, history)
-                                    : artel__cli_usage(call, "--output", "a model is drawn into a file: --output model.svg");
+                          : history
+                              ? artel__show_history(call, path, history)
+                              : artel__cli_usage(call, "--output", "a model is drawn into a file: --output model.svg");
     json_decref(history);
     return status;
 }
@@ -62,7 +65,8 @@ const artel__command artel__command_plot = {
     .name = "plot",
     .summary = "layers of a model, or curves of a History, as SVG; curves in the terminal, too",
     .usage = "MODEL|HISTORY.json [--output FILE.svg]",
-    .more = "Of a model each call of a layer is a box with shapes and parameters, as Keras' plot_model draws it. Of a History (fit "
+    .more = "Of a model each call of a layer is a box with shapes and parameters, as Keras' plot_model draws it. Of a "
+            "History (fit "
             "--history) each\n"
             "metric is a chart, with its values in validation.\n",
     .examples = "  artel plot model.keras -o model.svg\n"

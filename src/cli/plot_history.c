@@ -34,7 +34,8 @@ static double mean_of(const json_t *item)
     return sum / (double)json_array_size(item);
 }
 
-static artel_status read_series(artel__invocation *call, const char *path, const char *key, const json_t *list, series *out)
+static artel_status read_series(artel__invocation *call, const char *path, const char *key, const json_t *list,
+                                series *out)
 {
     *out = (series){.key = key, .count = (int)json_array_size(list)};
     if (!json_is_array(list) || json_array_size(list) > MOST_POINTS)
@@ -59,8 +60,8 @@ static bool range_of(const series *s, double *low, double *high)
     return *low <= *high;
 }
 
-static artel_status draw_curve(artel__invocation *call, const series *s, double top, double low, double high, bool partner,
-                               artel__text *out)
+static artel_status draw_curve(artel__invocation *call, const series *s, double top, double low, double high,
+                               bool partner, artel__text *out)
 {
     double *x = artel__arena_alloc(&call->arena, (size_t)s->count + 1, sizeof *x),
            *y = artel__arena_alloc(&call->arena, (size_t)s->count + 1, sizeof *y);
@@ -76,7 +77,8 @@ static artel_status draw_curve(artel__invocation *call, const series *s, double 
 }
 
 /* One chart: a key, and the same in validation where there is one. */
-static artel_status draw_chart(artel__invocation *call, const series *s, const series *partner, double top, artel__text *out)
+static artel_status draw_chart(artel__invocation *call, const series *s, const series *partner, double top,
+                               artel__text *out)
 {
     double low = NAN, high = NAN;
     char number[40], title[160];
@@ -88,8 +90,10 @@ static artel_status draw_chart(artel__invocation *call, const series *s, const s
     snprintf(title, sizeof title, "%.60s%s%.60s%s", s->key, partner ? " (blue), " : "", partner ? partner->key : "",
              partner ? " (red)" : "");
     artel__svg_text(out, LEFT, top + MARGIN - 10, 13, "start", "#202124", title);
-    artel__svg_text(out, LEFT - 6, top + MARGIN + 4, 10, "end", "#5f6368", artel__progress_number(number, sizeof number, high, true));
-    artel__svg_text(out, LEFT - 6, top + HEIGHT - MARGIN, 10, "end", "#5f6368", artel__progress_number(number, sizeof number, low, true));
+    artel__svg_text(out, LEFT - 6, top + MARGIN + 4, 10, "end", "#5f6368",
+                    artel__progress_number(number, sizeof number, high, true));
+    artel__svg_text(out, LEFT - 6, top + HEIGHT - MARGIN, 10, "end", "#5f6368",
+                    artel__progress_number(number, sizeof number, low, true));
     snprintf(title, sizeof title, "epoch 1 to %d", s->count);
     artel__svg_text(out, WIDTH - MARGIN, top + HEIGHT - MARGIN + 14, 10, "end", "#5f6368", title);
     ARTEL_TRY(draw_curve(call, s, top, low, high, false, out));
@@ -114,7 +118,8 @@ static artel_status check(artel__invocation *call, const char *path, const json_
     *charts = 0;
     json_object_foreach((json_t *)(uintptr_t)history, key, value) *charts += !is_partner(history, key);
     if (*charts > 0 && *charts < 1000) return ARTEL_OK;
-    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "give a file of --history", "it has no list of numbers to draw");
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "give a file of --history",
+                       "it has no list of numbers to draw");
 }
 
 artel_status artel__plot_history(artel__invocation *call, const char *path, const json_t *history, artel__text *out)
@@ -159,9 +164,11 @@ artel_status artel__show_history(artel__invocation *call, const char *path, cons
     const char *key;
     json_t *value;
     struct winsize size;
-    int charts, longest = 0, columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40 ? size.ws_col : 80;
+    int charts, longest = 0,
+                columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40 ? size.ws_col : 80;
     ARTEL_TRY(check(call, path, history, &charts));
-    json_object_foreach((json_t *)(uintptr_t)history, key, value) longest = (int)strlen(key) > longest ? (int)strlen(key) : longest;
+    json_object_foreach((json_t *)(uintptr_t)history, key, value) longest =
+        (int)strlen(key) > longest ? (int)strlen(key) : longest;
     if (longest > columns / 3) longest = columns / 3;
     json_object_foreach((json_t *)(uintptr_t)history, key, value)
     {

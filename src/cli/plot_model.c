@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model as boxes, one for each call of a layer, in rows by the longest way from an input, as Keras' plot_model draws it. */
+/* A model as boxes, one for each call of a layer, in rows by the longest way from an input, as Keras' plot_model draws
+ * it. */
 #include <string.h>
 
 #include "base/names.h"
@@ -65,7 +66,8 @@ static void draw_box(const drawing *d, int i, artel__text *out)
     const artel__model_call_site *site = &d->nn->site[i];
     const char *name = site->layer ? site->layer->name : d->nn->input[site->input].name;
     const int *number = artel__names_find(&d->rows, name);
-    const artel__layer_row none = {.name = name, .class_name = "", .output_shape = ""}, *row = number ? &d->summary->row[*number] : &none;
+    const artel__layer_row none = {.name = name, .class_name = "", .output_shape = ""},
+                           *row = number ? &d->summary->row[*number] : &none;
     char line[160];
     place p = d->at[i];
     artel__svg_box(out, p.x, p.y, BOX_WIDTH, BOX_HEIGHT, colour_of(row));
@@ -73,24 +75,28 @@ static void draw_box(const drawing *d, int i, artel__text *out)
              row->class_name[0] ? ")" : "");
     artel__svg_text(out, p.x + BOX_WIDTH / 2.0, p.y + 18, strlen(line) > 30 ? 9 : 12, "middle", "#202124", line);
     snprintf(line, sizeof line, "%.60s%s", row->output_shape, row->params ? ", " : "");
-    if (row->params) snprintf(line + strlen(line), sizeof line - strlen(line), "%lld parameters", (long long)row->params);
+    if (row->params)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "%lld parameters", (long long)row->params);
     artel__svg_text(out, p.x + BOX_WIDTH / 2.0, p.y + 34, strlen(line) > 34 ? 8 : 10, "middle", "#5f6368", line);
 }
 
 static void draw(const drawing *d, artel__text *out)
 {
-    artel__svg_begin(out, 2 * MARGIN + d->widest * (BOX_WIDTH + GAP_X) - GAP_X, 2 * MARGIN + d->levels * (BOX_HEIGHT + GAP_Y) - GAP_Y);
+    artel__svg_begin(out, 2 * MARGIN + d->widest * (BOX_WIDTH + GAP_X) - GAP_X,
+                     2 * MARGIN + d->levels * (BOX_HEIGHT + GAP_Y) - GAP_Y);
     for (int i = 0; i < d->nn->sites; i++) {
         for (int k = 0; k < d->nn->site[i].inputs; k++) {
             place from = d->at[d->nn->site[i].in[k].call], to = d->at[i];
-            artel__svg_line(out, from.x + BOX_WIDTH / 2.0, from.y + BOX_HEIGHT, to.x + BOX_WIDTH / 2.0, to.y, "#667788");
+            artel__svg_line(out, from.x + BOX_WIDTH / 2.0, from.y + BOX_HEIGHT, to.x + BOX_WIDTH / 2.0, to.y,
+                            "#667788");
         }
     }
     for (int i = 0; i < d->nn->sites; i++) draw_box(d, i, out);
     artel__svg_end(out);
 }
 
-static artel_status make(artel__invocation *call, const artel_model *model, const artel__model_summary *summary, artel__text *out)
+static artel_status make(artel__invocation *call, const artel_model *model, const artel__model_summary *summary,
+                         artel__text *out)
 {
     drawing d = {.nn = model->nn, .summary = summary, .rows = {.arena = &call->arena}};
     d.at = artel__arena_alloc(&call->arena, (size_t)d.nn->sites + 1, sizeof *d.at);

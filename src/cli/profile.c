@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first step is left out of the table (it touches memory for the first time): a step lasts from the end of the one before it to its
- * own, so that each has the whole of its time and nothing of the first's. The timeline ends after some steps so that viewers can
- * open it. */
+/* The first step is left out of the table (it touches memory for the first time): a step lasts from the end of the one
+ * before it to its own, so that each has the whole of its time and nothing of the first's. The timeline ends after some
+ * steps so that viewers can open it. */
 #include "cli/profile.h"
 
 #include <stdlib.h>
@@ -83,8 +83,8 @@ static bool is_of(const line *l, const char *name, const char *phase)
     return strcmp(l->name, name) == 0 && (!phase || strcmp(l->phase, phase) == 0);
 }
 
-/* The line of node `index`: mostly the one it had in the step before. Names are compared by content and kept: the graph is gone when
- * the table is printed. NULL: there is no room. */
+/* The line of node `index`: mostly the one it had in the step before. Names are compared by content and kept: the graph
+ * is gone when the table is printed. NULL: there is no room. */
 static line *line_of(artel__profiler *p, table *t, int index, const char *name, const char *phase)
 {
     int32_t *known = index < p->room ? &t->of_node[index] : NULL;
@@ -123,11 +123,13 @@ static const char *span_arguments(artel__profiler *p, const artel_profile_node *
     return artel__text_status(&p->arguments) == ARTEL_OK ? p->arguments.data : NULL;
 }
 
-static void trace_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count, int64_t begin, int64_t end)
+static void trace_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count, int64_t begin,
+                       int64_t end)
 {
     char name[64];
     snprintf(name, sizeof name, "step %lld", (long long)step);
-    artel__trace_span(p->trace, &(artel__trace_span_record){.category = "step", .name = name, .begin_ns = begin, .end_ns = end});
+    artel__trace_span(p->trace,
+                      &(artel__trace_span_record){.category = "step", .name = name, .begin_ns = begin, .end_ns = end});
     for (int i = 0; i < count; i++) {
         const artel_profile_node *n = &nodes[i];
         if (n->ns <= 0) continue;
@@ -163,7 +165,8 @@ static void add_step(artel__profiler *p, const artel_profile_node *nodes, int co
 void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count)
 {
     int64_t called = artel__now_ns(), begin = INT64_MAX, end = 0;
-    if (!p->room && make_table(p, &p->operations, count + 1) && make_table(p, &p->layers, count + 1)) p->room = count + 1;
+    if (!p->room && make_table(p, &p->operations, count + 1) && make_table(p, &p->layers, count + 1))
+        p->room = count + 1;
     for (int i = 0; i < count; i++) {
         if (nodes[i].ns <= 0) continue;
         if (nodes[i].begin_ns < begin) begin = nodes[i].begin_ns;
@@ -202,11 +205,13 @@ static void print_table(const artel__profiler *p, const table *t, const char *ti
 {
     double steps = (double)p->steps;
     qsort(t->item, (size_t)t->count, sizeof *t->item, by_time);
-    artel__show(out, "%-*s %6s %10s %7s %9s %8s\n", NAME_COLUMNS, title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
+    artel__show(out, "%-*s %6s %10s %7s %9s %8s\n", NAME_COLUMNS, title, "nodes", "ms a step", "share", "GFLOP/s",
+                "of peak");
     for (int i = 0; i < t->count && i < MOST_LINES; i++) {
         const line *l = &t->item[i];
         print_name(l, out);
-        artel__show(out, " %6lld %10.3f %6.1f%%", (long long)(l->nodes / p->steps), l->ns / steps * 1e-6, 100.0 * l->ns / p->busy_ns);
+        artel__show(out, " %6lld %10.3f %6.1f%%", (long long)(l->nodes / p->steps), l->ns / steps * 1e-6,
+                    100.0 * l->ns / p->busy_ns);
         if (l->operations > 0 && l->counted_ns > 0)
             artel__show(out, " %9.1f", l->operations / l->counted_ns);
         else
@@ -237,18 +242,24 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
         artel__show(out, "profile: there is one step at most, and the first is left out; timeline in %s\n", p->path);
         return;
     }
-    int threads = p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
+    int threads =
+        p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
     double peak = peak_of_replica(p->ctx, threads), steps = (double)p->steps;
-    artel__show(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
-                (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
+    artel__show(
+        out,
+        "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
+        (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,
-            "a step from end to end: %.3f ms, of which before it (events, validation, other replicas) %.3f ms, waiting for input %.3f ms "
+            "a step from end to end: %.3f ms, of which before it (events, validation, other replicas) %.3f ms, waiting "
+            "for input %.3f ms "
             "(%.1f%%), operations %.3f ms, between them %.3f ms\n",
             p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->input_ns / steps * 1e-6,
-            100 * p->input_ns / p->period_ns, (p->busy_ns - p->input_ns) / steps * 1e-6, (p->span_ns - p->busy_ns) / steps * 1e-6);
+            100 * p->input_ns / p->period_ns, (p->busy_ns - p->input_ns) / steps * 1e-6,
+            (p->span_ns - p->busy_ns) / steps * 1e-6);
     if (peak > 0)
         artel__show(out,
-                    "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",
+                    "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation "
+                    "does not count\n\n",
                     peak * 1e-9, threads, threads == 1 ? "" : "s");
     else
         fputc('\n', out);

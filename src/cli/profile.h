@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel fit --profile: a timeline of the first steps for Chrome's viewers, and a table of where the time went in all of them. */
+/* artel fit --profile: a timeline of the first steps for Chrome's viewers, and a table of where the time went in all of
+ * them. */
 #ifndef ARTEL_CLI_PROFILE_H
 #define ARTEL_CLI_PROFILE_H
 

@@ -22,24 +22,76 @@ typedef struct status_options {
 #define AT(field) offsetof(status_options, field)
 static const char *const json_words[] = {"all", NULL};
 
-#define SHARED_OPTIONS                                                                                                                   \
-    {"cert-dir", "folder with a certificate of the job's authority, from artel cert", ARTEL__OPTION_STRING, AT(cert_dir), "null", 0, 0,  \
-     NULL},                                                                                                                              \
-        {"name", "whose certificate of --cert-dir; null: the folder's own, else operator", ARTEL__OPTION_STRING, AT(name), "null", 0, 0, \
-         NULL},                                                                                                                          \
-        {"insecure-network", "allow plaintext beyond this machine", ARTEL__OPTION_BOOL, AT(insecure_network), "false", 0, 0, NULL},      \
-        {"timeout", "how long to wait for the answer", ARTEL__OPTION_STRING, AT(timeout), "5s", 0, 0, NULL},                             \
-        {"json", "print the answer as one JSON object", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},                       \
-        {"resolver", "without ADDR: who describes the cluster, as in fit", ARTEL__OPTION_STRING, AT(resolver), "auto", 0, 0, NULL},      \
-        {"cluster-file", "without ADDR: a description of the cluster, as in fit", ARTEL__OPTION_STRING, AT(file), "null", 0, 0, NULL},   \
-        {"task", "without ADDR: which task this is, as in fit", ARTEL__OPTION_STRING, AT(task), "null", 0, 0, NULL},                     \
-        {"service", "without ADDR: the headless service of an indexed Job", ARTEL__OPTION_STRING, AT(service), "null", 0, 0, NULL},      \
-        {"workers", "without ADDR: completions of an indexed Job", ARTEL__OPTION_INT, AT(workers), "null", 1, ARTEL__CLUSTER_MAX_TASKS,  \
-         NULL},                                                                                                                          \
-        {"port", "without ADDR: first port where launchers name hosts only; null: 8888", ARTEL__OPTION_INT, AT(port), "null", 1, 65535,  \
-         NULL},                                                                                                                          \
-    {                                                                                                                                    \
-        "bind", "without ADDR: where this task listens, as in fit", ARTEL__OPTION_STRING, AT(bind), "null", 0, 0, NULL                   \
+#define SHARED_OPTIONS                                                                                                 \
+    {"cert-dir",                                                                                                       \
+     "folder with a certificate of the job's authority, from artel cert",                                              \
+     ARTEL__OPTION_STRING,                                                                                             \
+     AT(cert_dir),                                                                                                     \
+     "null",                                                                                                           \
+     0,                                                                                                                \
+     0,                                                                                                                \
+     NULL},                                                                                                            \
+        {"name",                                                                                                       \
+         "whose certificate of --cert-dir; null: the folder's own, else operator",                                     \
+         ARTEL__OPTION_STRING,                                                                                         \
+         AT(name),                                                                                                     \
+         "null",                                                                                                       \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
+        {"insecure-network",                                                                                           \
+         "allow plaintext beyond this machine",                                                                        \
+         ARTEL__OPTION_BOOL,                                                                                           \
+         AT(insecure_network),                                                                                         \
+         "false",                                                                                                      \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
+        {"timeout", "how long to wait for the answer", ARTEL__OPTION_STRING, AT(timeout), "5s", 0, 0, NULL},           \
+        {"json", "print the answer as one JSON object", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},     \
+        {"resolver",                                                                                                   \
+         "without ADDR: who describes the cluster, as in fit",                                                         \
+         ARTEL__OPTION_STRING,                                                                                         \
+         AT(resolver),                                                                                                 \
+         "auto",                                                                                                       \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
+        {"cluster-file",                                                                                               \
+         "without ADDR: a description of the cluster, as in fit",                                                      \
+         ARTEL__OPTION_STRING,                                                                                         \
+         AT(file),                                                                                                     \
+         "null",                                                                                                       \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
+        {"task", "without ADDR: which task this is, as in fit", ARTEL__OPTION_STRING, AT(task), "null", 0, 0, NULL},   \
+        {"service",                                                                                                    \
+         "without ADDR: the headless service of an indexed Job",                                                       \
+         ARTEL__OPTION_STRING,                                                                                         \
+         AT(service),                                                                                                  \
+         "null",                                                                                                       \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
+        {"workers",                                                                                                    \
+         "without ADDR: completions of an indexed Job",                                                                \
+         ARTEL__OPTION_INT,                                                                                            \
+         AT(workers),                                                                                                  \
+         "null",                                                                                                       \
+         1,                                                                                                            \
+         ARTEL__CLUSTER_MAX_TASKS,                                                                                     \
+         NULL},                                                                                                        \
+        {"port",                                                                                                       \
+         "without ADDR: first port where launchers name hosts only; null: 8888",                                       \
+         ARTEL__OPTION_INT,                                                                                            \
+         AT(port),                                                                                                     \
+         "null",                                                                                                       \
+         1,                                                                                                            \
+         65535,                                                                                                        \
+         NULL},                                                                                                        \
+    {                                                                                                                  \
+        "bind", "without ADDR: where this task listens, as in fit", ARTEL__OPTION_STRING, AT(bind), "null", 0, 0, NULL \
     }
 
 enum {
@@ -50,10 +102,10 @@ static const char *const requirements[] = {"answer", "running", NULL};
 
 static const artel__option status_table[] = {
     SHARED_OPTIONS,
-    {"require", "for exit code 0: answer (it answers, its job has not failed), running (it trains with the others)", ARTEL__OPTION_ENUM,
-     AT(require), "answer", 0, 0, requirements},
-    {"stuck-after", "exit code 2 when the task does the same part of the same step for longer: 30min", ARTEL__OPTION_STRING,
-     AT(stuck_after), "null", 0, 0, NULL},
+    {"require", "for exit code 0: answer (it answers, its job has not failed), running (it trains with the others)",
+     ARTEL__OPTION_ENUM, AT(require), "answer", 0, 0, requirements},
+    {"stuck-after", "exit code 2 when the task does the same part of the same step for longer: 30min",
+     ARTEL__OPTION_STRING, AT(stuck_after), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -82,12 +134,16 @@ static artel_status find_self(artel__invocation *call, const char **out)
     ARTEL_TRY(artel__cluster_resolve(call->ctx, artel__process_environment, NULL, &wanted, &cluster));
     const char *address = cluster.self_at >= 0 ? cluster.task[cluster.self_at].address : NULL;
     artel_status status = ARTEL_OK;
-    bool serves = cluster.self_at >= 0 && cluster.task[cluster.self_at].type == ARTEL__TASK_PS; /* it listens, and has no rank */
+    bool serves =
+        cluster.self_at >= 0 && cluster.task[cluster.self_at].type == ARTEL__TASK_PS; /* it listens, and has no rank */
     if (cluster.single || (cluster.rank < 0 && !serves))
-        artel__log(call->ctx, ARTEL_LOG_NOTE, "%s: this task works alone and opens no port; others are asked with: artel %s HOST:PORT",
-                   strcmp(cluster.resolver, "none") == 0 ? "no cluster in the environment" : cluster.where, call->command->name);
+        artel__log(call->ctx, ARTEL_LOG_NOTE,
+                   "%s: this task works alone and opens no port; others are asked with: artel %s HOST:PORT",
+                   strcmp(cluster.resolver, "none") == 0 ? "no cluster in the environment" : cluster.where,
+                   call->command->name);
     else if (!address || artel__host_port_parse(address, &parts))
-        status = artel__cli_usage(call, call->command->name, "%s does not say where this task listens; give its HOST:PORT", cluster.where);
+        status = artel__cli_usage(call, call->command->name,
+                                  "%s does not say where this task listens; give its HOST:PORT", cluster.where);
     else {
         artel__net_address listening, reach;
         char text[ARTEL__NET_ADDRESS_TEXT];
@@ -126,8 +182,8 @@ static artel_status ask(artel__invocation *call, const char *question, json_t **
     if (status == ARTEL_OK) status = artel__json_load(call->ctx, request.address, answer.data, answer.length, out);
     if (status == ARTEL_OK && !json_is_string(json_object_get(*out, "state"))) {
         const char *error = json_string_value(json_object_get(*out, "error"));
-        status = artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, request.address, "use the artel that runs there", "%.200s",
-                             error ? error : "an answer that this version does not understand");
+        status = artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, request.address, "use the artel that runs there",
+                             "%.200s", error ? error : "an answer that this version does not understand");
     }
     char *line = NULL; /* written anew: one line, whatever the answer is made of */
     if (status == ARTEL_OK && o->json) status = artel__json_dump_string(call->ctx, *out, ARTEL__JSON_COMPACT, &line);
@@ -216,7 +272,8 @@ static void print_servers(const json_t *servers)
         if (number(servers, "late")) artel__show(stdout, ", %lld gradients were late", number(servers, "late"));
         if (number(staleness, "updates"))
             artel__show(stdout, "; staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
-                        number(staleness, "updates"), number(staleness, "p50"), number(staleness, "p90"), number(staleness, "max"));
+                        number(staleness, "updates"), number(staleness, "p50"), number(staleness, "p90"),
+                        number(staleness, "max"));
         putchar('\n');
     }
     json_array_foreach(json_object_get(servers, "parts"), i, part) print_part(part);
@@ -230,8 +287,9 @@ static void print_answer(const json_t *answer)
     print_text(answer, "job", 0);
     artel__show(stdout, ": ");
     print_text(answer, "state", 0);
-    artel__show(stdout, "%s, generation %lld with %lld of %lld tasks, step %lld\n", flag(answer, "leaving") ? " (asked to leave)" : "",
-                number(answer, "generation"), number(answer, "members"), number(answer, "total"), number(answer, "step"));
+    artel__show(stdout, "%s, generation %lld with %lld of %lld tasks, step %lld\n",
+                flag(answer, "leaving") ? " (asked to leave)" : "", number(answer, "generation"),
+                number(answer, "members"), number(answer, "total"), number(answer, "step"));
     if (json_is_string(json_object_get(answer, "cause"))) {
         artel__show(stdout, "failed: ");
         print_text(answer, "cause", 0);
@@ -305,11 +363,13 @@ const artel__command artel__command_status = {
     .name = "status",
     .summary = "ask a running task how it and its job are; health probes",
     .usage = "[HOST:PORT] [--json] [--require running] [options]",
-    .more =
-        "Asks the port that a task of a job listens at: whether it trains, who takes part, at which step everybody is. Without HOST:PORT\n"
-        "it asks the task of its own environment (TF_CONFIG, Slurm, ...), as a probe inside a container does. Exit codes: 0 what --require "
-        "says\nholds, and also for a task that works alone, which opens no port; 2 nobody answers, or it does not hold; 1 refused "
-        "(certificate), usage.\nSee docs/deploy.md.\n",
+    .more = "Asks the port that a task of a job listens at: whether it trains, who takes part, at which step everybody "
+            "is. Without HOST:PORT\n"
+            "it asks the task of its own environment (TF_CONFIG, Slurm, ...), as a probe inside a container does. Exit "
+            "codes: 0 what --require "
+            "says\nholds, and also for a task that works alone, which opens no port; 2 nobody answers, or it does not "
+            "hold; 1 refused "
+            "(certificate), usage.\nSee docs/deploy.md.\n",
     .examples = "  artel status 10.0.0.2:2222 --cert-dir certs\n  artel status node7:8888 --json\n"
                 "  artel status --require running --stuck-after 30min\n",
     .options = status_table,
@@ -323,7 +383,8 @@ const artel__command artel__command_drain = {
     .name = "drain",
     .summary = "ask a running task to leave its job in order",
     .usage = "[HOST:PORT] [options]",
-    .more = "Does what SIGTERM on its host does, and returns when the task has been told. Without HOST:PORT it tells the task of its own "
+    .more = "Does what SIGTERM on its host does, and returns when the task has been told. Without HOST:PORT it tells "
+            "the task of its own "
             "environment.\nExit codes: 0 told; 2 nobody answers; 1 refused (certificate), usage.\n",
     .examples = "  artel drain 10.0.0.2:2222 --cert-dir certs\n  artel drain node7:8888\n",
     .options = drain_table,

@@ -14,10 +14,12 @@ typedef struct summary_options {
 } summary_options;
 
 static const artel__option options[] = {
-    {"expand-nested", "show the layers of nested models", ARTEL__OPTION_BOOL, offsetof(summary_options, expand), "false", 0, 0, NULL},
-    {"show-trainable", "a column that says which layers are trained", ARTEL__OPTION_BOOL, offsetof(summary_options, show_trainable),
+    {"expand-nested", "show the layers of nested models", ARTEL__OPTION_BOOL, offsetof(summary_options, expand),
      "false", 0, 0, NULL},
-    {"width", "columns of the table; 0: the terminal's", ARTEL__OPTION_INT, offsetof(summary_options, width), "0", 0, 1000, NULL},
+    {"show-trainable", "a column that says which layers are trained", ARTEL__OPTION_BOOL,
+     offsetof(summary_options, show_trainable), "false", 0, 0, NULL},
+    {"width", "columns of the table; 0: the terminal's", ARTEL__OPTION_INT, offsetof(summary_options, width), "0", 0,
+     1000, NULL},
     ARTEL__EXTENSION_OPTION(summary_options),
     {.name = NULL},
 };

@@ -39,8 +39,10 @@ artel_status artel__cli_read_labels(artel__invocation *call, const char *text, a
     if (!out->name) return ARTEL_ERROR_NO_MEMORY;
     out->count = 0;
     char *rest = NULL;
-    for (char *name = strtok_r(copy, separator, &rest); name; name = strtok_r(NULL, separator, &rest)) out->name[out->count++] = name;
-    if (out->count < 2) return artel__cli_usage(call, "--labels", "name at least two classes: a,b,c or @FILE with one in each line");
+    for (char *name = strtok_r(copy, separator, &rest); name; name = strtok_r(NULL, separator, &rest))
+        out->name[out->count++] = name;
+    if (out->count < 2)
+        return artel__cli_usage(call, "--labels", "name at least two classes: a,b,c or @FILE with one in each line");
     return ARTEL_OK;
 }
 
@@ -72,8 +74,8 @@ static void put_header(artel__text *out, const artel__cli_array *array, int64_t 
     artel__text_append(out, "\n");
 }
 
-static artel_status write_rows(artel__output *file, const artel__cli_array *array, int64_t width, const artel__cli_labels *labels,
-                               artel__text *line)
+static artel_status write_rows(artel__output *file, const artel__cli_array *array, int64_t width,
+                               const artel__cli_labels *labels, artel__text *line)
 {
     char number[32];
     put_header(line, array, width, labels);
@@ -103,10 +105,12 @@ artel_status artel__cli_write_table(artel_context *ctx, const char *path, const 
     const artel__cli_array *array = &arrays[0];
     int64_t rows = array->shape.dim[0], width = rows > 0 ? artel_shape_count(&array->shape) / rows : 1;
     if (count != 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz", "%d outputs do not fit one table", count);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz",
+                           "%d outputs do not fit one table", count);
     if (labels->count && labels->count != (width == 1 ? 2 : width))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "labels", "name each class once, in the order of the classes",
-                           "there are %d names (the output has %lld classes)", labels->count, (long long)(width == 1 ? 2 : width));
+                           "there are %d names (the output has %lld classes)", labels->count,
+                           (long long)(width == 1 ? 2 : width));
     ARTEL_TRY(artel__output_open(ctx, path, &file));
     artel__text_init(&line, ctx);
     artel_status status = write_rows(&file, array, width, labels, &line);

@@ -19,7 +19,8 @@ static artel_status print_plugins(artel__invocation *call)
     for (int i = 0; i < list.count && status == ARTEL_OK; i++)
         artel__show(stdout, "--device %-11s %s%s (artel devices opens it)\n", list.item[i].kind, list.item[i].path,
                     strcmp(list.item[i].kind, "cpu") == 0 ? ", as cpu:xla" : "");
-    if (status == ARTEL_OK && list.count == 0) printf("--device             cpu: no plug-in was found (docs/devices.md)\n");
+    if (status == ARTEL_OK && list.count == 0)
+        printf("--device             cpu: no plug-in was found (docs/devices.md)\n");
     artel__arena_fini(&arena);
     return status;
 }
@@ -41,8 +42,8 @@ static artel_status run_version(artel__invocation *call)
     for (int i = 0; i < 2; i++)
         printf("--strategy %-9s %s, %d replica%s, %d thread%s\n", strategies[i], plan[i].name, plan[i].replicas,
                plan[i].replicas == 1 ? "" : "s", plan[i].threads, plan[i].threads == 1 ? "" : "s");
-    printf("--shards             %d for a batch of 32, %d for 512, %d for 8192\n", artel__default_shards(32), artel__default_shards(512),
-           artel__default_shards(8192));
+    printf("--shards             %d for a batch of 32, %d for 512, %d for 8192\n", artel__default_shards(32),
+           artel__default_shards(512), artel__default_shards(8192));
     return print_plugins(call);
 }
 

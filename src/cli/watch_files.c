@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data files are mapped: one that somebody cuts off, or whose disk fails, while a run reads it shows as SIGBUS. What the kernel
- * knows about the place says which file it was, so that the run ends with a line in place of a bare signal.
+/* Data files are mapped: one that somebody cuts off, or whose disk fails, while a run reads it shows as SIGBUS. What
+ * the kernel knows about the place says which file it was, so that the run ends with a line in place of a bare signal.
  *
- * Everything here is called from the signal handler: only what POSIX allows there, no heap, no locks. Any other SIGBUS is left
- * to what it does by default.
+ * Everything here is called from the signal handler: only what POSIX allows there, no heap, no locks. Any other SIGBUS
+ * is left to what it does by default.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -45,7 +45,8 @@ static artel_status add_certificate(artel__arena *arena, const artel__attend_ord
         if (*c == ':') *c = '-';
     ARTEL_TRY(artel__cert_locate(arena, folder, name, &files));
     json_t *certificate = json_object();
-    if (json_object_set_new(object, "certificate", certificate) < 0) return artel__fail_memory(arena->ctx, "certificate", 64);
+    if (json_object_set_new(object, "certificate", certificate) < 0)
+        return artel__fail_memory(arena->ctx, "certificate", 64);
     ARTEL_TRY(add_file(arena->ctx, certificate, "tls.crt", files.certificate));
     ARTEL_TRY(add_file(arena->ctx, certificate, "tls.key", files.key));
     return add_file(arena->ctx, certificate, "ca.crt", files.authority);
@@ -53,7 +54,8 @@ static artel_status add_certificate(artel__arena *arena, const artel__attend_ord
 
 static bool is_handed_on(const char *entry)
 {
-    return strncmp(entry, "TF_CONFIG=", 10) == 0 || (strncmp(entry, "ARTEL_", 6) == 0 && strncmp(entry, "ARTEL_CERT_DIR=", 15) != 0);
+    return strncmp(entry, "TF_CONFIG=", 10) == 0 ||
+           (strncmp(entry, "ARTEL_", 6) == 0 && strncmp(entry, "ARTEL_CERT_DIR=", 15) != 0);
 }
 
 /* False when it is no UTF-8, which JSON cannot hold. */
@@ -71,8 +73,8 @@ static artel_status write_order(artel__arena *arena, const artel__attend_order *
     for (const char *const *word = order->words; *word; word++) whole = append(words, *word) && whole;
     for (const char *const *entry = order->environment; *entry; entry++)
         whole = (!is_handed_on(*entry) || append(variables, *entry)) && whole;
-    *out = json_pack("{s:s, s:o, s:s, s:o, s:i}", "artel", ARTEL_VERSION, "words", words, "directory", directory, "variables", variables,
-                     "share", order->share);
+    *out = json_pack("{s:s, s:o, s:s, s:o, s:i}", "artel", ARTEL_VERSION, "words", words, "directory", directory,
+                     "variables", variables, "share", order->share);
     free(directory);
     if (whole && *out) return add_certificate(arena, order, *out);
     return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, order->host, "use names in UTF-8",
@@ -90,7 +92,8 @@ static artel_status shell_words(artel__arena *arena, const artel__attend_order *
     int count = 0;
     ARTEL_TRY(artel__arena_status(arena));
     for (char *word = strtok_r(all, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) words[count++] = word;
-    if (count == 0) return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, ".shell", "give for example: ssh", "the value is empty");
+    if (count == 0)
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, ".shell", "give for example: ssh", "the value is empty");
     ARTEL_TRY(artel__process_find(arena->ctx, words[0], getenv("PATH"), path, 4096));
     words[0] = path;
     words[count++] = order->host;
@@ -128,7 +131,8 @@ static int pass_signals_on(artel__process *shell, int signals, int out)
     return artel__process_code(shell);
 }
 
-static artel_status run_shell(artel__arena *arena, const artel__attend_order *order, const char *text, int signals, int *out_code)
+static artel_status run_shell(artel__arena *arena, const artel__attend_order *order, const char *text, int signals,
+                              int *out_code)
 {
     int ends[2];
     const char **words = NULL;

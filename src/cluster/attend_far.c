@@ -49,12 +49,15 @@ static artel_status check_order(artel_context *ctx, const json_t *order)
     json_t *value;
     if (!version || strcmp(version, ARTEL_VERSION) != 0)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "attend", "have the same artel on all hosts",
-                           "this host has artel %s, the launcher %.40s", ARTEL_VERSION, version ? version : "another one");
-    bool whole = json_array_size(json_object_get(order, "words")) > 0 && json_is_string(json_object_get(order, "directory"));
+                           "this host has artel %s, the launcher %.40s", ARTEL_VERSION,
+                           version ? version : "another one");
+    bool whole =
+        json_array_size(json_object_get(order, "words")) > 0 && json_is_string(json_object_get(order, "directory"));
     json_array_foreach(json_object_get(order, "words"), i, value) whole = whole && json_is_string(value);
     json_array_foreach(json_object_get(order, "variables"), i, value) whole = whole && json_is_string(value);
     if (whole) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "attend", "start it with: artel launch --hosts A,B", "the order lacks what to start");
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "attend", "start it with: artel launch --hosts A,B",
+                       "the order lacks what to start");
 }
 
 /* -- the task -- */
@@ -84,8 +87,8 @@ static bool has_variable(const json_t *variables, const char *name)
 }
 
 /* This machine's variables, those of the order above them. */
-static artel_status make_environment(artel__arena *arena, const json_t *order, const char *const *own, const char *folder,
-                                     const char *const **out)
+static artel_status make_environment(artel__arena *arena, const json_t *order, const char *const *own,
+                                     const char *folder, const char *const **out)
 {
     const json_t *variables = json_object_get(order, "variables");
     long long share = json_integer_value(json_object_get(order, "share"));
@@ -139,8 +142,8 @@ static int attend(artel__process *task, int input)
     return artel__process_code(task);
 }
 
-static artel_status run_task(artel__arena *arena, const json_t *order, const artel__guard *guard, const char *const *own, int input,
-                             int *out_code)
+static artel_status run_task(artel__arena *arena, const json_t *order, const artel__guard *guard,
+                             const char *const *own, int input, int *out_code)
 {
     artel_context *ctx = arena->ctx;
     const char *directory = json_string_value(json_object_get(order, "directory"));

@@ -6,8 +6,8 @@
  * and Slurm name every address, torchrun and MPI only how many there are, which of them this is and where rank 0 can
  * be met (`rendezvous`); the others' addresses are then NULL and are learnt when they register.
  *
- * A cluster is built by a resolver (artel__cluster_resolve) or by hand: init, add, seal; then it is read-only and may be
- * read by any thread. The rules and the chief rule are those of TensorFlow's multi_worker_util.py.
+ * A cluster is built by a resolver (artel__cluster_resolve) or by hand: init, add, seal; then it is read-only and may
+ * be read by any thread. The rules and the chief rule are those of TensorFlow's multi_worker_util.py.
  */
 #ifndef ARTEL_CLUSTER_CLUSTER_H
 #define ARTEL_CLUSTER_CLUSTER_H
@@ -17,7 +17,8 @@
 
 #define ARTEL__CLUSTER_MAX_TASKS 131072
 #define ARTEL__CLUSTER_MAX_INDEX 0x7ffffffe
-#define ARTEL__CLUSTER_PORT 8888 /* where launchers name hosts only: this and the ports after it, as TensorFlow on Slurm */
+#define ARTEL__CLUSTER_PORT \
+    8888 /* where launchers name hosts only: this and the ports after it, as TensorFlow on Slurm */
 #define ARTEL__HOST_MAX 255
 
 typedef enum artel__task_type {
@@ -86,7 +87,8 @@ void artel__cluster_fini(artel__cluster *cluster); /* a cleared one is accepted 
 artel_status artel__cluster_add(artel__cluster *cluster, artel__task_type type, int64_t index, const char *address);
 void artel__cluster_set_self(artel__cluster *cluster, artel__task_type type, int32_t index);
 /* Sorts, checks, and derives ranks. Each violation has its own message: two chiefs, two evaluators, an index twice, a
- * gap in a cluster that is not sparse, an address twice, no trainer, this task not in the cluster, its index too high. */
+ * gap in a cluster that is not sparse, an address twice, no trainer, this task not in the cluster, its index too high.
+ */
 artel_status artel__cluster_seal(artel__cluster *cluster);
 
 /* The place of a task in `task`, or -1. */
@@ -115,12 +117,12 @@ typedef struct artel__cluster_options {
     int workers;            /* completions of an indexed Job; 0: ARTEL_WORKERS */
     int port;               /* first port where only hosts are known; 0: ARTEL_PORT, else ARTEL__CLUSTER_PORT */
     const char *hostname;   /* this host's name, to find it in a file; NULL: asks the system */
-    bool together;          /* the tasks are to train one model: one of several that finds no other is an error, not a note */
+    bool together; /* the tasks are to train one model: one of several that finds no other is an error, not a note */
 } artel__cluster_options;
 
 /* Describes the cluster this process was started in. The first of these that applies answers, and `out->resolver` says
- * which: a file that was named, TF_CONFIG, an indexed Job with a service, torchrun, MPI, Slurm; else "none", a cluster of
- * one. Slurm comes before MPI when both count the same tasks, for Slurm knows the hosts. A variable that is set but
+ * which: a file that was named, TF_CONFIG, an indexed Job with a service, torchrun, MPI, Slurm; else "none", a cluster
+ * of one. Slurm comes before MPI when both count the same tasks, for Slurm knows the hosts. A variable that is set but
  * empty counts as unset. Something that applies and is wrong is an error and never passed over. Errors: INVALID,
  * NOT_FOUND (file), CORRUPT (JSON). The caller finishes *out, on success only. */
 artel_status artel__cluster_resolve(artel_context *ctx, artel__environment_fn *environment, void *user,

@@ -21,8 +21,8 @@ static void describe_task(const artel__cluster *cluster, int i, artel__text *out
 
 void artel__cluster_describe(const artel__cluster *cluster, artel__text *out)
 {
-    artel__text_show(out, "cluster: from %s (resolver %s), %d task%s%s\n", cluster->where, cluster->resolver, cluster->tasks,
-                     cluster->tasks == 1 ? "" : "s", cluster->sparse ? ", perhaps more" : "");
+    artel__text_show(out, "cluster: from %s (resolver %s), %d task%s%s\n", cluster->where, cluster->resolver,
+                     cluster->tasks, cluster->tasks == 1 ? "" : "s", cluster->sparse ? ", perhaps more" : "");
     artel__text_show(out, "this task: %s:%d", artel__task_type_name(cluster->self.type), (int)cluster->self.index);
     if (cluster->single)
         artel__text_append(out, ", alone: trains as a single process");
@@ -31,7 +31,8 @@ void artel__cluster_describe(const artel__cluster *cluster, artel__text *out)
     if (cluster->is_chief && !cluster->single && cluster->rank >= 0) artel__text_append(out, ", writes the outputs");
     if (cluster->self_at < 0) artel__text_append(out, ", outside the cluster");
     artel__text_append(out, "\n");
-    if (cluster->local_count > 0) artel__text_show(out, "on this host: %d of %d\n", cluster->local_rank, cluster->local_count);
+    if (cluster->local_count > 0)
+        artel__text_show(out, "on this host: %d of %d\n", cluster->local_rank, cluster->local_count);
     if (cluster->rendezvous) artel__text_show(out, "rendezvous: %s\n", cluster->rendezvous);
     for (int i = 0; i < cluster->tasks && i < SHOWN; i++) describe_task(cluster, i, out);
     if (cluster->tasks > SHOWN) artel__text_show(out, "  ... and %d more\n", cluster->tasks - SHOWN);
@@ -76,10 +77,11 @@ static artel_status write_json(artel__text *out, json_t *value)
 artel_status artel__cluster_to_json(const artel__cluster *cluster, artel__text *out)
 {
     json_t *value =
-        json_pack("{s:s, s:s, s:{s:s, s:i}, s:i, s:i, s:b, s:b, s:b, s:s?, s:s?, s:o?}", "resolver", cluster->resolver, "where",
-                  cluster->where, "task", "type", artel__task_type_name(cluster->self.type), "index", (int)cluster->self.index, "rank",
-                  cluster->rank, "trainers", cluster->trainers, "chief", cluster->is_chief, "single", cluster->single, "sparse",
-                  cluster->sparse, "rendezvous", cluster->rendezvous, "environment", cluster->environment, "cluster", jobs_json(cluster));
+        json_pack("{s:s, s:s, s:{s:s, s:i}, s:i, s:i, s:b, s:b, s:b, s:s?, s:s?, s:o?}", "resolver", cluster->resolver,
+                  "where", cluster->where, "task", "type", artel__task_type_name(cluster->self.type), "index",
+                  (int)cluster->self.index, "rank", cluster->rank, "trainers", cluster->trainers, "chief",
+                  cluster->is_chief, "single", cluster->single, "sparse", cluster->sparse, "rendezvous",
+                  cluster->rendezvous, "environment", cluster->environment, "cluster", jobs_json(cluster));
     return write_json(out, value);
 }
 
@@ -87,10 +89,11 @@ artel_status artel__cluster_tf_config(const artel__cluster *cluster, const artel
 {
     for (int i = 0; i < cluster->tasks; i++) {
         if (cluster->task[i].address) continue;
-        return artel__fail(out->ctx, ARTEL_ERROR_INVALID, cluster->where, "name every address", "the address of %s %d is not known",
-                           artel__task_type_name(cluster->task[i].type), (int)cluster->task[i].index);
+        return artel__fail(out->ctx, ARTEL_ERROR_INVALID, cluster->where, "name every address",
+                           "the address of %s %d is not known", artel__task_type_name(cluster->task[i].type),
+                           (int)cluster->task[i].index);
     }
-    json_t *value = json_pack("{s:o?, s:{s:s, s:i}}", "cluster", jobs_json(cluster), "task", "type", artel__task_type_name(task->type),
-                              "index", (int)task->index);
+    json_t *value = json_pack("{s:o?, s:{s:s, s:i}}", "cluster", jobs_json(cluster), "task", "type",
+                              artel__task_type_name(task->type), "index", (int)task->index);
     return write_json(out, value);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The view machine at a task that is asked: what it promises, accepts and serves. The candidate's side is holding_ballot.c.
+/* The view machine at a task that is asked: what it promises, accepts and serves. The candidate's side is
+ * holding_ballot.c.
  *
- * A view in force is decided: whoever hears of it may adopt it, unless it has promised to follow a later ballot. So TELL repairs what
- * a lost VIEW or HOLD has left behind, and a promise always carries the newest view that its sender can know of.
+ * A view in force is decided: whoever hears of it may adopt it, unless it has promised to follow a later ballot. So
+ * TELL repairs what a lost VIEW or HOLD has left behind, and a promise always carries the newest view that its sender
+ * can know of.
  */
 #include "cluster/holding_impl.h"
 
@@ -41,13 +43,15 @@ void artel__holding_send(artel__holding *h, uint32_t task, artel__holding_messag
     message->to = h->peer[task].incarnation;
     message->known = h->known.ballot;
     size_t count = artel__holding_encode(message, c->tasks, c->parts, h->out);
-    artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_SEND, .task = task, .bytes = h->out, .count = count});
+    artel__holding_act(
+        h, &(artel__holding_action){.kind = ARTEL__HOLDING_SEND, .task = task, .bytes = h->out, .count = count});
 }
 
 void artel__holding_tell(artel__holding *h, uint32_t task)
 {
     if (!h->known.ballot.counter) return;
-    artel__holding_send(h, task, &(artel__holding_message){.kind = ARTEL__HOLDING_TELL, .about = h->known.ballot, .view = &h->known});
+    artel__holding_send(
+        h, task, &(artel__holding_message){.kind = ARTEL__HOLDING_TELL, .about = h->known.ballot, .view = &h->known});
 }
 
 /* -- creation -- */
@@ -80,7 +84,8 @@ static int fewer(const artel__holding_config *c)
 
 static const char *judge(const artel__holding_config *c)
 {
-    if (c->tasks < 1 || c->tasks > ARTEL__HOLDING_MOST_TASKS || c->self >= c->tasks) return "too many tasks for views of parts";
+    if (c->tasks < 1 || c->tasks > ARTEL__HOLDING_MOST_TASKS || c->self >= c->tasks)
+        return "too many tasks for views of parts";
     if (c->parts < 1 || c->parts > ARTEL__HOLDING_MOST_PARTS) return "too many parts for a view";
     if (artel__holding_bound(c->tasks, c->parts) > ARTEL__HOLDING_BYTES_MAX) return "views that do not fit a message";
     if (c->copies < 1 || c->copies > ARTEL__HOLDING_COPIES) return "so many copies of a part are not kept";
@@ -129,7 +134,9 @@ static void lay_out(artel__holding *h, layout *l, const artel__holding_config *c
 artel_status artel__holding_create(artel_context *ctx, const artel__holding_config *config, artel__holding **out)
 {
     const char *wrong = judge(config);
-    if (wrong) return artel__fail(ctx, ARTEL_ERROR_INVALID, "parameter servers", "use fewer tasks or larger parts", "%s", wrong);
+    if (wrong)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "parameter servers", "use fewer tasks or larger parts", "%s",
+                           wrong);
     artel__holding unused;
     layout l = {.bytes = (sizeof(artel__holding) + 15) / 16 * 16};
     void *block;
@@ -217,7 +224,8 @@ static void say_level(artel__holding *h)
     if (h->accepted_from == h->config.self)
         artel__holding_on_is_level(h, h->config.self, h->accepted.ballot);
     else
-        artel__holding_send(h, h->accepted_from, &(artel__holding_message){.kind = ARTEL__HOLDING_IS_LEVEL, .about = h->accepted.ballot});
+        artel__holding_send(h, h->accepted_from,
+                            &(artel__holding_message){.kind = ARTEL__HOLDING_IS_LEVEL, .about = h->accepted.ballot});
 }
 
 /* What is to be levelled: the parts whose chains name this task. */
@@ -226,7 +234,8 @@ static void set_pending(artel__holding *h)
     const artel__view *v = &h->accepted;
     h->pendings = 0;
     for (uint32_t p = 0; p < h->config.parts; p++) {
-        bool named = artel__view_names(v, h->config.self, h->config.incarnation) && artel__chain_find(&v->chain[p], h->config.self) >= 0;
+        bool named = artel__view_names(v, h->config.self, h->config.incarnation) &&
+                     artel__chain_find(&v->chain[p], h->config.self) >= 0;
         h->pending[p] = named;
         h->pendings += named;
     }
@@ -257,14 +266,16 @@ void artel__holding_on_view(artel__holding *h, uint32_t from, const artel__view 
     h->held = false;
     bool fresh = begin_anew(h);
     set_pending(h);
-    artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_ACCEPT, .view = &h->accepted, .fresh = fresh});
+    artel__holding_act(h,
+                       &(artel__holding_action){.kind = ARTEL__HOLDING_ACCEPT, .view = &h->accepted, .fresh = fresh});
     if (!h->pendings) say_level(h);
 }
 
 void artel__holding_level(artel__holding *h, int64_t now, artel__generation_id ballot, uint32_t part)
 {
     h->now = now;
-    if (artel__ballot_compare(ballot, h->accepted.ballot) != 0 || artel__ballot_compare(h->promised, ballot) != 0) return;
+    if (artel__ballot_compare(ballot, h->accepted.ballot) != 0 || artel__ballot_compare(h->promised, ballot) != 0)
+        return;
     if (part >= h->config.parts || !h->pending[part]) return;
     h->pending[part] = 0;
     h->part[part] = ARTEL__HOLDING_LEVEL;
@@ -274,12 +285,14 @@ void artel__holding_level(artel__holding *h, int64_t now, artel__generation_id b
 
 /* -- in force -- */
 
-/* What a view in force does not name is void: its log may have an entry that nobody else has. A copy that waits to be named stays. */
+/* What a view in force does not name is void: its log may have an entry that nobody else has. A copy that waits to be
+ * named stays. */
 static void drop_unnamed(artel__holding *h, const artel__view *view)
 {
     bool member = artel__view_names(view, h->config.self, h->config.incarnation);
     for (uint32_t p = 0; p < h->config.parts; p++)
-        if (h->part[p] == ARTEL__HOLDING_LEVEL && !(member && artel__chain_find(&view->chain[p], h->config.self) >= 0)) void_part(h, p);
+        if (h->part[p] == ARTEL__HOLDING_LEVEL && !(member && artel__chain_find(&view->chain[p], h->config.self) >= 0))
+            void_part(h, p);
 }
 
 /* The accepted view is in force. */
@@ -305,8 +318,8 @@ void artel__holding_on_hold(artel__holding *h, artel__generation_id ballot)
     if (artel__ballot_compare(ballot, h->accepted.ballot) == 0 && !h->held) come_into_force(h);
 }
 
-/* A view that is in force. Adopting it is as having accepted it: it is decided. Where it names this task as a holder, this task has
- * accepted it before, or it would not be in force. */
+/* A view that is in force. Adopting it is as having accepted it: it is decided. Where it names this task as a holder,
+ * this task has accepted it before, or it would not be in force. */
 static void on_tell(artel__holding *h, const artel__view *view)
 {
     if (artel__ballot_compare(view->ballot, h->known.ballot) <= 0) return;
@@ -323,7 +336,8 @@ static void on_tell(artel__holding *h, const artel__view *view)
     } else {
         artel__view_copy(h, &h->known, view);
         if (artel__ballot_compare(view->ballot, h->accepted.ballot) > 0) fence(h);
-        if (artel__ballot_compare(view->ballot, h->accepted.ballot) > 0 && artel__ballot_compare(h->start, view->start) == 0)
+        if (artel__ballot_compare(view->ballot, h->accepted.ballot) > 0 &&
+            artel__ballot_compare(h->start, view->start) == 0)
             drop_unnamed(h, view);
         artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_LEARN, .view = &h->known});
     }
@@ -338,7 +352,8 @@ static void on_ping(artel__holding *h, uint32_t from, const artel__holding_messa
         if (order < 0)
             artel__holding_tell(h, from);
         else
-            artel__holding_send(h, from, &(artel__holding_message){.kind = order > 0 ? ARTEL__HOLDING_PING : ARTEL__HOLDING_PONG});
+            artel__holding_send(
+                h, from, &(artel__holding_message){.kind = order > 0 ? ARTEL__HOLDING_PING : ARTEL__HOLDING_PONG});
     }
 }
 
@@ -390,7 +405,8 @@ void artel__holding_link_up(artel__holding *h, int64_t now, uint32_t task, uint6
     if (h->phase == ARTEL__BALLOT_COLLECT && artel__holding_takes_part(h, task) && !p->promised)
         artel__holding_send(h, task, &(artel__holding_message){.kind = ARTEL__HOLDING_BALLOT, .about = h->ballot});
     if (h->phase == ARTEL__BALLOT_LEVEL && p->promised)
-        artel__holding_send(h, task, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
+        artel__holding_send(
+            h, task, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
     artel__holding_advance(h);
 }
 
@@ -474,6 +490,7 @@ bool artel__holding_coordinates(const artel__holding *h)
 uint32_t artel__holding_short(const artel__holding *h)
 {
     uint32_t count = 0;
-    for (uint32_t p = 0; p < h->config.parts && h->known.ballot.counter; p++) count += h->known.chain[p].holders < h->config.copies;
+    for (uint32_t p = 0; p < h->config.parts && h->known.ballot.counter; p++)
+        count += h->known.chain[p].holders < h->config.copies;
     return count;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The candidate: from a ballot to a view in force.
  *
- * Collecting ends when a majority of votes that remember has promised and everybody who was heard lately has, or has had `suspect_after`
- * for it; then the view is made, once. Whoever promises later is not asked to accept. Levelling ends when a majority of votes that
- * remember has accepted and every holder named is level; a holder that does not become level in time is left out by the next ballot,
- * unless it is the last one. Without a majority that remembers, all voters must promise and accept: the job begins (again).
+ * Collecting ends when a majority of votes that remember has promised and everybody who was heard lately has, or has
+ * had `suspect_after` for it; then the view is made, once. Whoever promises later is not asked to accept. Levelling
+ * ends when a majority of votes that remember has accepted and every holder named is level; a holder that does not
+ * become level in time is left out by the next ballot, unless it is the last one. Without a majority that remembers,
+ * all voters must promise and accept: the job begins (again).
  */
 #include "cluster/holding_impl.h"
 
@@ -25,9 +26,13 @@ void artel__holding_shun(artel__holding *h, uint32_t task)
 
 static void promise_self(artel__holding *h)
 {
-    artel__holding_message m = {
-        .task = (uint16_t)h->config.self, .from = h->config.incarnation, .about = h->ballot, .view = &h->accepted, .state = h->part};
-    m.flags = (uint8_t)((h->remembers ? ARTEL__HOLDING_REMEMBERS : 0) | (h->accepted.ballot.counter ? ARTEL__HOLDING_HAS_VIEW : 0));
+    artel__holding_message m = {.task = (uint16_t)h->config.self,
+                                .from = h->config.incarnation,
+                                .about = h->ballot,
+                                .view = &h->accepted,
+                                .state = h->part};
+    m.flags = (uint8_t)((h->remembers ? ARTEL__HOLDING_REMEMBERS : 0) |
+                        (h->accepted.ballot.counter ? ARTEL__HOLDING_HAS_VIEW : 0));
     artel__holding_on_promise(h, h->config.self, &m);
 }
 
@@ -138,8 +143,8 @@ static bool make_view(artel__holding *h, tally c)
     set_members(h);
     h->bootstrap = c.remember * 2 <= h->votes;
     if (h->bootstrap)
-        return begin_job(h,
-                         h->best.ballot.counter ? "most voters have lost their memory: back to the newest checkpoint" : "the job begins");
+        return begin_job(h, h->best.ballot.counter ? "most voters have lost their memory: back to the newest checkpoint"
+                                                   : "the job begins");
     switch (artel__holding_make_chains(h, &part)) {
     case ARTEL__CHAIN_MADE: return true;
     case ARTEL__CHAIN_WAIT: say_waiting(h, "the last holders of parts"); return false;
@@ -160,7 +165,8 @@ static void collect(artel__holding *h)
         for (uint32_t t = 0; t < h->config.tasks; t++) h->peer[t].excluded = false;
         for (uint32_t t = 0; t < h->config.tasks; t++)
             if (h->next.member[t])
-                artel__holding_send(h, t, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
+                artel__holding_send(
+                    h, t, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
         artel__holding_on_view(h, h->config.self, &h->next);
         return;
     }
@@ -242,6 +248,7 @@ void artel__holding_advance(artel__holding *h)
         h->asked = h->now;
         for (uint32_t t = 0; t < h->config.tasks; t++)
             if (h->next.member[t] && !h->peer[t].level)
-                artel__holding_send(h, t, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
+                artel__holding_send(
+                    h, t, &(artel__holding_message){.kind = ARTEL__HOLDING_VIEW, .about = h->ballot, .view = &h->next});
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains: which follow from the promises (H3, H4, H6), those of a first view, and who makes which copy.
  *
- * Placing copies is a function of the view alone, so every member finds out by itself what it is to copy: parts in order, each to the
- * member server with the least load (of all parts whose chain has it, and of the copies given out so far; equal loads: the lowest).
+ * Placing copies is a function of the view alone, so every member finds out by itself what it is to copy: parts in
+ * order, each to the member server with the least load (of all parts whose chain has it, and of the copies given out so
+ * far; equal loads: the lowest).
  */
 #include "cluster/holding_impl.h"
 
@@ -75,8 +76,8 @@ static bool is_dead(const artel__holding *h, uint32_t task)
     const artel__holding_peer *p = &h->peer[task];
     uint64_t life = h->best.member[task];
     if (p->promised || (p->incarnation && p->incarnation != life) || (life && p->gone == life)) return true;
-    return h->config.lost_after_ns > 0 && !artel__holding_lately(h, task) && h->now - p->heard > h->config.lost_after_ns &&
-           h->now - h->began > h->config.lost_after_ns;
+    return h->config.lost_after_ns > 0 && !artel__holding_lately(h, task) &&
+           h->now - p->heard > h->config.lost_after_ns && h->now - h->began > h->config.lost_after_ns;
 }
 
 static artel__chain_result keep_survivors(artel__holding *h, uint32_t part, artel__chain *to)
@@ -102,7 +103,8 @@ static void add_newcomers(artel__holding *h, uint32_t part)
         int found = -1;
         for (uint32_t t = 0; t < h->config.tasks; t++) {
             const artel__holding_peer *p = &h->peer[t];
-            bool copy = p->promised && h->config.server[t] && state_of(h, t, part) == ARTEL__HOLDING_COPY && h->now >= p->shun_until;
+            bool copy = p->promised && h->config.server[t] && state_of(h, t, part) == ARTEL__HOLDING_COPY &&
+                        h->now >= p->shun_until;
             if (!copy || artel__chain_find(chain, t) >= 0) continue;
             if (found < 0 || h->load[t] < h->load[found]) found = (int)t;
         }
@@ -116,7 +118,8 @@ artel__chain_result artel__holding_make_chains(artel__holding *h, uint32_t *part
     artel__chain_result result = ARTEL__CHAIN_MADE;
     for (uint32_t p = 0; p < h->config.parts; p++) {
         artel__chain_result r = keep_survivors(h, p, &h->next.chain[p]);
-        if (r == ARTEL__CHAIN_MADE || result == ARTEL__CHAIN_WAIT) continue; /* a holder that lives may still acknowledge alone */
+        if (r == ARTEL__CHAIN_MADE || result == ARTEL__CHAIN_WAIT)
+            continue; /* a holder that lives may still acknowledge alone */
         result = r;
         *part = p;
     }
@@ -148,5 +151,6 @@ void artel__holding_assign(artel__holding *h)
     for (uint32_t p = 0; p < h->config.parts; p++)
         if (h->assigned[p])
             artel__holding_act(
-                h, &(artel__holding_action){.kind = ARTEL__HOLDING_COPY_FROM, .task = v->chain[p].task[0], .part = p, .view = v});
+                h, &(artel__holding_action){
+                       .kind = ARTEL__HOLDING_COPY_FROM, .task = v->chain[p].task[0], .part = p, .view = v});
 }

@@ -49,8 +49,10 @@ typedef struct artel__holding_message {
 size_t artel__holding_bound(uint32_t tasks, uint32_t parts);
 /* Returns the bytes; `out` has room for artel__holding_bound. */
 size_t artel__holding_encode(const artel__holding_message *message, uint32_t tasks, uint32_t parts, uint8_t *out);
-/* NULL, or what is wrong (a constant text). Views that come are sound: tasks exist, no chain is longer than it may be or names a task twice. */
-const char *artel__holding_decode(const uint8_t *bytes, size_t count, uint32_t tasks, uint32_t parts, artel__holding_message *message);
+/* NULL, or what is wrong (a constant text). Views that come are sound: tasks exist, no chain is longer than it may be
+ * or names a task twice. */
+const char *artel__holding_decode(const uint8_t *bytes, size_t count, uint32_t tasks, uint32_t parts,
+                                  artel__holding_message *message);
 
 typedef struct artel__holding_peer {
     bool linked;
@@ -129,7 +131,8 @@ static inline bool artel__view_names(const artel__view *view, uint32_t task, uin
 
 /* -- holding.c -- */
 void artel__holding_act(artel__holding *h, const artel__holding_action *action);
-void artel__holding_say(artel__holding *h, artel__holding_action_kind kind, uint32_t part, const char *format, ...) ARTEL__PRINTF(4, 5);
+void artel__holding_say(artel__holding *h, artel__holding_action_kind kind, uint32_t part, const char *format, ...)
+    ARTEL__PRINTF(4, 5);
 void artel__holding_send(artel__holding *h, uint32_t task, artel__holding_message *message);
 void artel__view_copy(const artel__holding *h, artel__view *to, const artel__view *from);
 /* Follows a ballot that is above all promised ones. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is heard, and when this task proposes (H8).
  *
- * The lowest voter of the view in force that is heard leads. It proposes when a member is gone, when somebody has come, or when it is asked
- * to. Others ask it; they propose when a ballot that they follow comes to nothing. Who is not in the view in force asks to be let in, and
- * proposes only when it hears none of its members: so a task that reaches some of the others only cannot unmake views for ever.
- * Before there has been a view, only who hears all voters proposes: a first view needs all of them.
+ * The lowest voter of the view in force that is heard leads. It proposes when a member is gone, when somebody has come,
+ * or when it is asked to. Others ask it; they propose when a ballot that they follow comes to nothing. Who is not in
+ * the view in force asks to be let in, and proposes only when it hears none of its members: so a task that reaches some
+ * of the others only cannot unmake views for ever. Before there has been a view, only who hears all voters proposes: a
+ * first view needs all of them.
  */
 #include "cluster/holding_impl.h"
 
@@ -42,7 +43,8 @@ static void say_waiting(artel__holding *h)
     if (h->now - h->said < 5000000000 && h->said) return;
     for (uint32_t t = 0; t < h->config.tasks && h->said; t++)
         if (h->config.votes[t] && !artel__holding_lately(h, t))
-            artel__holding_say(h, ARTEL__HOLDING_REPORT, 0, "parameter servers wait for all voters before the job begins: %s is not heard",
+            artel__holding_say(h, ARTEL__HOLDING_REPORT, 0,
+                               "parameter servers wait for all voters before the job begins: %s is not heard",
                                h->config.name ? h->config.name[t] : "one");
     h->said = h->now;
 }
@@ -61,7 +63,9 @@ static bool is_outdated(const artel__holding *h)
         const artel__holding_peer *p = &h->peer[t];
         if (!artel__holding_takes_part(h, t) || t == h->config.self) continue;
         bool lately = artel__holding_lately(h, t);
-        if (h->known.member[t] && (!lately || p->incarnation != h->known.member[t]) && !(lately && h->now < p->shun_until)) return true;
+        if (h->known.member[t] && (!lately || p->incarnation != h->known.member[t]) &&
+            !(lately && h->now < p->shun_until))
+            return true;
         if (!h->known.member[t] && lately && h->now >= p->shun_until) return true;
     }
     return false;
@@ -79,7 +83,8 @@ static uint32_t rank_of(const artel__holding *h)
     return rank;
 }
 
-/* How long to wait for the ballot that is followed. Its candidate may wait for somebody silent, and again for a copy. */
+/* How long to wait for the ballot that is followed. Its candidate may wait for somebody silent, and again for a copy.
+ */
 static bool has_waited(const artel__holding *h)
 {
     int64_t wait = (int64_t)rank_of(h) * h->config.suspect_after_ns / 4;
@@ -127,7 +132,8 @@ void artel__holding_watch(artel__holding *h)
 {
     ping(h);
     if (!h->config.votes[h->config.self] || h->phase != ARTEL__BALLOT_NONE || h->now < h->backoff_until) {
-        if (!h->config.votes[h->config.self] && (h->want_copied || (h->known.ballot.counter && !is_member(h, h->config.self))))
+        if (!h->config.votes[h->config.self] &&
+            (h->want_copied || (h->known.ballot.counter && !is_member(h, h->config.self))))
             artel__holding_want(h, 0);
         return;
     }
@@ -147,11 +153,13 @@ void artel__holding_want(artel__holding *h, uint32_t subject)
     if (leader == h->config.self)
         h->wanted = true;
     else if (leader < h->config.tasks)
-        artel__holding_send(h, leader,
-                            &(artel__holding_message){.kind = ARTEL__HOLDING_WANT, .about = h->known.ballot, .subject = subject});
+        artel__holding_send(
+            h, leader,
+            &(artel__holding_message){.kind = ARTEL__HOLDING_WANT, .about = h->known.ballot, .subject = subject});
 }
 
-/* Complaints are heard at growing intervals: a path that only its users see broken would fence all parts again and again. */
+/* Complaints are heard at growing intervals: a path that only its users see broken would fence all parts again and
+ * again. */
 static bool hear_complaint(artel__holding *h)
 {
     int64_t least = h->config.suspect_after_ns;

@@ -2,19 +2,17 @@
 /* Messages of the view machine: a head, then a view and the states of parts when the flags say so. Little-endian.
  *
  *   head   kind 1, flags 1, task 2, from 8, to 8, about 4 + 8, known 4 + 8, subject 4, body's length 4
- *   view   ballot 4 + 8, start 4 + 8, origin 8, coordinator 2, tasks 2, parts 2, nothing 2; an incarnation of 8 a task; a part: holders 1,
- *          2 each
- *   state  1 a part
- * What arrives may be anything: lengths are compared with what is there before they are used, and chains are judged here, so that the
- * machine reads sound views only.
+ *   view   ballot 4 + 8, start 4 + 8, origin 8, coordinator 2, tasks 2, parts 2, nothing 2; an incarnation of 8 a task;
+ * a part: holders 1, 2 each state  1 a part What arrives may be anything: lengths are compared with what is there
+ * before they are used, and chains are judged here, so that the machine reads sound views only.
  */
 #include "base/bytes.h"
 #include "cluster/holding_impl.h"
 
 size_t artel__holding_bound(uint32_t tasks, uint32_t parts)
 {
-    return ARTEL__HOLDING_HEAD_BYTES + ARTEL__HOLDING_VIEW_BYTES + 8 * (size_t)tasks + (1 + 2 * ARTEL__HOLDING_COPIES) * (size_t)parts +
-           parts;
+    return ARTEL__HOLDING_HEAD_BYTES + ARTEL__HOLDING_VIEW_BYTES + 8 * (size_t)tasks +
+           (1 + 2 * ARTEL__HOLDING_COPIES) * (size_t)parts + parts;
 }
 
 static uint8_t *put_ballot(uint8_t *at, artel__generation_id id)
@@ -104,7 +102,8 @@ static const char *take_view(const uint8_t **at, const uint8_t *end, uint32_t ta
     return NULL;
 }
 
-const char *artel__holding_decode(const uint8_t *bytes, size_t count, uint32_t tasks, uint32_t parts, artel__holding_message *m)
+const char *artel__holding_decode(const uint8_t *bytes, size_t count, uint32_t tasks, uint32_t parts,
+                                  artel__holding_message *m)
 {
     if (count < ARTEL__HOLDING_HEAD_BYTES) return "a message that is too short";
     const uint8_t *at = bytes, *end = bytes + count;
@@ -117,7 +116,8 @@ const char *artel__holding_decode(const uint8_t *bytes, size_t count, uint32_t t
     m->known = take_ballot(&at);
     m->subject = (uint32_t)artel__bytes_take(&at, 4);
     if (artel__bytes_take(&at, 4) != (uint64_t)(end - at)) return "a message of a wrong length";
-    if (!m->kind || m->kind >= ARTEL__HOLDING_KINDS || m->task >= tasks || m->subject > tasks) return "a message of unknown kind";
+    if (!m->kind || m->kind >= ARTEL__HOLDING_KINDS || m->task >= tasks || m->subject > tasks)
+        return "a message of unknown kind";
     bool needs_view = m->kind == ARTEL__HOLDING_VIEW || m->kind == ARTEL__HOLDING_TELL;
     if (needs_view && !(m->flags & ARTEL__HOLDING_HAS_VIEW)) return "a message without its view";
     if (m->flags & ARTEL__HOLDING_HAS_VIEW) {

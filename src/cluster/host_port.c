@@ -65,11 +65,13 @@ static bool is_v6(const char *host)
     size_t groups = strspn(host, "0123456789abcdefABCDEF:.");
     if (!strchr(host, ':')) return false;
     if (host[groups] == '%')
-        return host[groups + 1] && strspn(host + groups + 1, "0123456789abcdefghijklmnopqrstuvwxyz.-_") + groups + 1 == strlen(host);
+        return host[groups + 1] &&
+               strspn(host + groups + 1, "0123456789abcdefghijklmnopqrstuvwxyz.-_") + groups + 1 == strlen(host);
     return host[groups] == '\0';
 }
 
-/* The shortest form of an IPv6 address, so that two of them can be compared as text; a zone stays. False when it is none. */
+/* The shortest form of an IPv6 address, so that two of them can be compared as text; a zone stays. False when it is
+ * none. */
 static bool one_spelling(char host[ARTEL__HOST_MAX + 1])
 {
     struct in6_addr address;
@@ -100,7 +102,8 @@ static const char *parse_bracketed(const char *text, artel__host_port *out)
     memcpy(out->host, text + 1, length);
     out->host[length] = '\0';
     out->v6 = true;
-    return is_v6(out->host) && one_spelling(out->host) ? parse_port(end + 2, &out->port) : "what stands in brackets is not an IPv6 address";
+    return is_v6(out->host) && one_spelling(out->host) ? parse_port(end + 2, &out->port)
+                                                       : "what stands in brackets is not an IPv6 address";
 }
 
 const char *artel__host_port_parse(const char *text, artel__host_port *out)
@@ -119,16 +122,19 @@ const char *artel__host_port_parse(const char *text, artel__host_port *out)
     if (length > ARTEL__HOST_MAX) return "the host name is too long";
     memcpy(out->host, text, length);
     out->host[length] = '\0';
-    return is_host(out->host) ? parse_port(colon + 1, &out->port) : "the host name holds a character that no host name has";
+    return is_host(out->host) ? parse_port(colon + 1, &out->port)
+                              : "the host name holds a character that no host name has";
 }
 
 bool artel__host_is_name(const char *host)
 {
     struct in6_addr number;
-    return host[0] && inet_pton(AF_INET, host, &number) != 1 && inet_pton(AF_INET6, host, &number) != 1 && strcmp(host, "localhost") != 0;
+    return host[0] && inet_pton(AF_INET, host, &number) != 1 && inet_pton(AF_INET6, host, &number) != 1 &&
+           strcmp(host, "localhost") != 0;
 }
 
 const char *artel__host_port_format(artel__arena *arena, const char *host, int port)
 {
-    return strchr(host, ':') ? artel__arena_printf(arena, "[%s]:%d", host, port) : artel__arena_printf(arena, "%s:%d", host, port);
+    return strchr(host, ':') ? artel__arena_printf(arena, "[%s]:%d", host, port)
+                             : artel__arena_printf(arena, "%s:%d", host, port);
 }

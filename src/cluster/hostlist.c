@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slurm's compressed lists: "r[0-1]n[08-11],login" and "3(x2),1".
  *
- * A host expression is a row of pieces, each a word or a list in brackets; it stands for every combination, in the order
- * in which `scontrol show hostnames` prints them: the last list runs fastest, then the first, the second, and so on. Text
- * after a list, and lists within lists, Slurm refuses and this reads. The text is read once into pieces (with the count of
- * each list), the product of the counts is checked against the limit, and only then are names made, so a short text
- * cannot ask for much memory. Nothing recurses deeper than MAX_DEPTH.
+ * A host expression is a row of pieces, each a word or a list in brackets; it stands for every combination, in the
+ * order in which `scontrol show hostnames` prints them: the last list runs fastest, then the first, the second, and so
+ * on. Text after a list, and lists within lists, Slurm refuses and this reads. The text is read once into pieces (with
+ * the count of each list), the product of the counts is checked against the limit, and only then are names made, so a
+ * short text cannot ask for much memory. Nothing recurses deeper than MAX_DEPTH.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -41,14 +41,15 @@ typedef struct parser {
 
 static artel_status refuse(const parser *p, const char *what)
 {
-    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "write lists as in n[1-3,07]; what a launcher has set, do not change",
+    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where,
+                       "write lists as in n[1-3,07]; what a launcher has set, do not change",
                        "%s at byte %lld of \"%.100s\"", what, (long long)(p->at - p->text), p->text);
 }
 
 static artel_status refuse_size(const parser *p)
 {
-    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "name fewer", "the list stands for more than %d names",
-                       ARTEL__CLUSTER_MAX_TASKS);
+    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "name fewer",
+                       "the list stands for more than %d names", ARTEL__CLUSTER_MAX_TASKS);
 }
 
 static bool read_digits(parser *p, int64_t *out, int *width)
@@ -106,7 +107,8 @@ static artel_status read_list(parser *p, piece *list, int depth)
             ARTEL_TRY(read_range(p, list));
         }
         if (*p->at == ']') break;
-        if (*p->at != ',') return refuse(p, *p->at ? "a comma or a closing bracket is expected" : "a closing bracket is missing");
+        if (*p->at != ',')
+            return refuse(p, *p->at ? "a comma or a closing bracket is expected" : "a closing bracket is missing");
         p->at++;
     }
     p->at++;
@@ -232,7 +234,8 @@ static artel_status read_count(parser *p, int64_t *value, int64_t *times)
     if (!read_digits(p, value, &width)) return refuse(p, "a number is expected");
     if (artel__starts_with(p->at, "(x")) {
         p->at += 2;
-        if (!read_digits(p, times, &width) || *p->at != ')') return refuse(p, "a number and a closing parenthesis are expected");
+        if (!read_digits(p, times, &width) || *p->at != ')')
+            return refuse(p, "a number and a closing parenthesis are expected");
         p->at++;
     }
     if (*value < 1 || *value > ARTEL__CLUSTER_MAX_TASKS || *times < 1 || *times > ARTEL__CLUSTER_MAX_TASKS)

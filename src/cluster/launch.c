@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a launched cluster: tasks, ports, certificates, environments.
  *
- * On this machine all addresses are on 127.0.0.1, and all ports are bound before any is used, so no two are the same; on others
- * they are counted from one on. A task of another machine is a process here, too: the near end of attend.h. Certificates lie in a
- * folder that only this user can enter, in memory where the system offers that; the authority's key is deleted as soon
- * as all are issued, so nobody can be admitted later.
+ * On this machine all addresses are on 127.0.0.1, and all ports are bound before any is used, so no two are the same;
+ * on others they are counted from one on. A task of another machine is a process here, too: the near end of attend.h.
+ * Certificates lie in a folder that only this user can enter, in memory where the system offers that; the authority's
+ * key is deleted as soon as all are issued, so nobody can be admitted later.
  */
 #include "cluster/launch.h"
 
@@ -57,7 +57,8 @@ static artel_status take_host(artel__launch *launch, artel__launch_task *task)
     int host = (int)(task - launch->task) % wish->hosts, before = count_tasks(launch, host);
     const char *name = wish->host[host], *at = strrchr(name, '@');
     if (wish->port + before > 65535)
-        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, ".port", "give a lower one", "%s has no port %d", name, wish->port + before);
+        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, ".port", "give a lower one", "%s has no port %d", name,
+                           wish->port + before);
     task->host = host;
     task->task.address = artel__host_port_format(&launch->arena, at ? at + 1 : name, wish->port + before);
     return artel__arena_status(&launch->arena);
@@ -92,8 +93,8 @@ static artel_status add_tasks(artel__launch *launch)
     };
     int64_t count = (int64_t)wish->workers + wish->ps + wish->evaluator;
     if (count > ARTEL__LAUNCH_MAX_TASKS)
-        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, "-n", "start some on other machines", "%lld tasks are more than %d",
-                           (long long)count, ARTEL__LAUNCH_MAX_TASKS);
+        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, "-n", "start some on other machines",
+                           "%lld tasks are more than %d", (long long)count, ARTEL__LAUNCH_MAX_TASKS);
     launch->task = artel__arena_alloc(&launch->arena, (size_t)count, sizeof *launch->task);
     ARTEL_TRY(artel__arena_status(&launch->arena));
     for (size_t g = 0; g < ARTEL__COUNT(groups); g++)
@@ -222,7 +223,8 @@ static artel_status check_certificates(artel__launch *launch)
         status = artel__arena_status(&launch->arena);
         if (status == ARTEL_OK) status = artel__cert_locate(&launch->arena, launch->wish.cert_dir, name, &files);
         if (status == ARTEL_OK)
-            status = artel__cert_verify(&maker, &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
+            status =
+                artel__cert_verify(&maker, &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
     }
     artel__cert_close(&maker);
     return status;

@@ -2,9 +2,10 @@
 /* A cluster of processes on this machine, or begun from it on others: planned, described, run to its end.
  *
  * Life: open (tasks and their ports), set_program (what each runs), then describe, or prepare and run; close.
- * A port is reserved for the whole run, restarts included: the launcher keeps a socket bound to it that does not listen.
- * The task binds the same port, which the kernel allows to sockets with SO_REUSEADDR; no other program is given it.
- * Belongs to one thread. The library sets no signal handler: signals reach a running launcher as bytes on a descriptor.
+ * A port is reserved for the whole run, restarts included: the launcher keeps a socket bound to it that does not
+ * listen. The task binds the same port, which the kernel allows to sockets with SO_REUSEADDR; no other program is given
+ * it. Belongs to one thread. The library sets no signal handler: signals reach a running launcher as bytes on a
+ * descriptor.
  */
 #ifndef ARTEL_CLUSTER_LAUNCH_H
 #define ARTEL_CLUSTER_LAUNCH_H
@@ -59,12 +60,13 @@ typedef struct artel__launch {
 
 /* Errors: INVALID (too many tasks), IO (no ports, no descriptors). After a failure nothing is to be closed. */
 artel_status artel__launch_open(artel_context *ctx, const artel__launch_wish *wish, artel__launch *out);
-/* Makes folder, guard and certificates, or checks those that were given. Errors: those of net/cert.h; after UNSUPPORTED, for
- * want of the part, it may be called again without `certified`. */
+/* Makes folder, guard and certificates, or checks those that were given. Errors: those of net/cert.h; after
+ * UNSUPPORTED, for want of the part, it may be called again without `certified`. */
 artel_status artel__launch_prepare(artel__launch *launch);
-/* `words`: path of a program and its arguments, NULL-terminated, borrowed. After prepare, if that is called at all. Each task sees
- * TF_CONFIG, ARTEL_TASK, ARTEL_THREADS (unless set), ARTEL_CERT_DIR or ARTEL_INSECURE_NETWORK; variables of another cluster are
- * taken away (ARTEL_CLUSTER_FILE, ARTEL_RESOLVER, ARTEL_RENDEZVOUS, ARTEL_SERVICE, ARTEL_WORKERS, ARTEL_PORT). */
+/* `words`: path of a program and its arguments, NULL-terminated, borrowed. After prepare, if that is called at all.
+ * Each task sees TF_CONFIG, ARTEL_TASK, ARTEL_THREADS (unless set), ARTEL_CERT_DIR or ARTEL_INSECURE_NETWORK; variables
+ * of another cluster are taken away (ARTEL_CLUSTER_FILE, ARTEL_RESOLVER, ARTEL_RENDEZVOUS, ARTEL_SERVICE,
+ * ARTEL_WORKERS, ARTEL_PORT). */
 artel_status artel__launch_set_program(artel__launch *launch, const char *const *words);
 /* What would be started: for each task a line "# worker 1" and a command for a shell. */
 void artel__launch_describe(const artel__launch *launch, artel__text *out);
@@ -83,12 +85,13 @@ typedef struct artel__launch_run_options {
     int out, err;   /* where output goes */
     bool colour[2]; /* of out and err */
     void (*in_child)(void *user);
-    void (*suspend)(void *user); /* on SIGTSTP, when all tasks are stopped; they go on when it returns. NULL: not heard */
+    void (*suspend)(
+        void *user); /* on SIGTSTP, when all tasks are stopped; they go on when it returns. NULL: not heard */
     void *user;
 } artel__launch_run_options;
 
-/* Starts all tasks and returns when they have ended and their output is written. Notes go to `err`. What ends a task is no
- * error here: *out_code is the exit code by the rule of launch_job.h, or 2 when all was well and output could not be
+/* Starts all tasks and returns when they have ended and their output is written. Notes go to `err`. What ends a task is
+ * no error here: *out_code is the exit code by the rule of launch_job.h, or 2 when all was well and output could not be
  * written. Errors: NOT_FOUND, INVALID, IO when a task could not be started for the first time; all are ended then. */
 artel_status artel__launch_run(artel__launch *launch, const artel__launch_run_options *options, int *out_code);
 

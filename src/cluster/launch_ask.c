@@ -28,7 +28,8 @@ static artel__launch_answer ask(artel_context *ctx, const artel__status_request 
     artel__text text;
     artel__launch_answer answer = ARTEL__LAUNCH_UNKNOWN;
     artel__text_init(&text, ctx);
-    if (artel__status_ask(ctx, request, &text) == ARTEL_OK) answer = artel__launch_answer_of(ctx, text.data, text.length);
+    if (artel__status_ask(ctx, request, &text) == ARTEL_OK)
+        answer = artel__launch_answer_of(ctx, text.data, text.length);
     artel__text_fini(&text);
     return answer;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launched job is about: its tasks are asked (status.h) by a thread of its own, so that the launcher never waits.
+/* What a launched job is about: its tasks are asked (status.h) by a thread of its own, so that the launcher never
+ * waits.
  *
  * Life: zero it; start, then look until there is an answer, again and again; fini. Belongs to one thread.
  */

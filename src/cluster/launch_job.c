@@ -26,8 +26,9 @@ static bool trains(const artel__launch_member *member)
 static outcome outcome_of(const artel__launch_member *member)
 {
     bool died = member->signal || (member->code > 128 && member->code <= 192);
-    bool excused = member->dismissed && !(trains(member) && member->code <= 2); /* results may have failed to be written */
-    if (!died && member->code && !excused) return FAILED;                       /* even when told: it could not end in order */
+    bool excused =
+        member->dismissed && !(trains(member) && member->code <= 2); /* results may have failed to be written */
+    if (!died && member->code && !excused) return FAILED;            /* even when told: it could not end in order */
     if (member->told) return TOLD;
     return died ? DIED : WELL;
 }
@@ -90,7 +91,8 @@ static bool has_lost_chief(const artel__launch_job *job)
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
         served = served || member->type == ARTEL__TASK_PS;
-        lost = lost || (member->type == ARTEL__TASK_CHIEF && member->state == ARTEL__LAUNCH_ENDED && outcome_of(member) != WELL);
+        lost = lost || (member->type == ARTEL__TASK_CHIEF && member->state == ARTEL__LAUNCH_ENDED &&
+                        outcome_of(member) != WELL);
     }
     return job->together && served && lost;
 }

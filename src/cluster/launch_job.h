@@ -7,25 +7,26 @@
  * a signal on); or it *failed* (any other code: it found something wrong itself). A task that was told to end can only
  * fail; one that was dismissed because there is nothing left to do, not even that, but for codes 1 and 2 of who trains.
  *
- * The tasks of a job *together* (artel with --strategy multi-worker) work at one result, each able to go on without the others;
- * those of any other job work on their own, unless they turn out to wait for those that have ended well (join).
+ * The tasks of a job *together* (artel with --strategy multi-worker) work at one result, each able to go on without the
+ * others; those of any other job work on their own, unless they turn out to wait for those that have ended well (join).
  *
- * A job together begins with all who train, or with as many as it needs. When too few are left, because some ended and are not started
- * again, and nobody has begun, those who wait are told to end (artel__launch_job_abandon): they would wait in vain.
+ * A job together begins with all who train, or with as many as it needs. When too few are left, because some ended and
+ * are not started again, and nobody has begun, those who wait are told to end (artel__launch_job_abandon): they would
+ * wait in vain.
  *
  * The exit code: after a signal to the launcher 130 (SIGINT) or 128 + signal, unless everything had ended before; after
  * SIGTERM a task's own failure goes first. Otherwise that of the task which failed first. Not counted are, in a job
  * together, failures of others than the evaluator after which a chief or worker ended well: they were survived. When
- * none failed, 0 if a chief or worker ended well, for then the dead were survived; else that of the task that died first. Of a job that
- * was abandoned it is that of the task that was missed.
+ * none failed, 0 if a chief or worker ended well, for then the dead were survived; else that of the task that died
+ * first. Of a job that was abandoned it is that of the task that was missed.
  *
  * Restarts: a task that died or failed is started again while it has restarts left, at once if it lived for a second,
- * else after 0.1 s, doubled each time, up to 5 s. Codes 1 and 2 of artel itself are final, for the same command would fail
- * again. In a job together nobody but an evaluator is started again once a chief or worker has ended well: it is done.
- * Parameter servers are told to end when nobody trains any more, an evaluator then too, unless training ended well: it has
- * the last checkpoint to evaluate. In a job together who still trains 5 s after the last good end is told to end, too: it
- * came (again) when the others had finished, or is stopped, and would wait for them. It is not killed, for it may be
- * writing the results.
+ * else after 0.1 s, doubled each time, up to 5 s. Codes 1 and 2 of artel itself are final, for the same command would
+ * fail again. In a job together nobody but an evaluator is started again once a chief or worker has ended well: it is
+ * done. Parameter servers are told to end when nobody trains any more, an evaluator then too, unless training ended
+ * well: it has the last checkpoint to evaluate. In a job together who still trains 5 s after the last good end is told
+ * to end, too: it came (again) when the others had finished, or is stopped, and would wait for them. It is not killed,
+ * for it may be writing the results.
  *
  * Times are nanoseconds of any clock that only grows. Belongs to one thread.
  */
@@ -82,8 +83,8 @@ bool artel__launch_job_ended(artel__launch_job *job, int i, int status, int64_t 
 
 /* The launcher got a signal: the first asks for SIGTERM to all, the second for SIGKILL, the third to wait no more. */
 artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number);
-/* Whether member i, which runs, has to be told to end because there is nothing left to do; marks it as told. Those that serve may
- * be killed if they do not. */
+/* Whether member i, which runs, has to be told to end because there is nothing left to do; marks it as told. Those that
+ * serve may be killed if they do not. */
 typedef enum artel__launch_dismissal {
     ARTEL__LAUNCH_STAYS,
     ARTEL__LAUNCH_ASKED,
@@ -93,13 +94,14 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
 /* The time, in ns, until those who train too long are dismissed; -1 when nobody will be. */
 int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now);
 
-/* The time, in ns, until those who train on after others have ended well may be looking for them in vain; -1: never. For jobs that are
- * not together as far as is known. */
+/* The time, in ns, until those who train on after others have ended well may be looking for them in vain; -1: never.
+ * For jobs that are not together as far as is known. */
 int64_t artel__launch_job_doubt(const artel__launch_job *job, int64_t now);
 /* They are looking for them: the job is one together, as it turns out. */
 void artel__launch_job_join(artel__launch_job *job);
 
-/* The first that ended for good, when too few are left for a job together to begin, should it not have begun yet; else -1. */
+/* The first that ended for good, when too few are left for a job together to begin, should it not have begun yet; else
+ * -1. */
 int artel__launch_job_misses(const artel__launch_job *job);
 /* It has not begun, for want of member i: all others are marked as told to end. */
 void artel__launch_job_abandon(artel__launch_job *job, int i);

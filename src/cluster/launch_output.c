@@ -123,7 +123,8 @@ static bool put_object(const artel__launch_stream *stream, const char *line, siz
 
 static void put_line(artel__launch_stream *stream, const char *line, size_t length)
 {
-    if (stream->greeting && !stream->greeted && length == strlen(stream->greeting) && memcmp(line, stream->greeting, length) == 0) {
+    if (stream->greeting && !stream->greeted && length == strlen(stream->greeting) &&
+        memcmp(line, stream->greeting, length) == 0) {
         stream->greeted = true;
         return;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of tasks on its way to the launcher's own: cut into lines, marked with the task, never mixed within a line.
+/* The output of tasks on its way to the launcher's own: cut into lines, marked with the task, never mixed within a
+ * line.
  *
  * A splitter collects what a pipe brings and hands on whole lines. An outlet is a buffer before a descriptor; it writes
  * only as much as a descriptor that is ready takes at once (see artel__outlet_write), so that a reader who does not
@@ -33,15 +34,16 @@ void artel__outlet_write(artel__outlet *outlet);
 typedef struct artel__launch_stream {
     const char *label, *name; /* "worker 1", "worker:1" */
     int colour;               /* a number that chooses among a few colours */
-    bool json;                /* lines that are JSON objects go to `out` as they are, with "task": name if they lack it */
-    artel__outlet *out;       /* where others go: prefixed; with json to `rest` */
+    bool json;          /* lines that are JSON objects go to `out` as they are, with "task": name if they lack it */
+    artel__outlet *out; /* where others go: prefixed; with json to `rest` */
     artel__outlet *rest;
     artel__text held;     /* the beginning of a line */
     const char *greeting; /* a line that is not handed on, only noted; or NULL */
     bool greeted;
 } artel__launch_stream;
 
-void artel__launch_stream_init(artel__launch_stream *stream, artel_context *ctx); /* the other fields are the caller's */
+void artel__launch_stream_init(artel__launch_stream *stream,
+                               artel_context *ctx); /* the other fields are the caller's */
 void artel__launch_stream_fini(artel__launch_stream *stream);
 void artel__launch_stream_take(artel__launch_stream *stream, const char *bytes, size_t count);
 /* The stream ended: what is held is a line, too. */

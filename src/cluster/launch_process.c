@@ -148,8 +148,8 @@ artel_status artel__guard_create(artel_context *ctx, const char *const *places, 
         } while (got < 0 && errno == EINTR);
         bool made = got == (ssize_t)sizeof guard.folder && (!places || guard.folder[0]);
         if (!made)
-            status =
-                artel__fail(ctx, ARTEL_ERROR_IO, "launch", "let TMPDIR name a folder that can be written to", "no folder could be made");
+            status = artel__fail(ctx, ARTEL_ERROR_IO, "launch", "let TMPDIR name a folder that can be written to",
+                                 "no folder could be made");
     }
     close_if_open(&answer[0]);
     if (status == ARTEL_OK) {
@@ -252,8 +252,10 @@ artel_status artel__process_start(artel_context *ctx, const artel__process_reque
         goto undo_pipes;
     }
     for (int i = 0; i < 2 && !request->same_output; i++) fcntl(i ? p.err[0] : p.out[0], F_SETFL, O_NONBLOCK);
-    *out = (artel__process){
-        .pid = pid, .watch = (int)syscall(SYS_pidfd_open, pid, 0u), /* close-on-exec by itself */ .out = p.out[0], .err = p.err[0]};
+    *out = (artel__process){.pid = pid,
+                            .watch = (int)syscall(SYS_pidfd_open, pid, 0u),
+                            /* close-on-exec by itself */ .out = p.out[0],
+                            .err = p.err[0]};
     p.out[0] = p.err[0] = -1;
     status = ARTEL_OK;
 undo_pipes:
@@ -333,7 +335,9 @@ artel_status artel__process_find(artel_context *ctx, const char *name, const cha
         if (at[length] == '\0') break;
         at += length + 1;
     }
-    if (there) return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "make it executable: chmod +x", "is a file that may not be executed");
+    if (there)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "make it executable: chmod +x",
+                           "is a file that may not be executed");
     return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, name, "name a program by its path or by a name found in PATH",
                        "there is no such program");
 }

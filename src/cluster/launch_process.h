@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of a launcher: each in a process group of its own, its output in pipes, none outliving the launcher.
  *
- * A child is killed by the kernel when the launcher dies (PR_SET_PDEATHSIG). That does not reach the child's own children, so
- * a *guard* stands by: a process forked from the launcher, which knows the groups and, once the launcher's end of a pipe
- * closes, kills them and removes a folder that it has made. What leaves its group (setsid) is out of reach.
+ * A child is killed by the kernel when the launcher dies (PR_SET_PDEATHSIG). That does not reach the child's own
+ * children, so a *guard* stands by: a process forked from the launcher, which knows the groups and, once the launcher's
+ * end of a pipe closes, kills them and removes a folder that it has made. What leaves its group (setsid) is out of
+ * reach.
  *
  * A child that has ended stays a zombie until artel__process_reap, so that its number names its group and nothing else.
  * Objects belong to the thread that made them, and it must live as long as the children.
@@ -23,8 +24,8 @@ typedef struct artel__guard {
     char folder[ARTEL__GUARD_FOLDER]; /* or "" */
 } artel__guard;
 
-/* With `places` (NULL-terminated, or NULL): makes a folder with mode 0700 in the first of them that allows it, and in the end
- * removes it with all that it holds. Errors: IO. */
+/* With `places` (NULL-terminated, or NULL): makes a folder with mode 0700 in the first of them that allows it, and in
+ * the end removes it with all that it holds. Errors: IO. */
 artel_status artel__guard_create(artel_context *ctx, const char *const *places, artel__guard *out);
 /* Lets it do its work and waits for it. A guard without one is accepted. */
 void artel__guard_destroy(artel__guard *guard);
@@ -38,7 +39,8 @@ typedef struct artel__process_request {
     int input;        /* becomes its standard input; 0: an empty one */
     bool same_output; /* it writes where this process does; else into pipes */
     const artel__guard *guard;
-    void (*in_child)(void *user); /* before the program starts; calls nothing but async-signal-safe functions. Or NULL */
+    void (*in_child)(
+        void *user); /* before the program starts; calls nothing but async-signal-safe functions. Or NULL */
     void *user;
 } artel__process_request;
 
@@ -66,8 +68,8 @@ void artel__process_leave(artel__process *process);
 /* The value of a variable in a list of NAME=value, NULL-terminated; NULL: it is not there. */
 const char *artel__environment_find(const char *const *environment, const char *name);
 
-/* The file that would run: `name` itself when it has a slash, else the first of PATH. Errors: NOT_FOUND; INVALID (is not
- * executable). At most `size` bytes with the NUL. */
+/* The file that would run: `name` itself when it has a slash, else the first of PATH. Errors: NOT_FOUND; INVALID (is
+ * not executable). At most `size` bytes with the NUL. */
 artel_status artel__process_find(artel_context *ctx, const char *name, const char *search, char *out, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop of a launcher: one thread, one poll(2) over everything that can happen.
  *
- * Each round starts at most one task, so that output and signals are served while hundreds start. A task's end is noticed
- * by its pidfd; what it left running in its group is asked to end and has LEFTOVER to do so, in which output that is
- * still in the pipes is read; then the group is killed and the job is told. A reader that does not read fills the
- * outlet, and streams are read no further: tasks wait in write(2), the launcher never does.
+ * Each round starts at most one task, so that output and signals are served while hundreds start. A task's end is
+ * noticed by its pidfd; what it left running in its group is asked to end and has LEFTOVER to do so, in which output
+ * that is still in the pipes is read; then the group is killed and the job is told. A reader that does not read fills
+ * the outlet, and streams are read no further: tasks wait in write(2), the launcher never does.
  */
 #include "cluster/attend.h"
 #include "cluster/launch.h"
@@ -92,7 +92,8 @@ static void describe_end(const artel__launch_member *member, char *out, size_t s
 {
     const char *name = member->signal ? sigabbrev_np(member->signal) : NULL;
     if (member->signal)
-        snprintf(out, size, "was ended by signal %d%s%s%s", member->signal, name ? " (SIG" : "", name ? name : "", name ? ")" : "");
+        snprintf(out, size, "was ended by signal %d%s%s%s", member->signal, name ? " (SIG" : "", name ? name : "",
+                 name ? ")" : "");
     else
         snprintf(out, size, "ended with exit code %d", member->code);
 }
@@ -104,7 +105,8 @@ static void note_end(runner *r, int i, bool again)
     if ((!member->signal && !member->code) || (member->told && (member->signal || member->code > 128))) return;
     describe_end(member, how, sizeof how);
     if (again)
-        note(r, "warning", "%s %s; it is started again (%d of %d)", r->launch->task[i].label, how, member->restarts, r->job.restarts);
+        note(r, "warning", "%s %s; it is started again (%d of %d)", r->launch->task[i].label, how, member->restarts,
+             r->job.restarts);
     else
         note(r, "warning", "%s %s", r->launch->task[i].label, how);
 }
@@ -138,9 +140,11 @@ static void name_silent(runner *r, int64_t now)
         if (s->silent == 0 || now < s->silent) continue;
         s->silent = now + REMINDER;
         bool first = true; /* of its machine */
-        for (int k = 0; k < i; k++) first = first && (r->slot[k].silent == 0 || r->launch->task[k].host != r->launch->task[i].host);
+        for (int k = 0; k < i; k++)
+            first = first && (r->slot[k].silent == 0 || r->launch->task[k].host != r->launch->task[i].host);
         if (first)
-            note(r, "note", "no answer from %s yet, where %s is to run: the remote shell is connecting, or asks for something",
+            note(r, "note",
+                 "no answer from %s yet, where %s is to run: the remote shell is connecting, or asks for something",
                  r->launch->wish.host[r->launch->task[i].host], r->launch->task[i].label);
     }
 }
@@ -232,7 +236,10 @@ static void take_signal(runner *r, int number)
     default: r->left = true;
     }
     if (r->job.signals == 1)
-        note(r, "note", "SIG%s: all tasks are told to end", number == SIGINT ? "INT" : number == SIGHUP ? "HUP" : "TERM");
+        note(r, "note", "SIG%s: all tasks are told to end",
+             number == SIGINT   ? "INT"
+             : number == SIGHUP ? "HUP"
+                                : "TERM");
     r->reminder = artel__now_ns() + REMINDER;
 }
 
@@ -274,7 +281,8 @@ static void dismiss(runner *r, int64_t now)
         if (dismissal == ARTEL__LAUNCH_ASKED)
             note(r, "note", "%s is told to end: the others have %s", r->launch->task[i].label,
                  done ? "finished the job" : "lost their chief");
-        if (member->type <= ARTEL__TASK_WORKER && member->state != ARTEL__LAUNCH_ENDED && !member->dismissed) training = true;
+        if (member->type <= ARTEL__TASK_WORKER && member->state != ARTEL__LAUNCH_ENDED && !member->dismissed)
+            training = true;
     }
     if (!training && r->reminder == 0) r->reminder = now + REMINDER;
 }
@@ -293,7 +301,8 @@ static void ask(runner *r, int64_t now, int64_t pause)
     artel__launch_ask_start(&r->inquiry, r->request, count);
 }
 
-/* Whether the tasks of a program were one job is known when some have ended well: the others then look for them in vain. */
+/* Whether the tasks of a program were one job is known when some have ended well: the others then look for them in
+ * vain. */
 static void look_for_late(runner *r, int64_t now)
 {
     unsigned answers;
@@ -317,7 +326,8 @@ static void look_for_missed(runner *r, int64_t now)
         signal_all(r, SIGTERM);
         for (int i = 0; i < r->launch->tasks; i++)
             if (!r->slot[i].noticed) r->slot[i].deadline = now + DISMISSAL;
-        note(r, "note", "%s will not come, and the job cannot begin without it: the others are told to end", r->launch->task[missed].label);
+        note(r, "note", "%s will not come, and the job cannot begin without it: the others are told to end",
+             r->launch->task[missed].label);
     } else if (now >= r->ask_at) {
         ask(r, now, ASK_AGAIN);
     }
@@ -422,7 +432,8 @@ static int time_left(const runner *r, int64_t now)
     }
     int64_t doubt = artel__launch_job_doubt(&r->job, now);
     if (doubt > 0) shorten(&wait, doubt);
-    if (doubt == 0 || (!r->begun && artel__launch_job_misses(&r->job) >= 0)) shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
+    if (doubt == 0 || (!r->begun && artel__launch_job_misses(&r->job) >= 0))
+        shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
     if (r->reminder) shorten(&wait, r->reminder - now);
     int64_t patience = artel__launch_job_patience(&r->job, now);
     if (patience >= 0) shorten(&wait, patience);
@@ -499,21 +510,23 @@ static int conclude(runner *r)
     if (member >= 0) describe_end(&r->job.member[member], how, sizeof how);
     if (member >= 0 && member == r->job.missed)
         note(r, "error",
-             "the job failed before it began: %s %s; see what it printed, and start the job again: --restarts of launch starts "
+             "the job failed before it began: %s %s; see what it printed, and start the job again: --restarts of "
+             "launch starts "
              "such a task again, --min-workers of the job begins without it",
              r->launch->task[member].label, how);
     else if (member >= 0)
         note(r, "error", "the job failed: %s %s", r->launch->task[member].label, how);
     flush(r);
     if (r->err.broken) { /* nothing can be said through it any more */
-        static const char lost[] =
-            "artel: standard error: what the tasks said is lost, for memory or the place it goes to has run out; free some\n";
+        static const char lost[] = "artel: standard error: what the tasks said is lost, for memory or the place it "
+                                   "goes to has run out; free some\n";
         ssize_t written = write(r->err.fd, lost, sizeof lost - 1);
         (void)written;
         return code ? code : 2;
     }
     if (code != 0 || !r->out.broken) return code;
-    note(r, "standard output", r->out.closed ? "was closed before its end" : "could not be written to the end; free some space");
+    note(r, "standard output",
+         r->out.closed ? "was closed before its end" : "could not be written to the end; free some space");
     flush(r);
     return 2;
 }
@@ -522,8 +535,11 @@ static artel_status open_runner(artel__launch *launch, const artel__launch_run_o
 {
     size_t tasks = (size_t)launch->tasks;
     *r = (runner){.launch = launch, .options = o, .control = o->control};
-    r->job = (artel__launch_job){
-        .members = launch->tasks, .restarts = o->restarts, .together = o->together, .verdicts = o->verdicts, .needed = o->needed};
+    r->job = (artel__launch_job){.members = launch->tasks,
+                                 .restarts = o->restarts,
+                                 .together = o->together,
+                                 .verdicts = o->verdicts,
+                                 .needed = o->needed};
     r->job.member = artel__arena_alloc(&launch->arena, tasks, sizeof *r->job.member);
     r->slot = artel__arena_alloc(&launch->arena, tasks, sizeof *r->slot);
     r->set = artel__arena_alloc(&launch->arena, 3 * tasks + 3, sizeof *r->set);

@@ -14,7 +14,8 @@ static bool parse(const char *host, int port, artel__net_address *out)
     return artel__net_address_parse(text, out);
 }
 
-artel_status artel__listen_address(artel_context *ctx, const artel__host_port *known, const char *bind, int port, artel__net_address *out)
+artel_status artel__listen_address(artel_context *ctx, const artel__host_port *known, const char *bind, int port,
+                                   artel__net_address *out)
 {
     if (bind && parse(bind, port, out)) return ARTEL_OK;
     if (bind)

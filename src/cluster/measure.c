@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting every pair of tasks, and the rounds. Higher ranks dial lower ones, with a backoff, until all are there or the time is
- * over. */
+/* Connecting every pair of tasks, and the rounds. Higher ranks dial lower ones, with a backoff, until all are there or
+ * the time is over. */
 #include "cluster/measure.h"
 
 #include <poll.h>
@@ -65,7 +65,8 @@ static artel__net_fault admit(void *user, const artel__hello *peer, char reason[
     const measuring *m = user;
     int rank = find(m, peer->task);
     if (rank >= 0 && rank != m->self && peer->purpose == ARTEL__NET_DATA) return ARTEL__FAULT_NONE;
-    snprintf(reason, ARTEL__HELLO_REASON, rank == m->self ? "another process is %.50s already" : "there is no task %.50s in this cluster",
+    snprintf(reason, ARTEL__HELLO_REASON,
+             rank == m->self ? "another process is %.50s already" : "there is no task %.50s in this cluster",
              peer->task);
     return ARTEL__FAULT_REJECTED;
 }
@@ -97,7 +98,8 @@ static artel_status name_peers(measuring *m)
     for (int r = 0; r < m->peers; r++) {
         const artel__task *task = &m->cluster->task[r];
         if (!task->address)
-            return artel__fail(m->ctx, ARTEL_ERROR_UNSUPPORTED, m->cluster->where, "name all of them, with a cluster file for example",
+            return artel__fail(m->ctx, ARTEL_ERROR_UNSUPPORTED, m->cluster->where,
+                               "name all of them, with a cluster file for example",
                                "the addresses of the other tasks are not known before they meet");
         snprintf(m->peer[r].name, sizeof m->peer[r].name, "%s-%d", artel__task_type_name(task->type), (int)task->index);
         artel__sha256_update(&hash, m->peer[r].name, strlen(m->peer[r].name) + 1);
@@ -133,7 +135,8 @@ static artel_status listen_here(measuring *m)
 
 static bool may_heal(artel__net_fault fault)
 {
-    return fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST || fault == ARTEL__FAULT_SLOW || fault == ARTEL__FAULT_CROWDED;
+    return fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST || fault == ARTEL__FAULT_SLOW ||
+           fault == ARTEL__FAULT_CROWDED;
 }
 
 static void dial(measuring *m, int rank, int64_t now)
@@ -193,7 +196,8 @@ static int count_missing(measuring *m, int64_t now)
 
 static void connect_all(measuring *m)
 {
-    for (int64_t now = artel__now_ns(); now < m->until && !artel__cancelled(m->ctx) && !artel__preempted(m->ctx); now = artel__now_ns()) {
+    for (int64_t now = artel__now_ns(); now < m->until && !artel__cancelled(m->ctx) && !artel__preempted(m->ctx);
+         now = artel__now_ns()) {
         for (int r = 0; r < m->self; r++) {
             dial(m, r, now);
             move(m, r);
@@ -218,14 +222,24 @@ static void run_rounds(measuring *m)
     }
 }
 
-artel_status artel__measure(artel_context *ctx, const artel__cluster *cluster, const artel__measure_options *options, artel__measured *out)
+artel_status artel__measure(artel_context *ctx, const artel__cluster *cluster, const artel__measure_options *options,
+                            artel__measured *out)
 {
-    measuring m = {.ctx = ctx, .cluster = cluster, .options = options, .out = out, .peers = cluster->trainers, .self = cluster->rank};
+    measuring m = {.ctx = ctx,
+                   .cluster = cluster,
+                   .options = options,
+                   .out = out,
+                   .peers = cluster->trainers,
+                   .self = cluster->rank};
     int64_t now = artel__now_ns();
     m.until = now + (int64_t)(options->wait * 1e9);
     m.noted = now + SECOND;
-    m.site = (artel__site){
-        .ctx = ctx, .insecure_network = options->insecure_network, .shares = true, .admit = admit, .host_of = host_of, .user = &m};
+    m.site = (artel__site){.ctx = ctx,
+                           .insecure_network = options->insecure_network,
+                           .shares = true,
+                           .admit = admit,
+                           .host_of = host_of,
+                           .user = &m};
     memset(out, 0, (size_t)cluster->trainers * sizeof *out);
     artel__arena_init(&m.arena, ctx);
     artel_status status = artel_context_create(NULL, &m.quiet);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tasks over one stream. The leader decides how long things take, by the first byte of what it sends: 1, more will come; 0, the
- * last. The sender of bulk counts time until the receiver has said that it has all. Who waits for shared memory looks, and sleeps for
- * a moment between only when nothing has come for a while. */
+/* Two tasks over one stream. The leader decides how long things take, by the first byte of what it sends: 1, more will
+ * come; 0, the last. The sender of bulk counts time until the receiver has said that it has all. Who waits for shared
+ * memory looks, and sleeps for a moment between only when nothing has come for a while. */
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -72,7 +72,8 @@ static bool send_all(talk *t, const void *bytes, size_t count)
     for (;;) {
         int n = artel__net_stream_flush(stream, &why);
         if (n == 0) return true;
-        if (n != ARTEL__NET_STREAM_AGAIN) return fail(t, n == ARTEL__NET_STREAM_END ? "it ended the connection" : why.text);
+        if (n != ARTEL__NET_STREAM_AGAIN)
+            return fail(t, n == ARTEL__NET_STREAM_END ? "it ended the connection" : why.text);
         if (!wait_for(t, POLLOUT)) return false;
     }
 }
@@ -152,7 +153,8 @@ static bool drink(talk *t)
     return send_all(t, &(uint8_t){1}, 1);
 }
 
-/* Both ends tell what they have measured. Nobody's numbers are believed to be numbers: negative and absurd ones count as 0. */
+/* Both ends tell what they have measured. Nobody's numbers are believed to be numbers: negative and absurd ones count
+ * as 0. */
 static bool exchange(talk *t, double *latency, double *in, const artel__measured *own)
 {
     const double mine[2] = {own->latency, own->out};

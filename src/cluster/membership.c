@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The membership machine: creation, inputs, views.
  *
- * Every input notes the time, changes what it is about, and then lets artel__ms_consider look at the whole: what is due follows from
- * the state and not from the order in which inputs came. Nothing is decided in the inputs themselves.
+ * Every input notes the time, changes what it is about, and then lets artel__ms_consider look at the whole: what is due
+ * follows from the state and not from the order in which inputs came. Nothing is decided in the inputs themselves.
  */
 #include "cluster/membership_impl.h"
 
@@ -64,7 +64,8 @@ static artel_status check(artel_context *ctx, const artel__membership_config *c)
         wrong = "shards";
     else if (c->replicas < 1 || c->min_members < 1 || c->min_members > c->tasks)
         wrong = "replicas and min_members";
-    else if (c->suspect_after_ns < 8 * ARTEL__MEMBERSHIP_TICK_NS || c->wait_for_cluster_ns < 0 || c->collective_timeout_ns <= 0)
+    else if (c->suspect_after_ns < 8 * ARTEL__MEMBERSHIP_TICK_NS || c->wait_for_cluster_ns < 0 ||
+             c->collective_timeout_ns <= 0)
         wrong = "the time limits";
     else if (!c->facts || strlen(c->facts) > ARTEL__FACTS_MAX)
         wrong = "the facts";
@@ -100,11 +101,13 @@ static artel_status take_all(artel_context *ctx, artel__membership *m)
     ARTEL_TRY(take(ctx, n, sizeof *m->in_member, (void **)&m->in_member));
     ARTEL_TRY(take(ctx, 1, m->out_capacity, (void **)&m->out));
     ARTEL_TRY(take(ctx, m->words, 8, (void **)&m->bits));
-    for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) ARTEL_TRY(take(ctx, n, sizeof(uint32_t), (void **)&m->barrier[i].seen));
+    for (int i = 0; i < ARTEL__MAX_BARRIERS; i++)
+        ARTEL_TRY(take(ctx, n, sizeof(uint32_t), (void **)&m->barrier[i].seen));
     return ARTEL_OK;
 }
 
-artel_status artel__membership_create(artel_context *ctx, const artel__membership_config *config, artel__membership **out)
+artel_status artel__membership_create(artel_context *ctx, const artel__membership_config *config,
+                                      artel__membership **out)
 {
     ARTEL_TRY(check(ctx, config));
     artel__membership *m = NULL;
@@ -194,11 +197,13 @@ void artel__ms_consider(artel__membership *m)
 static void check_stuck(artel__membership *m)
 {
     int64_t since = m->training == ARTEL__MS_STOPPING ? m->stop_since : m->phase_since;
-    bool local = m->training == ARTEL__MS_STOPPING ||
-                 (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__MEMBER_COMPUTE || m->phase == ARTEL__MEMBER_APPLY));
+    bool local =
+        m->training == ARTEL__MS_STOPPING ||
+        (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__MEMBER_COMPUTE || m->phase == ARTEL__MEMBER_APPLY));
     if (!local || m->now - since < m->config.collective_timeout_ns) return;
-    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (.collective_timeout)", artel__member_phase_name(m->phase),
-                        (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
+    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (.collective_timeout)",
+                        artel__member_phase_name(m->phase), (unsigned long long)m->step,
+                        (long long)((m->now - since) / ARTEL__MS_SECOND));
 }
 
 /* A step whose exchange does not come on: the member that it waits for is probed, and named. */
@@ -210,9 +215,9 @@ static void check_exchange(artel__membership *m)
     artel__ms_peer *p = &m->peer[task];
     if (m->now - p->beat_at >= m->heartbeat) artel__ms_probe(m, (uint32_t)task);
     if (m->now - m->phase_since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
-        artel__ms_say(m, (uint32_t)task, ARTEL__REASON_NONE, "step %llu waits for %s, in phase %s for %lld s", (unsigned long long)m->step,
-                      artel__ms_name(m, (uint32_t)task), artel__member_phase_name(p->phase),
-                      (long long)((m->now - p->phase_since) / ARTEL__MS_SECOND));
+        artel__ms_say(m, (uint32_t)task, ARTEL__REASON_NONE, "step %llu waits for %s, in phase %s for %lld s",
+                      (unsigned long long)m->step, artel__ms_name(m, (uint32_t)task),
+                      artel__member_phase_name(p->phase), (long long)((m->now - p->phase_since) / ARTEL__MS_SECOND));
 }
 
 void artel__membership_tick(artel__membership *m, int64_t now)
@@ -270,7 +275,8 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
     m->training = ARTEL__MS_REST;
     m->step = step;
     m->hash = hash;
-    if (step == m->copy.step && m->copy.arithmetic) m->arithmetic = m->copy.arithmetic; /* the copy was there, its word came late */
+    if (step == m->copy.step && m->copy.arithmetic)
+        m->arithmetic = m->copy.arithmetic; /* the copy was there, its word came late */
     m->waiting_for = -1;
     set_phase(m, ARTEL__MEMBER_IDLE);
     artel__ms_consider(m);
@@ -278,7 +284,8 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
 
 void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
 {
-    if (!artel__ms_enter(m, now) || !m->proposal.active || !m->proposal.recorded || m->proposal.ready || m->training != ARTEL__MS_GOING)
+    if (!artel__ms_enter(m, now) || !m->proposal.active || !m->proposal.recorded || m->proposal.ready ||
+        m->training != ARTEL__MS_GOING)
         return;
     m->training = ARTEL__MS_REST;
     m->step = m->next.step;
@@ -296,9 +303,11 @@ void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task)
         artel__ms_blame(m, m->config.self, task);
         artel__ms_propose(m, ARTEL__REASON_DATA, task);
     } else if (copying) {
-        artel__ms_send(
-            m, m->proposal.coordinator,
-            &(artel__message){.kind = ARTEL__MESSAGE_DECLINE, .about = m->proposal.id, .reason = ARTEL__REASON_DATA, .subject = task});
+        artel__ms_send(m, m->proposal.coordinator,
+                       &(artel__message){.kind = ARTEL__MESSAGE_DECLINE,
+                                         .about = m->proposal.id,
+                                         .reason = ARTEL__REASON_DATA,
+                                         .subject = task});
     } else if (artel__ms_running(m) && artel__ms_in_group(m, task)) {
         artel__ms_blame(m, m->config.self, task);
         artel__ms_break(m, ARTEL__REASON_DATA, task);
@@ -398,7 +407,8 @@ artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t tas
 
 void artel__membership_link_up(artel__membership *m, int64_t now, int link, int task)
 {
-    if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks) return;
+    if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks)
+        return;
     m->link[link] = (artel__ms_link){.open = true, .task = task, .dialled = task >= 0, .since = m->now};
     if (task >= 0) m->peer[task].dialling = false;
     if (task >= 0 && artel__ms_linked(m, (uint32_t)task))

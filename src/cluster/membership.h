@@ -1,63 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who takes part in a job, and from which step on: the membership protocol of a cluster as a state machine.
  *
- * The machine is pure. Time, links, messages and the progress of the local training go in; actions come out, through one
- * function that the caller gives. It has no thread, no socket, no clock, and takes no memory after its creation; equal inputs
- * give equal actions. The same code runs a cluster (a driver joins it to sockets and to the training) and a simulation
- * (tests/cluster/help_simulator.h). One machine belongs to one thread.
+ * The machine is pure. Time, links, messages and the progress of the local training go in; actions come out, through
+ * one function that the caller gives. It has no thread, no socket, no clock, and takes no memory after its creation;
+ * equal inputs give equal actions. The same code runs a cluster (a driver joins it to sockets and to the training) and
+ * a simulation (tests/cluster/help_simulator.h). One machine belongs to one thread.
  *
- * Why there are no votes. In a synchronous run the state after s steps is a function of s alone: whoever holds step s holds
- * the same bits. So any set of tasks that reach one another may go on; a wrong suspicion costs work and never the result,
- * two halves of a partition compute the same, and "the highest step wins" is a complete rule for merging.
+ * Why there are no votes. In a synchronous run the state after s steps is a function of s alone: whoever holds step s
+ * holds the same bits. So any set of tasks that reach one another may go on; a wrong suspicion costs work and never the
+ * result, two halves of a partition compute the same, and "the highest step wins" is a complete rule for merging.
  *
  * One generation, from trouble to the next step:
  *   suspect   a link is reset or silent for `suspect_after`, the data path complains, or a member asks (leave, join).
- *   propose   the lowest task that its fellows reach coordinates: PROPOSE(counter above all it knows, its incarnation). Who
- *             notices a loss and is not the lowest tells the lowest that answers (SUSPECT), and after a limit the next
- *             one. Of two coordinators the lower one goes on; a task that still sees a lower one than the proposer asks
- *             that one first, and follows when it does not answer.
- *   stop      each task brings its training to rest (ACTION_STOP); a step in flight is dropped unless it is applied.
- *   report    step, hash, replicas, and who answered a probe since the proposal. Reachability is therefore two-way and fresh.
- *   record    the members (all mutually reachable, former members first), shard map, T = the highest step, donors.
- *   copy      who is behind T copies the state from a donor (ACTION_COPY, ACTION_SERVE); donors are at rest, nothing is
- *             snapshotted. Who holds T is READY.
- *   start     all are ready: START; ACTION_START carries the generation, and the next step is T.
- * A loss while collecting leaves the lost one out; a loss after the record begins again with the next counter. If the
- * coordinator is lost, the lowest of the rest begins again. Nothing needs undoing: until START nobody's state has changed but by
- * copying a later step.
+ *   propose   the lowest task that its fellows reach coordinates: PROPOSE(counter above all it knows, its incarnation).
+ * Who notices a loss and is not the lowest tells the lowest that answers (SUSPECT), and after a limit the next one. Of
+ * two coordinators the lower one goes on; a task that still sees a lower one than the proposer asks that one first, and
+ * follows when it does not answer. stop      each task brings its training to rest (ACTION_STOP); a step in flight is
+ * dropped unless it is applied. report    step, hash, replicas, and who answered a probe since the proposal.
+ * Reachability is therefore two-way and fresh. record    the members (all mutually reachable, former members first),
+ * shard map, T = the highest step, donors. copy      who is behind T copies the state from a donor (ACTION_COPY,
+ * ACTION_SERVE); donors are at rest, nothing is snapshotted. Who holds T is READY. start     all are ready: START;
+ * ACTION_START carries the generation, and the next step is T. A loss while collecting leaves the lost one out; a loss
+ * after the record begins again with the next counter. If the coordinator is lost, the lowest of the rest begins again.
+ * Nothing needs undoing: until START nobody's state has changed but by copying a later step.
  *
- * Newcomers. A task without a generation that sees one running probes all its members, and asks its coordinator to join when
- * all answer. So a join that cannot succeed disturbs nobody, and a task that keeps failing is let in ever more rarely. A task
- * whose generation went on without it (a stopped process that wakes, the smaller side of a healed partition) is refused by
- * whoever it speaks to; it begins a new incarnation, keeps its parameters as a possible donor, and joins like a newcomer. When
- * two running generations meet, members of the smaller one (at equal size: of the one with the higher lowest task) leave it
- * for the larger, if they reach all of that; T is the highest step of both, so the one behind copies, whichever it is. Sizes
- * only grow that way, so two groups never swap members for ever.
+ * Newcomers. A task without a generation that sees one running probes all its members, and asks its coordinator to join
+ * when all answer. So a join that cannot succeed disturbs nobody, and a task that keeps failing is let in ever more
+ * rarely. A task whose generation went on without it (a stopped process that wakes, the smaller side of a healed
+ * partition) is refused by whoever it speaks to; it begins a new incarnation, keeps its parameters as a possible donor,
+ * and joins like a newcomer. When two running generations meet, members of the smaller one (at equal size: of the one
+ * with the higher lowest task) leave it for the larger, if they reach all of that; T is the highest step of both, so
+ * the one behind copies, whichever it is. Sizes only grow that way, so two groups never swap members for ever.
  *
- * Arithmetic. Products of two bfloat16 operands are added in one of two orders (base/context.h), in a whole run in one of them. A record
- * states which: that of the state of T, or, where no state has one yet, the one that every member's machine is made for. So it is decided
- * once, when the job begins, and whoever joins later computes in it, too.
+ * Arithmetic. Products of two bfloat16 operands are added in one of two orders (base/context.h), in a whole run in one
+ * of them. A record states which: that of the state of T, or, where no state has one yet, the one that every member's
+ * machine is made for. So it is decided once, when the job begins, and whoever joins later computes in it, too.
  *
  * Equal steps with unequal hashes end the job with the culprit's name: in reports, and every `hash_every` steps.
  *
- * What cannot heal. A task that differs in its facts (version, model, data, seed ...) or uses another's index ends all tasks
- * while the job has not begun, and only itself when it has. What may heal is waited for, said by name every five seconds, up to
- * `wait_for_cluster`.
+ * What cannot heal. A task that differs in its facts (version, model, data, seed ...) or uses another's index ends all
+ * tasks while the job has not begun, and only itself when it has. What may heal is waited for, said by name every five
+ * seconds, up to `wait_for_cluster`.
  *
  * The end. When all members have FINISHED the same step, all save what is theirs to save, the lowest one the results
- * (ACTION_SAVE); END is said when all have, and nobody drops its state before: who has not heard END yet still holds its own.
- * If the writer dies, the next generation does it again.
+ * (ACTION_SAVE); END is said when all have, and nobody drops its state before: who has not heard END yet still holds
+ * its own. If the writer dies, the next generation does it again.
  *
- * Links. A link is its driver's connection; who is at its other end says HELLO. A link that breaks, or is replaced by a second
- * one, has lost messages and counts as a loss, however short: nothing is ever sent again. A link on which nobody says HELLO for
- * `suspect_after` is closed.
+ * Links. A link is its driver's connection; who is at its other end says HELLO. A link that breaks, or is replaced by a
+ * second one, has lost messages and counts as a loss, however short: nothing is ever sent again. A link on which nobody
+ * says HELLO for `suspect_after` is closed.
  *
- * Messages on one link arrive in order or the link breaks (TCP); between links there is no order. Every handler is idempotent:
- * a message about another generation than the one in hand, or a second copy, changes nothing. Only local durations are
- * measured; clocks of different hosts are never compared. A process that finds that it has itself slept suspects nobody for that.
+ * Messages on one link arrive in order or the link breaks (TCP); between links there is no order. Every handler is
+ * idempotent: a message about another generation than the one in hand, or a second copy, changes nothing. Only local
+ * durations are measured; clocks of different hosts are never compared. A process that finds that it has itself slept
+ * suspects nobody for that.
  *
- * Cost in a steady run: each member and the coordinator exchange a heartbeat every suspect_after / 4, 2 (n - 1) messages in all;
- * other pairs are probed only while one of them waits for the other. Forming a generation costs O(n^2) small probes.
+ * Cost in a steady run: each member and the coordinator exchange a heartbeat every suspect_after / 4, 2 (n - 1)
+ * messages in all; other pairs are probed only while one of them waits for the other. Forming a generation costs O(n^2)
+ * small probes.
  */
 #ifndef ARTEL_CLUSTER_MEMBERSHIP_H
 #define ARTEL_CLUSTER_MEMBERSHIP_H
@@ -143,8 +143,9 @@ typedef struct artel__cause {
 typedef struct artel__generation {
     artel__generation_id id;
     artel__purpose purpose;
-    uint64_t step;               /* T: the next step to compute */
-    uint32_t arithmetic, best;   /* that all compute in, and that all machines are made for: 1 + artel__arithmetic; 0: not agreed */
+    uint64_t step; /* T: the next step to compute */
+    uint32_t arithmetic,
+        best; /* that all compute in, and that all machines are made for: 1 + artel__arithmetic; 0: not agreed */
     const artel__member *member; /* ascending by task; rank r of the generation is member[r] */
     uint32_t members, rank;      /* this task's */
     uint32_t replicas;           /* of all members */
@@ -162,15 +163,16 @@ typedef enum artel__action_kind {
     /* To the training. */
     ARTEL__ACTION_STOP,  /* cancel collectives, copies and saving, come to rest, then artel__membership_stopped */
     ARTEL__ACTION_COPY,  /* copy the state of `step` from `task`, then artel__membership_copied */
-    ARTEL__ACTION_SERVE, /* let `task` copy the state of `step`; it does not change before START, however often this is said */
+    ARTEL__ACTION_SERVE, /* let `task` copy the state of `step`; it does not change before START, however often this is
+                            said */
     ARTEL__ACTION_START, /* train from `generation->step`; only then may collectives of that generation begin */
     ARTEL__ACTION_SAVE,  /* write the results at `step` (`writer`: the shared ones too), then artel__membership_saved */
     /* To whoever waits. */
     ARTEL__ACTION_RELEASED, /* the barrier `name` has been passed */
     ARTEL__ACTION_KEY,      /* the key `name` has the value `bytes` now (0 bytes: deleted) */
     ARTEL__ACTION_REPORT,   /* a line for the user in `text`; `task` and `reason` when it is about one */
-    ARTEL__ACTION_END,      /* the last action: `cause` (status ARTEL_OK: finished), `digest` of what was written. Send what
-                               was given to the links, then close them */
+    ARTEL__ACTION_END, /* the last action: `cause` (status ARTEL_OK: finished), `digest` of what was written. Send what
+                          was given to the links, then close them */
     ARTEL__ACTIONS
 } artel__action_kind;
 
@@ -198,22 +200,23 @@ typedef struct artel__membership_config {
     uint32_t tasks, self;
     const char *const *name; /* of each task, such as "worker 2 (host:port)"; lent for the life of the machine */
     uint64_t incarnation;    /* not 0, different in each life of a process (random) */
-    const char *facts;       /* lines "name=value": all that must be equal everywhere (version, arithmetic class, identity by
-                                field); at most ARTEL__FACTS_MAX bytes, lent for the life of the machine */
-    uint32_t links;          /* link numbers are below this; at least 2 * tasks + 8 */
-    uint32_t shards;         /* V */
-    uint32_t replicas;       /* of this task, at least 1 */
-    uint64_t memory;         /* bytes this task can give; known to the coordinator by its report (artel__peer_view) */
-    uint32_t min_members;    /* a smaller group waits; at least 1 */
-    uint32_t start_members;  /* once the time for the cluster is over, so many begin the job without the rest; at least 1 */
-    bool save_on_preempt;    /* drain: all save and end, instead of one leaving */
-    uint32_t hash_every;     /* steps; 0: hashes are compared in reports only */
+    const char *facts; /* lines "name=value": all that must be equal everywhere (version, arithmetic class, identity by
+                          field); at most ARTEL__FACTS_MAX bytes, lent for the life of the machine */
+    uint32_t links;    /* link numbers are below this; at least 2 * tasks + 8 */
+    uint32_t shards;   /* V */
+    uint32_t replicas; /* of this task, at least 1 */
+    uint64_t memory;   /* bytes this task can give; known to the coordinator by its report (artel__peer_view) */
+    uint32_t min_members; /* a smaller group waits; at least 1 */
+    uint32_t
+        start_members; /* once the time for the cluster is over, so many begin the job without the rest; at least 1 */
+    bool save_on_preempt; /* drain: all save and end, instead of one leaving */
+    uint32_t hash_every;  /* steps; 0: hashes are compared in reports only */
     int64_t suspect_after_ns;
     int64_t wait_for_cluster_ns;
     int64_t collective_timeout_ns; /* training in one local phase for longer: this task fails */
     uint64_t step, hash;           /* the state it starts with: steps applied, hash of the parameters */
-    uint32_t arithmetic;           /* in which it is to be continued, 1 + artel__arithmetic; 0: open, so that the members agree */
-    uint32_t best;                 /* the one that this machine is made for; 0: the job does not have products of two kinds */
+    uint32_t arithmetic; /* in which it is to be continued, 1 + artel__arithmetic; 0: open, so that the members agree */
+    uint32_t best;       /* the one that this machine is made for; 0: the job does not have products of two kinds */
     artel__membership_act_fn *act;
     void *user;
 } artel__membership_config;
@@ -228,7 +231,8 @@ typedef struct artel__membership_config {
 typedef struct artel__membership artel__membership;
 
 /* All memory is taken here. Fails for values out of range. The first tick begins. */
-artel_status artel__membership_create(artel_context *ctx, const artel__membership_config *config, artel__membership **out);
+artel_status artel__membership_create(artel_context *ctx, const artel__membership_config *config,
+                                      artel__membership **out);
 void artel__membership_destroy(artel__membership *membership); /* NULL accepted */
 
 /* -- inputs; `now` in ns, of a monotonic clock. After ACTION_END all of them do nothing. -- */
@@ -242,8 +246,9 @@ void artel__membership_dial_failed(artel__membership *m, int64_t now, uint32_t t
 /* Any bytes. A link on which something else than a message arrives is closed. */
 void artel__membership_receive(artel__membership *m, int64_t now, int link, const uint8_t *bytes, size_t count);
 
-/* The training: it has applied `step` steps and is in `phase`; in EXCHANGE it waits for the task `waiting_for` (-1: for none
- * or several). `hash`: of the parameters after `step` steps, wanted where step is a multiple of hash_every, else 0. */
+/* The training: it has applied `step` steps and is in `phase`; in EXCHANGE it waits for the task `waiting_for` (-1: for
+ * none or several). `hash`: of the parameters after `step` steps, wanted where step is a multiple of hash_every, else
+ * 0. */
 typedef struct artel__membership_progress {
     uint64_t step, hash;
     artel__member_phase phase;
@@ -251,11 +256,11 @@ typedef struct artel__membership_progress {
     uint32_t busy; /* as in messages; 0: as before */
 } artel__membership_progress;
 void artel__membership_progressed(artel__membership *m, int64_t now, const artel__membership_progress *progress);
-/* The answer to STOP: training is at rest, holds a whole state of `step` steps with that hash. A copy that was broken off
- * leaves the state that was there, or that of the start. */
+/* The answer to STOP: training is at rest, holds a whole state of `step` steps with that hash. A copy that was broken
+ * off leaves the state that was there, or that of the start. */
 void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step, uint64_t hash);
-/* The answer to COPY: the state of the wanted step is there (and, where the caller wants that, a leaf of the donor's last step
- * has been recomputed to the same bits). A copy that cannot go on is answered with artel__membership_lost. */
+/* The answer to COPY: the state of the wanted step is there (and, where the caller wants that, a leaf of the donor's
+ * last step has been recomputed to the same bits). A copy that cannot go on is answered with artel__membership_lost. */
 void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash);
 /* All steps are done. The answer to START of a generation at the last step, and of one with PURPOSE_SAVE, too. */
 void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step, uint64_t hash);
@@ -263,12 +268,13 @@ void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step
 void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest);
 /* The data path has lost `task` (reset, refused). */
 void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task);
-/* The same members, and those who have come back, form a new generation: what they did together has failed, though nobody is lost. */
+/* The same members, and those who have come back, form a new generation: what they did together has failed, though
+ * nobody is lost. */
 void artel__membership_renew(artel__membership *m, int64_t now);
 /* SIGTERM, a preemption notice, `artel drain`. */
 void artel__membership_drain(artel__membership *m, int64_t now);
-/* A local failure that the others cannot mend. `job`: it would be the same for whoever computed it (NaN, a damaged record), and
- * all end; otherwise this task ends and the others go on. */
+/* A local failure that the others cannot mend. `job`: it would be the same for whoever computed it (NaN, a damaged
+ * record), and all end; otherwise this task ends and the others go on. */
 void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_status status, const char *text);
 
 /* A named barrier of all members. False when there are ARTEL__MAX_BARRIERS names already. Who joins the job later
@@ -278,9 +284,9 @@ bool artel__membership_enter(artel__membership *m, int64_t now, const char *name
 bool artel__membership_waits(const artel__membership *m, const char *name);
 /* Names of the members that have not entered it as often as this task, as far as it has heard; "": none. */
 void artel__membership_missing(artel__membership *m, const char *name, char *out, size_t size);
-/* The key-value store, a copy at every member: an entry survives while one member does. `overwrite` false: an entry that
- * is there stays. The write is done when ACTION_KEY says so; around a change of coordinator it may be done twice. False when
- * key or value is too long or the store is full. */
+/* The key-value store, a copy at every member: an entry survives while one member does. `overwrite` false: an entry
+ * that is there stays. The write is done when ACTION_KEY says so; around a change of coordinator it may be done twice.
+ * False when key or value is too long or the store is full. */
 typedef struct artel__membership_entry {
     const char *key;
     const void *value;

@@ -27,8 +27,10 @@ static bool find_conflict(const artel__candidate *candidate, uint32_t count, art
             if (a->step != b->step || a->hash == b->hash) continue;
             uint32_t for_a = agreeing(candidate, count, i), for_b = agreeing(candidate, count, k);
             bool blame_a = for_a != for_b ? for_a < for_b : !a->former && b->former;
-            *out = (artel__choice){
-                .conflict = true, .culprit = blame_a ? a->task : b->task, .accuser = blame_a ? b->task : a->task, .conflict_step = a->step};
+            *out = (artel__choice){.conflict = true,
+                                   .culprit = blame_a ? a->task : b->task,
+                                   .accuser = blame_a ? b->task : a->task,
+                                   .conflict_step = a->step};
             return true;
         }
     }
@@ -60,7 +62,8 @@ static bool reaches_chosen(const artel__candidate *candidate, uint32_t count, co
     return true;
 }
 
-static void pick(artel__candidate *candidate, uint32_t count, uint32_t shards, const uint32_t *order, artel__choice *out)
+static void pick(artel__candidate *candidate, uint32_t count, uint32_t shards, const uint32_t *order,
+                 artel__choice *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         artel__candidate *c = &candidate[order[i]];
@@ -85,7 +88,8 @@ static void find_target(artel__candidate *candidate, uint32_t count, artel__choi
 }
 
 /* Of the state of T: as whoever holds it says, the coordinator and former members before others. */
-static void find_arithmetic(const artel__candidate *candidate, uint32_t count, const uint32_t *order, artel__choice *out)
+static void find_arithmetic(const artel__candidate *candidate, uint32_t count, const uint32_t *order,
+                            artel__choice *out)
 {
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -121,7 +125,8 @@ static void write_members(const artel__choice_request *r, const artel__choice *o
         const artel__candidate *c = &r->candidate[i];
         if (!c->chosen) continue;
         int32_t first = artel__replica_first_shard((int32_t)r->shards, (int32_t)out->replicas, (int32_t)replica);
-        int32_t end = artel__replica_first_shard((int32_t)r->shards, (int32_t)out->replicas, (int32_t)(replica + c->replicas));
+        int32_t end =
+            artel__replica_first_shard((int32_t)r->shards, (int32_t)out->replicas, (int32_t)(replica + c->replicas));
         r->member[at++] = (artel__member){
             .task = c->task,
             .incarnation = c->incarnation,

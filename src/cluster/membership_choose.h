@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of the tasks that reported become the members of the next generation, from which step, who copies from whom.
  *
- * A pure function of the reports. Members are mutually reachable: a pair counts when each has had an answer from the other since
- * the proposal. They are taken greedily: the coordinator, former members before newcomers, the better connected first, lower
- * tasks first. (A largest such set is not worth looking for: it differs only when several pairs are cut.)
+ * A pure function of the reports. Members are mutually reachable: a pair counts when each has had an answer from the
+ * other since the proposal. They are taken greedily: the coordinator, former members before newcomers, the better
+ * connected first, lower tasks first. (A largest such set is not worth looking for: it differs only when several pairs
+ * are cut.)
  *
- * Whoever holds the step to go on from says in which arithmetic it was computed, and all go on in that. Where it is open, as in the
- * beginning, it becomes the one that every member's machine is made for: tiles where all have AMX, else chain.
+ * Whoever holds the step to go on from says in which arithmetic it was computed, and all go on in that. Where it is
+ * open, as in the beginning, it becomes the one that every member's machine is made for: tiles where all have AMX, else
+ * chain.
  */
 #ifndef ARTEL_CLUSTER_MEMBERSHIP_CHOOSE_H
 #define ARTEL_CLUSTER_MEMBERSHIP_CHOOSE_H

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A generation that goes on: newcomers and leavers; and its ends: finished, preempted, failed.
  *
- * Finished: every member tells the coordinator; when all have, it orders SAVE; when all have saved, it says END to everybody
- * and only then drops its own state. Who hears END from anybody ends, too. A loss before that forms another generation at
- * the same step, whose members are finished at once, and the writing is done again: files are named by step and renamed whole.
+ * Finished: every member tells the coordinator; when all have, it orders SAVE; when all have saved, it says END to
+ * everybody and only then drops its own state. Who hears END from anybody ends, too. A loss before that forms another
+ * generation at the same step, whose members are finished at once, and the writing is done again: files are named by
+ * step and renamed whole.
  *
- * Failed: the cause is told to all, who pass it on once; each waits a moment for other causes and ends with the earliest.
+ * Failed: the cause is told to all, who pass it on once; each waits a moment for other causes and ends with the
+ * earliest.
  *
- * Failed alone: END says why on every link, and a link may break with it unread. So whoever hears it tells the lowest of the rest, and that
- * one tells all, before it proposes: each survivor says the cause once, if one of them has heard it.
+ * Failed alone: END says why on every link, and a link may break with it unread. So whoever hears it tells the lowest
+ * of the rest, and that one tells all, before it proposes: each survivor says the cause once, if one of them has heard
+ * it.
  */
 #include "cluster/membership_impl.h"
 
@@ -19,14 +22,24 @@ void artel__ms_end(artel__membership *m, artel_status status, bool whole, const 
 {
     artel__cause cause = m->cause;
     if (!m->failing) {
-        cause = (artel__cause){.status = status, .task = m->config.self, .incarnation = m->incarnation, .step = m->step, .phase = m->phase};
+        cause = (artel__cause){.status = status,
+                               .task = m->config.self,
+                               .incarnation = m->incarnation,
+                               .step = m->step,
+                               .phase = m->phase};
         snprintf(cause.text, sizeof cause.text, "%s", text);
     }
-    artel__message end = {.kind = ARTEL__MESSAGE_END, .status = cause.status, .purpose = whole, .about = m->group.id, .target = m->digest};
+    artel__message end = {.kind = ARTEL__MESSAGE_END,
+                          .status = cause.status,
+                          .purpose = whole,
+                          .about = m->group.id,
+                          .target = m->digest};
     end.text = (artel__message_bytes){(const uint8_t *)cause.text, (uint32_t)strlen(cause.text)};
     artel__ms_send_all(m, &end);
     m->ended = true;
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
+    artel__ms_act(
+        m, &(artel__action){
+               .kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
 }
 
 /* -- failed alone -- */
@@ -75,7 +88,8 @@ void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message 
     bool whole = message->purpose != 0;
     if (whole && (message->status == ARTEL_OK || message->status == ARTEL_ERROR_PREEMPTED)) {
         m->digest = message->target;
-        artel__ms_end(m, (artel_status)message->status, true, message->status == ARTEL_OK ? "finished" : "all saved and ended");
+        artel__ms_end(m, (artel_status)message->status, true,
+                      message->status == ARTEL_OK ? "finished" : "all saved and ended");
         return;
     }
     learn_failure(m, from, p->incarnation, message);
@@ -164,7 +178,8 @@ void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_s
         artel__ms_fail_here(m, status, "%s", text);
         return;
     }
-    artel__cause cause = {.status = status, .task = m->config.self, .incarnation = m->incarnation, .step = m->step, .phase = m->phase};
+    artel__cause cause = {
+        .status = status, .task = m->config.self, .incarnation = m->incarnation, .step = m->step, .phase = m->phase};
     snprintf(cause.text, sizeof cause.text, "%s", text);
     artel__ms_fail_job(m, &cause);
 }
@@ -222,9 +237,10 @@ static void save(artel__membership *m)
     m->saving = m->writing = true;
     m->phase = ARTEL__MEMBER_SAVE;
     m->phase_since = m->now;
-    artel__ms_act(
-        m, &(artel__action){
-               .kind = ARTEL__ACTION_SAVE, .step = m->step, .purpose = m->group.purpose, .writer = artel__ms_lowest(m) == m->config.self});
+    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SAVE,
+                                      .step = m->step,
+                                      .purpose = m->group.purpose,
+                                      .writer = artel__ms_lowest(m) == m->config.self});
 }
 
 static void finish(artel__membership *m)
@@ -232,12 +248,14 @@ static void finish(artel__membership *m)
     if (!all_members(m, false)) return;
     if (!m->saving) {
         for (uint32_t i = 0; i < m->group.members; i++)
-            artel__ms_send(m, m->group.member[i].task, &(artel__message){.kind = ARTEL__MESSAGE_SAVE, .about = m->group.id});
+            artel__ms_send(m, m->group.member[i].task,
+                           &(artel__message){.kind = ARTEL__MESSAGE_SAVE, .about = m->group.id});
         save(m);
     }
     if (!all_members(m, true)) return;
     bool preempted = m->group.purpose == ARTEL__PURPOSE_SAVE;
-    artel__ms_end(m, preempted ? ARTEL_ERROR_PREEMPTED : ARTEL_OK, true, preempted ? "all saved and ended" : "finished");
+    artel__ms_end(m, preempted ? ARTEL_ERROR_PREEMPTED : ARTEL_OK, true,
+                  preempted ? "all saved and ended" : "finished");
 }
 
 /* A generation that goes on. */
@@ -245,7 +263,8 @@ void artel__ms_finish_tick(artel__membership *m)
 {
     artel__reason reason = ARTEL__REASON_NONE;
     uint32_t subject = 0;
-    bool coordinator = artel__ms_lowest(m) == m->config.self, ending = m->group.purpose == ARTEL__PURPOSE_SAVE || m->finished;
+    bool coordinator = artel__ms_lowest(m) == m->config.self,
+         ending = m->group.purpose == ARTEL__PURPOSE_SAVE || m->finished;
     if (coordinator) finish(m);
     if (m->ended || ending) return;
     if (coordinator && change_wanted(m, &reason, &subject)) {
@@ -253,7 +272,8 @@ void artel__ms_finish_tick(artel__membership *m)
         return;
     }
     artel__ms_other other = artel__ms_find_other(m);
-    bool better = other.size > m->group.members || (other.size == m->group.members && other.lowest < artel__ms_lowest(m));
+    bool better =
+        other.size > m->group.members || (other.size == m->group.members && other.lowest < artel__ms_lowest(m));
     if (other.id.counter && better) artel__ms_court(m, other);
 }
 
@@ -269,7 +289,8 @@ void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step
     if (lowest != m->config.self)
         artel__ms_send(
             m, lowest,
-            &(artel__message){.kind = ARTEL__MESSAGE_FINISHED, .about = m->group.id, .step = step, .hash = hash, .hash_step = step});
+            &(artel__message){
+                .kind = ARTEL__MESSAGE_FINISHED, .about = m->group.id, .step = step, .hash = hash, .hash_step = step});
     artel__ms_consider(m);
 }
 
@@ -281,14 +302,16 @@ void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest)
     if (digest) m->digest = digest;
     uint32_t lowest = artel__ms_lowest(m);
     if (lowest != m->config.self)
-        artel__ms_send(m, lowest, &(artel__message){.kind = ARTEL__MESSAGE_SAVED, .about = m->group.id, .target = digest});
+        artel__ms_send(m, lowest,
+                       &(artel__message){.kind = ARTEL__MESSAGE_SAVED, .about = m->group.id, .target = digest});
     artel__ms_consider(m);
 }
 
 void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[from];
-    bool here = artel__ms_running(m) && artel__generation_same(message->about, m->group.id) && artel__ms_in_group(m, from);
+    bool here =
+        artel__ms_running(m) && artel__generation_same(message->about, m->group.id) && artel__ms_in_group(m, from);
     switch (message->kind) {
     case ARTEL__MESSAGE_FINISHED: p->finished_in = message->about; break;
     case ARTEL__MESSAGE_SAVED:

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a broken generation to a proposal that all follow: who suspects, who coordinates, who gives way.
  *
- * Order among tasks decides everything: the lowest member that a task reaches is the one to coordinate, so appeals go downwards, and of
- * two coordinators the lower one stays. A task does not leave a lower one behind on hearsay: it asks that one before it follows
- * a higher coordinator (held). Each wait here has a limit, after which the task takes the next one in order, itself at the end.
+ * Order among tasks decides everything: the lowest member that a task reaches is the one to coordinate, so appeals go
+ * downwards, and of two coordinators the lower one stays. A task does not leave a lower one behind on hearsay: it asks
+ * that one before it follows a higher coordinator (held). Each wait here has a limit, after which the task takes the
+ * next one in order, itself at the end.
  */
 #include "cluster/membership_impl.h"
 
@@ -20,7 +21,8 @@ void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subjec
     m->appeal.active = m->search.active = false;
 }
 
-/* Whoever was blamed is still the same process: of one that has died nothing is held against the next one, nor against who complained. */
+/* Whoever was blamed is still the same process: of one that has died nothing is held against the next one, nor against
+ * who complained. */
 bool artel__ms_blame_stands(const artel__membership *m)
 {
     bool self = m->blame.b == m->config.self;
@@ -59,7 +61,8 @@ static void search(artel__membership *m)
         if (is_fellow(m, t)) artel__ms_probe(m, t);
 }
 
-/* Who is to propose: the lowest fellow that answers and has not failed to do so before, or this task. False: not known yet. */
+/* Who is to propose: the lowest fellow that answers and has not failed to do so before, or this task. False: not known
+ * yet. */
 static bool find_leader(const artel__membership *m, uint32_t *leader)
 {
     *leader = m->config.self;
@@ -99,10 +102,11 @@ void artel__ms_regroup(artel__membership *m)
         m->appeal.active = true;
         m->appeal.task = leader;
         m->appeal.until = m->now + m->appeal_limit;
-        artel__ms_send(
-            m, leader,
-            &(artel__message){
-                .kind = ARTEL__MESSAGE_SUSPECT, .about = m->group.id, .reason = m->trouble_reason, .subject = m->trouble_subject});
+        artel__ms_send(m, leader,
+                       &(artel__message){.kind = ARTEL__MESSAGE_SUSPECT,
+                                         .about = m->group.id,
+                                         .reason = m->trouble_reason,
+                                         .subject = m->trouble_subject});
     } else if (m->now >= m->appeal.until) {
         m->peer[leader].passive_until = m->now + m->stop_limit;
         m->appeal.active = false;
@@ -111,13 +115,17 @@ void artel__ms_regroup(artel__membership *m)
 
 void artel__ms_on_suspect(artel__membership *m, uint32_t from, const artel__message *message)
 {
-    if (m->proposal.recorded && artel__generation_same(message->about, m->next.id)) return; /* START is yet to come here */
+    if (m->proposal.recorded && artel__generation_same(message->about, m->next.id))
+        return; /* START is yet to come here */
     if (!artel__generation_same(message->about, m->group.id)) {
-        artel__ms_send(m, from, &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = message->about, .reason = ARTEL__REASON_STALE});
+        artel__ms_send(
+            m, from,
+            &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = message->about, .reason = ARTEL__REASON_STALE});
         return;
     }
     if (!artel__ms_in_group(m, from)) return;
-    if (message->reason == ARTEL__REASON_DATA || message->reason == ARTEL__REASON_SILENT) artel__ms_blame(m, from, message->subject);
+    if (message->reason == ARTEL__REASON_DATA || message->reason == ARTEL__REASON_SILENT)
+        artel__ms_blame(m, from, message->subject);
     artel__ms_break(m, (artel__reason)message->reason, message->subject);
 }
 
@@ -144,13 +152,16 @@ void artel__ms_invite(artel__membership *m, uint32_t task)
     }
     p->stage = ARTEL__MS_PENDING;
     p->stage_since = p->watched = m->now;
-    artel__message propose = {
-        .kind = ARTEL__MESSAGE_PROPOSE, .about = m->proposal.id, .reason = m->proposal.reason, .subject = m->proposal.subject};
+    artel__message propose = {.kind = ARTEL__MESSAGE_PROPOSE,
+                              .about = m->proposal.id,
+                              .reason = m->proposal.reason,
+                              .subject = m->proposal.subject};
     artel__ms_send(m, task, &propose);
     artel__ms_probe(m, task);
 }
 
-void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coordinator, artel__reason reason, uint32_t subject)
+void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coordinator, artel__reason reason,
+                     uint32_t subject)
 {
     m->held.active = m->appeal.active = m->search.active = false;
     m->proposal = (artel__ms_proposal){
@@ -197,7 +208,9 @@ void artel__ms_give_up(artel__membership *m, artel__reason why)
     artel__ms_break(m, m->proposal.reason, m->proposal.subject);
     for (uint32_t t = 0; t < m->config.tasks && mine; t++) {
         if (m->peer[t].stage != ARTEL__MS_OUTSIDE && why != ARTEL__REASON_NONE)
-            artel__ms_send(m, t, &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = why, .subject = m->config.self});
+            artel__ms_send(m, t,
+                           &(artel__message){
+                               .kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = why, .subject = m->config.self});
         m->peer[t].stage = ARTEL__MS_OUTSIDE;
     }
 }
@@ -206,8 +219,10 @@ void artel__ms_give_up(artel__membership *m, artel__reason why)
 
 static void decline(artel__membership *m, uint32_t from, artel__generation_id id, uint32_t leader)
 {
-    artel__ms_send(m, from,
-                   &(artel__message){.kind = ARTEL__MESSAGE_DECLINE, .about = id, .reason = ARTEL__REASON_WITHDRAWN, .subject = leader});
+    artel__ms_send(
+        m, from,
+        &(artel__message){
+            .kind = ARTEL__MESSAGE_DECLINE, .about = id, .reason = ARTEL__REASON_WITHDRAWN, .subject = leader});
 }
 
 static void follow(artel__membership *m, uint32_t from, artel__generation_id id, artel__reason reason, uint32_t subject)
@@ -262,8 +277,10 @@ void artel__ms_held_tick(artel__membership *m)
         if (!artel__ms_has_group(m)) return;
         artel__ms_break(m, ARTEL__REASON_UNREACHABLE, h->from);
         artel__ms_send(m, h->lower,
-                       &(artel__message){
-                           .kind = ARTEL__MESSAGE_SUSPECT, .about = m->group.id, .reason = ARTEL__REASON_UNREACHABLE, .subject = h->from});
+                       &(artel__message){.kind = ARTEL__MESSAGE_SUSPECT,
+                                         .about = m->group.id,
+                                         .reason = ARTEL__REASON_UNREACHABLE,
+                                         .subject = h->from});
     } else if (!linked || m->now >= h->until) {
         artel__ms_begin(m, h->id, h->from, h->reason, h->subject);
     }
@@ -329,15 +346,17 @@ void artel__ms_on_decline(artel__membership *m, uint32_t from, const artel__mess
 
 void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__message *message)
 {
-    bool about_proposal = m->proposal.active && m->proposal.coordinator == from && artel__generation_same(message->about, m->proposal.id);
+    bool about_proposal =
+        m->proposal.active && m->proposal.coordinator == from && artel__generation_same(message->about, m->proposal.id);
     switch (message->reason) {
     case ARTEL__REASON_FACTS:
     case ARTEL__REASON_DUPLICATE:
-        artel__ms_fail_here(m, ARTEL_ERROR_INVALID, "refused by %s: %.*s", artel__ms_name(m, from), (int)message->text.count,
-                            message->text.count ? (const char *)message->text.data : "");
+        artel__ms_fail_here(m, ARTEL_ERROR_INVALID, "refused by %s: %.*s", artel__ms_name(m, from),
+                            (int)message->text.count, message->text.count ? (const char *)message->text.data : "");
         return;
     case ARTEL__REASON_STALE:
-        if (!m->proposal.active && artel__ms_has_group(m) && artel__generation_same(message->about, m->group.id)) artel__ms_renounce(m);
+        if (!m->proposal.active && artel__ms_has_group(m) && artel__generation_same(message->about, m->group.id))
+            artel__ms_renounce(m);
         return;
     case ARTEL__REASON_LEFT:
         if (about_proposal) artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "left the job in order; the others go on");
@@ -351,7 +370,8 @@ void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__messa
         artel__ms_set_lone(m);
         return;
     }
-    artel__ms_say(m, m->config.self, (artel__reason)message->reason, "not a member of the new generation (%s); trying to join again",
+    artel__ms_say(m, m->config.self, (artel__reason)message->reason,
+                  "not a member of the new generation (%s); trying to join again",
                   artel__reason_text((artel__reason)message->reason));
     artel__ms_renounce(m);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Greeting: who is at the other end of a link, and which of several links is the peer's.
  *
- * Of two links with one process the one dialled by the higher task stays, of two dialled by one task the newer: whoever dials
- * again has lost the first, with what was on it, so the change counts as a loss. A HELLO of another process while the old link
- * stands makes its link a rival: it gets the place when the old one breaks or leaves a probe unanswered; if both answer, two
- * processes have one index. (That the old one answers is not enough: a process that wakes reads its connections in any
- * order, and may read the HELLO of one that has died since.)
+ * Of two links with one process the one dialled by the higher task stays, of two dialled by one task the newer: whoever
+ * dials again has lost the first, with what was on it, so the change counts as a loss. A HELLO of another process while
+ * the old link stands makes its link a rival: it gets the place when the old one breaks or leaves a probe unanswered;
+ * if both answer, two processes have one index. (That the old one answers is not enough: a process that wakes reads its
+ * connections in any order, and may read the HELLO of one that has died since.)
  */
 #include "cluster/membership_impl.h"
 
@@ -23,8 +23,8 @@ static value value_of(const char *text, size_t from, size_t to)
     return to > from ? (value){text + from, (int)(to - from)} : (value){"none", 4};
 }
 
-/* The first fact that differs, as "name (there X, here Y)". False when all are equal, and when one side has none: that is a task that
- * has failed before its pass began, and comes only to say why. */
+/* The first fact that differs, as "name (there X, here Y)". False when all are equal, and when one side has none: that
+ * is a task that has failed before its pass began, and comes only to say why. */
 static bool find_difference(const artel__membership *m, artel__message_bytes facts, char *out, size_t size)
 {
     const char *here = m->config.facts, *there = (const char *)facts.data;
@@ -40,7 +40,8 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
             size_t skip = width < longest ? width + 1 : width;
             bool same_name = a >= skip && b >= skip && memcmp(here, there, skip) == 0;
             value other = value_of(there, same_name ? skip : 0, b), own = value_of(here, same_name ? skip : 0, a);
-            snprintf(out, size, "%.*s (there %.*s, here %.*s)", (int)width, name, other.length, other.text, own.length, own.text);
+            snprintf(out, size, "%.*s (there %.*s, here %.*s)", (int)width, name, other.length, other.text, own.length,
+                     own.text);
             return true;
         }
         here += a + (here[a] == '\n');
@@ -63,9 +64,11 @@ static void drop(artel__membership *m, int link)
 }
 
 /* Whoever belongs to a job that has begun stays with it: only the other one ends. */
-static void incompatible(artel__membership *m, int link, const artel__message *hello, artel__reason reason, const char *text)
+static void incompatible(artel__membership *m, int link, const artel__message *hello, artel__reason reason,
+                         const char *text)
 {
-    bool there = hello->flags & (ARTEL__FLAG_RUNNING | ARTEL__FLAG_FORMING), here = artel__ms_has_group(m) || m->proposal.active;
+    bool there = hello->flags & (ARTEL__FLAG_RUNNING | ARTEL__FLAG_FORMING),
+         here = artel__ms_has_group(m) || m->proposal.active;
     char line[ARTEL__TEXT_MAX + 1];
     snprintf(line, sizeof line, "%s: %s", artel__ms_name(m, hello->task), text);
     artel__ms_send_on(m, link,
@@ -153,8 +156,8 @@ void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *
     artel__ms_settle(m, message->task);
 }
 
-/* A HELLO from a task that is linked already. Who dials a second time has lost the first link, with what was on it; if both
- * have dialled, both sides keep the link dialled by the higher task. */
+/* A HELLO from a task that is linked already. Who dials a second time has lost the first link, with what was on it; if
+ * both have dialled, both sides keep the link dialled by the higher task. */
 static void greet_linked(artel__membership *m, int link, const artel__message *hello)
 {
     artel__ms_peer *p = &m->peer[hello->task];

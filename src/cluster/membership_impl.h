@@ -12,8 +12,8 @@
  *   membership_shared.c   barriers and keys
  *   membership_choose.c   members from reports, a pure function
  *
- * Functions of these files begin with artel__ms_. None blocks; each may be called whenever the machine has not ended, unless
- * it says more. After any input artel__ms_consider looks at the whole and does what is due.
+ * Functions of these files begin with artel__ms_. None blocks; each may be called whenever the machine has not ended,
+ * unless it says more. After any input artel__ms_consider looks at the whole and does what is due.
  */
 #ifndef ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
 #define ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
@@ -32,7 +32,7 @@ enum {
 #define ARTEL__MS_BACKOFF_MIN (50 * ARTEL__MS_MILLISECOND)
 #define ARTEL__MS_BACKOFF_MAX (500 * ARTEL__MS_MILLISECOND)
 #define ARTEL__MS_AGAIN_MAX (1 * ARTEL__MS_SECOND)
-#define ARTEL__MS_UPHILL (1 * ARTEL__MS_SECOND)        /* a lower task dials a higher one after so long without a link */
+#define ARTEL__MS_UPHILL (1 * ARTEL__MS_SECOND) /* a lower task dials a higher one after so long without a link */
 #define ARTEL__MS_WINDOW (100 * ARTEL__MS_MILLISECOND) /* newcomers within it are let in together */
 #define ARTEL__MS_PENALTY_MAX (16 * ARTEL__MS_SECOND)
 #define ARTEL__MS_PROBATION (20 * ARTEL__MS_SECOND)
@@ -55,7 +55,7 @@ typedef struct artel__ms_peer {
     uint64_t life;
     uint32_t sequence;
     int64_t dial_at, backoff;
-    int rival;                        /* a second link, which waits until this one answers a probe or does not; -1: none */
+    int rival; /* a second link, which waits until this one answers a probe or does not; -1: none */
     uint64_t rival_probe, rival_ping; /* asked of this link and of the second one */
     bool rival_answered;
     struct {
@@ -85,8 +85,8 @@ typedef struct artel__ms_peer {
     uint64_t report_step, report_hash, memory;
     uint32_t report_replicas, report_arithmetic, report_best;
     /* In the running generation. */
-    uint64_t member_incarnation;                /* as which it became a member */
-    uint64_t failed_as;                         /* as which it has failed alone, so that it is said once; 0: it has not */
+    uint64_t member_incarnation; /* as which it became a member */
+    uint64_t failed_as;          /* as which it has failed alone, so that it is said once; 0: it has not */
     artel__generation_id finished_in, saved_in; /* by id: what it says may come before START does */
     int64_t passive_until;                      /* it did not coordinate when it should have */
 } artel__ms_peer;
@@ -285,7 +285,8 @@ static inline const char *artel__ms_name(const artel__membership *m, uint32_t ta
 bool artel__ms_enter(artel__membership *m, int64_t now);
 void artel__ms_consider(artel__membership *m);
 void artel__ms_act(artel__membership *m, const artel__action *action);
-void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...) ARTEL__PRINTF(4, 5);
+void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...)
+    ARTEL__PRINTF(4, 5);
 /* "a, b and 3 more" of the tasks of a set, in `out`. */
 void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size);
 /* True every five seconds; *said is the time of the last time. */
@@ -323,7 +324,8 @@ void artel__ms_regroup(artel__membership *m);
 void artel__ms_propose(artel__membership *m, artel__reason reason, uint32_t subject);
 /* Asks one more task to take part in the proposal that is being collected, when it may. */
 void artel__ms_invite(artel__membership *m, uint32_t task);
-void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coordinator, artel__reason reason, uint32_t subject);
+void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coordinator, artel__reason reason,
+                     uint32_t subject);
 /* Ends the proposal; `why` is told to those who follow (REASON_NONE: nothing). */
 void artel__ms_give_up(artel__membership *m, artel__reason why);
 void artel__ms_held_tick(artel__membership *m);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Without a generation, and with another one in sight.
  *
- * A task without a generation looks for one that runs and joins it; sees one being formed and waits to be asked; or, where
- * there is none, the lowest of those present begins one: at once when all tasks of the cluster are there, when the time for
- * that is over, or, when somebody has state from an earlier generation, with min_members.
+ * A task without a generation looks for one that runs and joins it; sees one being formed and waits to be asked; or,
+ * where there is none, the lowest of those present begins one: at once when all tasks of the cluster are there, when
+ * the time for that is over, or, when somebody has state from an earlier generation, with min_members.
  */
 #include "cluster/membership_impl.h"
 
@@ -17,7 +17,8 @@ artel__ms_other artel__ms_find_other(const artel__membership *m)
     artel__ms_other best = {0};
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
-        if (p->link < 0 || !(p->flags & ARTEL__FLAG_RUNNING) || artel__generation_same(p->generation, m->group.id)) continue;
+        if (p->link < 0 || !(p->flags & ARTEL__FLAG_RUNNING) || artel__generation_same(p->generation, m->group.id))
+            continue;
         if (p->size < best.size || (p->size == best.size && p->lowest >= best.lowest)) continue;
         best = (artel__ms_other){p->generation, p->size, p->lowest};
     }
@@ -55,7 +56,8 @@ void artel__ms_renounce(artel__membership *m)
     if (!had) return;
     m->incarnation = next_incarnation(m->incarnation);
     m->sequence++;
-    artel__ms_say(m, m->config.self, ARTEL__REASON_STALE, "the job went on without this task; it joins again with its state of step %llu",
+    artel__ms_say(m, m->config.self, ARTEL__REASON_STALE,
+                  "the job went on without this task; it joins again with its state of step %llu",
                   (unsigned long long)m->step);
     artel__ms_greet_all(m);
 }
@@ -80,7 +82,8 @@ void artel__ms_court(artel__membership *m, artel__ms_other other)
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
         bool member = p->link >= 0 && artel__generation_same(p->generation, other.id);
-        bool fresh = member && p->pong_at > p->bound_at - 1 && p->pong && m->now - p->pong_at < m->config.suspect_after_ns;
+        bool fresh =
+            member && p->pong_at > p->bound_at - 1 && p->pong && m->now - p->pong_at < m->config.suspect_after_ns;
         if (member && (again || !fresh)) artel__ms_probe(m, t);
         reached += fresh;
         if (!fresh && t != m->config.self) artel__bit_set(silent, t);
@@ -89,22 +92,27 @@ void artel__ms_court(artel__membership *m, artel__ms_other other)
     if (reached == other.size && artel__ms_linked(m, other.lowest)) {
         if (artel__generation_same(m->wish, other.id) && !again) return;
         m->wish = other.id;
-        artel__ms_send(
-            m, other.lowest,
-            &(artel__message){.kind = ARTEL__MESSAGE_JOIN, .about = other.id, .reason = ARTEL__REASON_JOIN, .subject = m->config.self});
-    } else if (!artel__ms_has_group(m) && m->now - m->lone_since > ARTEL__MS_SECOND && artel__ms_due(m, &m->wait_said)) {
+        artel__ms_send(m, other.lowest,
+                       &(artel__message){.kind = ARTEL__MESSAGE_JOIN,
+                                         .about = other.id,
+                                         .reason = ARTEL__REASON_JOIN,
+                                         .subject = m->config.self});
+    } else if (!artel__ms_has_group(m) && m->now - m->lone_since > ARTEL__MS_SECOND &&
+               artel__ms_due(m, &m->wait_said)) {
         char names[ARTEL__MS_LINE / 2];
         artel__ms_list(m, silent, names, sizeof names);
-        artel__ms_say(m, m->config.self, ARTEL__REASON_UNREACHABLE,
-                      "a generation of %u members runs; %u of them answer; to join it all must (no answer from some of %s)",
-                      (unsigned)other.size, (unsigned)reached, names);
+        artel__ms_say(
+            m, m->config.self, ARTEL__REASON_UNREACHABLE,
+            "a generation of %u members runs; %u of them answer; to join it all must (no answer from some of %s)",
+            (unsigned)other.size, (unsigned)reached, names);
     }
 }
 
 void artel__ms_on_join(artel__membership *m, uint32_t from, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[from];
-    if (!artel__ms_has_group(m) || !artel__generation_same(message->about, m->group.id) || artel__ms_in_group(m, from)) return;
+    if (!artel__ms_has_group(m) || !artel__generation_same(message->about, m->group.id) || artel__ms_in_group(m, from))
+        return;
     if (p->joins) return;
     p->joins = true;
     p->joins_since = m->now;
@@ -148,9 +156,11 @@ static void say_missing(artel__membership *m, bool last)
     artel__ms_list(m, missing, names, sizeof names);
     long long seconds = (long long)(alone_for(m) / ARTEL__MS_SECOND);
     if (last)
-        artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (.wait_for_cluster); missing: %s", seconds, names);
+        artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (.wait_for_cluster); missing: %s", seconds,
+                            names);
     else
-        artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "waiting for %s, %lld s", *names ? names : "the others to begin", seconds);
+        artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "waiting for %s, %lld s",
+                      *names ? names : "the others to begin", seconds);
 }
 
 static bool may_begin(const artel__membership *m, const present *found)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links: dialling, sending, whether a peer lives, and what every message says about its sender.
  *
- * One link a pair. The higher task dials the lower; if that does not succeed for a second the lower dials, too, so that a
- * second process with a low index is met by all. A link counts once the peer's HELLO has come (membership_greet.c).
+ * One link a pair. The higher task dials the lower; if that does not succeed for a second the lower dials, too, so that
+ * a second process with a low index is met by all. A link counts once the peer's HELLO has come (membership_greet.c).
  */
 #include "cluster/membership_impl.h"
 
@@ -164,8 +164,10 @@ void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
     else if (artel__ms_coordinates(m) && in_record)
         artel__ms_propose(m, reason, task);
     if (rival >= 0 && m->link[rival].open) {
-        artel__message hello = {
-            .task = task, .incarnation = p->rival_said.incarnation, .life = p->rival_said.life, .sequence = p->rival_said.sequence};
+        artel__message hello = {.task = task,
+                                .incarnation = p->rival_said.incarnation,
+                                .life = p->rival_said.life,
+                                .sequence = p->rival_said.sequence};
         artel__ms_bind(m, rival, &hello);
         artel__ms_invite(m, task);
     }
@@ -260,9 +262,11 @@ static void compare_hash(artel__membership *m, uint32_t task)
             with_us += m->peer[t].hash == m->recent_hash[i];
         }
         uint32_t culprit = with_it > with_us + 1 ? m->config.self : task;
-        artel__cause cause = {.status = ARTEL_ERROR_INTERNAL, .task = culprit, .incarnation = p->incarnation, .step = p->hash_step};
-        snprintf(cause.text, sizeof cause.text, "%.80s: its weights differ from those of %.80s after step %llu", artel__ms_name(m, culprit),
-                 artel__ms_name(m, culprit == task ? m->config.self : task), (unsigned long long)p->hash_step);
+        artel__cause cause = {
+            .status = ARTEL_ERROR_INTERNAL, .task = culprit, .incarnation = p->incarnation, .step = p->hash_step};
+        snprintf(cause.text, sizeof cause.text, "%.80s: its weights differ from those of %.80s after step %llu",
+                 artel__ms_name(m, culprit), artel__ms_name(m, culprit == task ? m->config.self : task),
+                 (unsigned long long)p->hash_step);
         artel__ms_fail_job(m, &cause);
         return;
     }
@@ -291,9 +295,11 @@ static void absorb(artel__membership *m, uint32_t task, const artel__message *me
     if (another && p->joins && (p->flags & ARTEL__FLAG_RUNNING)) p->joins = false;
     bool same = artel__generation_same(message->generation, m->group.id);
     bool next = m->proposal.recorded && artel__generation_same(message->generation, m->next.id);
-    if ((message->flags & ARTEL__FLAG_YOURS) && !same && !next && message->kind != ARTEL__MESSAGE_REFUSE && !m->proposal.active)
+    if ((message->flags & ARTEL__FLAG_YOURS) && !same && !next && message->kind != ARTEL__MESSAGE_REFUSE &&
+        !m->proposal.active)
         artel__ms_send(m, task,
-                       &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = message->generation, .reason = ARTEL__REASON_STALE});
+                       &(artel__message){
+                           .kind = ARTEL__MESSAGE_REFUSE, .about = message->generation, .reason = ARTEL__REASON_STALE});
     bool compare = same && artel__ms_running(m) && artel__ms_in_group(m, task);
     if (compare && message->kind == ARTEL__MESSAGE_STATUS) compare_hash(m, task);
     if (!m->ended && message->kind != ARTEL__MESSAGE_HELLO) artel__ms_compare(m, task, message);
@@ -337,14 +343,15 @@ static void dispatch(artel__membership *m, uint32_t from, const artel__message *
     if (table[message->kind]) table[message->kind](m, from, message);
 }
 
-/* NULL, or why a message is not to be read further: it speaks of tasks that do not exist. Numbers that a later version may have
- * added become their neutral values. */
+/* NULL, or why a message is not to be read further: it speaks of tasks that do not exist. Numbers that a later version
+ * may have added become their neutral values. */
 static const char *judge(const artel__membership *m, artel__message *message)
 {
     if (message->task >= m->config.tasks) return "an unknown task";
     if (message->lowest >= m->config.tasks || message->subject >= m->config.tasks || message->size > m->config.tasks)
         return "it speaks of tasks that do not exist";
-    if (message->counter > COUNTER_MAX || message->about.counter > COUNTER_MAX || message->generation.counter > COUNTER_MAX)
+    if (message->counter > COUNTER_MAX || message->about.counter > COUNTER_MAX ||
+        message->generation.counter > COUNTER_MAX)
         return "a generation that cannot be";
     if (message->phase >= ARTEL__MEMBER_PHASES) message->phase = ARTEL__MEMBER_IDLE;
     if (message->busy > 1001) message->busy = 0;
@@ -360,7 +367,8 @@ void artel__membership_receive(artel__membership *m, int64_t now, int link, cons
     const char *wrong = artel__message_decode(bytes, count, &message);
     if (!wrong) wrong = judge(m, &message);
     if (wrong) {
-        artel__ms_say(m, m->config.tasks, ARTEL__REASON_FACTS, "a message was not understood (%s); its connection is closed", wrong);
+        artel__ms_say(m, m->config.tasks, ARTEL__REASON_FACTS,
+                      "a message was not understood (%s); its connection is closed", wrong);
         artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_CLOSE, .link = link});
         artel__membership_link_down(m, now, link);
         return;

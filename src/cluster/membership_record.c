@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From reports to the state that all share: report, record, copy, ready.
  *
- * The coordinator collects until nobody is pending; each pending task reports, declines, is lost, or is given up after the limit
- * for coming to rest. From the record on the set is fixed, and any loss begins again under the next counter.
+ * The coordinator collects until nobody is pending; each pending task reports, declines, is lost, or is given up after
+ * the limit for coming to rest. From the record on the set is fixed, and any loss begins again under the next counter.
  */
 #include "cluster/membership_impl.h"
 
@@ -16,7 +16,8 @@ static bool probes_done(const artel__membership *m)
 {
     if (m->now >= m->proposal.probe_until) return true;
     for (uint32_t t = 0; t < m->config.tasks; t++)
-        if (artel__ms_linked(m, t) && m->peer[t].ping >= m->proposal.round && m->peer[t].pong < m->proposal.round) return false;
+        if (artel__ms_linked(m, t) && m->peer[t].ping >= m->proposal.round && m->peer[t].pong < m->proposal.round)
+            return false;
     return true;
 }
 
@@ -72,7 +73,9 @@ static uint32_t known_arithmetic(uint32_t said)
 void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[from];
-    if (!artel__ms_coordinates(m) || !artel__generation_same(message->about, m->proposal.id) || p->stage != ARTEL__MS_PENDING) return;
+    if (!artel__ms_coordinates(m) || !artel__generation_same(message->about, m->proposal.id) ||
+        p->stage != ARTEL__MS_PENDING)
+        return;
     p->stage = ARTEL__MS_REPORTED;
     p->report_step = message->step;
     p->report_hash = message->hash;
@@ -150,7 +153,8 @@ static void refuse_rest(artel__membership *m, uint32_t count)
                                          .about = m->proposal.id,
                                          .reason = c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE});
         artel__ms_say(m, c->task, c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE, "%s is left out: %s",
-                      artel__ms_name(m, c->task), artel__reason_text(c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE));
+                      artel__ms_name(m, c->task),
+                      artel__reason_text(c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE));
         artel__ms_punish(m, c->task);
         m->peer[c->task].stage = ARTEL__MS_OUTSIDE;
     }
@@ -191,7 +195,8 @@ static void name_pair(const artel__membership *m, uint32_t count, char *out, siz
         for (uint32_t b = a + 1; b < count; b++) {
             const artel__candidate *x = &m->candidate[a], *y = &m->candidate[b];
             if (artel__bit(x->reach, y->task) && artel__bit(y->reach, x->task)) continue;
-            snprintf(out, size, "%.100s and %.100s do not reach each other", artel__ms_name(m, x->task), artel__ms_name(m, y->task));
+            snprintf(out, size, "%.100s and %.100s do not reach each other", artel__ms_name(m, x->task),
+                     artel__ms_name(m, y->task));
             return;
         }
     }
@@ -214,7 +219,8 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
     if (choice->full && !m->has_run) {
         artel__cause cause = {.status = ARTEL_ERROR_INVALID, .task = m->config.self, .incarnation = m->incarnation};
         snprintf(cause.text, sizeof cause.text,
-                 "the tasks have more replicas than there are virtual shards, %u; give more .shards, or start fewer tasks or replicas",
+                 "the tasks have more replicas than there are virtual shards, %u; give more .shards, or start fewer "
+                 "tasks or replicas",
                  (unsigned)m->config.shards);
         artel__ms_fail_job(m, &cause);
         return;
@@ -222,26 +228,30 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
     char pair[ARTEL__MS_LINE / 2];
     name_pair(m, count, pair, sizeof pair);
     if (gave_up_waiting(m, pair)) return;
-    if (m->few_said == 0) m->few_said = m->begun ? m->begun : 1; /* at first they are still connecting with one another */
+    if (m->few_said == 0)
+        m->few_said = m->begun ? m->begun : 1; /* at first they are still connecting with one another */
     int64_t said = m->wait_said;
     uint32_t need = needed(m);
     artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);
     artel__ms_set_lone(m);
     m->wait_said = said;
     if (m->has_run || artel__ms_due(m, pair[0] ? &m->few_said : &m->wait_said))
-        artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting%s%s",
-                      (unsigned)choice->members, (unsigned)count, (unsigned)need, pair[0] ? ": " : "", pair);
+        artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW,
+                      "%u of %u tasks reach one another, %u are needed; waiting%s%s", (unsigned)choice->members,
+                      (unsigned)count, (unsigned)need, pair[0] ? ": " : "", pair);
     /* At the beginning tasks are still connecting with one another. */
     m->retry_at = m->now + (m->has_run ? m->again : m->again / 4);
 }
 
 static void conflict(artel__membership *m, const artel__choice *choice)
 {
-    artel__cause cause = {
-        .status = m->has_run ? ARTEL_ERROR_INTERNAL : ARTEL_ERROR_INVALID, .task = choice->culprit, .step = choice->conflict_step};
+    artel__cause cause = {.status = m->has_run ? ARTEL_ERROR_INTERNAL : ARTEL_ERROR_INVALID,
+                          .task = choice->culprit,
+                          .step = choice->conflict_step};
     cause.incarnation = choice->culprit == m->config.self ? m->incarnation : m->peer[choice->culprit].incarnation;
     snprintf(cause.text, sizeof cause.text, "%.80s: its weights differ from those of %.80s at step %llu",
-             artel__ms_name(m, choice->culprit), artel__ms_name(m, choice->accuser), (unsigned long long)choice->conflict_step);
+             artel__ms_name(m, choice->culprit), artel__ms_name(m, choice->accuser),
+             (unsigned long long)choice->conflict_step);
     artel__ms_fail_job(m, &cause);
 }
 
@@ -250,7 +260,9 @@ static bool forming_elsewhere(const artel__membership *m)
 {
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
-        if (artel__ms_in_group(m, t) && p->link >= 0 && p->stage == ARTEL__MS_OUTSIDE && (p->flags & ARTEL__FLAG_FORMING)) return true;
+        if (artel__ms_in_group(m, t) && p->link >= 0 && p->stage == ARTEL__MS_OUTSIDE &&
+            (p->flags & ARTEL__FLAG_FORMING))
+            return true;
     }
     return false;
 }
@@ -273,12 +285,13 @@ static void decide(artel__membership *m)
         conflict(m, &choice);
         return;
     }
-    /* Much smaller than before: this side may be the one that is cut off. Others get a moment to come back, or, where members
-     * follow another coordinator, the time to begin, so that this task sees it and joins. */
+    /* Much smaller than before: this side may be the one that is cut off. Others get a moment to come back, or, where
+     * members follow another coordinator, the time to begin, so that this task sees it and joins. */
     bool small = artel__ms_has_group(m) && 2 * choice.members < m->group.members;
     if (small && m->now - m->proposal.since < (forming_elsewhere(m) ? m->stop_limit : m->appeal_limit)) return;
     artel__ms_other other = artel__ms_find_other(m);
-    if (other.id.counter && (other.size > choice.members || (other.size == choice.members && other.lowest < m->config.self))) {
+    if (other.id.counter &&
+        (other.size > choice.members || (other.size == choice.members && other.lowest < m->config.self))) {
         artel__ms_give_up(m, ARTEL__REASON_WITHDRAWN);
         artel__ms_renounce(m);
         return;
@@ -334,7 +347,9 @@ static void become_ready(artel__membership *m)
 static bool sound(const artel__membership *m, const artel__message *message)
 {
     uint32_t shard = 0;
-    if (message->arithmetic != known_arithmetic(message->arithmetic) || message->best != known_arithmetic(message->best)) return false;
+    if (message->arithmetic != known_arithmetic(message->arithmetic) ||
+        message->best != known_arithmetic(message->best))
+        return false;
     for (uint32_t i = 0; i < message->members; i++) {
         const artel__member *one = &message->member[i];
         if (one->task >= m->config.tasks || (i && one->task <= message->member[i - 1].task)) return false;
@@ -349,7 +364,9 @@ static bool sound(const artel__membership *m, const artel__message *message)
 
 void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__message *message)
 {
-    if (!m->proposal.active || m->proposal.coordinator != from || !artel__generation_same(message->about, m->proposal.id)) return;
+    if (!m->proposal.active || m->proposal.coordinator != from ||
+        !artel__generation_same(message->about, m->proposal.id))
+        return;
     if (m->proposal.recorded || !m->proposal.reported || !sound(m, message)) return;
     take_record(m, &m->next, message->member, message->members);
     m->next.id = message->about;
@@ -368,7 +385,8 @@ void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__messa
 
 void artel__ms_on_ready(artel__membership *m, uint32_t from, const artel__message *message)
 {
-    if (!artel__ms_coordinates(m) || !m->proposal.recorded || !artel__generation_same(message->about, m->proposal.id)) return;
+    if (!artel__ms_coordinates(m) || !m->proposal.recorded || !artel__generation_same(message->about, m->proposal.id))
+        return;
     if (artel__bit(m->next.set, from)) m->peer[from].stage = ARTEL__MS_READY;
 }
 
@@ -383,12 +401,14 @@ static bool await(artel__membership *m, bool copying)
     memset(set, 0, m->words * sizeof *set);
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         artel__ms_peer *p = &m->peer[t];
-        bool missing =
-            copying ? artel__bit(m->next.set, t) && t != m->config.self && p->stage != ARTEL__MS_READY : p->stage == ARTEL__MS_PENDING;
+        bool missing = copying ? artel__bit(m->next.set, t) && t != m->config.self && p->stage != ARTEL__MS_READY
+                               : p->stage == ARTEL__MS_PENDING;
         if (missing && m->now - p->stage_since > limit) {
-            artel__ms_send(
-                m, t,
-                &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = m->proposal.id, .reason = ARTEL__REASON_STUCK, .subject = t});
+            artel__ms_send(m, t,
+                           &(artel__message){.kind = ARTEL__MESSAGE_REFUSE,
+                                             .about = m->proposal.id,
+                                             .reason = ARTEL__REASON_STUCK,
+                                             .subject = t});
             artel__ms_punish(m, t);
             p->stage = ARTEL__MS_OUTSIDE;
             if (copying) artel__ms_propose(m, ARTEL__REASON_STUCK, t);

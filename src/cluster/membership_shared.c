@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Named barriers and the key-value store.
  *
- * Both live at every member and are put in order by the coordinator of the running generation; before a generation starts its
- * coordinator merges what all members hold, by the highest number, and gives it back to all, so that neither is lost with a
- * coordinator. What a member still waits for it asks again of the new one. Numbers only grow, so a second copy of a message
- * changes nothing.
+ * Both live at every member and are put in order by the coordinator of the running generation; before a generation
+ * starts its coordinator merges what all members hold, by the highest number, and gives it back to all, so that neither
+ * is lost with a coordinator. What a member still waits for it asks again of the new one. Numbers only grow, so a
+ * second copy of a message changes nothing.
  *
- * Barrier: a task's n-th entry is (name, n), told to all; the coordinator releases the lowest number that all members have entered. Key:
- * the coordinator gives each write the next version of its entry.
+ * Barrier: a task's n-th entry is (name, n), told to all; the coordinator releases the lowest number that all members
+ * have entered. Key: the coordinator gives each write the next version of its entry.
  */
 #include "cluster/membership_impl.h"
 
@@ -43,9 +43,11 @@ static artel__ms_barrier *find_barrier(artel__membership *m, const char *name, b
     return spare;
 }
 
-static void say_barrier(artel__membership *m, const artel__ms_barrier *b, uint32_t task, artel__message_kind kind, uint32_t sequence)
+static void say_barrier(artel__membership *m, const artel__ms_barrier *b, uint32_t task, artel__message_kind kind,
+                        uint32_t sequence)
 {
-    artel__ms_send(m, task, &(artel__message){.kind = kind, .name = bytes_of(b->name, strlen(b->name)), .sequence = sequence});
+    artel__ms_send(m, task,
+                   &(artel__message){.kind = kind, .name = bytes_of(b->name, strlen(b->name)), .sequence = sequence});
 }
 
 static void released(artel__membership *m, artel__ms_barrier *b, uint32_t sequence)
@@ -67,7 +69,8 @@ static void settle(artel__membership *m, artel__ms_barrier *b)
         if (seen < all) all = seen;
     }
     if (all <= b->released) return;
-    for (uint32_t i = 0; i < m->group.members; i++) say_barrier(m, b, m->group.member[i].task, ARTEL__MESSAGE_RELEASE, all);
+    for (uint32_t i = 0; i < m->group.members; i++)
+        say_barrier(m, b, m->group.member[i].task, ARTEL__MESSAGE_RELEASE, all);
     released(m, b, all);
 }
 
@@ -76,7 +79,8 @@ static void ask_barrier(artel__membership *m, artel__ms_barrier *b)
 {
     if (!artel__ms_running(m)) return;
     b->asked_at = m->now;
-    for (uint32_t i = 0; i < m->group.members; i++) say_barrier(m, b, m->group.member[i].task, ARTEL__MESSAGE_ENTER, b->entered);
+    for (uint32_t i = 0; i < m->group.members; i++)
+        say_barrier(m, b, m->group.member[i].task, ARTEL__MESSAGE_ENTER, b->entered);
     if (artel__ms_lowest(m) == m->config.self) settle(m, b);
 }
 
@@ -147,7 +151,8 @@ static void set_key(artel__membership *m, artel__ms_key *k, const uint8_t *value
         k->count = count;
         k->version = version;
     }
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_KEY, .name = k->name, .bytes = k->value, .count = k->count});
+    artel__ms_act(m,
+                  &(artel__action){.kind = ARTEL__ACTION_KEY, .name = k->name, .bytes = k->value, .count = k->count});
 }
 
 /* The coordinator orders a write and tells all; a write that may not overwrite is answered with what is there. */
@@ -173,16 +178,18 @@ static void ask_key(artel__membership *m, artel__ms_key *k)
     if (lowest == m->config.self)
         order_key(m, k, lowest, wish, k->overwrite);
     else
-        artel__ms_send(
-            m, lowest,
-            &(artel__message){
-                .kind = ARTEL__MESSAGE_PUT, .name = bytes_of(k->name, strlen(k->name)), .value = wish, .sequence = k->overwrite});
+        artel__ms_send(m, lowest,
+                       &(artel__message){.kind = ARTEL__MESSAGE_PUT,
+                                         .name = bytes_of(k->name, strlen(k->name)),
+                                         .value = wish,
+                                         .sequence = k->overwrite});
 }
 
 bool artel__membership_put(artel__membership *m, int64_t now, const artel__membership_entry *entry)
 {
     size_t length = strlen(entry->key);
-    if (!artel__ms_enter(m, now) || !length || length > ARTEL__TEXT_MAX || entry->count > ARTEL__VALUE_MAX) return false;
+    if (!artel__ms_enter(m, now) || !length || length > ARTEL__TEXT_MAX || entry->count > ARTEL__VALUE_MAX)
+        return false;
     artel__ms_key *k = find_key(m, entry->key, true);
     if (!k) return false;
     k->wanted = true;
@@ -291,7 +298,8 @@ void artel__ms_shared_tick(artel__membership *m)
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) {
         artel__ms_barrier *b = &m->barrier[i];
         if (b->waiting && m->now - b->asked_at >= 2 * m->again) ask_barrier(m, b);
-        if (coordinator && b->waiting && m->now - b->since >= ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said)) say_waiting(m, b);
+        if (coordinator && b->waiting && m->now - b->since >= ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
+            say_waiting(m, b);
     }
     for (int i = 0; i < ARTEL__MAX_KEYS; i++)
         if (m->key[i].wanted && m->now - m->key[i].asked_at >= 2 * m->again) ask_key(m, &m->key[i]);

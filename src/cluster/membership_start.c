@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first message of a generation, and what tells that it was missed.
  *
- * START is sent when all are ready. Whoever is ready may also conclude it from any message of the coordinator that speaks of
- * the generation as running; whoever follows a coordinator that no longer forms anything knows that the proposal is over.
+ * START is sent when all are ready. Whoever is ready may also conclude it from any message of the coordinator that
+ * speaks of the generation as running; whoever follows a coordinator that no longer forms anything knows that the
+ * proposal is over.
  */
 #include "cluster/membership_impl.h"
 
@@ -48,7 +49,8 @@ static void adopt(artel__membership *m)
         if (artel__ms_in_group(m, t) && !was && old.id.counter) p->admitted_at = m->now;
         if (m->now - p->admitted_at > ARTEL__MS_PROBATION) p->penalty = 0;
     }
-    for (uint32_t i = 0; i < m->group.members; i++) m->peer[m->group.member[i].task].member_incarnation = m->group.member[i].incarnation;
+    for (uint32_t i = 0; i < m->group.members; i++)
+        m->peer[m->group.member[i].task].member_incarnation = m->group.member[i].incarnation;
     m->proposal.active = m->proposal.recorded = m->trouble = false;
     m->finished = m->saving = m->writing = m->written = false;
     m->wish = (artel__generation_id){0};
@@ -59,9 +61,12 @@ static void adopt(artel__membership *m)
     m->wait_said = 0;
     artel__ms_share_again(m);
     m->training = ARTEL__MS_GOING;
-    artel__ms_act(
-        m, &(artel__action){.kind = ARTEL__ACTION_START, .generation = &m->view, .step = m->group.step, .purpose = m->group.purpose});
-    /* Reported reachable and lost since, unnoticed by the coordinator of the proposal: what is said now would not arrive. */
+    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_START,
+                                      .generation = &m->view,
+                                      .step = m->group.step,
+                                      .purpose = m->group.purpose});
+    /* Reported reachable and lost since, unnoticed by the coordinator of the proposal: what is said now would not
+     * arrive. */
     for (uint32_t i = 0; i < m->group.members; i++) {
         uint32_t t = m->group.member[i].task;
         if (t != m->config.self && !artel__ms_linked(m, t)) artel__ms_break(m, ARTEL__REASON_RESET, t);
@@ -110,7 +115,8 @@ void artel__ms_start_all(artel__membership *m)
     }
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (m->peer[t].stage == ARTEL__MS_REPORTED)
-            artel__ms_send(m, t, &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = ARTEL__REASON_LEFT});
+            artel__ms_send(m, t,
+                           &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = ARTEL__REASON_LEFT});
     if (artel__bit(m->next.set, m->config.self))
         adopt(m);
     else

@@ -24,14 +24,16 @@ enum {
 
 #define AT(field) offsetof(artel_cluster_options, field)
 static const char seconds[] = "give seconds, for example 10";
-static const artel__range ranges[] = {{".workers", ARTEL__RANGE_INT, AT(workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
-                                      {".port", ARTEL__RANGE_INT, AT(port), 0, 65535, "give a port from 1 to 65535"},
-                                      {".min_workers", ARTEL__RANGE_INT, AT(min_workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
-                                      {".wait_for_cluster", ARTEL__RANGE_DOUBLE, AT(wait_for_cluster), 0.01, 1e9, seconds},
-                                      {".collective_timeout", ARTEL__RANGE_DOUBLE, AT(collective_timeout), 0.01, 1e9, seconds},
-                                      {".suspect_after", ARTEL__RANGE_DOUBLE, AT(suspect_after), 0.01, 1e9, seconds},
-                                      {.name = NULL}};
-static const artel__options_kind kind = {"cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", sizeof(artel_cluster_options), ranges};
+static const artel__range ranges[] = {
+    {".workers", ARTEL__RANGE_INT, AT(workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+    {".port", ARTEL__RANGE_INT, AT(port), 0, 65535, "give a port from 1 to 65535"},
+    {".min_workers", ARTEL__RANGE_INT, AT(min_workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+    {".wait_for_cluster", ARTEL__RANGE_DOUBLE, AT(wait_for_cluster), 0.01, 1e9, seconds},
+    {".collective_timeout", ARTEL__RANGE_DOUBLE, AT(collective_timeout), 0.01, 1e9, seconds},
+    {".suspect_after", ARTEL__RANGE_DOUBLE, AT(suspect_after), 0.01, 1e9, seconds},
+    {.name = NULL}};
+static const artel__options_kind kind = {"cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT",
+                                         sizeof(artel_cluster_options), ranges};
 
 static artel_status take_options(artel_context *ctx, const artel_cluster_options *given, artel_cluster_options *out)
 {
@@ -55,9 +57,10 @@ static artel_status check_servers(const artel_cluster *mesh)
                        : c->count[ARTEL__TASK_PS] == 0     ? "ps task, which owns variables,"
                                                            : NULL;
     if (!lack) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, c->where,
-                       "start one: artel launch -n 2 --ps 1 fit ..., or name it in TF_CONFIG; without servers use multi-worker",
-                       "parameter-server needs a %s and the cluster has none", lack);
+    return artel__fail(
+        mesh->ctx, ARTEL_ERROR_INVALID, c->where,
+        "start one: artel launch -n 2 --ps 1 fit ..., or name it in TF_CONFIG; without servers use multi-worker",
+        "parameter-server needs a %s and the cluster has none", lack);
 }
 
 static artel_status check_scope(artel_cluster *mesh)
@@ -67,10 +70,10 @@ static artel_status check_scope(artel_cluster *mesh)
     if (servers) ARTEL_TRY(check_servers(mesh));
     mesh->single = servers ? false : c->single || c->rank < 0;
     if (!servers && c->self.type == ARTEL__TASK_PS)
-        return artel__fail(
-            mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
-            "use .strategy parameter-server everywhere, or leave parameter servers out of a cluster that trains synchronously",
-            "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
+                           "use .strategy parameter-server everywhere, or leave parameter servers out of a cluster "
+                           "that trains synchronously",
+                           "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
     return ARTEL_OK;
 }
 
@@ -92,8 +95,8 @@ static artel_status resolve(artel_cluster *mesh)
         return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "list all tasks",
                            "a sparse cluster does not name the other workers");
     if (!mesh->single && count_members(mesh) > ARTEL__MESH_MOST_RANKS)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks", "%d tasks work together (at most %d can)",
-                           count_members(mesh), ARTEL__MESH_MOST_RANKS);
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks",
+                           "%d tasks work together (at most %d can)", count_members(mesh), ARTEL__MESH_MOST_RANKS);
     return ARTEL_OK;
 }
 
@@ -103,7 +106,8 @@ static artel_status take_security(artel_cluster *mesh)
     artel_cluster_options *o = &mesh->options;
     const char *folder = artel__process_environment(NULL, "ARTEL_CERT_DIR");
     const char *insecure = artel__process_environment(NULL, "ARTEL_INSECURE_NETWORK");
-    o->insecure_network = o->insecure_network || (insecure && (strcmp(insecure, "1") == 0 || strcmp(insecure, "true") == 0));
+    o->insecure_network =
+        o->insecure_network || (insecure && (strcmp(insecure, "1") == 0 || strcmp(insecure, "true") == 0));
     if (o->cert_dir || !folder || !folder[0]) return ARTEL_OK;
     o->cert_dir = artel__arena_strdup(&mesh->cluster.arena, folder);
     return artel__arena_status(&mesh->cluster.arena);
@@ -118,8 +122,8 @@ static void name_peer(artel_cluster *mesh, int rank)
     if (!address && rank == 0) address = c->rendezvous;
     snprintf(p->name, sizeof p->name, "%s-%d", type, (int)p->task->index);
     snprintf(p->address, sizeof p->address, "%s", address ? address : "");
-    snprintf(p->title, sizeof p->title, "%s %d%s%.120s%s", type, (int)p->task->index, address ? " (" : "", address ? address : "",
-             address ? ")" : "");
+    snprintf(p->title, sizeof p->title, "%s %d%s%.120s%s", type, (int)p->task->index, address ? " (" : "",
+             address ? address : "", address ? ")" : "");
     mesh->title[rank] = p->title;
 }
 
@@ -144,17 +148,20 @@ static bool is_loopback(const artel__mesh_peer *p)
 {
     artel__host_port known;
     if (!p->task->address || artel__host_port_parse(p->task->address, &known)) return false;
-    return strcmp(known.host, "localhost") == 0 || strncmp(known.host, "127.", 4) == 0 || strcmp(known.host, "::1") == 0;
+    return strcmp(known.host, "localhost") == 0 || strncmp(known.host, "127.", 4) == 0 ||
+           strcmp(known.host, "::1") == 0;
 }
 
-/* Where many tasks share a machine their handshakes, of which there are as many as pairs, share its cores: limits grow with their number. */
+/* Where many tasks share a machine their handshakes, of which there are as many as pairs, share its cores: limits grow
+ * with their number. */
 static int crowd_of(const artel_cluster *mesh)
 {
     artel__host_port own, other;
     int here = 0, cores = artel__usable_cores();
     if (!mesh->peer[mesh->self].address[0] || artel__host_port_parse(mesh->peer[mesh->self].address, &own)) return 1;
     for (int r = 0; r < mesh->peers; r++)
-        here += mesh->peer[r].address[0] && !artel__host_port_parse(mesh->peer[r].address, &other) && strcmp(own.host, other.host) == 0;
+        here += mesh->peer[r].address[0] && !artel__host_port_parse(mesh->peer[r].address, &other) &&
+                strcmp(own.host, other.host) == 0;
     return 1 + here / (8 * cores);
 }
 
@@ -166,7 +173,8 @@ static void warn_loopback(const artel_cluster *mesh)
         const artel__mesh_peer *p = &mesh->peer[r];
         if (!p->task->address || is_loopback(p)) continue;
         artel__log(mesh->ctx, ARTEL_LOG_WARNING,
-                   "%s: this task's own address is the loopback, which %s cannot reach; give the same list, with names that all "
+                   "%s: this task's own address is the loopback, which %s cannot reach; give the same list, with names "
+                   "that all "
                    "can reach, to every task",
                    self->title, p->title);
         return;
@@ -214,7 +222,8 @@ static uint64_t job_number(const artel_cluster *mesh)
     uint64_t job;
     artel__sha256 hash;
     artel__sha256_init(&hash);
-    for (int r = 0; r < mesh->peers; r++) artel__sha256_update(&hash, mesh->peer[r].name, strlen(mesh->peer[r].name) + 1);
+    for (int r = 0; r < mesh->peers; r++)
+        artel__sha256_update(&hash, mesh->peer[r].name, strlen(mesh->peer[r].name) + 1);
     artel__sha256_final(&hash, digest);
     memcpy(&job, digest, sizeof job);
     return job;
@@ -236,7 +245,8 @@ static artel_status listen_here(artel_cluster *mesh)
 
 static artel_status init_mutex(artel_cluster *mesh)
 {
-    if (pthread_mutex_init(&mesh->mutex, NULL) != 0) return artel__fail(mesh->ctx, ARTEL_ERROR_NO_MEMORY, "cluster", "", "no mutex");
+    if (pthread_mutex_init(&mesh->mutex, NULL) != 0)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_NO_MEMORY, "cluster", "", "no mutex");
     pthread_mutex_init(&mesh->incident.mutex, NULL);
     artel__cond_init(&mesh->changed);
     artel__cond_init(&mesh->names);
@@ -249,15 +259,16 @@ static artel_status start_threads(artel_cluster *mesh)
     mesh->has_thread = pthread_create(&mesh->thread, NULL, artel__mesh_main, mesh) == 0;
     mesh->has_name_thread = pthread_create(&mesh->name_thread, NULL, artel__mesh_name_main, mesh) == 0;
     if (mesh->has_thread && mesh->has_name_thread) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster", "raise the limit of threads", "its threads could not be started");
+    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster", "raise the limit of threads",
+                       "its threads could not be started");
 }
 
 static artel_status start(artel_cluster *mesh)
 {
     if (mesh->options.min_workers > count_members(mesh))
         return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, ".min_workers", "ask for as many as there are, or fewer",
-                           "there are not so many tasks that train (found %d, the cluster of %s has %d)", mesh->options.min_workers,
-                           mesh->cluster.where, count_members(mesh));
+                           "there are not so many tasks that train (found %d, the cluster of %s has %d)",
+                           mesh->options.min_workers, mesh->cluster.where, count_members(mesh));
     ARTEL_TRY(init_mutex(mesh));
     ARTEL_TRY(make_peers(mesh));
     warn_loopback(mesh);
@@ -342,7 +353,8 @@ void artel_cluster_close(artel_cluster *mesh)
         pthread_mutex_destroy(&mesh->incident.mutex);
         pthread_mutex_destroy(&mesh->mutex);
     }
-    void *const block[] = {mesh->data, mesh->link, mesh->poll, mesh->peer, mesh->title, mesh->named, mesh->view, mesh->serve};
+    void *const block[] = {mesh->data,  mesh->link,  mesh->poll, mesh->peer,
+                           mesh->title, mesh->named, mesh->view, mesh->serve};
     for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(mesh->ctx, block[i]);
     artel__mesh_forget_notes(mesh);
     artel__text_fini(&mesh->report);
@@ -404,8 +416,8 @@ static bool is_same_host(const artel_cluster *mesh, int task, int other)
     artel__host_port a, b;
     if (task == other) return true;
     if (task < 0 || other < 0) return false;
-    return !artel__host_port_parse(mesh->peer[task].address, &a) && !artel__host_port_parse(mesh->peer[other].address, &b) &&
-           strcmp(a.host, b.host) == 0;
+    return !artel__host_port_parse(mesh->peer[task].address, &a) &&
+           !artel__host_port_parse(mesh->peer[other].address, &b) && strcmp(a.host, b.host) == 0;
 }
 
 void artel__mesh_hosts(artel_cluster *mesh, int ranks, int *host)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the membership machine orders, marked and queued for whom it concerns: links for the mesh's thread, orders for the
- * caller's. A machine must not be called by its own action; what it is owed at once, settle answers afterwards.
+/* What the membership machine orders, marked and queued for whom it concerns: links for the mesh's thread, orders for
+ * the caller's. A machine must not be called by its own action; what it is owed at once, settle answers afterwards.
  */
 #include <stdio.h>
 #include <string.h>
@@ -78,8 +78,12 @@ static void describe(artel_cluster *mesh, const artel__generation *g)
 {
     artel__mesh_seat *seat = &mesh->seat;
     const char **member = mesh->named, **joined = member + mesh->peers, **left = joined + mesh->peers;
-    *seat = (artel__mesh_seat){
-        .arithmetic = g->arithmetic, .best = g->best, .member = member, .joined = joined, .left = left, .pause_ns = g->pause_ns};
+    *seat = (artel__mesh_seat){.arithmetic = g->arithmetic,
+                               .best = g->best,
+                               .member = member,
+                               .joined = joined,
+                               .left = left,
+                               .pause_ns = g->pause_ns};
     seat->begins = g->reason == ARTEL__REASON_START;
     for (int r = 0, next = 0; r < mesh->peers; r++) {
         bool now = next < (int)g->members && (int)g->member[next].task == r, was = mesh->peer[r].replicas > 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is let in, and what it means when somebody is not.
  *
- * A task of this cluster may connect while a pass of the same number runs here; earlier and later it is asked to come again. Two
- * processes with one index are the machine's affair. What cannot become right by waiting ends the job while it has not
- * begun: what answers at the address of a task that is missing, or somebody refused on the host of one, who (where the job encrypts)
- * has shown a certificate of the cluster. Anybody else is a stranger, and what strangers say ends nothing. Later all are.
+ * A task of this cluster may connect while a pass of the same number runs here; earlier and later it is asked to come
+ * again. Two processes with one index are the machine's affair. What cannot become right by waiting ends the job while
+ * it has not begun: what answers at the address of a task that is missing, or somebody refused on the host of one, who
+ * (where the job encrypts) has shown a certificate of the cluster. Anybody else is a stranger, and what strangers say
+ * ends nothing. Later all are.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 
 bool artel__mesh_is_final(artel__net_fault fault)
 {
-    return fault != ARTEL__FAULT_NONE && fault != ARTEL__FAULT_UNREACHABLE && fault != ARTEL__FAULT_LOST && fault != ARTEL__FAULT_SLOW &&
-           fault != ARTEL__FAULT_CROWDED;
+    return fault != ARTEL__FAULT_NONE && fault != ARTEL__FAULT_UNREACHABLE && fault != ARTEL__FAULT_LOST &&
+           fault != ARTEL__FAULT_SLOW && fault != ARTEL__FAULT_CROWDED;
 }
 
 int artel__mesh_find(const artel_cluster *mesh, const char *name)
@@ -68,12 +69,15 @@ static bool host_is_missing(const artel_cluster *mesh, const char *address)
     if (!artel__net_address_parse(address, &from)) return false;
     for (int r = 0; r < mesh->peers; r++) {
         const artel__mesh_peer *p = &mesh->peer[r];
-        if (r != mesh->self && !p->met && p->lookup == ARTEL__MESH_KNOWN && artel__net_address_same_host(&p->resolved, &from)) return true;
+        if (r != mesh->self && !p->met && p->lookup == ARTEL__MESH_KNOWN &&
+            artel__net_address_same_host(&p->resolved, &from))
+            return true;
     }
     return false;
 }
 
-/* Whether that is a task that has not been met, and nobody knows yet where it is to be (only rank 0's address is given). */
+/* Whether that is a task that has not been met, and nobody knows yet where it is to be (only rank 0's address is
+ * given). */
 static bool is_awaited_from_anywhere(const artel_cluster *mesh, const char *task)
 {
     int rank = artel__mesh_find(mesh, task);
@@ -97,8 +101,9 @@ static bool is_peer(const artel_cluster *mesh, const char *address)
 void artel__mesh_note_incident(void *user, const artel__net_incident *incident)
 {
     artel_cluster *mesh = user;
-    if (incident->fault == ARTEL__FAULT_CROWDED && incident->task[0]) return;             /* early or late, not a stranger */
-    if (incident->fault == ARTEL__FAULT_SLOW && is_peer(mesh, incident->address)) return; /* dialled, and stopped or far away */
+    if (incident->fault == ARTEL__FAULT_CROWDED && incident->task[0]) return; /* early or late, not a stranger */
+    if (incident->fault == ARTEL__FAULT_SLOW && is_peer(mesh, incident->address))
+        return; /* dialled, and stopped or far away */
     artel__site_log(&mesh->site, incident);
     bool theirs = incident->fault == ARTEL__FAULT_CERTIFICATE || incident->fault == ARTEL__FAULT_NAME ||
                   incident->fault == ARTEL__FAULT_PLAINTEXT || incident->fault == ARTEL__FAULT_VERSION ||
@@ -109,8 +114,9 @@ void artel__mesh_note_incident(void *user, const artel__net_incident *incident)
         mesh->incident.unwanted = incident->fault == ARTEL__FAULT_REJECTED;
         snprintf(mesh->incident.task, sizeof mesh->incident.task, "%.60s", incident->task);
         snprintf(mesh->incident.address, sizeof mesh->incident.address, "%s", incident->address);
-        snprintf(mesh->incident.text, sizeof mesh->incident.text, "a task at %.60s was refused by %.40s (%s): %.100s", incident->address,
-                 mesh->peer[mesh->self].name, artel__net_fault_name(incident->fault), incident->reason);
+        snprintf(mesh->incident.text, sizeof mesh->incident.text, "a task at %.60s was refused by %.40s (%s): %.100s",
+                 incident->address, mesh->peer[mesh->self].name, artel__net_fault_name(incident->fault),
+                 incident->reason);
     }
     pthread_mutex_unlock(&mesh->incident.mutex);
 }

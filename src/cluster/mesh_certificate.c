@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This task's certificate: judged before the others see it, and watched while the job runs.
  *
- * Files that are renewed are read again by the next connection (net/part_tls/identity.c); nobody has to be told. Whose certificate ends
- * within the hour hears of it once, while there is time: connections that stand go on, new ones would be refused.
+ * Files that are renewed are read again by the next connection (net/part_tls/identity.c); nobody has to be told. Whose
+ * certificate ends within the hour hears of it once, while there is time: connections that stand go on, new ones would
+ * be refused.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,13 +30,15 @@ static void say_farewell(artel_cluster *mesh, const artel__tls_files *files)
     void *block, *names;
     int count = 0;
     if (artel__tls_open(mesh->quiet, files, &tls) < 0) return; /* nothing that others would believe */
-    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0) goto undo_tls;
+    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0)
+        goto undo_tls;
     if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(char *), "cluster", &names) < 0) goto undo_addresses;
     artel__net_address *to = block;
     const char **task = names;
     for (int r = 0; r < mesh->peers; r++) {
         const artel__mesh_peer *p = &mesh->peer[r];
-        if (r == mesh->self || !p->address[0] || artel__net_address_resolve(mesh->quiet, p->address, &to[count]) < 0) continue;
+        if (r == mesh->self || !p->address[0] || artel__net_address_resolve(mesh->quiet, p->address, &to[count]) < 0)
+            continue;
         task[count++] = p->name;
     }
     artel__farewell(&site, to, task, count, FAREWELL_NS);
@@ -74,6 +77,8 @@ void artel__mesh_watch_certificate(artel_cluster *mesh, int64_t now)
     if (ends == mesh->certificate_warned || left > WARN_SECONDS) return;
     mesh->certificate_warned = ends;
     artel__log(mesh->ctx, ARTEL_LOG_WARNING,
-               "the certificate of this task (%s) %s %lld min%s; renew it (artel cert renew): the new file is taken without a restart",
-               mesh->options.cert_dir, left > 0 ? "ends in" : "ended", (long long)(left > 0 ? left : -left) / 60, left > 0 ? "" : " ago");
+               "the certificate of this task (%s) %s %lld min%s; renew it (artel cert renew): the new file is taken "
+               "without a restart",
+               mesh->options.cert_dir, left > 0 ? "ends in" : "ended", (long long)(left > 0 ? left : -left) / 60,
+               left > 0 ? "" : " ago");
 }

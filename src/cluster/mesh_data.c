@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a generation: from members to numbered ranks, and from sockets to endpoints; and connections over which
- * state goes from memory to memory.
+/* The connections of a generation: from members to numbered ranks, and from sockets to endpoints; and connections over
+ * which state goes from memory to memory.
  *
- * Of two ranks the higher one dials; of two replicas of one process, too (through the process's own port). Such a connection
- * begins with 16 bytes, little-endian: the two ranks and the incarnation of the generation, whose counter is in the greeting;
- * after them it is the transport's. An accepted one whose generation this process has not reached yet waits for it. Few are
- * made at a time, so that no listener takes them for a crowd.
+ * Of two ranks the higher one dials; of two replicas of one process, too (through the process's own port). Such a
+ * connection begins with 16 bytes, little-endian: the two ranks and the incarnation of the generation, whose counter is
+ * in the greeting; after them it is the transport's. An accepted one whose generation this process has not reached yet
+ * waits for it. Few are made at a time, so that no listener takes them for a crowd.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -18,9 +18,11 @@
 #include "cluster/mesh_impl.h"
 
 #define CONNECT_NS (5 * ARTEL__MESH_SECOND) /* a member that cannot be connected for so long is lost */
-#define ANSWER_NS (2 * ARTEL__MESH_SECOND)  /* an address that does not answer for so long, a lost packet included, is asked for again */
-#define LACK_NS (CONNECT_NS / 2)            /* a task that cannot connect for so long says why, before the others give it up */
-#define KEEP_NS (10 * ARTEL__MESH_SECOND)   /* an accepted connection waits for its generation */
+#define ANSWER_NS \
+    (2 *          \
+     ARTEL__MESH_SECOND) /* an address that does not answer for so long, a lost packet included, is asked for again */
+#define LACK_NS (CONNECT_NS / 2) /* a task that cannot connect for so long says why, before the others give it up */
+#define KEEP_NS (10 * ARTEL__MESH_SECOND) /* an accepted connection waits for its generation */
 
 /* -- lists -- */
 
@@ -88,7 +90,8 @@ static void number_ranks(artel_cluster *mesh, const artel__generation *generatio
 {
     mesh->ranks = 0;
     for (int r = 0; r < mesh->peers; r++) mesh->peer[r].first = mesh->peer[r].replicas = 0;
-    for (int pass = 0; pass < 2; pass++) { /* those who compute together come first: workers, where others coordinate and serve */
+    for (int pass = 0; pass < 2;
+         pass++) { /* those who compute together come first: workers, where others coordinate and serve */
         for (uint32_t i = 0; i < generation->members; i++) {
             artel__mesh_peer *p = &mesh->peer[generation->member[i].task];
             if ((mesh->options.parameter_servers && p->task->type != ARTEL__TASK_WORKER) != (pass == 1)) continue;
@@ -200,7 +203,8 @@ static void attach(artel_cluster *mesh, artel__mesh_data *d)
     const artel__mesh_peer *self = &mesh->peer[mesh->self];
     uint32_t own = d->accepted ? d->to : d->from, other = d->accepted ? d->from : d->to;
     int owner = other < (uint32_t)mesh->ranks ? artel__mesh_owner(mesh, (int)other) : -1;
-    bool right = own - (uint32_t)self->first < (uint32_t)self->replicas && owner >= 0 && (!d->accepted || other > own) &&
+    bool right = own - (uint32_t)self->first < (uint32_t)self->replicas && owner >= 0 &&
+                 (!d->accepted || other > own) &&
                  strcmp(artel__connection_peer(d->connection)->task, mesh->peer[owner].name) == 0;
     if (!right) {
         drop(d);
@@ -224,7 +228,8 @@ static bool move_preface(artel__mesh_data *d, bool *lost)
     }
     while (d->moved < sizeof d->preface) {
         struct iovec piece = {d->preface + d->moved, sizeof d->preface - d->moved};
-        int64_t n = d->accepted ? artel__net_stream_read(stream, &piece, 1, &why) : artel__net_stream_write(stream, &piece, 1, &why);
+        int64_t n = d->accepted ? artel__net_stream_read(stream, &piece, 1, &why)
+                                : artel__net_stream_write(stream, &piece, 1, &why);
         if (n < 0) {
             *lost = n != ARTEL__NET_STREAM_AGAIN;
             return false;
@@ -364,7 +369,8 @@ void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
         artel__mesh_data *d = &mesh->data[i];
         bool state = d->from == ARTEL__MESH_STATE && !d->accepted && !d->done;
         if (state && now - d->since_ns > mesh->crowd * CONNECT_NS) give_up_state(mesh, d, now);
-        if (!d->connection && !d->accepted && !d->done && open < ARTEL__MESH_DIALS && now >= d->dial_at) dial(mesh, d, now);
+        if (!d->connection && !d->accepted && !d->done && open < ARTEL__MESH_DIALS && now >= d->dial_at)
+            dial(mesh, d, now);
         if (!d->connection || d->done) continue;
         move(mesh, d, now);
         open += d->connection && !d->accepted && !d->prefaced;
@@ -417,7 +423,8 @@ static bool wait_socket(artel__mesh_stream *stream, short events, int64_t *quiet
 
 static artel_status broken(artel__mesh_stream *stream)
 {
-    return artel__fail(stream->mesh->quiet, ARTEL_ERROR_RUN, stream->mesh->peer[stream->peer].title, "", "the copy of state broke off");
+    return artel__fail(stream->mesh->quiet, ARTEL_ERROR_RUN, stream->mesh->peer[stream->peer].title, "",
+                       "the copy of state broke off");
 }
 
 artel_status artel__mesh_send(artel__mesh_stream *stream, const void *bytes, size_t count)
@@ -428,7 +435,8 @@ artel_status artel__mesh_send(artel__mesh_stream *stream, const void *bytes, siz
     size_t sent = 0;
     stream->crc = artel__crc32c(stream->crc, bytes, count);
     while (sent < count || artel__net_stream_unsent(net)) {
-        struct iovec piece = {(char *)(uintptr_t)bytes + sent, count - sent < ((size_t)1 << 20) ? count - sent : (size_t)1 << 20};
+        struct iovec piece = {(char *)(uintptr_t)bytes + sent,
+                              count - sent < ((size_t)1 << 20) ? count - sent : (size_t)1 << 20};
         int64_t n = sent < count ? artel__net_stream_write(net, &piece, 1, &why) : artel__net_stream_flush(net, &why);
         if (n < 0 && n != ARTEL__NET_STREAM_AGAIN) return broken(stream);
         if (n > 0) sent += (size_t)n;

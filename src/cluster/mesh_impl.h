@@ -12,10 +12,10 @@
  *   mesh_status.c  answers to questions from outside the job
  *   mesh_report.c  what this task knows of its job: for programs, and the file of one that has ended badly
  *
- * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. Connections are opened, moved and closed
- * by the mesh's thread alone; others mark what they want and wake it. The machine is called by both sides, under the mutex;
- * its actions only mark and queue. Incidents may be reported by any thread, also one that holds an endpoint's lock: they have
- * a lock of their own, taken last.
+ * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. Connections are opened, moved and
+ * closed by the mesh's thread alone; others mark what they want and wake it. The machine is called by both sides, under
+ * the mutex; its actions only mark and queue. Incidents may be reported by any thread, also one that holds an
+ * endpoint's lock: they have a lock of their own, taken last.
  */
 #ifndef ARTEL_CLUSTER_MESH_IMPL_H
 #define ARTEL_CLUSTER_MESH_IMPL_H
@@ -112,7 +112,7 @@ struct artel_cluster {
     /* Everything below is for clusters of several tasks. */
     artel__site site;
     artel__tls tls;
-    int crowd;                                    /* by which limits of connecting are multiplied: 1 unless many tasks share this machine */
+    int crowd; /* by which limits of connecting are multiplied: 1 unless many tasks share this machine */
     int64_t certificate_look, certificate_warned; /* when it is looked at next; the end that was warned of */
     artel__listener *listener;
     artel__net_address own; /* where this process reaches itself */
@@ -135,8 +135,8 @@ struct artel_cluster {
     int poll_room;
     struct {
         pthread_mutex_t mutex;
-        bool unwanted;                                                /* it is refused for what it says it is, wherever it comes from */
-        char task[ARTEL__MESH_NAME];                                  /* who it says it is */
+        bool unwanted;               /* it is refused for what it says it is, wherever it comes from */
+        char task[ARTEL__MESH_NAME]; /* who it says it is */
         char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY]; /* a refusal that cannot heal; "" none */
     } incident;
 
@@ -149,9 +149,10 @@ struct artel_cluster {
     int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
     _Atomic uint64_t step;
     atomic_bool stopping;
-    bool drained, drain_asked;                           /* the machine knows; somebody from outside wants it */
-    int64_t said_why_ns, way_ns;                         /* way_ns: the ways to the others were looked at last */
-    char owed[ARTEL__MAX_BARRIERS][ARTEL__TEXT_MAX + 1]; /* barriers that were entered and not waited for to the end; "" free */
+    bool drained, drain_asked;   /* the machine knows; somebody from outside wants it */
+    int64_t said_why_ns, way_ns; /* way_ns: the ways to the others were looked at last */
+    char owed[ARTEL__MAX_BARRIERS]
+             [ARTEL__TEXT_MAX + 1]; /* barriers that were entered and not waited for to the end; "" free */
     /* Orders that have not been handed out, and what the caller is about. */
     _Atomic uint64_t serial;       /* of orders */
     bool resting;                  /* the caller is at rest with rest_step, rest_hash */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a mesh: one loop over the listener, the control connections and the data connections that are being made;
- * and the machine's clock.
+/* The thread of a mesh: one loop over the listener, the control connections and the data connections that are being
+ * made; and the machine's clock.
  *
- * Nothing here blocks: names are looked up by another thread. A link has a number at the machine from the moment its connection
- * is open (dialled) or greeted (accepted) until it is closed. Messages are the machine's, but for addresses, which this side
- * handles; what a link says must come from the task that its certificate and greeting name.
+ * Nothing here blocks: names are looked up by another thread. A link has a number at the machine from the moment its
+ * connection is open (dialled) or greeted (accepted) until it is closed. Messages are the machine's, but for addresses,
+ * which this side handles; what a link says must come from the task that its certificate and greeting name.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +46,8 @@ static void begin_dial(artel_cluster *mesh, int rank, int64_t now)
     artel__mesh_peer *p = &mesh->peer[rank];
     artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = p->name};
     if (!artel__mesh_locate(mesh, p)) {
-        if (p->lookup != ARTEL__MESH_WANTED) give_up_dial(mesh, rank, ARTEL__FAULT_NONE, "there is no such host name (yet)");
+        if (p->lookup != ARTEL__MESH_WANTED)
+            give_up_dial(mesh, rank, ARTEL__FAULT_NONE, "there is no such host name (yet)");
         return;
     }
     request.to = p->resolved;
@@ -155,7 +156,8 @@ static void hear(artel_cluster *mesh, int index)
     artel__mesh_link *link = &mesh->link[index];
     const void *bytes;
     size_t count;
-    while (mesh->machine && !mesh->over && !link->closing && artel__connection_hear(link->connection, &bytes, &count) == ARTEL_OK)
+    while (mesh->machine && !mesh->over && !link->closing &&
+           artel__connection_hear(link->connection, &bytes, &count) == ARTEL_OK)
         hear_one(mesh, index, bytes, count);
 }
 
@@ -166,11 +168,13 @@ static void move_link(artel_cluster *mesh, int index)
     if (!link->connection) return;
     bool lost = artel__connection_progress(link->connection) == ARTEL__CONNECTION_LOST;
     if (!link->closing) hear(mesh, index);
-    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT) && artel__connection_part(link->connection);
+    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT) &&
+                artel__connection_part(link->connection);
     if (!lost && !link->closing && !said) return;
     artel__connection_close(link->connection);
     link->connection = NULL;
-    if (lost && !link->closing && mesh->machine && !mesh->over) artel__membership_link_down(mesh->machine, artel__now_ns(), index);
+    if (lost && !link->closing && mesh->machine && !mesh->over)
+        artel__membership_link_down(mesh->machine, artel__now_ns(), index);
     pthread_cond_broadcast(&mesh->changed);
 }
 
@@ -217,22 +221,24 @@ static void tell_progress(artel_cluster *mesh, int64_t now)
     artel__membership_progressed(mesh->machine, now, &progress);
 }
 
-/* A step that waits while what this side has sent arrives nowhere, though the other task lives: its connection is given up, by name, and
- * made anew in the next generation. */
+/* A step that waits while what this side has sent arrives nowhere, though the other task lives: its connection is given
+ * up, by name, and made anew in the next generation. */
 static void check_way(artel_cluster *mesh, int64_t now)
 {
     const artel__mesh_table *t = &mesh->now;
     if (mesh->resting || mesh->stop || mesh->busy || !t->endpoint || now - mesh->way_ns < ARTEL__MESH_SECOND) return;
     mesh->way_ns = now;
     for (int i = 0; i < t->count; i++) {
-        bool waits = atomic_load(&t->activity[i].phase) == ARTEL__MEMBER_EXCHANGE && now - atomic_load(&t->activity[i].since_ns) > WAY_NS;
-        int rank = waits ? artel__tcp_unheard(t->endpoint[i], WAY_NS) : -1, owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
+        bool waits = atomic_load(&t->activity[i].phase) == ARTEL__MEMBER_EXCHANGE &&
+                     now - atomic_load(&t->activity[i].since_ns) > WAY_NS;
+        int rank = waits ? artel__tcp_unheard(t->endpoint[i], WAY_NS) : -1,
+            owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
         if (owner < 0) continue;
-        artel__log(
-            mesh->ctx, ARTEL_LOG_WARNING,
-            "%s lives, but nothing sent to it is acknowledged for %lld s: long packets do not pass (MTU), or a firewall has forgotten "
-            "the connection, which is made anew",
-            mesh->peer[owner].title, WAY_NS / ARTEL__MESH_SECOND);
+        artel__log(mesh->ctx, ARTEL_LOG_WARNING,
+                   "%s lives, but nothing sent to it is acknowledged for %lld s: long packets do not pass (MTU), or a "
+                   "firewall has forgotten "
+                   "the connection, which is made anew",
+                   mesh->peer[owner].title, WAY_NS / ARTEL__MESH_SECOND);
         artel__tcp_lose(t->endpoint[i], rank, "nothing sent is acknowledged");
     }
 }
@@ -284,7 +290,8 @@ static int collect(artel_cluster *mesh)
         const artel__mesh_data *d = &mesh->data[i];
         if (!d->connection || d->done || d->prefaced) continue;
         bool open = artel__connection_get_state(d->connection) == ARTEL__CONNECTION_OPEN;
-        count = add(mesh, count, artel__connection_fd(d->connection), open ? POLLIN : artel__connection_events(d->connection));
+        count = add(mesh, count, artel__connection_fd(d->connection),
+                    open ? POLLIN : artel__connection_events(d->connection));
     }
     return count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tasks are: names of hosts, looked up by a thread that may wait for a name server as long as it likes; and, where a
- * launcher tells only where rank 0 is, addresses told by rank 0, who sees whence the others come.
+/* Where tasks are: names of hosts, looked up by a thread that may wait for a name server as long as it likes; and,
+ * where a launcher tells only where rank 0 is, addresses told by rank 0, who sees whence the others come.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,8 @@ void artel__mesh_forget_address(artel__mesh_peer *peer)
     if (peer->lookup == ARTEL__MESH_KNOWN) peer->lookup = ARTEL__MESH_UNKNOWN;
 }
 
-/* Who comes from another host than the one it was found at may have moved (a pod that was made anew): its name is looked up again. */
+/* Who comes from another host than the one it was found at may have moved (a pod that was made anew): its name is
+ * looked up again. */
 void artel__mesh_check_address(artel__mesh_peer *peer, const artel__connection *from)
 {
     artel__net_address now;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the caller's thread asks of the mesh and answers to it: passes, orders, progress, failures, the end.
  *
- * The caller is at rest (it holds a whole state and uses no endpoint), busy with an order, or training. A stop that comes while
- * it rests is answered here, one that comes while it is busy when it is done, one that comes while it trains by artel__mesh_rest.
+ * The caller is at rest (it holds a whole state and uses no endpoint), busy with an order, or training. A stop that
+ * comes while it rests is answered here, one that comes while it is busy when it is done, one that comes while it
+ * trains by artel__mesh_rest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +66,8 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     config.hash_every = ARTEL__MESH_HASH_EVERY;
     config.suspect_after_ns = mesh->crowd * (int64_t)(o->suspect_after * 1e9);
     config.wait_for_cluster_ns = (int64_t)(o->wait_for_cluster * 1e9);
-    if (request->patience_ns && request->patience_ns < config.wait_for_cluster_ns) config.wait_for_cluster_ns = request->patience_ns;
+    if (request->patience_ns && request->patience_ns < config.wait_for_cluster_ns)
+        config.wait_for_cluster_ns = request->patience_ns;
     config.collective_timeout_ns = (int64_t)(o->collective_timeout * 1e9);
     config.step = request->step;
     config.hash = request->hash;
@@ -86,7 +88,8 @@ static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *r
         mesh->peer[r].replicas = 0;
         mesh->peer[r].greeted = false;
     }
-    mesh->over = mesh->hopeless = mesh->stop = mesh->start = mesh->save = mesh->copy = mesh->drained = mesh->busy = false;
+    mesh->over = mesh->hopeless = mesh->stop = mesh->start = mesh->save = mesh->copy = mesh->drained = mesh->busy =
+        false;
     mesh->cause = (artel__cause){.status = ARTEL_OK};
     mesh->resting = true;
     mesh->rest_step = request->step;
@@ -105,7 +108,8 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
 {
     if (request->replicas > ARTEL__MESH_MOST_RANKS || request->replicas > request->shards)
         return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, ".shards", "use fewer replicas or more shards",
-                           "%d replicas of this task cannot share %d virtual shards", request->replicas, (int)request->shards);
+                           "%d replicas of this task cannot share %d virtual shards", request->replicas,
+                           (int)request->shards);
     pthread_mutex_lock(&mesh->mutex);
     bool busy = mesh->machine != NULL;
     artel_status status = busy ? ARTEL_ERROR_INVALID : begin_pass(mesh, request);
@@ -123,8 +127,9 @@ bool artel__mesh_ever_formed(artel_cluster *mesh)
     return formed;
 }
 
-/* What the machine has said at its end is given time to arrive: the others end their sides when they have heard it. And whoever comes to connect in the next moment to a job that
- * failed before it began hears what happened, so that all end and not only those who were there. */
+/* What the machine has said at its end is given time to arrive: the others end their sides when they have heard it. And
+ * whoever comes to connect in the next moment to a job that failed before it began hears what happened, so that all end
+ * and not only those who were there. */
 static void linger(artel_cluster *mesh)
 {
     bool failed = mesh->over && mesh->hopeless;
@@ -171,8 +176,10 @@ static bool give_stream(artel_cluster *mesh, bool accepted, artel__mesh_order *o
         return false;
     }
     mesh->stream = block;
-    *mesh->stream = (artel__mesh_stream){.mesh = mesh, .connection = connection, .peer = peer, .serial = atomic_load(&mesh->serial)};
-    *out = (artel__mesh_order){.kind = accepted ? ARTEL__MESH_SERVE : ARTEL__MESH_COPY, .stream = mesh->stream, .step = mesh->copy_step};
+    *mesh->stream = (artel__mesh_stream){
+        .mesh = mesh, .connection = connection, .peer = peer, .serial = atomic_load(&mesh->serial)};
+    *out = (artel__mesh_order){
+        .kind = accepted ? ARTEL__MESH_SERVE : ARTEL__MESH_COPY, .stream = mesh->stream, .step = mesh->copy_step};
     mesh->busy = true;
     if (!accepted) mesh->copy = false;
     return true;
@@ -272,7 +279,8 @@ void artel__mesh_renew(artel_cluster *mesh)
 {
     pthread_mutex_lock(&mesh->mutex);
     /* Once stopped, it is about the next generation already. */
-    if (mesh->machine && !mesh->over && !atomic_load(&mesh->stopping)) artel__membership_renew(mesh->machine, artel__now_ns());
+    if (mesh->machine && !mesh->over && !atomic_load(&mesh->stopping))
+        artel__membership_renew(mesh->machine, artel__now_ns());
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -351,9 +359,11 @@ void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash)
 {
     atomic_store_explicit(&mesh->step, step, memory_order_relaxed);
     if (!hash) return;
-    artel__membership_progress progress = {.step = step, .hash = hash, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1};
+    artel__membership_progress progress = {
+        .step = step, .hash = hash, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1};
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->machine && !mesh->resting && !mesh->stop) artel__membership_progressed(mesh->machine, artel__now_ns(), &progress);
+    if (mesh->machine && !mesh->resting && !mesh->stop)
+        artel__membership_progressed(mesh->machine, artel__now_ns(), &progress);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -374,8 +384,8 @@ void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status
 {
     const artel_error *error = artel_context_error(mesh->ctx);
     char text[ARTEL__TEXT_MAX + 1];
-    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began", error->where,
-             error->where[0] ? ": " : "", error->what);
+    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began",
+             error->where, error->where[0] ? ": " : "", error->what);
     artel__membership_fail(mesh->machine, artel__now_ns(), job || !mesh->ever_formed, status, text);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this task knows of its job: artel_cluster_look for programs that show it, and the post-mortem file of a job that has
- * ended badly. The state in it is taken when the pass ends, before peers hang up; the file is written when the task finishes.
+/* What this task knows of its job: artel_cluster_look for programs that show it, and the post-mortem file of a job that
+ * has ended badly. The state in it is taken when the pass ends, before peers hang up; the file is written when the task
+ * finishes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,15 +71,15 @@ static json_t *words(const artel_cluster *mesh, const char *text)
 
 static json_t *error_json(const artel_cluster *mesh, const artel_error *error, artel_status status)
 {
-    return json_pack("{s:s, s:o, s:o, s:o}", "status", artel_status_name(status), "where", words(mesh, error->where), "what",
-                     words(mesh, error->what), "advice", words(mesh, error->advice));
+    return json_pack("{s:s, s:o, s:o, s:o}", "status", artel_status_name(status), "where", words(mesh, error->where),
+                     "what", words(mesh, error->what), "advice", words(mesh, error->advice));
 }
 
 static json_t *cause_json(const artel_cluster *mesh)
 {
     const artel__cause *c = &mesh->cause;
-    return json_pack("{s:s, s:s, s:I, s:s}", "task", mesh->peer[c->task].title, "phase", artel__member_phase_name(c->phase), "position",
-                     (json_int_t)c->step, "what", c->text);
+    return json_pack("{s:s, s:s, s:I, s:s}", "task", mesh->peer[c->task].title, "phase",
+                     artel__member_phase_name(c->phase), "position", (json_int_t)c->step, "what", c->text);
 }
 
 typedef struct log_of {
@@ -90,8 +91,8 @@ static void add_line(void *user, artel_log_level level, int64_t age_ns, const ch
 {
     const log_of *log = user;
     static const char *const names[] = {"error", "warning", "note", "debug"};
-    json_t *line =
-        json_pack("{s:f, s:s, s:o}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text", words(log->mesh, text));
+    json_t *line = json_pack("{s:f, s:s, s:o}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text",
+                             words(log->mesh, text));
     if (json_array_append_new(log->lines, line) < 0) return; /* a report that lacks a line is better than none */
 }
 
@@ -106,9 +107,10 @@ static json_t *report_json(const artel_cluster *mesh, artel_status status)
     if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     if (artel__json_load(mesh->quiet, "report", mesh->report.data, mesh->report.length, &job) < 0) job = json_null();
     artel__log_kept(mesh->ctx, add_line, &log);
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "artel", ARTEL_VERSION, "time", when, "host", host, "pid",
-                     (int)getpid(), "task", mesh->peer[mesh->self].title, "error", error_json(mesh, artel_context_error(mesh->ctx), status),
-                     "cause", cause_json(mesh), "job", job, "log", log.lines);
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "artel", ARTEL_VERSION, "time", when, "host",
+                     host, "pid", (int)getpid(), "task", mesh->peer[mesh->self].title, "error",
+                     error_json(mesh, artel_context_error(mesh->ctx), status), "cause", cause_json(mesh), "job", job,
+                     "log", log.lines);
 }
 
 /* A failure to write it is a warning: the job has failed for a reason of its own, which stays in the context. */
@@ -116,7 +118,8 @@ void artel__mesh_write_report(artel_cluster *mesh, artel_status status)
 {
     if (!mesh->report.length) return;
     char path[4096], *text = NULL;
-    snprintf(path, sizeof path, "%.3900s/artel-post-mortem-%s.json", mesh->options.post_mortem, mesh->peer[mesh->self].name);
+    snprintf(path, sizeof path, "%.3900s/artel-post-mortem-%s.json", mesh->options.post_mortem,
+             mesh->peer[mesh->self].name);
     json_t *report = report_json(mesh, status);
     artel_status written = artel__json_dump_string(mesh->quiet, report, ARTEL__JSON_PYTHON, &text);
     json_decref(report);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and named barriers for programs: the machine's (membership_shared.c), with waiting and words.
  *
- * Whoever waits is the thread that trains, so it must come to rest when the members change: then it gives up waiting. Its entry at
- * the barrier stands (the machine carries it into the next generation), so a barrier that was not passed is remembered as owed,
- * and the next call of that name goes on waiting for it, and does not enter again.
+ * Whoever waits is the thread that trains, so it must come to rest when the members change: then it gives up waiting.
+ * Its entry at the barrier stands (the machine carries it into the next generation), so a barrier that was not passed
+ * is remembered as owed, and the next call of that name goes on waiting for it, and does not enter again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static artel_status check_name(artel_cluster *mesh, const char *what, const char
 {
     size_t length = strlen(name);
     if (length > 0 && length <= ARTEL__TEXT_MAX) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, what, "give 1 to 255 bytes", "the name does not fit (it has %zu bytes)", length);
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, what, "give 1 to 255 bytes",
+                       "the name does not fit (it has %zu bytes)", length);
 }
 
 static artel_status check_seconds(artel_cluster *mesh, const char *name, double seconds)
@@ -36,8 +37,8 @@ static artel_status check_seconds(artel_cluster *mesh, const char *name, double 
 
 static artel_status no_job(artel_cluster *mesh, const char *what)
 {
-    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, what, "call it in an event of a fit, or while a communicator is open",
-                       "no job runs");
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, what,
+                       "call it in an event of a fit, or while a communicator is open", "no job runs");
 }
 
 static artel_status interrupted(artel_cluster *mesh, const char *what)
@@ -108,8 +109,8 @@ artel_status artel_cluster_put(artel_cluster *mesh, const char *key, const void 
     if (bytes > 0) ARTEL_TRY(artel__need(mesh->ctx, __func__, "value", value));
     ARTEL_TRY(check_name(mesh, "key", key));
     if (bytes > ARTEL__VALUE_MAX)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, key, "put more into several keys", "the value has %zu bytes (at most %d fit)",
-                           bytes, ARTEL__VALUE_MAX);
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, key, "put more into several keys",
+                           "the value has %zu bytes (at most %d fit)", bytes, ARTEL__VALUE_MAX);
     if (mesh->single) return put_note(mesh, &entry);
     pthread_mutex_lock(&mesh->mutex);
     bool running = runs(mesh), taken = running && artel__membership_put(mesh->machine, artel__now_ns(), &entry);
@@ -117,7 +118,8 @@ artel_status artel_cluster_put(artel_cluster *mesh, const char *key, const void 
     pthread_mutex_unlock(&mesh->mutex);
     if (!running) return no_job(mesh, key);
     if (taken) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, key, "delete some", "there are %d keys already", ARTEL__MAX_KEYS);
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, key, "delete some", "there are %d keys already",
+                       ARTEL__MAX_KEYS);
 }
 
 /* The value now, or NULL; the mutex is held. */
@@ -129,7 +131,8 @@ static const uint8_t *look_up(artel_cluster *mesh, const char *key, size_t *byte
     return note ? note->value : NULL;
 }
 
-static artel_status await_key(artel_cluster *mesh, const char *key, double seconds, const uint8_t **value, size_t *bytes)
+static artel_status await_key(artel_cluster *mesh, const char *key, double seconds, const uint8_t **value,
+                              size_t *bytes)
 {
     int64_t begin = artel__now_ns();
     for (;;) {
@@ -137,13 +140,15 @@ static artel_status await_key(artel_cluster *mesh, const char *key, double secon
         *value = look_up(mesh, key, bytes);
         if (*value) return ARTEL_OK;
         if (mesh->single || is_late(begin, seconds))
-            return artel__fail(mesh->ctx, ARTEL_ERROR_NOT_FOUND, key, "wait longer, or see whether it was put", "the key has no value");
+            return artel__fail(mesh->ctx, ARTEL_ERROR_NOT_FOUND, key, "wait longer, or see whether it was put",
+                               "the key has no value");
         if (mesh->over || artel__mesh_stopping(mesh)) return interrupted(mesh, key);
         wait_until(mesh, begin, seconds);
     }
 }
 
-artel_status artel_cluster_get(artel_cluster *mesh, const char *key, double seconds, void *value, size_t room, size_t *out_bytes)
+artel_status artel_cluster_get(artel_cluster *mesh, const char *key, double seconds, void *value, size_t room,
+                               size_t *out_bytes)
 {
     const uint8_t *found = NULL;
     size_t bytes = 0;
@@ -173,8 +178,9 @@ static artel_status late(artel_cluster *mesh, const char *name, double seconds)
 {
     char names[ARTEL__MESH_WHY];
     artel__membership_missing(mesh->machine, name, names, sizeof names);
-    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, name, "call it again to go on waiting", "after %.3g s still missing at this barrier: %s",
-                       seconds, names[0] ? names : "the coordinator's answer");
+    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, name, "call it again to go on waiting",
+                       "after %.3g s still missing at this barrier: %s", seconds,
+                       names[0] ? names : "the coordinator's answer");
 }
 
 static artel_status await_barrier(artel_cluster *mesh, const char *name, double seconds)
@@ -196,10 +202,12 @@ artel_status artel_cluster_barrier(artel_cluster *mesh, const char *name, double
     if (mesh->single) return ARTEL_OK;
     pthread_mutex_lock(&mesh->mutex);
     char *owed = find_owed(mesh, name);
-    bool running = runs(mesh), entered = running && (owed || artel__membership_enter(mesh->machine, artel__now_ns(), name));
+    bool running = runs(mesh),
+         entered = running && (owed || artel__membership_enter(mesh->machine, artel__now_ns(), name));
     artel_status status = !running ? no_job(mesh, name) : ARTEL_OK;
     if (running && !entered)
-        status = artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, name, "use fewer names", "there are %d barriers already", ARTEL__MAX_BARRIERS);
+        status = artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, name, "use fewer names", "there are %d barriers already",
+                             ARTEL__MAX_BARRIERS);
     if (entered) {
         artel__mesh_settle(mesh);
         status = await_barrier(mesh, name, seconds);

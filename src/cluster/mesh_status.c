@@ -7,8 +7,12 @@
 static artel__status_task view_of(const artel_cluster *mesh, int rank)
 {
     const artel__mesh_peer *p = &mesh->peer[rank];
-    artel__status_task t = {
-        .name = p->name, .address = p->address, .why = p->why, .self = rank == mesh->self, .step = atomic_load(&mesh->step), .busy = -1};
+    artel__status_task t = {.name = p->name,
+                            .address = p->address,
+                            .why = p->why,
+                            .self = rank == mesh->self,
+                            .step = atomic_load(&mesh->step),
+                            .busy = -1};
     if (!mesh->machine) {
         t.linked = t.self;
         return t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoding and decoding of control messages: one table a message type, one loop each way.
  *
- * The wire format of Protocol Buffers: a field is a varint key (number << 3 | wire type) and a value: a varint, 8 bytes, or a
- * varint length and as many bytes (https://protobuf.dev/programming-guides/encoding). What arrives is hostile: every length
- * is compared with what is left before it is used, and nothing is copied but numbers.
+ * The wire format of Protocol Buffers: a field is a varint key (number << 3 | wire type) and a value: a varint, 8
+ * bytes, or a varint length and as many bytes (https://protobuf.dev/programming-guides/encoding). What arrives is
+ * hostile: every length is compared with what is left before it is used, and nothing is copied but numbers.
  */
 #include "cluster/message.h"
 
@@ -95,8 +95,8 @@ enum {
     MEMBER_BOUND = 48 /* bytes of an encoded member at the most: six keys, five varints of 5, 8 bytes, key and length */
 };
 
-static const uint8_t type_wire[TYPES] = {
-    [U32] = WIRE_VARINT, [S32] = WIRE_VARINT, [U64] = WIRE_VARINT, [FIXED] = WIRE_FIXED64, [BYTES] = WIRE_BYTES, [MEMBERS] = WIRE_BYTES};
+static const uint8_t type_wire[TYPES] = {[U32] = WIRE_VARINT,    [S32] = WIRE_VARINT,  [U64] = WIRE_VARINT,
+                                         [FIXED] = WIRE_FIXED64, [BYTES] = WIRE_BYTES, [MEMBERS] = WIRE_BYTES};
 
 size_t artel__message_bound(uint32_t tasks)
 {
@@ -242,7 +242,8 @@ static const char *read_member(reader r, artel__member *out)
         const field *f = find(member_field, MEMBER_FIELDS, key >> 3);
         if ((key & 7) == WIRE_BYTES) r.at += value;
         if (!f) continue;
-        if (type_wire[f->type] != (key & 7) || !set_number(f, out, value)) return "a member has a field of another type";
+        if (type_wire[f->type] != (key & 7) || !set_number(f, out, value))
+            return "a member has a field of another type";
     }
     return NULL;
 }
@@ -279,14 +280,16 @@ const char *artel__message_decode(const uint8_t *bytes, size_t count, artel__mes
             wrong = "a number is too large";
         if (wrong) return wrong;
     }
-    if (message->kind < ARTEL__MESSAGE_HELLO || message->kind >= ARTEL__MESSAGE_KINDS) return "it is of an unknown kind";
+    if (message->kind < ARTEL__MESSAGE_HELLO || message->kind >= ARTEL__MESSAGE_KINDS)
+        return "it is of an unknown kind";
     return NULL;
 }
 
 const char *artel__message_name(uint32_t kind)
 {
     static const char *const name[ARTEL__MESSAGE_KINDS] = {
-        "",         "hello", "status", "suspect", "propose", "report", "decline", "record", "ready", "start",   "refuse", "join",
-        "finished", "save",  "saved",  "fail",    "end",     "enter",  "release", "put",    "set",   "address", "ended"};
+        "",      "hello", "status",  "suspect", "propose",  "report",  "decline", "record",
+        "ready", "start", "refuse",  "join",    "finished", "save",    "saved",   "fail",
+        "end",   "enter", "release", "put",     "set",      "address", "ended"};
     return kind < ARTEL__MESSAGE_KINDS ? name[kind] : "";
 }

@@ -4,10 +4,11 @@
  * One struct holds every message; a kind uses the fields named beside it, and all of them carry the sender's own state,
  * so that whoever receives anything from a peer knows where it stands. Fields at zero are not sent.
  *
- * The bytes are the wire format of Protocol Buffers (message.proto beside this file is the schema, for other readers), so
- * that a field can be added without breaking older builds: unknown fields are skipped. They are read and written here from
- * one table and not through libprotobuf-c, which takes heap memory for every message that it reads; the state machine takes
- * none, and the program links little. Golden bytes: tests/cluster/test_message.c; any bytes: tests/fuzz/fuzz_message.c.
+ * The bytes are the wire format of Protocol Buffers (message.proto beside this file is the schema, for other readers),
+ * so that a field can be added without breaking older builds: unknown fields are skipped. They are read and written
+ * here from one table and not through libprotobuf-c, which takes heap memory for every message that it reads; the state
+ * machine takes none, and the program links little. Golden bytes: tests/cluster/test_message.c; any bytes:
+ * tests/fuzz/fuzz_message.c.
  */
 #ifndef ARTEL_CLUSTER_MESSAGE_H
 #define ARTEL_CLUSTER_MESSAGE_H
@@ -25,30 +26,32 @@ enum {
 
 /* Values are part of the wire format: append only. "About" is the generation in `about`. */
 typedef enum artel__message_kind {
-    ARTEL__MESSAGE_HELLO = 1,     /* first on every link, again when the sender begins a new incarnation:
-                                     protocol, facts, life, sequence = how often it has done so */
-    ARTEL__MESSAGE_STATUS = 2,    /* heartbeat, probe and answer: ping, pong */
-    ARTEL__MESSAGE_SUSPECT = 3,   /* member to the lowest task it reaches: subject, reason; please propose */
-    ARTEL__MESSAGE_PROPOSE = 4,   /* coordinator: about, reason, subject, bits = tasks it does not reach any more */
-    ARTEL__MESSAGE_REPORT = 5,    /* answer: about, step, hash, replicas, memory, arithmetic = of that state, best = that the sender's
-                                     machine is made for, bits = tasks that answer the sender */
-    ARTEL__MESSAGE_DECLINE = 6,   /* answer: about, subject = the coordinator whom the sender follows */
-    ARTEL__MESSAGE_RECORD = 7,    /* coordinator: about, purpose, target step, member[], arithmetic of all, best = that all are made for */
+    ARTEL__MESSAGE_HELLO = 1,   /* first on every link, again when the sender begins a new incarnation:
+                                   protocol, facts, life, sequence = how often it has done so */
+    ARTEL__MESSAGE_STATUS = 2,  /* heartbeat, probe and answer: ping, pong */
+    ARTEL__MESSAGE_SUSPECT = 3, /* member to the lowest task it reaches: subject, reason; please propose */
+    ARTEL__MESSAGE_PROPOSE = 4, /* coordinator: about, reason, subject, bits = tasks it does not reach any more */
+    ARTEL__MESSAGE_REPORT = 5,  /* answer: about, step, hash, replicas, memory, arithmetic = of that state, best = that
+                                   the sender's  machine is made for, bits = tasks that answer the sender */
+    ARTEL__MESSAGE_DECLINE = 6, /* answer: about, subject = the coordinator whom the sender follows */
+    ARTEL__MESSAGE_RECORD =
+        7, /* coordinator: about, purpose, target step, member[], arithmetic of all, best = that all are made for */
     ARTEL__MESSAGE_READY = 8,     /* member: about; it holds the state of the target step */
     ARTEL__MESSAGE_START = 9,     /* coordinator: about; all are ready */
     ARTEL__MESSAGE_REFUSE = 10,   /* about, reason: the receiver has no part in that generation (any more) */
     ARTEL__MESSAGE_JOIN = 11,     /* to a generation's coordinator: about; the sender reaches all its members */
     ARTEL__MESSAGE_FINISHED = 12, /* member to coordinator: about, step, hash; no more steps to do */
     ARTEL__MESSAGE_SAVE = 13,     /* coordinator: about; all are at the same step, write the results */
-    ARTEL__MESSAGE_SAVED = 14,    /* member: about, target = digest of what was written, 0 when it had nothing to write */
-    ARTEL__MESSAGE_FAIL = 15,     /* to all: the job has failed: status, subject, cause_*, text */
-    ARTEL__MESSAGE_END = 16,      /* last on every link: status, text; purpose 1: the whole job ends, target = digest */
-    ARTEL__MESSAGE_ENTER = 17,    /* member to coordinator: name, sequence: it waits at the barrier */
-    ARTEL__MESSAGE_RELEASE = 18,  /* coordinator: name, sequence: all have come */
-    ARTEL__MESSAGE_PUT = 19,      /* member to coordinator: name, value, sequence = 1 to overwrite */
-    ARTEL__MESSAGE_SET = 20,      /* coordinator: name, value, sequence: the entry's version */
-    ARTEL__MESSAGE_ADDRESS = 21,  /* of a link's driver, not of the machine: subject listens at `value`, or the sender at port target */
-    ARTEL__MESSAGE_ENDED = 22,    /* passed on: subject has said END, alone: status, cause_incarnation = as which, text */
+    ARTEL__MESSAGE_SAVED = 14, /* member: about, target = digest of what was written, 0 when it had nothing to write */
+    ARTEL__MESSAGE_FAIL = 15,  /* to all: the job has failed: status, subject, cause_*, text */
+    ARTEL__MESSAGE_END = 16,   /* last on every link: status, text; purpose 1: the whole job ends, target = digest */
+    ARTEL__MESSAGE_ENTER = 17, /* member to coordinator: name, sequence: it waits at the barrier */
+    ARTEL__MESSAGE_RELEASE = 18, /* coordinator: name, sequence: all have come */
+    ARTEL__MESSAGE_PUT = 19,     /* member to coordinator: name, value, sequence = 1 to overwrite */
+    ARTEL__MESSAGE_SET = 20,     /* coordinator: name, value, sequence: the entry's version */
+    ARTEL__MESSAGE_ADDRESS =
+        21, /* of a link's driver, not of the machine: subject listens at `value`, or the sender at port target */
+    ARTEL__MESSAGE_ENDED = 22, /* passed on: subject has said END, alone: status, cause_incarnation = as which, text */
     ARTEL__MESSAGE_KINDS
 } artel__message_kind;
 
@@ -63,7 +66,8 @@ enum {
     ARTEL__FLAG_FINISHED = 64 /* it has no more steps to do */
 };
 
-/* Names a generation. A coordinator never uses a counter twice in one incarnation; two coordinators may use the same. */
+/* Names a generation. A coordinator never uses a counter twice in one incarnation; two coordinators may use the same.
+ */
 typedef struct artel__generation_id {
     uint32_t counter;     /* 0: none */
     uint64_t incarnation; /* of the task that proposed it */
@@ -101,8 +105,8 @@ typedef struct artel__message {
     uint32_t size, lowest;           /* members of it, the lowest of them */
     uint64_t step;                   /* steps applied */
     uint32_t phase, phase_ms;        /* what its training does, for how long */
-    uint32_t busy;                   /* 1 + thousandths of the last seconds that it worked and did not wait; 0: not known */
-    uint64_t hash, hash_step;        /* of its parameters, after that many steps */
+    uint32_t busy;            /* 1 + thousandths of the last seconds that it worked and did not wait; 0: not known */
+    uint64_t hash, hash_step; /* of its parameters, after that many steps */
     /* By kind. */
     uint32_t protocol;
     uint64_t life;       /* the first incarnation of the process */
@@ -126,12 +130,13 @@ typedef struct artel__message {
 /* Upper bound of the bytes of any message about a cluster of `tasks` tasks. */
 size_t artel__message_bound(uint32_t tasks);
 
-/* Writes a message; `capacity` at least artel__message_bound. Returns the bytes written, 0 when they do not fit. Texts that
- * are too long are cut. */
+/* Writes a message; `capacity` at least artel__message_bound. Returns the bytes written, 0 when they do not fit. Texts
+ * that are too long are cut. */
 size_t artel__message_encode(const artel__message *message, uint8_t *out, size_t capacity);
 
-/* Reads any bytes. `message->member` and `member_capacity` are the caller's to set before; all else is overwritten. Returns
- * NULL, or what is wrong (a constant text). Values are not judged here but for the kind and the lengths above. */
+/* Reads any bytes. `message->member` and `member_capacity` are the caller's to set before; all else is overwritten.
+ * Returns NULL, or what is wrong (a constant text). Values are not judged here but for the kind and the lengths above.
+ */
 const char *artel__message_decode(const uint8_t *bytes, size_t count, artel__message *message);
 
 /* A constant name such as "hello". */

@@ -21,7 +21,8 @@ static const artel__resolver *const resolvers[] = {
 
 const char *const *artel__resolver_names(void)
 {
-    static const char *const names[] = {"auto", "file", "tf-config", "kubernetes", "torchrun", "mpi", "slurm", "none", NULL};
+    static const char *const names[] = {"auto", "file",  "tf-config", "kubernetes", "torchrun",
+                                        "mpi",  "slurm", "none",      NULL};
     return names;
 }
 
@@ -61,8 +62,8 @@ artel_status artel__resolver_int(const artel__resolver_input *in, const artel__r
     const char *text = artel__resolver_get(in, wanted->name);
     int64_t value;
     if (!text)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, wanted->name, "start the program with its launcher, or set .resolver none",
-                           "the variable is not set");
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, wanted->name,
+                           "start the program with its launcher, or set .resolver none", "the variable is not set");
     if (!artel__parse_int64(text, &value) || value < wanted->least || value > wanted->most)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, wanted->name, "the launcher sets it; do not change it",
                            "the value does not fit (found %.40s, expected a whole number from %lld to %lld)", text,
@@ -75,7 +76,8 @@ artel_status artel__resolver_set_given_task(artel__cluster *out, const char *tex
 {
     artel__task task;
     if (!artel__task_parse(text, &task))
-        return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, ".task", "write TYPE:INDEX; the types are chief, worker, ps, evaluator",
+        return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, ".task",
+                           "write TYPE:INDEX; the types are chief, worker, ps, evaluator",
                            "this is no task (found %.60s, expected a form like worker:1)", text);
     artel__cluster_set_self(out, task.type, task.index);
     return ARTEL_OK;
@@ -97,7 +99,8 @@ artel_status artel__resolver_set_rendezvous(artel__cluster *out, const char *fro
          bare = closed || !strchr(text, ':') ||
                 (text[0] != '[' && strchr(text, ':') != strrchr(text, ':') && !artel__starts_with(text, "grpc:"));
     if (bare && port > 0)
-        whole = closed ? artel__arena_printf(&out->arena, "%s:%d", text, port) : artel__host_port_format(&out->arena, text, port);
+        whole = closed ? artel__arena_printf(&out->arena, "%s:%d", text, port)
+                       : artel__host_port_format(&out->arena, text, port);
     ARTEL_TRY(artel__arena_status(&out->arena));
     wrong = artel__host_port_parse(whole, &address);
     if (wrong)
@@ -160,20 +163,23 @@ static artel_status choose(const artel__resolver_input *in, const artel__resolve
     return artel__fail(in->ctx, ARTEL_ERROR_INVALID, ".resolver", advice, "there is no resolver %.40s", name);
 }
 
-/* Surroundings that look like a cluster and are none by the rules: said, so that nobody trains n times by mistake. The pods of an indexed
- * Job may well be runs that know nothing of one another, unless it was said that they train together. */
+/* Surroundings that look like a cluster and are none by the rules: said, so that nobody trains n times by mistake. The
+ * pods of an indexed Job may well be runs that know nothing of one another, unless it was said that they train
+ * together. */
 static artel_status explain_alone(const artel__resolver_input *in)
 {
     int64_t tasks = 0;
     const char *value = artel__resolver_get(in, "SLURM_NTASKS");
     if (value && artel__parse_int64(value, &tasks) && tasks > 1)
-        artel__log(in->ctx, ARTEL_LOG_NOTE, "this is a Slurm job of %lld tasks, but not one of them: it runs alone; start it with srun",
+        artel__log(in->ctx, ARTEL_LOG_NOTE,
+                   "this is a Slurm job of %lld tasks, but not one of them: it runs alone; start it with srun",
                    (long long)tasks);
     if (!artel__resolver_get(in, "JOB_COMPLETION_INDEX")) return ARTEL_OK;
     static const char *const advice = "set ARTEL_SERVICE and ARTEL_WORKERS to make the Job's pods one cluster";
     if (in->options.together)
-        return artel__fail(in->ctx, ARTEL_ERROR_UNSUPPORTED, "JOB_COMPLETION_INDEX", advice,
-                           "this is one pod of an indexed Job, and nothing says who the others are: each would work alone");
+        return artel__fail(
+            in->ctx, ARTEL_ERROR_UNSUPPORTED, "JOB_COMPLETION_INDEX", advice,
+            "this is one pod of an indexed Job, and nothing says who the others are: each would work alone");
     artel__log(in->ctx, ARTEL_LOG_NOTE, "this pod of an indexed Job runs alone; %s", advice);
     return ARTEL_OK;
 }
@@ -192,9 +198,11 @@ static artel_status resolve_alone(const artel__resolver_input *in, artel__cluste
 /* A launcher that leaves the task open; files and TF_CONFIG read --task themselves. */
 static artel_status refuse_task(const artel__resolver_input *in, const artel__resolver *resolver)
 {
-    if (!in->options.task || resolver == &artel__resolver_file || resolver == &artel__resolver_tf_config) return ARTEL_OK;
-    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, ".task", "leave it out, or name the cluster in TF_CONFIG or with .file",
-                       resolver ? "the task is already known from %s" : "no cluster is described%s", resolver ? resolver->name : "");
+    if (!in->options.task || resolver == &artel__resolver_file || resolver == &artel__resolver_tf_config)
+        return ARTEL_OK;
+    return artel__fail(
+        in->ctx, ARTEL_ERROR_INVALID, ".task", "leave it out, or name the cluster in TF_CONFIG or with .file",
+        resolver ? "the task is already known from %s" : "no cluster is described%s", resolver ? resolver->name : "");
 }
 
 artel_status artel__cluster_resolve(artel_context *ctx, artel__environment_fn *environment, void *user,

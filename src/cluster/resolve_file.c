@@ -31,21 +31,23 @@ static bool applies(const artel__resolver_input *in)
 
 static artel_status refuse_line(const artel__cluster *out, int line, const char *what, const char *found)
 {
-    return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where, "write one task a line: [chief|worker|ps|evaluator] HOST[:PORT]",
+    return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where,
+                       "write one task a line: [chief|worker|ps|evaluator] HOST[:PORT]",
                        "line %d: %s (found \"%.100s\")", line, what, found);
 }
 
 /* A host without a port: the first port that no earlier task of that host took. Linear in the tasks: such files are
  * written by hand, and refused beyond MAX_PORTLESS lines. */
 #define MAX_PORTLESS 4096
-static artel_status complete_port(const artel__resolver_input *in, artel__cluster *out, const char *host, const char **address)
+static artel_status complete_port(const artel__resolver_input *in, artel__cluster *out, const char *host,
+                                  const char **address)
 {
     int port = in->options.port;
     *address = artel__arena_printf(&out->arena, "%s:%d", host, port);
     ARTEL_TRY(artel__arena_status(&out->arena));
     if (out->tasks >= MAX_PORTLESS)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "write host:port", "more than %d lines, and one without a port",
-                           MAX_PORTLESS);
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "write host:port",
+                           "more than %d lines, and one without a port", MAX_PORTLESS);
     size_t prefix = (size_t)(strrchr(*address, ':') - *address) + 1;
     for (int i = 0; i < out->tasks; i++)
         if (strncmp(out->task[i].address, *address, prefix) == 0) port++;
@@ -75,11 +77,13 @@ static artel_status read_lines(const artel__resolver_input *in, artel__cluster *
         line[strcspn(line, "#")] = '\0';
         number++;
         for (const char *c = line; *c; c++)
-            if (!isprint((unsigned char)*c) && !isspace((unsigned char)*c)) return refuse_line(out, number, "not a text file", "");
+            if (!isprint((unsigned char)*c) && !isspace((unsigned char)*c))
+                return refuse_line(out, number, "not a text file", "");
         ARTEL_TRY(add_line(in, out, line, number));
     }
     if (out->tasks == 0)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "write one task a line: HOST:PORT", "there are no tasks");
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "write one task a line: HOST:PORT",
+                           "there are no tasks");
     return ARTEL_OK;
 }
 
@@ -93,7 +97,8 @@ static artel_status read_json(artel__cluster *out, const char *text, size_t size
     if (!jobs && !task) jobs = config;
     artel_status status = ARTEL_OK;
     if (!json_is_object(jobs))
-        status = artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where, "write {\"cluster\": {\"worker\": [\"host:port\", ...]}}",
+        status = artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where,
+                             "write {\"cluster\": {\"worker\": [\"host:port\", ...]}}",
                              "the cluster is not an object from task types to addresses");
     if (status == ARTEL_OK) status = artel__resolver_add_jobs(out, jobs);
     if (status == ARTEL_OK && task) status = artel__resolver_set_task(out, task);
@@ -107,8 +112,8 @@ static artel_status read_json(artel__cluster *out, const char *text, size_t size
 static bool same_host(const char *host, const char *name)
 {
     size_t length = strcspn(name, ".");
-    return strcmp(host, name) == 0 || (strlen(host) == length && strncmp(host, name, length) == 0) || strcmp(host, "localhost") == 0 ||
-           strcmp(host, "127.0.0.1") == 0;
+    return strcmp(host, name) == 0 || (strlen(host) == length && strncmp(host, name, length) == 0) ||
+           strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0;
 }
 
 static artel_status find_self(const artel__resolver_input *in, artel__cluster *out)
@@ -127,8 +132,9 @@ static artel_status find_self(const artel__resolver_input *in, artel__cluster *o
         found++;
     }
     if (found == 1) return ARTEL_OK;
-    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "say which task this is: .task worker:0, or ARTEL_TASK",
-                       "%d of its %d tasks are on this host, %s", found, out->tasks, name[0] ? name : "which has no name");
+    return artel__fail(
+        in->ctx, ARTEL_ERROR_INVALID, out->where, "say which task this is: .task worker:0, or ARTEL_TASK",
+        "%d of its %d tasks are on this host, %s", found, out->tasks, name[0] ? name : "which has no name");
 }
 
 static artel_status resolve(const artel__resolver_input *in, artel__cluster *out)
@@ -138,7 +144,9 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     size_t size;
     bool has_task = false;
     ARTEL_TRY(artel__cluster_init(in->ctx, out, "file", path ? path : ".file"));
-    if (!path) return artel__fail(in->ctx, ARTEL_ERROR_INVALID, ".file", "name the file that describes the cluster", "it is not given");
+    if (!path)
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, ".file", "name the file that describes the cluster",
+                           "it is not given");
     ARTEL_TRY(artel__read_file(in->ctx, path, MAX_FILE, &text, &size));
     bool json = text[strspn(text, " \t\r\n")] == '{';
     artel_status status = json ? read_json(out, text, size, &has_task) : read_lines(in, out, text);

@@ -31,7 +31,8 @@ static artel_status find_job(const artel__resolver_input *in, int64_t index, art
     snprintf(ending, sizeof ending, "-%lld", (long long)index);
     size_t length = strlen(job);
     if (!artel__ends_with(job, ending) || length == strlen(ending))
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "HOSTNAME", "do not set hostname in the pod's template; an indexed Job sets it",
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "HOSTNAME",
+                           "do not set hostname in the pod's template; an indexed Job sets it",
                            "the host name is not <job>%s (found \"%.100s\")", ending, host);
     job[length - strlen(ending)] = '\0';
     *out_job = job;
@@ -45,10 +46,11 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     int count = in->options.workers;
     ARTEL_TRY(artel__cluster_init(in->ctx, out, "kubernetes", "JOB_COMPLETION_INDEX"));
     if (!service)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "ARTEL_SERVICE", "name the headless service that is the pods' subdomain",
-                           "the variable is not set");
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "ARTEL_SERVICE",
+                           "name the headless service that is the pods' subdomain", "the variable is not set");
     if (count < 1)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "ARTEL_WORKERS", "set it to the Job's completions", "the variable is not set");
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "ARTEL_WORKERS", "set it to the Job's completions",
+                           "the variable is not set");
     const artel__resolver_number wanted = {"JOB_COMPLETION_INDEX", 0, count - 1};
     ARTEL_TRY(artel__resolver_int(in, &wanted, &index));
     ARTEL_TRY(find_job(in, index, out, &job));

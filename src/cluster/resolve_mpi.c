@@ -62,7 +62,8 @@ static artel_status read_local(const artel__resolver_input *in, const variables 
 static artel_status add_local(const artel__resolver_input *in, artel__cluster *out, int64_t rank, int64_t size)
 {
     if (in->options.port + size - 1 > 65535)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "start fewer processes on this host, or set .port lower",
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where,
+                           "start fewer processes on this host, or set .port lower",
                            "there are not enough ports (%lld from %d on)", (long long)size, in->options.port);
     for (int64_t i = 0; i < size; i++) {
         const char *address = artel__host_port_format(&out->arena, "127.0.0.1", in->options.port + (int)i);
@@ -109,9 +110,10 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     if (named) return from_master(in, out);
     const char *list = artel__resolver_first(in, lists, &value);
     if (list) return from_slurm(in, list, out);
-    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where,
-                       "name the host of rank 0: mpirun -x MASTER_ADDR=HOST (Hydra: -genv MASTER_ADDR HOST), or .rendezvous HOST:PORT",
-                       "this is rank %lld of %lld, and mpirun does not say where rank 0 runs", (long long)rank, (long long)size);
+    return artel__fail(
+        in->ctx, ARTEL_ERROR_INVALID, out->where,
+        "name the host of rank 0: mpirun -x MASTER_ADDR=HOST (Hydra: -genv MASTER_ADDR HOST), or .rendezvous HOST:PORT",
+        "this is rank %lld of %lld, and mpirun does not say where rank 0 runs", (long long)rank, (long long)size);
 }
 
 const artel__resolver artel__resolver_mpi = {"mpi", applies, resolve};

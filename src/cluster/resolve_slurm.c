@@ -37,7 +37,8 @@ static artel_status missing(const artel__resolver_input *in, const char *name)
     return artel__fail(in->ctx, ARTEL_ERROR_INVALID, name, "start the program with srun", "the variable is not set");
 }
 
-static artel_status read_nodes(const artel__resolver_input *in, artel__cluster *out, artel__hostlist *hosts, artel__counts *counts)
+static artel_status read_nodes(const artel__resolver_input *in, artel__cluster *out, artel__hostlist *hosts,
+                               artel__counts *counts)
 {
     const char *value, *name = artel__resolver_first(in, node_lists, &value);
     if (!name) return missing(in, node_lists[0]);
@@ -61,7 +62,8 @@ static artel_status read_plane(const artel__resolver_input *in, int64_t *out)
     if (artel__starts_with(way, "plane")) return artel__resolver_int(in, &wanted, out);
     *out = 1;
     if (artel__starts_with(way, "cyclic")) return ARTEL_OK;
-    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "SLURM_DISTRIBUTION", "start it with srun --distribution block, cyclic or plane",
+    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "SLURM_DISTRIBUTION",
+                       "start it with srun --distribution block, cyclic or plane",
                        "ranks are laid out in a way that no variable tells (found %.40s)", way);
 }
 
@@ -94,12 +96,12 @@ static artel_status check_place(const artel__resolver_input *in, const char *nam
     ARTEL_TRY(artel__resolver_int(in, &wanted, &value));
     if (value == expected) return ARTEL_OK;
     return artel__fail(in->ctx, ARTEL_ERROR_INVALID, name, "start it with srun --distribution block",
-                       "tasks are not laid out as the other variables say (found %lld, expected %lld)", (long long)value,
-                       (long long)expected);
+                       "tasks are not laid out as the other variables say (found %lld, expected %lld)",
+                       (long long)value, (long long)expected);
 }
 
-static artel_status add_tasks(const artel__resolver_input *in, const artel__hostlist *hosts, const artel__counts *counts, int64_t rank,
-                              artel__cluster *out)
+static artel_status add_tasks(const artel__resolver_input *in, const artel__hostlist *hosts,
+                              const artel__counts *counts, int64_t rank, artel__cluster *out)
 {
     placement where;
     int64_t plane;
@@ -108,7 +110,8 @@ static artel_status add_tasks(const artel__resolver_input *in, const artel__host
     ARTEL_TRY(check_place(in, "SLURM_NODEID", where.node[rank]));
     ARTEL_TRY(check_place(in, "SLURM_LOCALID", where.local[rank]));
     for (int64_t i = 0; i < counts->total; i++) {
-        const char *address = artel__host_port_format(&out->arena, hosts->host[where.node[i]], in->options.port + where.local[i]);
+        const char *address =
+            artel__host_port_format(&out->arena, hosts->host[where.node[i]], in->options.port + where.local[i]);
         ARTEL_TRY(artel__arena_status(&out->arena));
         ARTEL_TRY(artel__cluster_add(out, ARTEL__TASK_WORKER, i, address));
     }
@@ -129,7 +132,8 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     const artel__resolver_number wanted = {name ? name : totals[0], 1, ARTEL__CLUSTER_MAX_TASKS};
     ARTEL_TRY(artel__resolver_int(in, &wanted, &total));
     if (total != counts.total)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, wanted.name, "start the program with srun, as a step of its own",
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, wanted.name,
+                           "start the program with srun, as a step of its own",
                            "%lld tasks were asked for and %lld assigned", (long long)total, (long long)counts.total);
     const artel__resolver_number own = {"SLURM_PROCID", 0, total - 1};
     ARTEL_TRY(artel__resolver_int(in, &own, &rank));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TF_CONFIG, as TensorFlow reads it and as Kubeflow's TFJob writes it.
  *
- *   {"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": {"0": "d:1"}}, "task": {"type": "worker", "index": 0},
- *    "environment": "cloud", "rpc_layer": "grpc"}
+ *   {"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": {"0": "d:1"}}, "task": {"type": "worker", "index":
+ * 0}, "environment": "cloud", "rpc_layer": "grpc"}
  *
  * TFJob with dynamic workers writes "sparseCluster" instead of "cluster": the task itself and the parameter servers (a
  * parameter server finds only itself there, at place 0 whatever its index). Its evaluator is never in the cluster.
- * Keys that TensorFlow ignores are ignored; "master" is TensorFlow 1's chief. Unlike Python's int(), an index is a whole
- * number or a string of digits, nothing else.
+ * Keys that TensorFlow ignores are ignored; "master" is TensorFlow 1's chief. Unlike Python's int(), an index is a
+ * whole number or a string of digits, nothing else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 
 static artel_status wrong_kind(const artel__cluster *out, const char *what, const char *expected)
 {
-    return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where, "see docs/cluster.md for the form", "%s is not %s", what, expected);
+    return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where, "see docs/cluster.md for the form",
+                       "%s is not %s", what, expected);
 }
 
 static bool read_index(const json_t *value, int64_t *out)
@@ -66,7 +67,8 @@ artel_status artel__resolver_add_jobs(artel__cluster *out, const json_t *jobs)
     {
         artel__task_type type;
         if (!artel__task_type_find(name, &type))
-            return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where, "the types are chief (or master), worker, ps, evaluator",
+            return artel__fail(out->arena.ctx, ARTEL_ERROR_INVALID, out->where,
+                               "the types are chief (or master), worker, ps, evaluator",
                                "the cluster has tasks of the unknown type \"%.60s\"", name);
         if (json_is_null(tasks)) continue; /* Go's empty list */
         if (json_is_array(tasks))
@@ -87,16 +89,19 @@ artel_status artel__resolver_set_task(artel__cluster *out, const json_t *task)
     int64_t number;
     if (!json_is_object(task)) return wrong_kind(out, "task", "an object {\"type\": ..., \"index\": ...}");
     if (!type || !index)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, out->where, "say which task this is: \"task\": {\"type\": \"worker\", \"index\": 0}",
-                           "task has no %s", type ? "index" : "type");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, out->where,
+                           "say which task this is: \"task\": {\"type\": \"worker\", \"index\": 0}", "task has no %s",
+                           type ? "index" : "type");
     if (!json_is_string(type)) return wrong_kind(out, "the task's type", "a string");
     if (!artel__task_type_find(json_string_value(type), &found))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, out->where, "the types are chief (or master), worker, ps, evaluator",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, out->where,
+                           "the types are chief (or master), worker, ps, evaluator",
                            "this task is of the unknown type \"%.60s\"", json_string_value(type));
     if (!read_index(index, &number)) return wrong_kind(out, "the task's index", "a whole number");
     if (number < 0 || number > ARTEL__CLUSTER_MAX_INDEX)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, out->where, "number the tasks of a type from 0",
-                           "the task's index is impossible (found %lld, expected 0 to %d)", (long long)number, ARTEL__CLUSTER_MAX_INDEX);
+                           "the task's index is impossible (found %lld, expected 0 to %d)", (long long)number,
+                           ARTEL__CLUSTER_MAX_INDEX);
     artel__cluster_set_self(out, found, (int32_t)number);
     return ARTEL_OK;
 }
@@ -104,7 +109,8 @@ artel_status artel__resolver_set_task(artel__cluster *out, const json_t *task)
 /* TFJob gives a parameter server of a dynamic job a list that holds only itself. */
 static void place_lone_server(artel__cluster *out)
 {
-    if (out->self.type == ARTEL__TASK_PS && out->tasks == 1 && out->task[0].type == ARTEL__TASK_PS) out->task[0].index = out->self.index;
+    if (out->self.type == ARTEL__TASK_PS && out->tasks == 1 && out->task[0].type == ARTEL__TASK_PS)
+        out->task[0].index = out->self.index;
 }
 
 static artel_status read_environment(artel__cluster *out, const json_t *config)
@@ -137,7 +143,8 @@ static artel_status read_config(const artel__resolver_input *in, const json_t *c
         ARTEL_TRY(artel__resolver_set_task(out, task));
     else
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where,
-                           "say which task this is: \"task\": {\"type\": \"worker\", \"index\": 0}", "there is a cluster but no task");
+                           "say which task this is: \"task\": {\"type\": \"worker\", \"index\": 0}",
+                           "there is a cluster but no task");
     if (json_object_get(config, "sparseCluster")) place_lone_server(out);
     return ARTEL_OK;
 }

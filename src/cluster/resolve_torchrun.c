@@ -3,8 +3,8 @@
  *
  *   RANK, WORLD_SIZE, MASTER_ADDR   required; MASTER_PORT (29500 when missing, torchrun's own default)
  *   LOCAL_RANK, LOCAL_WORLD_SIZE    taken when they are there
- *   TORCHELASTIC_USE_AGENT_STORE    "True": torchrun itself listens on MASTER_PORT of the master's host, so rank 0 takes
- *                                   the port after it
+ *   TORCHELASTIC_USE_AGENT_STORE    "True": torchrun itself listens on MASTER_PORT of the master's host, so rank 0
+ * takes the port after it
  *
  * Only rank 0's host is known, so the cluster has a rendezvous and no addresses. WORLD_SIZE without RANK is what people
  * export before srun: not ours. LOCAL_RANK's tasks share a host, hence one port each: only rank 0's is fixed.
@@ -17,7 +17,8 @@
 
 static bool applies(const artel__resolver_input *in)
 {
-    return artel__resolver_get(in, "RANK") && artel__resolver_get(in, "WORLD_SIZE") && artel__resolver_get(in, "MASTER_ADDR");
+    return artel__resolver_get(in, "RANK") && artel__resolver_get(in, "WORLD_SIZE") &&
+           artel__resolver_get(in, "MASTER_ADDR");
 }
 
 static artel_status read_local(const artel__resolver_input *in, artel__cluster *out)
@@ -38,12 +39,15 @@ static artel_status find_rendezvous(const artel__resolver_input *in, artel__clus
     const artel__resolver_number wanted = {"MASTER_PORT", 1, 65534};
     int64_t port = DEFAULT_PORT;
     const char *store, *master;
-    if (in->options.rendezvous) return artel__resolver_set_rendezvous(out, ".rendezvous", in->options.rendezvous, in->options.port);
+    if (in->options.rendezvous)
+        return artel__resolver_set_rendezvous(out, ".rendezvous", in->options.rendezvous, in->options.port);
     if (artel__resolver_get(in, "MASTER_PORT")) ARTEL_TRY(artel__resolver_int(in, &wanted, &port));
     store = artel__resolver_get(in, "TORCHELASTIC_USE_AGENT_STORE");
     if (store && strcmp(store, "True") == 0) port++;
     master = artel__resolver_get(in, "MASTER_ADDR");
-    if (!master) return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "MASTER_ADDR", "name the host of rank 0", "the variable is not set");
+    if (!master)
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "MASTER_ADDR", "name the host of rank 0",
+                           "the variable is not set");
     return artel__resolver_set_rendezvous(out, "MASTER_ADDR", master, (int)port);
 }
 

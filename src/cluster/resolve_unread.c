@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchers that number their processes and that no resolver reads: each process would train alone, in silence, and write the same files.
+/* Launchers that number their processes and that no resolver reads: each process would train alone, in silence, and
+ * write the same files.
  *
- * Such a process ends with the name of the variable, unless it was told how it works. One process, whatever numbers it, is no case: how
- * many there are is then said to be 1; or, by launchers that do not always say it, the number is 0.
+ * Such a process ends with the name of the variable, unless it was told how it works. One process, whatever numbers it,
+ * is no case: how many there are is then said to be 1; or, by launchers that do not always say it, the number is 0.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,8 @@ typedef struct launcher {
 
 static const launcher launchers[] = {
     {"SageMaker", "SM_CURRENT_HOST", "SM_HOSTS", SAYS_SIZE},
-    {"a launcher of PyTorch", "RANK", "WORLD_SIZE", COMMON_NAME}, /* without MASTER_ADDR, or torchrun's resolver had it */
+    {"a launcher of PyTorch", "RANK", "WORLD_SIZE",
+     COMMON_NAME}, /* without MASTER_ADDR, or torchrun's resolver had it */
     {"Kubeflow's trainer", "PET_NODE_RANK", "PET_NNODES", MAY_SAY_IT},
     {"a launcher of JAX", "PROCESS_ID", "NUM_PROCESSES", COMMON_NAME},
     {"a launcher of JAX", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES", MAY_SAY_IT},
@@ -80,7 +82,8 @@ artel_status artel__resolver_refuse_unread(const artel__resolver_input *in)
         if (count > 0) snprintf(many, sizeof many, " of %lld", (long long)count);
         return artel__fail(in->ctx, ARTEL_ERROR_UNSUPPORTED, l->rank,
                            "describe the cluster in TF_CONFIG or with .file, or say .resolver none to work alone",
-                           "this is one process%s of %s, which artel cannot read: each would work alone", many, l->name);
+                           "this is one process%s of %s, which artel cannot read: each would work alone", many,
+                           l->name);
     }
     return ARTEL_OK;
 }

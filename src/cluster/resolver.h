@@ -23,8 +23,8 @@ typedef struct artel__resolver {
     artel_status (*resolve)(const artel__resolver_input *in, artel__cluster *out);
 } artel__resolver;
 
-extern const artel__resolver artel__resolver_file, artel__resolver_tf_config, artel__resolver_kubernetes, artel__resolver_torchrun,
-    artel__resolver_mpi, artel__resolver_slurm;
+extern const artel__resolver artel__resolver_file, artel__resolver_tf_config, artel__resolver_kubernetes,
+    artel__resolver_torchrun, artel__resolver_mpi, artel__resolver_slurm;
 
 /* A variable's value; NULL when it is unset or empty. */
 const char *artel__resolver_get(const artel__resolver_input *in, const char *name);
@@ -43,19 +43,22 @@ artel_status artel__resolver_set_task(artel__cluster *out, const json_t *task);
 /* options.task into `out`. */
 artel_status artel__resolver_set_given_task(artel__cluster *out, const char *text);
 
-/* Fails, alone with ARTEL_ERROR_UNSUPPORTED, when a launcher that no resolver reads has started this process as one of several (resolve_unread.c). */
+/* Fails, alone with ARTEL_ERROR_UNSUPPORTED, when a launcher that no resolver reads has started this process as one of
+ * several (resolve_unread.c). */
 artel_status artel__resolver_refuse_unread(const artel__resolver_input *in);
 
 /* `count` workers of unknown address, of which this is `rank`. */
 artel_status artel__resolver_add_unknown(artel__cluster *out, int64_t rank, int64_t count);
-/* Checks "host:port" (or a host, then with `port`) and keeps it as the rendezvous. `from` is the variable that said so. */
+/* Checks "host:port" (or a host, then with `port`) and keeps it as the rendezvous. `from` is the variable that said so.
+ */
 artel_status artel__resolver_set_rendezvous(artel__cluster *out, const char *from, const char *text, int port);
 
 /* -- Slurm's lists -- */
 
 /* The hosts that a list such as "r[0-1]n[08-11],login" stands for, in its order; nothing is sorted or dropped.
  * A list in brackets may hold numbers, ranges (the width of the first number is kept) and lists in brackets; several
- * brackets multiply, in Slurm's order: the last runs fastest, then the first, the second, ... At most ARTEL__CLUSTER_MAX_TASKS hosts, counted before memory is taken. */
+ * brackets multiply, in Slurm's order: the last runs fastest, then the first, the second, ... At most
+ * ARTEL__CLUSTER_MAX_TASKS hosts, counted before memory is taken. */
 typedef struct artel__hostlist {
     const char **host; /* in the arena */
     int count;

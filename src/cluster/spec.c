@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cluster's tasks: collected in any order, then sorted, checked and ranked at once.
  *
- * All rules are in artel__cluster_seal(), whoever found the tasks, so that a cluster means the same from every launcher.
- * They are TensorFlow's (multi_worker_util.py), and two that TensorFlow leaves to fate: an address given twice and, in
- * a cluster of dictionaries, the task's own index missing. Sorting makes every check a look at neighbours.
+ * All rules are in artel__cluster_seal(), whoever found the tasks, so that a cluster means the same from every
+ * launcher. They are TensorFlow's (multi_worker_util.py), and two that TensorFlow leaves to fate: an address given
+ * twice and, in a cluster of dictionaries, the task's own index missing. Sorting makes every check a look at
+ * neighbours.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ static artel_status make_room(artel__cluster *cluster)
 {
     if (cluster->tasks < cluster->capacity) return ARTEL_OK;
     if (cluster->tasks >= ARTEL__CLUSTER_MAX_TASKS)
-        return artel__fail(cluster->arena.ctx, ARTEL_ERROR_INVALID, cluster->where, "make it smaller", "more than %d tasks",
-                           ARTEL__CLUSTER_MAX_TASKS);
+        return artel__fail(cluster->arena.ctx, ARTEL_ERROR_INVALID, cluster->where, "make it smaller",
+                           "more than %d tasks", ARTEL__CLUSTER_MAX_TASKS);
     int capacity = cluster->capacity ? 2 * cluster->capacity : 16;
     void *block = cluster->task;
     ARTEL_TRY(artel__realloc(cluster->arena.ctx, (size_t)capacity * sizeof *cluster->task, cluster->where, &block));
@@ -55,11 +56,13 @@ artel_status artel__cluster_add(artel__cluster *cluster, artel__task_type type, 
     artel__task task = {type, 0, NULL};
     if (index < 0 || index > ARTEL__CLUSTER_MAX_INDEX)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "number the tasks of a type from 0",
-                           "%s has an impossible index (found %lld, expected 0 to %d)", name, (long long)index, ARTEL__CLUSTER_MAX_INDEX);
+                           "%s has an impossible index (found %lld, expected 0 to %d)", name, (long long)index,
+                           ARTEL__CLUSTER_MAX_INDEX);
     const char *wrong = address ? artel__host_port_parse(address, &parsed) : NULL;
     if (wrong)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "write host:port, or [address]:port for IPv6",
-                           "the address of %s %lld is no address: %s (found \"%.100s\")", name, (long long)index, wrong, address);
+                           "the address of %s %lld is no address: %s (found \"%.100s\")", name, (long long)index, wrong,
+                           address);
     ARTEL_TRY(make_room(cluster));
     task.index = (int32_t)index;
     if (address) task.address = artel__host_port_format(&cluster->arena, parsed.host, parsed.port);
@@ -110,14 +113,16 @@ static artel_status check_counts(const artel__cluster *cluster)
 {
     artel_context *ctx = cluster->arena.ctx;
     if (cluster->count[ARTEL__TASK_CHIEF] > 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "keep one chief (or master) and make the others workers",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where,
+                           "keep one chief (or master) and make the others workers",
                            "there are %d chiefs (at most one is allowed)", cluster->count[ARTEL__TASK_CHIEF]);
     if (cluster->count[ARTEL__TASK_EVALUATOR] > 1)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "keep one evaluator",
                            "there are %d evaluators (at most one is allowed)", cluster->count[ARTEL__TASK_EVALUATOR]);
     bool alone = cluster->self.type == ARTEL__TASK_EVALUATOR;
     if (cluster->count[ARTEL__TASK_CHIEF] + cluster->count[ARTEL__TASK_WORKER] == 0 && !alone && !cluster->sparse)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "add a worker", "nobody trains: there is no chief and no worker");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "add a worker",
+                           "nobody trains: there is no chief and no worker");
     return ARTEL_OK;
 }
 
@@ -127,15 +132,16 @@ static artel_status check_indices(const artel__cluster *cluster)
     for (int i = 1; i < cluster->tasks; i++) {
         const artel__task *task = &cluster->task[i];
         if (compare_tasks(task - 1, task) == 0)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "give each task an index of its own", "%s %d is there twice",
-                               artel__task_type_name(task->type), (int)task->index);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "give each task an index of its own",
+                               "%s %d is there twice", artel__task_type_name(task->type), (int)task->index);
     }
     for (int i = 0; i < cluster->tasks && !cluster->sparse && !cluster->gaps; i++) {
         const artel__task *task = &cluster->task[i];
         int32_t expected = i == 0 || task[-1].type != task->type ? 0 : task[-1].index + 1;
         if (task->index != expected)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "number the tasks of a type from 0 without gaps",
-                               "%s %d is missing", artel__task_type_name(task->type), (int)expected);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where,
+                               "number the tasks of a type from 0 without gaps", "%s %d is missing",
+                               artel__task_type_name(task->type), (int)expected);
     }
     return ARTEL_OK;
 }
@@ -155,8 +161,8 @@ static artel_status check_addresses(const artel__cluster *cluster)
         const artel__task *a = sorted[i - 1], *b = sorted[i];
         if (strcasecmp(a->address, b->address) == 0)
             status = artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "give each task a host or a port of its own",
-                                 "%s %d and %s %d have the same address, %s", artel__task_type_name(a->type), (int)a->index,
-                                 artel__task_type_name(b->type), (int)b->index, a->address);
+                                 "%s %d and %s %d have the same address, %s", artel__task_type_name(a->type),
+                                 (int)a->index, artel__task_type_name(b->type), (int)b->index, a->address);
     }
     artel__free(ctx, block);
     return status;
@@ -177,8 +183,9 @@ static artel_status check_self(artel__cluster *cluster)
     if (count == 0)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "add the task to the cluster, or correct its type",
                            "this task is %s %d, and the cluster has no %s", name, (int)self->index, name);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "correct the task's index, or add the task to the cluster",
-                       "this task is %s %d, which is not in the cluster (it has %d of type %s)", name, (int)self->index, count, name);
+    return artel__fail(
+        ctx, ARTEL_ERROR_INVALID, cluster->where, "correct the task's index, or add the task to the cluster",
+        "this task is %s %d, which is not in the cluster (it has %d of type %s)", name, (int)self->index, count, name);
 }
 
 artel_status artel__cluster_seal(artel__cluster *cluster)
@@ -192,7 +199,8 @@ artel_status artel__cluster_seal(artel__cluster *cluster)
     bool trains = type == ARTEL__TASK_CHIEF || type == ARTEL__TASK_WORKER;
     cluster->trainers = cluster->count[ARTEL__TASK_CHIEF] + cluster->count[ARTEL__TASK_WORKER];
     cluster->rank = -1;
-    if (trains) cluster->rank = cluster->self.index + (type == ARTEL__TASK_WORKER ? cluster->count[ARTEL__TASK_CHIEF] : 0);
+    if (trains)
+        cluster->rank = cluster->self.index + (type == ARTEL__TASK_WORKER ? cluster->count[ARTEL__TASK_CHIEF] : 0);
     if (trains && cluster->gaps && !cluster->sparse) cluster->rank = cluster->self_at;
     cluster->is_chief = cluster->rank == 0 || type == ARTEL__TASK_EVALUATOR;
     cluster->single = trains && cluster->trainers == 1 && cluster->count[ARTEL__TASK_PS] == 0 && !cluster->sparse;

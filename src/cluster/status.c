@@ -34,10 +34,11 @@ static json_t *task_json(const artel__status_task *t)
     write_name(t->name, name);
     if (t->why && !t->linked && !t->self) write_why(t->why, why);
     json_t *busy = t->busy < 0 ? json_null() : json_real(t->busy);
-    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:s?, s:I, s:I, s:o, s:s}", "task", name, "address", t->address ? t->address : "",
-                     "self", t->self, "linked", t->linked, "member", t->member, "replicas", t->replicas, "step", (json_int_t)t->step,
-                     "phase", t->phase, "phase_ms", (json_int_t)(t->phase_ns / 1000000), "heard_ms", (json_int_t)(t->heard_ns / 1000000),
-                     "busy", busy, "why", why);
+    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:s?, s:I, s:I, s:o, s:s}", "task", name, "address",
+                     t->address ? t->address : "", "self", t->self, "linked", t->linked, "member", t->member,
+                     "replicas", t->replicas, "step", (json_int_t)t->step, "phase", t->phase, "phase_ms",
+                     (json_int_t)(t->phase_ns / 1000000), "heard_ms", (json_int_t)(t->heard_ns / 1000000), "busy", busy,
+                     "why", why);
 }
 
 static json_t *status_json(artel_context *ctx, const artel__status *s, int shown)
@@ -53,10 +54,10 @@ static json_t *status_json(artel_context *ctx, const artel__status *s, int shown
     }
     json_t *servers = NULL;
     if (s->servers && artel__json_load(ctx, "status", s->servers, strlen(s->servers), &servers) < 0) servers = NULL;
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:b, s:b, s:I, s:i, s:I, s:s?, s:i, s:o, s:o*}", "artel", ARTEL_VERSION, "task", name,
-                     "job", job, "pid", (int)getpid(), "state", s->state, "running", s->running, "leaving", s->leaving, "generation",
-                     (json_int_t)s->generation, "members", members, "step", (json_int_t)s->step, "cause", s->cause, "total", s->tasks,
-                     "tasks", tasks, "servers", servers);
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:b, s:b, s:I, s:i, s:I, s:s?, s:i, s:o, s:o*}", "artel", ARTEL_VERSION,
+                     "task", name, "job", job, "pid", (int)getpid(), "state", s->state, "running", s->running,
+                     "leaving", s->leaving, "generation", (json_int_t)s->generation, "members", members, "step",
+                     (json_int_t)s->step, "cause", s->cause, "total", s->tasks, "tasks", tasks, "servers", servers);
 }
 
 /* As many tasks as fit. */
@@ -77,7 +78,8 @@ static bool is(const void *question, size_t count, const char *word)
     return count == strlen(word) && memcmp(question, word, count) == 0;
 }
 
-artel_status artel__status_answer(const artel__status_source *source, const void *question, size_t count, artel__text *out)
+artel_status artel__status_answer(const artel__status_source *source, const void *question, size_t count,
+                                  artel__text *out)
 {
     artel__status now = {0};
     bool drain = is(question, count, "drain");
@@ -118,7 +120,8 @@ static bool serve(artel__connection *c, const artel__status_source *source)
     const void *question;
     size_t count;
     if (artel__connection_progress(c) == ARTEL__CONNECTION_LOST) return false;
-    if (artel__connection_hear(c, &question, &count) != ARTEL_OK) return artel__connection_get_state(c) != ARTEL__CONNECTION_LOST;
+    if (artel__connection_hear(c, &question, &count) != ARTEL_OK)
+        return artel__connection_get_state(c) != ARTEL__CONNECTION_LOST;
     artel__text answer;
     artel__text_init(&answer, artel__connection_site(c)->ctx);
     artel_status status = artel__status_answer(source, question, count, &answer);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to a running task from outside the job: how is it, please leave. `artel status` and `artel drain` ask them.
  *
- * They come to the task's one port, as control connections whose greeting names no job (0: whoever asks knows none); over
- * TLS the asker needs a certificate of the cluster's authority like anybody else. A question is one control message, "status" or
- * "drain"; the answer is one, a JSON object, after which the asker ends the connection. An asker becomes no member of anything:
- * the desk below is all that it ever reaches.
+ * They come to the task's one port, as control connections whose greeting names no job (0: whoever asks knows none);
+ * over TLS the asker needs a certificate of the cluster's authority like anybody else. A question is one control
+ * message, "status" or "drain"; the answer is one, a JSON object, after which the asker ends the connection. An asker
+ * becomes no member of anything: the desk below is all that it ever reaches.
  *
- * The answer: {"artel": version, "task": "worker:1", "job": 16 hex digits, "pid", "state": "running", "running": bool, "leaving": bool,
- * "generation", "members", "step", "cause": text or null, "total": tasks, "tasks": [{"task", "address", "self", "linked", "member",
- * "replicas", "step", "phase", "phase_ms", "heard_ms", "busy": share or null, "why"}, ...]}, and "servers" with parameter servers; to a question that is not known
+ * The answer: {"artel": version, "task": "worker:1", "job": 16 hex digits, "pid", "state": "running", "running": bool,
+ * "leaving": bool, "generation", "members", "step", "cause": text or null, "total": tasks, "tasks": [{"task",
+ * "address", "self", "linked", "member", "replicas", "step", "phase", "phase_ms", "heard_ms", "busy": share or null,
+ * "why"}, ...]}, and "servers" with parameter servers; to a question that is not known
  * {"error": text}. `tasks` is cut where it would not fit into a control message. Readers skip fields they do not know.
  */
 #ifndef ARTEL_CLUSTER_STATUS_H
@@ -31,7 +32,7 @@ typedef struct artel__status_task {
     int replicas;
     uint64_t step;
     int64_t phase_ns, heard_ns; /* in that phase; since it was heard last */
-    double busy;                /* share of the last seconds in which it worked and did not wait for others; -1: not known */
+    double busy; /* share of the last seconds in which it worked and did not wait for others; -1: not known */
 } artel__status_task;
 
 /* What one task knows of its job. */
@@ -71,7 +72,8 @@ void artel__status_desk_progress(artel__status_desk *desk, const artel__status_s
 void artel__status_desk_close(artel__status_desk *desk);
 
 /* The answer to a question of `count` bytes; exposed for tests. */
-artel_status artel__status_answer(const artel__status_source *source, const void *question, size_t count, artel__text *out);
+artel_status artel__status_answer(const artel__status_source *source, const void *question, size_t count,
+                                  artel__text *out);
 
 /* -- asking -- */
 

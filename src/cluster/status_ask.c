@@ -45,9 +45,10 @@ static artel_status open_certificate(asking *a)
     if (!r->cert_dir) return ARTEL_OK;
     if (artel__cert_locate(&a->arena, r->cert_dir, r->name ? r->name : "operator", &files) < 0) {
         artel__operation_begin(a->ctx);
-        return artel__fail(a->ctx, ARTEL_ERROR_NOT_FOUND, r->cert_dir,
-                           "make one with: artel cert issue DIR operator; or name a task whose certificate is there with --name",
-                           "there is no certificate for %s", r->name ? r->name : "operator");
+        return artel__fail(
+            a->ctx, ARTEL_ERROR_NOT_FOUND, r->cert_dir,
+            "make one with: artel cert issue DIR operator; or name a task whose certificate is there with --name",
+            "there is no certificate for %s", r->name ? r->name : "operator");
     }
     artel__cert_info *info = artel__arena_alloc(&a->arena, 1, sizeof *info);
     ARTEL_TRY(artel__arena_status(&a->arena));
@@ -61,13 +62,15 @@ static artel_status open_certificate(asking *a)
     const char *name = r->name ? r->name : info->name[0] ? info->name : info->hosts ? info->host[0] : "";
     snprintf(a->site.self.task, sizeof a->site.self.task, "%.63s", name);
     if (name[0]) return ARTEL_OK;
-    return artel__fail(a->ctx, ARTEL_ERROR_INVALID, files.certificate, "use one that artel cert has issued", "it names no task");
+    return artel__fail(a->ctx, ARTEL_ERROR_INVALID, files.certificate, "use one that artel cert has issued",
+                       "it names no task");
 }
 
 static artel_status connect_to(asking *a)
 {
     artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = ""};
-    a->site = (artel__site){.ctx = a->ctx, .insecure_network = a->request->insecure_network, .incident = ignore_incident};
+    a->site =
+        (artel__site){.ctx = a->ctx, .insecure_network = a->request->insecure_network, .incident = ignore_incident};
     a->site.host_of = host_asked;
     a->site.user = a;
     a->site.handshake_ns = (int64_t)(a->request->timeout * 1e9);
@@ -94,18 +97,19 @@ static const char *advice_for(artel__net_fault fault)
 static artel_status fail_lost(const asking *a)
 {
     artel__net_fault fault = artel__connection_fault(a->connection);
-    bool gone =
-        fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST || fault == ARTEL__FAULT_SLOW || fault == ARTEL__FAULT_CROWDED;
+    bool gone = fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST || fault == ARTEL__FAULT_SLOW ||
+                fault == ARTEL__FAULT_CROWDED;
     const char *why = artel__connection_why(a->connection), *short_why = strstr(why, artel__net_fault_name(fault));
-    return artel__fail(a->ctx, gone ? ARTEL_ERROR_RUN : ARTEL_ERROR_INVALID, a->request->address, advice_for(fault), "no answer: %s",
-                       short_why ? short_why : why);
+    return artel__fail(a->ctx, gone ? ARTEL_ERROR_RUN : ARTEL_ERROR_INVALID, a->request->address, advice_for(fault),
+                       "no answer: %s", short_why ? short_why : why);
 }
 
 /* Waits for the socket; false when the time is over. */
 static bool wait_for(const asking *a)
 {
     int64_t left = a->deadline - artel__now_ns();
-    struct pollfd ready = {.fd = artel__connection_fd(a->connection), .events = artel__connection_events(a->connection)};
+    struct pollfd ready = {.fd = artel__connection_fd(a->connection),
+                           .events = artel__connection_events(a->connection)};
     if (left <= 0) return false;
     poll(&ready, 1, left < INT64_C(100000000) ? (int)(left / 1000000) + 1 : 100);
     return true;
@@ -119,12 +123,14 @@ static artel_status converse(asking *a, artel__text *out)
     for (;;) {
         artel__connection_state state = artel__connection_progress(a->connection);
         if (state == ARTEL__CONNECTION_OPEN && !asked)
-            asked = artel__connection_say(a->connection, a->request->question, strlen(a->request->question)) == ARTEL_OK;
+            asked =
+                artel__connection_say(a->connection, a->request->question, strlen(a->request->question)) == ARTEL_OK;
         if (asked && artel__connection_hear(a->connection, &answer, &count) == ARTEL_OK) break;
         if (artel__connection_get_state(a->connection) == ARTEL__CONNECTION_LOST) return fail_lost(a);
         if (!wait_for(a))
-            return artel__fail(a->ctx, ARTEL_ERROR_RUN, a->request->address, "see whether its process is stopped, or its host reachable",
-                               "no answer within %g s", a->request->timeout);
+            return artel__fail(a->ctx, ARTEL_ERROR_RUN, a->request->address,
+                               "see whether its process is stopped, or its host reachable", "no answer within %g s",
+                               a->request->timeout);
     }
     artel__text_append_bytes(out, answer, count);
     return artel__text_status(out);

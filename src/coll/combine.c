@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several operands into one, block by block, so that what lies between leaves and root stays in the cache.
  *
- * The members are pushed from left to right on a stack of partial values; after member i, as many pairs are merged as i + 1 has
- * trailing zeros: that makes exactly the aligned intervals. What is left at the end is merged from the right. 16-bit leaves
- * are widened when they are pushed, and the root is divided, normalised and rounded once when it is stored.
+ * The members are pushed from left to right on a stack of partial values; after member i, as many pairs are merged as i
+ * + 1 has trailing zeros: that makes exactly the aligned intervals. What is left at the end is merged from the right.
+ * 16-bit leaves are widened when they are pushed, and the root is divided, normalised and rounded once when it is
+ * stored.
  */
 #include "coll/combine.h"
 
@@ -168,8 +169,10 @@ typedef struct type_row {
 static const type_row rows[] = {
     {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, NULL, NULL, finish_float32, product_float32, min_float32, max_float32},
     {ARTEL_DTYPE_FLOAT64, ARTEL_DTYPE_FLOAT64, NULL, NULL, finish_float64, product_float64, min_float64, max_float64},
-    {ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_FLOAT32, load_float16, store_float16, finish_float32, product_float32, min_float32, max_float32},
-    {ARTEL_DTYPE_BFLOAT16, ARTEL_DTYPE_FLOAT32, load_bfloat16, store_bfloat16, finish_float32, product_float32, min_float32, max_float32},
+    {ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_FLOAT32, load_float16, store_float16, finish_float32, product_float32,
+     min_float32, max_float32},
+    {ARTEL_DTYPE_BFLOAT16, ARTEL_DTYPE_FLOAT32, load_bfloat16, store_bfloat16, finish_float32, product_float32,
+     min_float32, max_float32},
     {ARTEL_DTYPE_INT32, ARTEL_DTYPE_INT32, NULL, NULL, finish_int32, product_int32, min_int32, NULL},
     {ARTEL_DTYPE_INT64, ARTEL_DTYPE_INT64, NULL, NULL, finish_int64, product_int64, min_int64, NULL},
 };
@@ -253,7 +256,8 @@ static bool has_finish(const type_row *row, artel_reduction reduction)
 }
 
 /* `root` is a slot of the stack, or where has_finish says no, an operand. */
-static void conclude(const type_row *row, artel_reduction reduction, int32_t members, void *root, void *out, int64_t count)
+static void conclude(const type_row *row, artel_reduction reduction, int32_t members, void *root, void *out,
+                     int64_t count)
 {
     bool mean = reduction == ARTEL_REDUCTION_MEAN;
     if (has_finish(row, reduction)) row->finish(root, count, mean ? members : 1);
@@ -307,7 +311,8 @@ artel__coll_merge_fn *artel__coll_merge_of(artel_dtype dtype, artel_reduction re
     return merge_of(find(dtype), reduction);
 }
 
-void artel__coll_conclude(artel_dtype dtype, artel_reduction reduction, int32_t members, void *root, void *out, int64_t count)
+void artel__coll_conclude(artel_dtype dtype, artel_reduction reduction, int32_t members, void *root, void *out,
+                          int64_t count)
 {
     conclude(find(dtype), reduction, members, root, out, count);
 }

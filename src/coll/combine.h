@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of collectives among the members of a communicator: several operands become one along the one tree
- * (artel/communicator.h says which, and how each type is treated). No operand is written, except that `out` may be one. */
+ * (artel/communicator.h says which, and how each type is treated). No operand is written, except that `out` may be one.
+ */
 #ifndef ARTEL_COLL_COMBINE_H
 #define ARTEL_COLL_COMBINE_H
 
@@ -25,12 +26,13 @@ typedef struct artel__coll_combination {
     void *scratch; /* artel__coll_combine_scratch(members) bytes, aligned to 64 */
 } artel__coll_combination;
 
-/* The same in parts, for values that are combined on their way: the type of partial values; a leaf made one; two of them; a root of
- * `members` members, which is changed, made a result. */
+/* The same in parts, for values that are combined on their way: the type of partial values; a leaf made one; two of
+ * them; a root of `members` members, which is changed, made a result. */
 artel_dtype artel__coll_working_type(artel_dtype dtype);
 void artel__coll_widen(artel_dtype dtype, void *out, const void *in, int64_t count);
 artel__coll_merge_fn *artel__coll_merge_of(artel_dtype dtype, artel_reduction reduction);
-void artel__coll_conclude(artel_dtype dtype, artel_reduction reduction, int32_t members, void *root, void *out, int64_t count);
+void artel__coll_conclude(artel_dtype dtype, artel_reduction reduction, int32_t members, void *root, void *out,
+                          int64_t count);
 
 size_t artel__coll_combine_scratch(int32_t members);
 /* In compute state (artel__fp_enter). */

@@ -140,7 +140,8 @@ static artel_status check_contexts(artel_context *const *contexts, int members)
                        "two of %d members have the same context", members);
 }
 
-static artel_status create_thread(artel__coll_threads *threads, artel_context *ctx, int position, artel_communicator **out)
+static artel_status create_thread(artel__coll_threads *threads, artel_context *ctx, int position,
+                                  artel_communicator **out)
 {
     artel__coll_home *home;
     ARTEL_TRY(create_home(ctx, &home));
@@ -167,7 +168,8 @@ artel_status artel_communicator_create(artel_context *const *contexts, int membe
     threads->homes = 1; /* this function's, until all are made */
     artel_status status = ARTEL_OK;
     int made = 0;
-    for (; made < members && status == ARTEL_OK; made++) status = create_thread(threads, contexts[made], made, &out[made]);
+    for (; made < members && status == ARTEL_OK; made++)
+        status = create_thread(threads, contexts[made], made, &out[made]);
     if (status < 0) {
         for (int i = 0; i < made - 1; i++) artel_communicator_destroy(out[i]);
     }
@@ -235,13 +237,16 @@ static artel_status check_subset(const artel_communicator *parent, const int *po
         if (position[i] == parent->team.position) *own = i;
     }
     if (wrong)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "subset", "list positions of the parent, each once", "%d members: %s", count, wrong);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "subset", "list positions of the parent, each once",
+                           "%d members: %s", count, wrong);
     if (*own >= 0) return ARTEL_OK;
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "subset", "let only the members of a subset make it",
-                       "member %d of %d is not among its %d members", parent->team.position, parent->team.members, count);
+                       "member %d of %d is not among its %d members", parent->team.position, parent->team.members,
+                       count);
 }
 
-artel_status artel_communicator_subset(artel_communicator *parent, const int *position, int count, artel_communicator **out)
+artel_status artel_communicator_subset(artel_communicator *parent, const int *position, int count,
+                                       artel_communicator **out)
 {
     artel_communicator *c;
     uint32_t n = 0;
@@ -289,7 +294,8 @@ artel_status artel_communicator_set_timeout(artel_communicator *c, double second
 {
     ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
     if (!(seconds >= 0 && seconds <= SECONDS_MOST))
-        return artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, __func__, "give seconds, or 0 to wait for ever", "%g s is no time", seconds);
+        return artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, __func__, "give seconds, or 0 to wait for ever",
+                           "%g s is no time", seconds);
     c->home->limit_ns = seconds == 0 ? 0 : 1 + (int64_t)(seconds * 1e9);
     return ARTEL_OK;
 }
@@ -320,10 +326,11 @@ static artel_status renew_threads(artel__coll_home *home)
     pthread_mutex_unlock(&t->mutex);
     if (renewed) return ARTEL_OK;
     if (late)
-        return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "renew it on all members", "%d of %d members have not renewed it",
-                           missing, t->members);
+        return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "renew it on all members",
+                           "%d of %d members have not renewed it", missing, t->members);
     if (!left)
-        return artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, "communicator", "", "cancelled while it waited for the others to renew");
+        return artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, "communicator", "",
+                           "cancelled while it waited for the others to renew");
     return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "create a new one", "a member has left it");
 }
 
@@ -333,13 +340,14 @@ artel_status artel_communicator_renew(artel_communicator *c)
     artel__coll_home *home = c->home;
     int first = c->team.position, ranks = c->team.members;
     if (c->subset || home->users > 1)
-        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "destroy its subsets, renew it, and make them again",
+        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator",
+                           "destroy its subsets, renew it, and make them again",
                            c->subset ? "a subset is not renewed" : "%d subsets are left", home->users - 1);
     if (home->finished) return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "", "it is finished");
     if (home->threads) ARTEL_TRY(renew_threads(home));
     if (home->cluster && home->broken == ARTEL_OK) {
         if (!artel__mesh_stopping(home->cluster)) return ARTEL_OK; /* nothing has failed */
-        artel__coll_home_rest(home);                               /* no call of this member has noticed yet that another one is lost */
+        artel__coll_home_rest(home); /* no call of this member has noticed yet that another one is lost */
     }
     if (home->cluster) {
         artel__mesh_renew(home->cluster); /* nobody may be lost, where members differed or were cancelled */

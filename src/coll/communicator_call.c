@@ -23,7 +23,8 @@ static void enter(const artel__coll_home *home, artel__member_phase phase)
 static artel_status check_home(const artel__coll_home *home)
 {
     if (home->finished)
-        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "finish it after the last call", "it is finished");
+        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "finish it after the last call",
+                           "it is finished");
     if (home->broken == ARTEL_OK) return ARTEL_OK;
     return artel__fail(home->ctx, home->broken, "communicator", "destroy its subsets, and renew it on all members",
                        "a call before has failed (%s)", artel_status_name(home->broken));
@@ -44,20 +45,24 @@ static void explain_cancelled(const artel_communicator *c, artel__coll_kind kind
     if (task >= 0 || who[0])
         artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, artel__coll_kind_name(kind),
                     "see what it says; renew the communicator on all members, or end", "ended by %s: %s",
-                    task >= 0 ? artel__mesh_title(home->cluster, task) : who, why < 0 ? artel_status_name(why) : "cancelled");
+                    task >= 0 ? artel__mesh_title(home->cluster, task) : who,
+                    why < 0 ? artel_status_name(why) : "cancelled");
     else
-        artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, artel__coll_kind_name(kind), "renew the communicator on all members, or end",
+        artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, artel__coll_kind_name(kind),
+                    "renew the communicator on all members, or end",
                     "cancelled, by this member or another one, or because one is lost");
 }
 
-artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail)
+artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what,
+                                          uint64_t detail)
 {
     artel__coll_home *home = c->home;
     ARTEL_TRY(check_home(home));
     c->call.itinerary = NULL;
     c->call.force_way = false;
     artel_status way = ARTEL_OK;
-    if (kind == ARTEL__COLL_ALL_REDUCE && c->call.refused == ARTEL_OK) way = c->call.refused = artel__communicator_take_way(c, &detail);
+    if (kind == ARTEL__COLL_ALL_REDUCE && c->call.refused == ARTEL_OK)
+        way = c->call.refused = artel__communicator_take_way(c, &detail);
     c->call.kind = kind;
     c->call.what = what ? *what : (artel_collective){.count = 0};
     c->call.detail = detail;
@@ -85,7 +90,8 @@ artel_status artel__communicator_refuse(artel_communicator *c, artel__coll_kind 
 }
 
 /* A public call: what is missing fails here, and the others, who wait for this member, are told. */
-static artel_status run(artel_communicator *c, artel__coll_kind kind, const char *function, const artel_collective *call)
+static artel_status run(artel_communicator *c, artel__coll_kind kind, const char *function,
+                        const artel_collective *call)
 {
     ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, function, "communicator", c));
     artel_status status = artel__need(c->home->ctx, function, "call", call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communicators of a cluster: a pass of its own, in which no task has a state that another one could want (step 0, hash 0). A generation
- * of the membership is a life of the communicator: whoever is lost ends it, renew waits for the next one.
+/* Communicators of a cluster: a pass of its own, in which no task has a state that another one could want (step 0, hash
+ * 0). A generation of the membership is a life of the communicator: whoever is lost ends it, renew waits for the next
+ * one.
  */
 #include <stdio.h>
 
@@ -41,7 +42,8 @@ artel_status artel__coll_home_await(artel__coll_home *home, int *first, int *ran
     home->activity = NULL;
     ARTEL_TRY(follow(home, &order));
     if (order.kind == ARTEL__MESH_DONE || order.last)
-        return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "finish it on all tasks at the same place", "the others have ended");
+        return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "finish it on all tasks at the same place",
+                           "the others have ended");
     home->generation = order.seat.generation;
     *first = order.seat.first;
     *ranks = order.seat.ranks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing how the all-reduces of a communicator travel. A route is a function of the members, which a renewal may change: so it is made
- * before the first call that needs it, and again after each. */
+/* Choosing how the all-reduces of a communicator travel. A route is a function of the members, which a renewal may
+ * change: so it is made before the first call that needs it, and again after each. */
 #include <string.h>
 
 #include "base/argument.h"
@@ -15,7 +15,8 @@ static void find_hosts(const artel_communicator *c, int *host, int *scratch)
     int ranks = team->endpoint->ranks;
     memset(scratch, 0, (size_t)ranks * sizeof *scratch);
     if (c->home->cluster) artel__mesh_hosts(c->home->cluster, ranks, scratch);
-    for (int i = 0; i < team->members; i++) host[i] = i == 0 ? 0 : host[i - 1] + (scratch[team->rank[i]] != scratch[team->rank[i - 1]]);
+    for (int i = 0; i < team->members; i++)
+        host[i] = i == 0 ? 0 : host[i - 1] + (scratch[team->rank[i]] != scratch[team->rank[i - 1]]);
 }
 
 static artel_status make_route(artel_communicator *c, int32_t *start, int *host)
@@ -29,14 +30,16 @@ static artel_status make_route(artel_communicator *c, int32_t *start, int *host)
     find_hosts(c, host, host + team->members);
     ARTEL_TRY(artel__coll_route_make(c->home->ctx, &c->all_reduce->route, &group, &route));
     artel_status status = artel__coll_route_check(&route, &tree, c->all_reduce->name);
-    if (status == ARTEL_OK) status = artel__coll_itinerary_make(&route, &tree, c->all_reduce->name, team->position, &c->itinerary);
+    if (status == ARTEL_OK)
+        status = artel__coll_itinerary_make(&route, &tree, c->all_reduce->name, team->position, &c->itinerary);
     artel__coll_route_fini(&route);
     return status;
 }
 
 static uint64_t members_hash(const artel__team *team)
 {
-    uint64_t parts[3] = {team->generation, (uint64_t)team->position, artel__hash64(team->rank, (size_t)team->members * sizeof *team->rank)};
+    uint64_t parts[3] = {team->generation, (uint64_t)team->position,
+                         artel__hash64(team->rank, (size_t)team->members * sizeof *team->rank)};
     return artel__hash64(parts, sizeof parts) | 1;
 }
 

@@ -8,11 +8,12 @@ artel_status artel__coll_seat_take(artel_communicator *c, artel__coll_seat *out)
 {
     artel__coll_home *home = c->home;
     if (c->subset || home->finished)
-        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "give one that was opened or created, and is not finished",
+        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator",
+                           "give one that was opened or created, and is not finished",
                            c->subset ? "it is a subset" : "it is finished");
     if (home->broken < 0)
-        return artel__fail(home->ctx, home->broken, "communicator", "renew it on all members", "a call before has failed (%s)",
-                           artel_status_name(home->broken));
+        return artel__fail(home->ctx, home->broken, "communicator", "renew it on all members",
+                           "a call before has failed (%s)", artel_status_name(home->broken));
     *out = (artel__coll_seat){.endpoint = c->team.endpoint,
                               .generation = home->generation,
                               .position = c->team.position,

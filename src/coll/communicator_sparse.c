@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse all-reduce: each member sums its repeated ids, all gather all ids and rows, and everyone combines them. Three gathers:
- * how many rows each has, ids, rows.
+/* The sparse all-reduce: each member sums its repeated ids, all gather all ids and rows, and everyone combines them.
+ * Three gathers: how many rows each has, ids, rows.
  */
 #include "base/argument.h"
 #include "base/hash.h"
@@ -13,13 +13,14 @@ static artel_status check(const artel_communicator *c, const artel_sparse *in)
     bool reduction = in->reduction == ARTEL_REDUCTION_SUM || in->reduction == ARTEL_REDUCTION_MEAN;
     if (!reduction || !artel__coll_can_combine(in->dtype, in->reduction))
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "sparse all-reduce",
-                           "use sum or mean of float32, float64, float16, bfloat16, int32 or int64", "no %s of rows of %s",
-                           artel__coll_reduction_name(in->reduction), artel_dtype_name(in->dtype));
+                           "use sum or mean of float32, float64, float16, bfloat16, int32 or int64",
+                           "no %s of rows of %s", artel__coll_reduction_name(in->reduction),
+                           artel_dtype_name(in->dtype));
     bool fits = in->count >= 0 && in->width >= 0 && in->count < INT32_MAX && in->width < (int64_t)1 << 40;
     if (fits && (in->count == 0 || (in->id && (in->width == 0 || in->row)))) return ARTEL_OK;
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "sparse all-reduce", "see artel/communicator.h",
-                       "%lld rows of %lld elements: a number is out of range, or ids or rows are missing", (long long)in->count,
-                       (long long)in->width);
+                       "%lld rows of %lld elements: a number is out of range, or ids or rows are missing",
+                       (long long)in->count, (long long)in->width);
 }
 
 /* This member's rows, each id once. */
@@ -35,7 +36,8 @@ static artel_status combine_own(artel_communicator *c, const artel_sparse *in, a
 }
 
 /* How many rows each member has, and where they begin. Members whose rows are of different kinds are told here. */
-static artel_status gather_counts(artel_communicator *c, const artel_sparse *in, const artel__sparse_result *own, artel_status status)
+static artel_status gather_counts(artel_communicator *c, const artel_sparse *in, const artel__sparse_result *own,
+                                  artel_status status)
 {
     size_t members = (size_t)c->team.members;
     uint64_t kind[3] = {(uint64_t)in->dtype, (uint64_t)in->reduction, (uint64_t)in->width};
@@ -77,7 +79,8 @@ artel_status artel_communicator_all_reduce_sparse(artel_communicator *c, const a
     status = combine_own(c, in, &own);
     ARTEL_TRY(gather_counts(c, in, &own, status));
     ARTEL_TRY(gather_rows(c, in, &own));
-    artel__sparse_rows rows = {.dtype = in->dtype, .reduction = in->reduction, .width = in->width, .parts = c->team.members};
+    artel__sparse_rows rows = {
+        .dtype = in->dtype, .reduction = in->reduction, .width = in->width, .parts = c->team.members};
     rows.start = (int64_t *)c->counts.data + c->team.members;
     rows.id = c->all_ids.data;
     rows.row = c->all_rows.data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short blocks pass through the whole program, so that what lies between leaf and root stays in the first-level cache. */
+/* Short blocks pass through the whole program, so that what lies between leaf and root stays in the first-level cache.
+ */
 #include "coll/local.h"
 
 #include "coll/program.h"
@@ -35,5 +36,6 @@ void artel__coll_sum_local(const artel__coll_layout *layout, const artel__coll_l
                                    .place_bytes = BLOCK * sizeof *stack,
                                    .out = (char *)sum->out};
     int64_t end = sum->first + sum->count;
-    for (int64_t at = sum->first; at < end; at += BLOCK) artel__coll_program_run(&program, at, end - at < BLOCK ? end - at : BLOCK);
+    for (int64_t at = sum->first; at < end; at += BLOCK)
+        artel__coll_program_run(&program, at, end - at < BLOCK ? end - at : BLOCK);
 }

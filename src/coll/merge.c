@@ -18,7 +18,8 @@ static void sum_float32(void *out, const void *left, const void *right, int64_t 
     float *o = out;
     const float *l = left, *r = right;
     int64_t i = 0;
-    for (; i + 8 <= count; i += 8) *(lanes_float32 *)(o + i) = *(const lanes_float32 *)(l + i) + *(const lanes_float32 *)(r + i);
+    for (; i + 8 <= count; i += 8)
+        *(lanes_float32 *)(o + i) = *(const lanes_float32 *)(l + i) + *(const lanes_float32 *)(r + i);
     for (; i < count; i++) o[i] = l[i] + r[i];
 }
 
@@ -27,7 +28,8 @@ static void sum_float64(void *out, const void *left, const void *right, int64_t 
     double *o = out;
     const double *l = left, *r = right;
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) *(lanes_float64 *)(o + i) = *(const lanes_float64 *)(l + i) + *(const lanes_float64 *)(r + i);
+    for (; i + 4 <= count; i += 4)
+        *(lanes_float64 *)(o + i) = *(const lanes_float64 *)(l + i) + *(const lanes_float64 *)(r + i);
     for (; i < count; i++) o[i] = l[i] + r[i];
 }
 
@@ -36,7 +38,8 @@ static void sum_int32(void *out, const void *left, const void *right, int64_t co
     uint32_t *o = out;
     const uint32_t *l = left, *r = right;
     int64_t i = 0;
-    for (; i + 8 <= count; i += 8) *(lanes_int32 *)(o + i) = *(const lanes_int32 *)(l + i) + *(const lanes_int32 *)(r + i);
+    for (; i + 8 <= count; i += 8)
+        *(lanes_int32 *)(o + i) = *(const lanes_int32 *)(l + i) + *(const lanes_int32 *)(r + i);
     for (; i < count; i++) o[i] = l[i] + r[i];
 }
 
@@ -45,7 +48,8 @@ static void sum_int64(void *out, const void *left, const void *right, int64_t co
     uint64_t *o = out;
     const uint64_t *l = left, *r = right;
     int64_t i = 0;
-    for (; i + 4 <= count; i += 4) *(lanes_int64 *)(o + i) = *(const lanes_int64 *)(l + i) + *(const lanes_int64 *)(r + i);
+    for (; i + 4 <= count; i += 4)
+        *(lanes_int64 *)(o + i) = *(const lanes_int64 *)(l + i) + *(const lanes_int64 *)(r + i);
     for (; i < count; i++) o[i] = l[i] + r[i];
 }
 
@@ -53,7 +57,8 @@ static void max_float32(void *out, const void *left, const void *right, int64_t 
 {
     float *o = out;
     const float *l = left, *r = right;
-    for (int64_t i = 0; i < count; i++) o[i] = l[i] == l[i] && (r[i] > l[i] || r[i] != r[i]) ? r[i] : l[i]; /* the leftmost NaN */
+    for (int64_t i = 0; i < count; i++)
+        o[i] = l[i] == l[i] && (r[i] > l[i] || r[i] != r[i]) ? r[i] : l[i]; /* the leftmost NaN */
 }
 
 static void max_float64(void *out, const void *left, const void *right, int64_t count)

@@ -2,8 +2,8 @@
 /* The inner node of a fold: out = merge(left, right).
  *
  * Collectives know no arithmetic but this function type. Sums and maxima are here; whoever joins the rooms brings
- * others (moments). `out` may be `left`, that of sums and maxima `right` too; otherwise it overlaps neither. The operands may be another
- * rank's memory and are only read.
+ * others (moments). `out` may be `left`, that of sums and maxima `right` too; otherwise it overlaps neither. The
+ * operands may be another rank's memory and are only read.
  */
 #ifndef ARTEL_COLL_MERGE_H
 #define ARTEL_COLL_MERGE_H

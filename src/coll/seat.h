@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A communicator's place, for whoever sends messages of its own to the other members: sessions of graphs (function/session). They keep to
- * jobs (net/frame.h) that no team has, and make no collective while a message is under way. */
+/* A communicator's place, for whoever sends messages of its own to the other members: sessions of graphs
+ * (function/session). They keep to jobs (net/frame.h) that no team has, and make no collective while a message is under
+ * way. */
 #ifndef ARTEL_COLL_SEAT_H
 #define ARTEL_COLL_SEAT_H
 

@@ -75,14 +75,16 @@ artel_status artel_context_add_all_reduce(artel_context *ctx, const artel_all_re
                            "it has no name, too long a one, or no list");
     for (const artel__all_reduce_def *const *at = artel__all_reduces; *at; at++) {
         if (strcmp((*at)->name, own.name) == 0 || is_like((*at)->like, own.name))
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, own.name, "add it under a name of its own", "there is an all-reduce of this name");
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, own.name, "add it under a name of its own",
+                               "there is an all-reduce of this name");
     }
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__all_reduce_def) + strlen(own.name) + 1, "all-reduce", &block));
     artel__all_reduce_def *def = block;
     char *name = (char *)(def + 1);
     strcpy(name, own.name);
     own.name = name;
-    *def = (artel__all_reduce_def){.name = name, .doc = "The program's own.", .ops = &artel__all_reduce_relay_ops, .route = own};
+    *def = (artel__all_reduce_def){
+        .name = name, .doc = "The program's own.", .ops = &artel__all_reduce_relay_ops, .route = own};
     return artel__extension_add(ctx, "all-reduce", name, def);
 }
 
@@ -123,7 +125,8 @@ void artel__coll_select_dump(int32_t ranks, artel__text *out)
 {
     artel__text_printf(out, "chosen by size, between %d ranks: ", ranks);
     if (most_redundant(ranks) >= 0)
-        artel__text_printf(out, "redundant up to %lld bytes (one round saves more than it sends), else ", (long long)most_redundant(ranks));
+        artel__text_printf(out, "redundant up to %lld bytes (one round saves more than it sends), else ",
+                           (long long)most_redundant(ranks));
     artel__text_append(out, "direct (fewest bytes)\n");
 }
 

@@ -10,8 +10,8 @@
 /* Those of all_reduces.list; NULL ends. */
 extern const artel__all_reduce_def *const artel__all_reduces[];
 
-/* By name: NULL, "auto" give NULL, which is artel__coll_select for each call; TensorFlow's names what is nearest; a context knows its own
- * (artel_context_add_all_reduce). Errors: ARTEL_ERROR_INVALID with the nearest name. */
+/* By name: NULL, "auto" give NULL, which is artel__coll_select for each call; TensorFlow's names what is nearest; a
+ * context knows its own (artel_context_add_all_reduce). Errors: ARTEL_ERROR_INVALID with the nearest name. */
 artel_status artel__all_reduce_find(artel_context *ctx, const char *name, const artel__all_reduce_def **out);
 
 /* By the bytes of one block of all segments and the number of ranks. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sort by id, then combine run after run.
  *
- * A run that only one part has is summed alone: adding zeros changes nothing but the sign of a zero, and a sum of zero is +0 anyway.
+ * A run that only one part has is summed alone: adding zeros changes nothing but the sign of a zero, and a sum of zero
+ * is +0 anyway.
  */
 #include "coll/sparse.h"
 
@@ -46,14 +47,16 @@ static int64_t run_end(const entry *list, int64_t first, int64_t count)
 }
 
 /* Operands of the run: its occurrences; or one for each part, zeros where it has none. Returns how many. */
-static int32_t find_operands(const artel__sparse_rows *rows, const entry *run, int64_t count, const artel__sparse_room *room)
+static int32_t find_operands(const artel__sparse_rows *rows, const entry *run, int64_t count,
+                             const artel__sparse_room *room)
 {
     const void **operand = room->operands.data;
     size_t row_bytes = (size_t)rows->width * artel_dtype_size(rows->dtype);
     bool alone = rows->parts == 0 || (count == 1 && rows->reduction == ARTEL_REDUCTION_SUM);
     int32_t operands = alone ? (int32_t)count : rows->parts;
     for (int32_t p = 0; p < operands; p++) operand[p] = room->zeros.data;
-    for (int64_t i = 0; i < count; i++) operand[alone ? i : run[i].part] = (const char *)rows->row + (size_t)run[i].row * row_bytes;
+    for (int64_t i = 0; i < count; i++)
+        operand[alone ? i : run[i].part] = (const char *)rows->row + (size_t)run[i].row * row_bytes;
     return operands;
 }
 
@@ -73,7 +76,8 @@ static artel_status reserve(artel_context *ctx, const artel__sparse_rows *rows, 
     return ARTEL_OK;
 }
 
-artel_status artel__sparse_combine(artel_context *ctx, const artel__sparse_rows *rows, artel__sparse_room *room, artel__sparse_result *out)
+artel_status artel__sparse_combine(artel_context *ctx, const artel__sparse_rows *rows, artel__sparse_room *room,
+                                   artel__sparse_result *out)
 {
     ARTEL_TRY(reserve(ctx, rows, room));
     entry *list = room->order.data;
@@ -96,6 +100,7 @@ artel_status artel__sparse_combine(artel_context *ctx, const artel__sparse_rows 
 
 void artel__sparse_room_fini(artel_context *ctx, artel__sparse_room *room)
 {
-    artel__coll_buffer *const buffer[] = {&room->order, &room->operands, &room->scratch, &room->zeros, &room->ids, &room->rows};
+    artel__coll_buffer *const buffer[] = {&room->order, &room->operands, &room->scratch,
+                                          &room->zeros, &room->ids,      &room->rows};
     for (size_t i = 0; i < ARTEL__COUNT(buffer); i++) artel__coll_buffer_fini(ctx, buffer[i]);
 }

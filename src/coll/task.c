@@ -65,11 +65,13 @@ void artel__coll_buffer_fini(artel_context *ctx, artel__coll_buffer *buffer)
     *buffer = (artel__coll_buffer){.data = NULL};
 }
 
-artel_status artel__coll_check(const artel__coll_task *task, const artel__net_request *request, int parts, size_t length)
+artel_status artel__coll_check(const artel__coll_task *task, const artel__net_request *request, int parts,
+                               size_t length)
 {
     if (request->frame.length == length && (request->pieces == parts || request->pieces == 1)) return ARTEL_OK;
-    return artel__fail(task->endpoint->ctx, ARTEL_ERROR_RUN, task->ops->name, "run the same model and options on every replica",
-                       "rank %d sent %llu bytes to rank %d in collective %u of step %llu, %zu in %d parts were expected", request->peer,
-                       (unsigned long long)request->frame.length, task->endpoint->rank, (unsigned)request->frame.collective,
-                       (unsigned long long)request->frame.step, length, parts);
+    return artel__fail(
+        task->endpoint->ctx, ARTEL_ERROR_RUN, task->ops->name, "run the same model and options on every replica",
+        "rank %d sent %llu bytes to rank %d in collective %u of step %llu, %zu in %d parts were expected",
+        request->peer, (unsigned long long)request->frame.length, task->endpoint->rank,
+        (unsigned)request->frame.collective, (unsigned long long)request->frame.step, length, parts);
 }

@@ -3,10 +3,11 @@
  *
  * A task is one rank's part of a collective. post starts it, progress moves it as far as the messages that are here
  * allow (ARTEL_AGAIN: not done), finalize ends it, done or not: afterwards this rank's memory is its own
- * (net/transport.h) and the task may be posted again. Tasks keep their memory from call to call and take more only when a call needs more, so
- * steady steps make no heap calls. A task belongs to the thread of its endpoint.
+ * (net/transport.h) and the task may be posted again. Tasks keep their memory from call to call and take more only when
+ * a call needs more, so steady steps make no heap calls. A task belongs to the thread of its endpoint.
  *
- * Adding an algorithm: a file in algo/ with an artel__coll_task_ops; its messages listed in pattern/; a row in select.c.
+ * Adding an algorithm: a file in algo/ with an artel__coll_task_ops; its messages listed in pattern/; a row in
+ * select.c.
  */
 #ifndef ARTEL_COLL_TASK_H
 #define ARTEL_COLL_TASK_H
@@ -37,8 +38,9 @@ typedef struct artel__coll_task {
  * then. A failure cancels the endpoint's group, so that nobody waits for what will not come. */
 artel_status artel__coll_run(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count);
 
-/* The same in parts, for tasks that go on while their rank does something else. Posted ones are polled now and then (ARTEL_AGAIN:
- * some of the first `needed` are not done), or waited for; also when that has failed they must be finalized. */
+/* The same in parts, for tasks that go on while their rank does something else. Posted ones are polled now and then
+ * (ARTEL_AGAIN: some of the first `needed` are not done), or waited for; also when that has failed they must be
+ * finalized. */
 artel_status artel__coll_post(artel__coll_task *const *tasks, int count);
 artel_status artel__coll_poll(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed);
 artel_status artel__coll_wait(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed);
@@ -58,8 +60,9 @@ static inline uint64_t artel__coll_most(uint64_t length)
     return length ? length : 1;
 }
 
-/* A message that has arrived must have the parts and the length that this rank expects, or the ranks are not in the same
- * collective. */
-artel_status artel__coll_check(const artel__coll_task *task, const artel__net_request *request, int parts, size_t length);
+/* A message that has arrived must have the parts and the length that this rank expects, or the ranks are not in the
+ * same collective. */
+artel_status artel__coll_check(const artel__coll_task *task, const artel__net_request *request, int parts,
+                               size_t length);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes part in collectives: some of the ranks of an endpoint, in an order of their own. A rank is a member once; its place in the
- * order is its position. Teams that share ranks, or all of them, have different ids, and so never mix messages. */
+/* Who takes part in collectives: some of the ranks of an endpoint, in an order of their own. A rank is a member once;
+ * its place in the order is its position. Teams that share ranks, or all of them, have different ids, and so never mix
+ * messages. */
 #ifndef ARTEL_COLL_TEAM_H
 #define ARTEL_COLL_TEAM_H
 
@@ -16,7 +17,8 @@ typedef struct artel__team {
     uint64_t calls; /* begun so far: the number of a call is the step of its messages */
 } artel__team;
 
-/* The id of the n-th team of these members (positions of `parent`, in order) that is made of it: the same on all of them. */
+/* The id of the n-th team of these members (positions of `parent`, in order) that is made of it: the same on all of
+ * them. */
 uint64_t artel__team_id(const artel__team *parent, const int *position, int count, uint32_t n);
 
 #endif

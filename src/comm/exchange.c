@@ -33,12 +33,14 @@ static artel__coll_merge_fn *merge_of(const artel__comm_segment *segment)
 {
     if (segment->kind == ARTEL__COLLECTIVE_SUM) return artel__coll_sum(segment->dtype);
     if (segment->kind == ARTEL__COLLECTIVE_MAX) return artel__coll_max(segment->dtype);
-    bool moments = segment->kind == ARTEL__COLLECTIVE_MOMENTS && segment->dtype == ARTEL_DTYPE_FLOAT64 && segment->count % 3 == 0;
+    bool moments =
+        segment->kind == ARTEL__COLLECTIVE_MOMENTS && segment->dtype == ARTEL_DTYPE_FLOAT64 && segment->count % 3 == 0;
     return moments ? merge_moments : NULL;
 }
 
 /* Reductions from the front, gathers from the back. */
-static artel_status translate(artel_context *ctx, artel__coll_buffer *out, const artel__comm_segment *segments, int count, int *gathered)
+static artel_status translate(artel_context *ctx, artel__coll_buffer *out, const artel__comm_segment *segments,
+                              int count, int *gathered)
 {
     ARTEL_TRY(artel__coll_reserve(ctx, out, (size_t)count, sizeof(artel__coll_segment)));
     artel__coll_segment *to = out->data;
@@ -48,8 +50,9 @@ static artel_status translate(artel_context *ctx, artel__coll_buffer *out, const
         bool gather = from->kind == ARTEL__COLLECTIVE_GATHER;
         artel__coll_merge_fn *merge = gather ? NULL : merge_of(from);
         if (!gather && !merge)
-            return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "all-reduce", "please report this", "no collective of kind %d for %lld x %s",
-                               (int)from->kind, (long long)from->count, artel_dtype_name(from->dtype));
+            return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "all-reduce", "please report this",
+                               "no collective of kind %d for %lld x %s", (int)from->kind, (long long)from->count,
+                               artel_dtype_name(from->dtype));
         int at = gather ? count - ++gathers : reductions++;
         to[at] = (artel__coll_segment){.merge = merge,
                                        .count = from->count,
@@ -67,21 +70,24 @@ static artel_status check_fold(const artel__group_member *m, const artel__fold_p
     const artel__coll_layout *layout = &m->group->layout;
     int rank = m->comm.rank;
     int32_t first = artel__replica_first_shard(layout->shards, layout->ranks, rank);
-    if (fold->shards == layout->shards && fold->first == first && fold->nodes == artel__coll_owned(layout, rank)) return ARTEL_OK;
+    if (fold->shards == layout->shards && fold->first == first && fold->nodes == artel__coll_owned(layout, rank))
+        return ARTEL_OK;
     return artel__fail(m->group->ctx, ARTEL_ERROR_INTERNAL, "all-reduce", "please report this",
-                       "rank %d owns shards from %d of %d, the group expects %d of %d", rank, fold->first, fold->shards, first,
-                       layout->shards);
+                       "rank %d owns shards from %d of %d, the group expects %d of %d", rank, fold->first, fold->shards,
+                       first, layout->shards);
 }
 
 static artel__frame frame_of(const artel__group_member *m, const artel__step *step, uint32_t collective)
 {
-    return (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = collective};
+    return (artel__frame){
+        .job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = collective};
 }
 
 /* -- parts -- */
 
 /* Cuts the segments into m->spans: part i has those from begin[i] to begin[i + 1]. */
-static artel_status cut_parts(artel__group_member *m, const artel__coll_segment *whole, int32_t segments, int parts, int32_t *begin)
+static artel_status cut_parts(artel__group_member *m, const artel__coll_segment *whole, int32_t segments, int parts,
+                              int32_t *begin)
 {
     ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->spans, (size_t)(segments + parts), sizeof(artel__coll_span)));
     artel__coll_cut(whole, segments, parts, m->spans.data, begin);
@@ -89,8 +95,8 @@ static artel_status cut_parts(artel__group_member *m, const artel__coll_segment 
 }
 
 /* The segments of one part: each lies within one of the whole. */
-static artel_status list_part(const artel__group_member *m, const artel__coll_segment *whole, artel__flight *f, int32_t first,
-                              int32_t spans)
+static artel_status list_part(const artel__group_member *m, const artel__coll_segment *whole, artel__flight *f,
+                              int32_t first, int32_t spans)
 {
     const artel__coll_span *span = (const artel__coll_span *)m->spans.data + first;
     ARTEL_TRY(artel__coll_reserve(m->group->ctx, &f->segments, (size_t)spans, sizeof(artel__coll_segment)));
@@ -115,12 +121,13 @@ static void prepare(artel__group_member *m, artel__all_reduce *task, const artel
     const artel__all_reduce_def *chosen = m->group->all_reduce;
     task->base.ops = chosen ? chosen->ops : &artel__all_reduce_exchange_ops;
     task->itinerary = &m->itinerary;
-    task->algorithm = chosen ? chosen->exchange : artel__coll_select(artel__coll_bytes(segment, segments), m->group->ranks);
+    task->algorithm =
+        chosen ? chosen->exchange : artel__coll_select(artel__coll_bytes(segment, segments), m->group->ranks);
 }
 
 /* A part of a sum, which has spans. */
-static artel_status prepare_part(artel__group_member *m, const artel__coll_segment *whole, artel__flight *f, const artel__step *step,
-                                 int32_t collective, int part, const int32_t *begin)
+static artel_status prepare_part(artel__group_member *m, const artel__coll_segment *whole, artel__flight *f,
+                                 const artel__step *step, int32_t collective, int part, const int32_t *begin)
 {
     int32_t spans = begin[part + 1] - begin[part];
     ARTEL_TRY(list_part(m, whole, f, begin[part], spans));
@@ -195,7 +202,8 @@ static artel_status add_flight(artel__group_member *m)
     return ARTEL_OK;
 }
 
-static artel_status take_off_part(artel__group_member *m, const artel__step *step, int32_t collective, int part, const int32_t *begin)
+static artel_status take_off_part(artel__group_member *m, const artel__step *step, int32_t collective, int part,
+                                  const int32_t *begin)
 {
     if (begin[part] == begin[part + 1]) return ARTEL_OK;
     if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
@@ -206,8 +214,8 @@ static artel_status take_off_part(artel__group_member *m, const artel__step *ste
     return artel__coll_post(&task, 1);
 }
 
-static artel_status take_off(artel__group_member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
-                             int count)
+static artel_status take_off(artel__group_member *m, const artel__step *step, int32_t collective,
+                             const artel__comm_segment *segments, int count)
 {
     int gathers;
     int32_t begin[ARTEL__GROUP_BEGUN + 1];
@@ -220,7 +228,8 @@ static artel_status take_off(artel__group_member *m, const artel__step *step, in
     return ARTEL_OK;
 }
 
-static artel_status group_begin(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+static artel_status group_begin(void *comm, const artel__step *step, int32_t collective,
+                                const artel__comm_segment *segments, int count)
 {
     artel__group_member *m = comm;
     return end_if_failed(m, take_off(m, step, collective, segments, count));
@@ -248,8 +257,8 @@ static artel_status group_progress(void *comm)
 
 /* -- waited for -- */
 
-/* Waits for what is posted, and moves what flies meanwhile; with nothing posted, waits for all that flies. The only place where a
- * rank waits for others. */
+/* Waits for what is posted, and moves what flies meanwhile; with nothing posted, waits for all that flies. The only
+ * place where a rank waits for others. */
 static artel_status await(artel__group_member *m)
 {
     int tasks = list_tasks(m);
@@ -312,8 +321,8 @@ static artel_status list_parts(artel__group_member *m, const artel__step *step, 
 }
 
 /* Lists the tasks of an exchange; nothing is posted yet. */
-static artel_status list_own(artel__group_member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
-                             int count)
+static artel_status list_own(artel__group_member *m, const artel__step *step, int32_t collective,
+                             const artel__comm_segment *segments, int count)
 {
     int gathers = 0;
     ARTEL_TRY(check_fold(m, step->fold));
@@ -327,7 +336,8 @@ static artel_status list_own(artel__group_member *m, const artel__step *step, in
     return ARTEL_OK;
 }
 
-static artel_status group_post(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+static artel_status group_post(void *comm, const artel__step *step, int32_t collective,
+                               const artel__comm_segment *segments, int count)
 {
     artel__group_member *m = comm;
     artel_status status = list_own(m, step, collective, segments, count);
@@ -340,19 +350,20 @@ static artel_status group_post(void *comm, const artel__step *step, int32_t coll
     return end_if_failed(m, status);
 }
 
-static artel_status group_all_reduce(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
-                                     int count)
+static artel_status group_all_reduce(void *comm, const artel__step *step, int32_t collective,
+                                     const artel__comm_segment *segments, int count)
 {
     ARTEL_TRY(group_post(comm, step, collective, segments, count));
     return group_await(comm);
 }
 
-static artel_status list_parcels(artel__group_member *m, const artel__step *step, int32_t collective, const artel__comm_parcel *parcel,
-                                 int count)
+static artel_status list_parcels(artel__group_member *m, const artel__step *step, int32_t collective,
+                                 const artel__comm_parcel *parcel, int count)
 {
     ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->parcel, (size_t)count, sizeof(artel__coll_parcel)));
     artel__coll_parcel *to = m->parcel.data;
-    for (int i = 0; i < count; i++) to[i] = (artel__coll_parcel){parcel[i].peer, parcel[i].sends, parcel[i].data, parcel[i].bytes};
+    for (int i = 0; i < count; i++)
+        to[i] = (artel__coll_parcel){parcel[i].peer, parcel[i].sends, parcel[i].data, parcel[i].bytes};
     m->parcels.parcel = to;
     m->parcels.count = count;
     m->parcels.base.frame = frame_of(m, step, (uint32_t)collective);
@@ -360,7 +371,8 @@ static artel_status list_parcels(artel__group_member *m, const artel__step *step
     return post_own(m);
 }
 
-static artel_status group_exchange(void *comm, const artel__step *step, int32_t collective, const artel__comm_parcel *parcel, int count)
+static artel_status group_exchange(void *comm, const artel__step *step, int32_t collective,
+                                   const artel__comm_parcel *parcel, int count)
 {
     ARTEL_TRY(end_if_failed(comm, list_parcels(comm, step, collective, parcel, count)));
     return group_await(comm);
@@ -371,7 +383,8 @@ static artel_status group_barrier(void *comm, bool ok)
 {
     artel__group_member *m = comm;
     m->own[m->owns++] = &m->barrier.base;
-    m->barrier.base.frame = (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = m->barriers++};
+    m->barrier.base.frame =
+        (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = m->barriers++};
     m->barrier.ok = ok;
     ARTEL_TRY(end_if_failed(m, post_own(m)));
     ARTEL_TRY(group_await(m));
@@ -381,7 +394,8 @@ static artel_status group_barrier(void *comm, bool ok)
 static void group_sum(void *comm, const artel__comm_sum *sum)
 {
     const artel__group_member *m = comm;
-    artel__coll_local_sum local = {.in = sum->in, .stride = sum->stride, .first = sum->first, .count = sum->count, .out = sum->out};
+    artel__coll_local_sum local = {
+        .in = sum->in, .stride = sum->stride, .first = sum->first, .count = sum->count, .out = sum->out};
     artel__coll_sum_local(&m->group->layout, &local);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of groups: connecting the ranks of one process, over the inproc transport when all ranks are here, else over the endpoints of a
- * mesh; choosing how sums travel; ending.
+/* The life of groups: connecting the ranks of one process, over the inproc transport when all ranks are here, else over
+ * the endpoints of a mesh; choosing how sums travel; ending.
  *
- * Once all ranks have returned from a failed step the fabric is empty, and reset has only to end the cancellation. Messages carry the
- * generation, which reset advances.
+ * Once all ranks have returned from a failed step the fabric is empty, and reset has only to end the cancellation.
+ * Messages carry the generation, which reset advances.
  */
 #include "base/threads.h"
 #include "coll/select.h"
@@ -38,7 +38,8 @@ static artel_status connect_members(artel__group *group, int32_t shards, const a
     return ARTEL_OK;
 }
 
-static artel_status create(artel_context *ctx, const artel__group *wanted, int32_t shards, const artel__mesh_seat *seat, artel__group **out)
+static artel_status create(artel_context *ctx, const artel__group *wanted, int32_t shards, const artel__mesh_seat *seat,
+                           artel__group **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__group), "group", &block));
@@ -58,10 +59,15 @@ artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shard
     return create(ctx, &(artel__group){.ctx = ctx, .replicas = replicas, .ranks = replicas}, shards, NULL, out);
 }
 
-artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat, artel__group **out)
+artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat,
+                                        artel__group **out)
 {
-    artel__group wanted = {
-        .ctx = ctx, .replicas = replicas, .first = seat->first, .ranks = seat->ranks, .generation = seat->generation, .job = seat->job};
+    artel__group wanted = {.ctx = ctx,
+                           .replicas = replicas,
+                           .first = seat->first,
+                           .ranks = seat->ranks,
+                           .generation = seat->generation,
+                           .job = seat->job};
     return create(ctx, &wanted, shards, seat, out);
 }
 
@@ -69,7 +75,8 @@ static artel_status list_routes(artel__group *group, const artel__all_reduce_def
 {
     artel_all_reduce_route route;
     int *hosts = start + group->ranks + 1;
-    for (int r = 0; r <= group->ranks; r++) start[r] = artel__replica_first_shard(group->layout.shards, group->ranks, r);
+    for (int r = 0; r <= group->ranks; r++)
+        start[r] = artel__replica_first_shard(group->layout.shards, group->ranks, r);
     for (int r = 0; r < group->ranks; r++) hosts[r] = host ? host[r] : 0;
     artel__coll_tree tree = {.shards = group->layout.shards, .ranks = group->ranks, .start = start};
     artel_all_reduce_group members = {group->ranks, hosts};
@@ -171,7 +178,8 @@ void artel__group_dump_sum(const artel__group *group, int64_t bytes, bool backgr
 bool artel__group_lends(const artel__group *group)
 {
     bool some = false;
-    for (int r = 0; group->ranks > 1 && r < group->replicas; r++) some = some || artel__net_has_borrower(group->member[r].endpoint);
+    for (int r = 0; group->ranks > 1 && r < group->replicas; r++)
+        some = some || artel__net_has_borrower(group->member[r].endpoint);
     return some;
 }
 

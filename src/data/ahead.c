@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delivering what is computed of the inputs where rows are fetched (text/program.h).
  *
- * The rows that are bound go straight to the caller where he wants them as they are, and into a block of their own where only the program
- * reads them. Then each row is run through the program, whose results go to the caller or, when only later steps read them, into the
- * block. Rows are shared out among the threads of the pool; a row depends on nothing but itself, so that nobody can tell.
- * Strings are held against UTF-8 here, for every format alike: what is no text is an error that names the record.
+ * The rows that are bound go straight to the caller where he wants them as they are, and into a block of their own
+ * where only the program reads them. Then each row is run through the program, whose results go to the caller or, when
+ * only later steps read them, into the block. Rows are shared out among the threads of the pool; a row depends on
+ * nothing but itself, so that nobody can tell. Strings are held against UTF-8 here, for every format alike: what is no
+ * text is an error that names the record.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -78,8 +79,8 @@ typedef struct ahead_job {
     uint8_t **base;    /* by value: its row 0 of the call */
     size_t *row_bytes; /* by value */
     int64_t count;
-    artel_status status;    /* of a row that failed aloud */
-    bool quiet;             /* failures are found first and told of afterwards: the same one, whatever thread meets it */
+    artel_status status; /* of a row that failed aloud */
+    bool quiet;          /* failures are found first and told of afterwards: the same one, whatever thread meets it */
     _Atomic int64_t failed; /* the first row that failed, or `count` */
 } ahead_job;
 
@@ -112,8 +113,8 @@ static artel_status check_text(const ahead_job *job, int64_t row, int input, con
         if (good == word[i].length) continue;
         if (job->quiet) return ARTEL_ERROR_INVALID;
         return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "write the text in UTF-8",
-                           "record %lld (counted from 0): byte %zu of the text in '%s' is no UTF-8", (long long)record_of(job, row), good,
-                           core->bindings[input].public.name);
+                           "record %lld (counted from 0): byte %zu of the text in '%s' is no UTF-8",
+                           (long long)record_of(job, row), good, core->bindings[input].public.name);
     }
     return ARTEL_OK;
 }
@@ -134,7 +135,8 @@ static artel_status run_row(const ahead_job *job, int64_t row, artel__cells *val
     const artel__program_step *step = &program->step[at];
     quote(&values[step->in[fault.input]], fault.element, what, sizeof what);
     return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "correct the record, or the layer",
-                       "record %lld (counted from 0): layer \"%s\": %s %s", (long long)record_of(job, row), step->layer, what, fault.why);
+                       "record %lld (counted from 0): layer \"%s\": %s %s", (long long)record_of(job, row), step->layer,
+                       what, fault.why);
 }
 
 static void run_rows(void *user, int64_t begin, int64_t end, int thread)
@@ -160,7 +162,8 @@ static void run_rows(void *user, int64_t begin, int64_t end, int thread)
 }
 
 /* Where every value of the call lies: at the caller's, or in `block`. NULL for the block measures it. */
-static size_t place_values(const artel__feed *feed, int64_t count, void *const *buffers, uint8_t *block, ahead_job *job, void **bound)
+static size_t place_values(const artel__feed *feed, int64_t count, void *const *buffers, uint8_t *block, ahead_job *job,
+                           void **bound)
 {
     const artel__feed_core *core = feed->core;
     const artel__program *program = core->program;
@@ -179,12 +182,14 @@ static size_t place_values(const artel__feed *feed, int64_t count, void *const *
     return used;
 }
 
-artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                     void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     int values = artel__program_values(core->program);
     ahead_job job = {.feed = feed, .rows = rows, .count = count, .failed = count};
-    size_t tables = (size_t)values * (sizeof *job.base + sizeof *job.row_bytes) + (size_t)core->binding_count * sizeof(void *);
+    size_t tables =
+        (size_t)values * (sizeof *job.base + sizeof *job.row_bytes) + (size_t)core->binding_count * sizeof(void *);
     size_t head = (tables + 63) / 64 * 64, bytes = head + place_values(feed, count, buffers, NULL, &job, NULL) + 64;
     void *block;
     ARTEL_TRY(artel__alloc_aligned(core->ctx, bytes, core->data->specification, &block));

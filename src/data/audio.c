@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* audio:DIR#length=N: WAV files in a folder for each class, as keras.utils.audio_dataset_from_directory reads them.
  *
- * Rows are float32 [length, channels] in -1..1: samples of 16 bits are divided by 32768 as tf.audio.decode_wav does, those of 8, 24
- * and 32 bits by the like, floats are taken as they are. Longer files are cut, shorter ones filled with silence. Format: RIFF, with
- * the chunks `fmt ` (PCM 1, float 3, extensible 0xFFFE) and `data`; others are passed over.
+ * Rows are float32 [length, channels] in -1..1: samples of 16 bits are divided by 32768 as tf.audio.decode_wav does,
+ * those of 8, 24 and 32 bits by the like, floats are taken as they are. Longer files are cut, shorter ones filled with
+ * silence. Format: RIFF, with the chunks `fmt ` (PCM 1, float 3, extensible 0xFFFE) and `data`; others are passed over.
  */
 #include <string.h>
 
@@ -22,7 +22,8 @@ static const char *read_format(const uint8_t *at, uint64_t size, artel__wav *out
     out->rate = (int64_t)artel__bytes_get(at + 4, 4);
     out->bits = (int)artel__bytes_get(at + 14, 2);
     out->is_float = kind == 3;
-    bool known = kind == 1 ? out->bits == 8 || out->bits == 16 || out->bits == 24 || out->bits == 32 : kind == 3 && out->bits == 32;
+    bool known = kind == 1 ? out->bits == 8 || out->bits == 16 || out->bits == 24 || out->bits == 32
+                           : kind == 3 && out->bits == 32;
     if (!known) return "neither PCM of 8, 16, 24 or 32 bits nor float32; convert it with sox or ffmpeg";
     return out->channels < 1 || out->channels > 64 ? "it has no possible number of channels" : NULL;
 }
@@ -84,7 +85,8 @@ void artel__wav_read(const artel__wav *wav, float *out, int64_t length, int chan
 
 static artel_status bad_file(const artel__source *source, const char *path, const char *why)
 {
-    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the file or move it out of the folder", "%s", why);
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the file or move it out of the folder", "%s",
+                       why);
 }
 
 static artel_status open_file(const artel__source *source, const char *path, artel__mapping *mapping, artel__wav *wav)
@@ -97,7 +99,8 @@ static artel_status open_file(const artel__source *source, const char *path, art
 }
 
 /* The first file, or with skip-errors the first that can be read. */
-static artel_status open_first(const artel__source *source, const artel__folders *folders, artel__mapping *mapping, artel__wav *wav)
+static artel_status open_first(const artel__source *source, const artel__folders *folders, artel__mapping *mapping,
+                               artel__wav *wav)
 {
     artel_status status = ARTEL_OK;
     for (int64_t i = 0; i < folders->count; i++) {
@@ -137,7 +140,8 @@ static artel_status audio_open(artel__source *source)
     return settle_row(source, folders, &source->arrays[0].row);
 }
 
-static artel_status audio_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status audio_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                void *out)
 {
     const artel__folder_file *item = ((const artel__folders *)source->state)->items[row];
     artel__mapping mapping;
@@ -150,7 +154,9 @@ static artel_status audio_fetch(const artel__source *source, int array, const ar
     bool fits = wav.channels == row_shape->dim[1] || wav.channels == 1;
     if (fits) artel__wav_read(&wav, out, row_shape->dim[0], (int)row_shape->dim[1]);
     artel__unmap_file(&mapping);
-    return fits ? ARTEL_OK : bad_file(source, item->path, "it has another number of channels than the first file; #channels=N chooses");
+    return fits ? ARTEL_OK
+                : bad_file(source, item->path,
+                           "it has another number of channels than the first file; #channels=N chooses");
 }
 
 static artel_status audio_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)

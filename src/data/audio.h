@@ -17,7 +17,8 @@ typedef struct artel__wav {
 
 /* NULL, or what is wrong with the file; `out` points into the bytes. */
 const char *artel__wav_open(const uint8_t *bytes, size_t size, artel__wav *out);
-/* The first `length` samples as [length][channels] in -1..1, silence behind the last; the last channel stands for those it lacks. */
+/* The first `length` samples as [length][channels] in -1..1, silence behind the last; the last channel stands for those
+ * it lacks. */
 void artel__wav_read(const artel__wav *wav, float *out, int64_t length, int channels);
 
 #endif

@@ -62,13 +62,14 @@ static artel_status misfit(const artel__bind_job *job, const artel_shape *found,
     char a[160], b[160];
     const char *noun = job->role == ARTEL_DATA_ROLE_INPUT ? "input" : "output";
     return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, job->core->data->specification, advice,
-                       "array '%s' has shape %s (the %s '%s' takes %s)", array_of(job, 0)->name, rows_text(found, a, sizeof a), noun,
-                       job->layer, rows_text(&job->row, b, sizeof b));
+                       "array '%s' has shape %s (the %s '%s' takes %s)", array_of(job, 0)->name,
+                       rows_text(found, a, sizeof a), noun, job->layer, rows_text(&job->row, b, sizeof b));
 }
 
 static bool is_floating(artel_dtype dtype)
 {
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
+    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
+           dtype == ARTEL_DTYPE_BFLOAT16;
 }
 
 static void set_cast(const artel__bind_job *job, artel__conversion *conversion)
@@ -84,12 +85,14 @@ static artel_status bind_input(artel__bind_job *job, const artel_shape *found, a
     bool pixels = array_of(job, 0)->pixels, scaled = options->has_scale || options->has_shift;
     if (!shape_fits(found, &job->row, pixels, &out->public.row)) {
         return misfit(job, found,
-                      source->format->table ? "choose the columns with #columns=A,B" : "reshape the array or the model's input");
+                      source->format->table ? "choose the columns with #columns=A,B"
+                                            : "reshape the array or the model's input");
     }
     set_cast(job, &out->conversion);
     if (scaled && !is_floating(job->dtype)) {
-        return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, job->core->data->specification, "leave scale and shift out",
-                           "the input '%s' takes %s, which cannot be scaled", job->layer, artel_dtype_name(job->dtype));
+        return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, job->core->data->specification,
+                           "leave scale and shift out", "the input '%s' takes %s, which cannot be scaled", job->layer,
+                           artel_dtype_name(job->dtype));
     }
     job->pixel_note = pixels && !scaled && is_floating(job->dtype);
     if (!scaled) return ARTEL_OK;
@@ -119,9 +122,10 @@ static artel_status bind_indices(artel__bind_job *job, const artel_shape *found,
     }
     if (one_hot.rank >= 0 && one_hot.rank < ARTEL_MAX_RANK) one_hot.dim[one_hot.rank++] = job->target->classes;
     bool is_one_hot = job->target->classes > 1 && shape_fits(found, &one_hot, false, &ignored);
-    return misfit(job, found,
-                  is_one_hot ? "one-hot rows go with categorical_crossentropy; this loss takes class numbers (argmax of the rows)"
-                             : "this loss takes one class number for each prediction");
+    return misfit(
+        job, found,
+        is_one_hot ? "one-hot rows go with categorical_crossentropy; this loss takes class numbers (argmax of the rows)"
+                   : "this loss takes one class number for each prediction");
 }
 
 static artel_status bind_one_hot(artel__bind_job *job, const artel_shape *found, artel__binding *out)
@@ -153,7 +157,8 @@ static artel_status bind_target(artel__bind_job *job, const artel_shape *found, 
     case ARTEL__DATA_TARGET_VALUES: break;
     }
     if (!shape_fits(found, &job->row, false, &out->public.row)) {
-        return misfit(job, found, "targets of this loss have the shape of the prediction; class numbers go with a sparse loss");
+        return misfit(job, found,
+                      "targets of this loss have the shape of the prediction; class numbers go with a sparse loss");
     }
     set_cast(job, &out->conversion);
     return ARTEL_OK;
@@ -251,7 +256,8 @@ static void pack_column(const artel__source_array *column, artel_dtype to, uint8
     uint64_t converted[256];
     size_t size = artel_dtype_size(to);
     for (int64_t row = 0; row < column->count; row += (int64_t)ARTEL__COUNT(converted)) {
-        int64_t left = column->count - row, count = left < (int64_t)ARTEL__COUNT(converted) ? left : (int64_t)ARTEL__COUNT(converted);
+        int64_t left = column->count - row,
+                count = left < (int64_t)ARTEL__COUNT(converted) ? left : (int64_t)ARTEL__COUNT(converted);
         artel__convert(column->dtype, column->base + (size_t)row * column->stride, to, converted, count);
         for (int64_t i = 0; i < count; i++)
             memcpy(target + (size_t)(row + i) * row_bytes, (const uint8_t *)converted + (size_t)i * size, size);
@@ -289,7 +295,8 @@ static artel_status pack_columns(const artel__bind_job *job, artel__binding *out
     size_t size = artel__cell_size(dtype), row_bytes = (size_t)job->match.count * size;
     int64_t rows = artel__data_rows(data, job->match.arrays[0]), first = 0;
     void *packed;
-    if (rows > (int64_t)(SIZE_MAX / 2 / row_bytes)) return artel__fail_memory(job->core->ctx, data->specification, SIZE_MAX);
+    if (rows > (int64_t)(SIZE_MAX / 2 / row_bytes))
+        return artel__fail_memory(job->core->ctx, data->specification, SIZE_MAX);
     ARTEL_TRY(artel__core_alloc(job->core, (size_t)rows * row_bytes, &packed));
     for (int s = 0; s < data->source_count; s++) {
         for (int i = 0; i < job->match.count; i++) {
@@ -319,13 +326,14 @@ static artel_status check_feedable(const artel__bind_job *job)
             artel_status status = array->refusal_status < 0 ? array->refusal_status : ARTEL_ERROR_UNSUPPORTED;
             if (job->dtype == ARTEL_DTYPE_STRING && array->text) continue;
             if (job->dtype == ARTEL_DTYPE_STRING && array->refusal == NULL)
-                return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, data->specification, "choose an array or a column of text",
-                                   "'%s' cannot be fed to '%s': it holds %s, and the input takes strings", array->name, job->layer,
-                                   artel_dtype_name(array->dtype));
+                return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, data->specification,
+                                   "choose an array or a column of text",
+                                   "'%s' cannot be fed to '%s': it holds %s, and the input takes strings", array->name,
+                                   job->layer, artel_dtype_name(array->dtype));
             if (array->refusal == NULL) continue;
             return artel__fail(job->core->ctx, status, data->specification,
-                               "convert this array to numbers, or choose other arrays or columns", "'%s' cannot be fed to '%s': %s",
-                               array->name, job->layer, array->refusal);
+                               "convert this array to numbers, or choose other arrays or columns",
+                               "'%s' cannot be fed to '%s': %s", array->name, job->layer, array->refusal);
         }
     }
     return ARTEL_OK;
@@ -338,7 +346,9 @@ artel_status artel__bind_array(artel__bind_job *job, artel__binding *out)
     ARTEL_TRY(source_row(job, &out->source_row));
     bool packed = job->core->data->sources[0].format->table;
     out->layer = job->layer;
-    out->conversion.from = job->dtype == ARTEL_DTYPE_STRING ? job->dtype : packed ? packed_dtype(job) : array_of(job, 0)->dtype;
+    out->conversion.from = job->dtype == ARTEL_DTYPE_STRING ? job->dtype
+                           : packed                         ? packed_dtype(job)
+                                                            : array_of(job, 0)->dtype;
     out->conversion.count = artel_shape_count(&out->source_row);
     out->source_bytes = (size_t)out->conversion.count * artel__cell_size(out->conversion.from);
     switch (job->role) {

@@ -101,7 +101,8 @@ static artel_status start(artel__source *source, const artel__blob *blob, unpack
 static artel_status damaged(artel__source *source, const artel__blob *blob, int code, size_t reached)
 {
     ARTEL_TRY(artel__data_go_on(source->ctx, blob->path));
-    const char *why = code == Z_BUF_ERROR || code == Z_OK ? "the compressed data ends too early" : "the compressed data is damaged";
+    const char *why =
+        code == Z_BUF_ERROR || code == Z_OK ? "the compressed data ends too early" : "the compressed data is damaged";
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again (gzip -t checks it)",
                        "%s, %zu bytes into the content", why, reached);
 }
@@ -146,8 +147,8 @@ static artel_status inflate_known(artel__source *source, artel__blob *blob, unpa
     if (code == Z_OK) code = inflate_some(u, &spare, 1, &more);
     if (code != Z_STREAM_END && code != Z_OK) return damaged(source, blob, code, got);
     if (got == size && more == 0) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again", "the content has %s%zu bytes (expected %zu)",
-                       more > 0 ? "more than " : "", got, size);
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again",
+                       "the content has %s%zu bytes (expected %zu)", more > 0 ? "more than " : "", got, size);
 }
 
 static artel_status inflate_unknown(artel__source *source, artel__blob *blob, unpacking *u, size_t *out_size)
@@ -159,7 +160,8 @@ static artel_status inflate_unknown(artel__source *source, artel__blob *blob, un
         size_t wanted = capacity == 0 ? blob->mapping.size * 4 + 4096 : capacity * 2, got;
         if (wanted > limit + 1) wanted = limit + 1;
         if (wanted <= capacity) {
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "uncompress the file first if it is meant to be this large",
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path,
+                               "uncompress the file first if it is meant to be this large",
                                "%zu compressed bytes unfold to more than %zu bytes", blob->mapping.size, limit);
         }
         ARTEL_TRY(artel__realloc(source->ctx, wanted, blob->path, &blob->inflated));
@@ -176,7 +178,8 @@ artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_
     if (size > content_limit(blob)) {
         return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path,
                            "fetch the file again; uncompress it if it is meant to be this large",
-                           "the header promises %zu bytes, more than %zu compressed bytes may hold", size, blob->mapping.size);
+                           "the header promises %zu bytes, more than %zu compressed bytes may hold", size,
+                           blob->mapping.size);
     }
     unpacking u;
     ARTEL_TRY(start(source, blob, &u));

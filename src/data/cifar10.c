@@ -34,10 +34,11 @@ static artel_status open_batch(artel__source *source, const char *path, int64_t 
     ARTEL_TRY(artel__blob_open(source, path, &out->blob));
     ARTEL_TRY(artel__blob_inflate(source, out->blob, 0));
     if (out->blob->size == 0 || out->blob->size % RECORD != 0) {
-        const char *advice = out->blob->size % (RECORD + 1) == 0 && out->blob->size > 0 ? "this looks like CIFAR-100; convert it to npz"
-                                                                                        : "fetch the file again";
-        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, advice, "%zu bytes (expected a multiple of %d, the size of a record)",
-                           out->blob->size, RECORD);
+        const char *advice = out->blob->size % (RECORD + 1) == 0 && out->blob->size > 0
+                                 ? "this looks like CIFAR-100; convert it to npz"
+                                 : "fetch the file again";
+        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, advice,
+                           "%zu bytes (expected a multiple of %d, the size of a record)", out->blob->size, RECORD);
     }
     out->first = first;
     out->count = (int64_t)(out->blob->size / RECORD);
@@ -61,8 +62,8 @@ static artel_status open_batches(artel__source *source, const artel__paths *path
                                               .row = {3, {SIDE, SIDE, CHANNELS}},
                                               .count = total,
                                               .pixels = true};
-    source->arrays[1] =
-        (artel__source_array){.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_UINT8, .row = {1, {1}}, .count = total};
+    source->arrays[1] = (artel__source_array){
+        .name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_UINT8, .row = {1, {1}}, .count = total};
     return ARTEL_OK;
 }
 
@@ -78,7 +79,8 @@ static artel_status cifar10_open(artel__source *source)
     return status;
 }
 
-static artel_status cifar10_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status cifar10_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                  void *out)
 {
     const state *s = source->state;
     const batch *b = s->batches;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of the rows that a feed delivers, as numbers that are compared: between tasks, and when a run is continued.
+/* The content of the rows that a feed delivers, as numbers that are compared: between tasks, and when a run is
+ * continued.
  *
- * A row is hashed as its source holds it (bytes in memory, an image's file), before anything is converted, with its number; sums of
- * such hashes do not depend on the order in which rows are read. Rows that are computed, or delivered by a function of the caller,
- * have none: a fingerprint says what there is to say of them.
+ * A row is hashed as its source holds it (bytes in memory, an image's file), before anything is converted, with its
+ * number; sums of such hashes do not depend on the order in which rows are read. Rows that are computed, or delivered
+ * by a function of the caller, have none: a fingerprint says what there is to say of them.
  */
 #include <string.h>
 
@@ -43,14 +44,16 @@ static bool is_text(const artel__binding *binding)
 static uint64_t hash_strings(const artel__string *strings, int64_t count)
 {
     uint64_t all = 1;
-    for (int64_t i = 0; i < count; i++) all = mix(all ^ artel__hash64(strings[i].bytes, strings[i].length)) + strings[i].length;
+    for (int64_t i = 0; i < count; i++)
+        all = mix(all ^ artel__hash64(strings[i].bytes, strings[i].length)) + strings[i].length;
     return all;
 }
 
 static artel_status hash_row(const artel__binding *binding, int64_t row, uint64_t *out)
 {
     const artel__segment *segment = segment_of(binding, row);
-    if (segment->base == NULL) return segment->source->format->hash_row(segment->source, binding->array, row - segment->first, out);
+    if (segment->base == NULL)
+        return segment->source->format->hash_row(segment->source, binding->array, row - segment->first, out);
     const uint8_t *at = segment->base + (size_t)(row - segment->first) * segment->stride;
     *out = is_text(binding) ? hash_strings((const artel__string *)(const void *)at, binding->conversion.count)
                             : artel__hash64(at, binding->source_bytes);
@@ -92,7 +95,8 @@ artel_status artel__feed_hash_rows(const artel__feed *feed, const uint64_t *rows
     return ARTEL_OK;
 }
 
-/* All rows of an array. What lies together is hashed in one go: a table of small rows is not slower than one of large ones. */
+/* All rows of an array. What lies together is hashed in one go: a table of small rows is not slower than one of large
+ * ones. */
 static artel_status hash_binding(const artel__binding *binding, uint64_t *all)
 {
     for (int s = 0; s < binding->segment_count; s++) {

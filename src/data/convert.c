@@ -65,11 +65,13 @@ static void scale_row(const artel__conversion *conversion, const uint8_t *source
 
 static bool is_floating(artel_dtype dtype)
 {
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
+    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
+           dtype == ARTEL_DTYPE_BFLOAT16;
 }
 
 /* Reads class numbers. False when one is no number of a class; *out_bad is what it is. */
-static bool read_classes(const artel__conversion *conversion, const uint8_t *source, int64_t count, int64_t *out, double *out_bad)
+static bool read_classes(const artel__conversion *conversion, const uint8_t *source, int64_t count, int64_t *out,
+                         double *out_bad)
 {
     double values[CHUNK];
     if (is_floating(conversion->from)) {
@@ -101,7 +103,8 @@ static void expand_class(const artel__conversion *conversion, int64_t class, uin
     artel__convert(ARTEL_DTYPE_FLOAT32, &one, conversion->to, target + (size_t) class * size, 1);
 }
 
-static bool convert_classes(const artel__conversion *conversion, const uint8_t *source, uint8_t *target, double *out_bad)
+static bool convert_classes(const artel__conversion *conversion, const uint8_t *source, uint8_t *target,
+                            double *out_bad)
 {
     size_t size = artel_dtype_size(conversion->from), target_size = artel_dtype_size(conversion->to);
     int64_t classes[CHUNK];

@@ -24,7 +24,8 @@ void artel__core_release(artel__feed_core *core)
 {
     if (core == NULL || --core->references > 0) return;
     artel_context *ctx = core->ctx;
-    for (core_block *block = core->blocks; block != NULL; block = block->next) artel__free_aligned(ctx, block->bytes, block->size);
+    for (core_block *block = core->blocks; block != NULL; block = block->next)
+        artel__free_aligned(ctx, block->bytes, block->size);
     artel__arena_fini(&core->arena);
     artel_data_destroy(core->data);
     artel__free(ctx, core);

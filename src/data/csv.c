@@ -4,9 +4,9 @@
  * All files are read when the data is opened, since the dtype of a column is known only at its end: int64 while every
  * field is an integer, float64 from the first other number on, text from the first field that is no number. Columns
  * are kept as cells of 8 bytes, side by side in memory each for itself; binding packs the chosen ones into rows. Text
- * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants numbers of them, with
- * the place of the first such field, so that columns nobody uses do no harm. For an input of strings the files are read once more: every
- * column is text then, as it stands there.
+ * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants numbers of
+ * them, with the place of the first such field, so that columns nobody uses do no harm. For an input of strings the
+ * files are read once more: every column is text then, as it stands there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -64,19 +64,19 @@ static artel_status grow(table *t)
     return ARTEL_OK;
 }
 
-static artel_status note_trouble(artel__source *source, column *c, const artel__csv_reader *reader, const artel__csv_field *field,
-                                 bool is_text)
+static artel_status note_trouble(artel__source *source, column *c, const artel__csv_reader *reader,
+                                 const artel__csv_field *field, bool is_text)
 {
     if (c->trouble != NULL && (c->trouble_is_text || !is_text)) return ARTEL_OK;
     c->trouble_is_text = is_text;
     if (is_text) {
         c->trouble = artel__arena_printf(&source->arena, "it holds text, first '%.*s' in line %lld, column %lld of %s",
-                                         (int)(field->length < 60 ? field->length : 60), field->text, (long long)reader->line,
-                                         (long long)reader->column, reader->path);
+                                         (int)(field->length < 60 ? field->length : 60), field->text,
+                                         (long long)reader->line, (long long)reader->column, reader->path);
     } else {
-        c->trouble =
-            artel__arena_printf(&source->arena, "the field in line %lld, column %lld of %s is empty or says NA (#missing=0 would read 0)",
-                                (long long)reader->line, (long long)reader->column, reader->path);
+        c->trouble = artel__arena_printf(
+            &source->arena, "the field in line %lld, column %lld of %s is empty or says NA (#missing=0 would read 0)",
+            (long long)reader->line, (long long)reader->column, reader->path);
     }
     return c->trouble != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
@@ -95,7 +95,8 @@ static void make_text(table *t, column *c)
     c->type = COLUMN_TEXT;
 }
 
-static artel_status store_field(artel__source *source, table *t, column *c, const artel__csv_reader *reader, const artel__csv_field *field)
+static artel_status store_field(artel__source *source, table *t, column *c, const artel__csv_reader *reader,
+                                const artel__csv_field *field)
 {
     cell value = {0};
     double number = 0;
@@ -111,7 +112,8 @@ static artel_status store_field(artel__source *source, table *t, column *c, cons
     c->last = integer;
     if (kind == ARTEL__CSV_INTEGER) value.integer = integer;
     if (kind == ARTEL__CSV_FLOAT) value.number = number;
-    if (kind == ARTEL__CSV_EMPTY && t->missing_kind == ARTEL__CSV_EMPTY) ARTEL_TRY(note_trouble(source, c, reader, field, false));
+    if (kind == ARTEL__CSV_EMPTY && t->missing_kind == ARTEL__CSV_EMPTY)
+        ARTEL_TRY(note_trouble(source, c, reader, field, false));
     if (kind == ARTEL__CSV_EMPTY) {
         kind = t->missing_kind;
         value = t->missing;
@@ -138,7 +140,8 @@ static artel_status read_record(artel__source *source, table *t, artel__csv_read
     int64_t at = 0;
     if (t->rows == t->capacity) ARTEL_TRY(grow(t));
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        if (at == t->head.columns && !reader->in_record && artel__csv_is_blank(&field)) break; /* behind a last delimiter */
+        if (at == t->head.columns && !reader->in_record && artel__csv_is_blank(&field))
+            break; /* behind a last delimiter */
         if (at < t->head.columns) ARTEL_TRY(store_field(source, t, &t->columns[at], reader, &field));
         at++;
     }
@@ -188,8 +191,8 @@ static artel_status read_options(artel__source *source, table *t)
     if (strcmp(delimiter, "tab") == 0 || strcmp(delimiter, "\\t") == 0) delimiter = "\t";
     t->delimiter = delimiter[0];
     if (strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]) != NULL) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "delimiter", "write delimiter=; or delimiter=tab", "'%s' is not one character",
-                           delimiter);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "delimiter", "write delimiter=; or delimiter=tab",
+                           "'%s' is not one character", delimiter);
     }
     t->missing_kind = ARTEL__CSV_EMPTY;
     if (source->options.missing == NULL) return ARTEL_OK;
@@ -204,7 +207,8 @@ static artel_status read_options(artel__source *source, table *t)
     if (t->missing_kind == ARTEL__CSV_INTEGER) t->missing.integer = integer;
     if (t->missing_kind == ARTEL__CSV_FLOAT) t->missing.number = number;
     if (t->missing_kind == ARTEL__CSV_INTEGER || t->missing_kind == ARTEL__CSV_FLOAT) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number", field.text);
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number",
+                       field.text);
 }
 
 /* ---- arrays ---- */
@@ -219,7 +223,9 @@ static void add_array(artel__source *source, const table *t, int64_t index, arte
     array->item = index;
     array->stride = sizeof(cell);
     array->base = (const uint8_t *)c->cells;
-    array->dtype = c->type == COLUMN_TEXT ? ARTEL_DTYPE_STRING : c->type == COLUMN_FLOAT ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_INT64;
+    array->dtype = c->type == COLUMN_TEXT    ? ARTEL_DTYPE_STRING
+                   : c->type == COLUMN_FLOAT ? ARTEL_DTYPE_FLOAT64
+                                             : ARTEL_DTYPE_INT64;
     array->text = true;
     array->refusal = c->trouble;
     if (c->trouble != NULL && !c->trouble_is_text) array->refusal_status = ARTEL_ERROR_INVALID;
@@ -243,8 +249,8 @@ static artel_status select_columns(artel__source *source, const table *t, const 
     for (int i = 0; i < out->count; i++) {
         ARTEL_TRY(artel__csv_head_find(source, &t->head, names[i], &out->columns[i]));
         if (taken[out->columns[i]]) {
-            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
-                               names[i]);
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once",
+                               "column '%s' is listed twice", names[i]);
         }
         taken[out->columns[i]] = true;
     }
@@ -254,7 +260,8 @@ static artel_status select_columns(artel__source *source, const table *t, const 
 static bool is_left_out(const artel__source *source, const table *t, int64_t i)
 {
     const column *c = &t->columns[i];
-    return artel__csv_head_leaves_out(source, &t->head, i, c->counts && c->type == COLUMN_INTEGER, c->has_value || c->type == COLUMN_TEXT);
+    return artel__csv_head_leaves_out(source, &t->head, i, c->counts && c->type == COLUMN_INTEGER,
+                                      c->has_value || c->type == COLUMN_TEXT);
 }
 
 /* Inputs as listed, or all others in the order of the file; then labels as listed. */
@@ -318,7 +325,8 @@ typedef struct text_column {
 } text_column;
 
 /* A field that lies in the file as it is stays there. */
-static artel_status keep_field(artel__source *source, const artel__blob *blob, const artel__csv_field *field, artel__string *out)
+static artel_status keep_field(artel__source *source, const artel__blob *blob, const artel__csv_field *field,
+                               artel__string *out)
 {
     const char *begin = (const char *)blob->bytes;
     *out = (artel__string){field->text, field->length};
@@ -332,7 +340,8 @@ static artel_status keep_field(artel__source *source, const artel__blob *blob, c
 }
 
 /* The column of all records of a file, which has been read before: nothing new can be wrong with it. */
-static artel_status read_column(artel__source *source, const artel__blob *blob, artel__csv_reader *reader, text_column *out)
+static artel_status read_column(artel__source *source, const artel__blob *blob, artel__csv_reader *reader,
+                                text_column *out)
 {
     table *t = source->state;
     artel__csv_field field;

@@ -7,8 +7,8 @@
 
 #include "base/foreign.h"
 
-/* Counts the fields of the first record and says whether names could be written there: text, and no number. pandas leaves the name of
- * an index empty, others that behind a last delimiter. */
+/* Counts the fields of the first record and says whether names could be written there: text, and no number. pandas
+ * leaves the name of an index empty, others that behind a last delimiter. */
 static artel_status measure_record(artel__csv_reader reader, int64_t *out_count, bool *out_all_text)
 {
     artel__csv_field field;
@@ -31,7 +31,8 @@ static artel_status measure_record(artel__csv_reader reader, int64_t *out_count,
 /* A name without the blanks around it, which stand there for the eye. */
 static void trim(artel__csv_field *field)
 {
-    while (!field->quoted && field->length > 0 && (*field->text == ' ' || *field->text == '\t')) field->text++, field->length--;
+    while (!field->quoted && field->length > 0 && (*field->text == ' ' || *field->text == '\t'))
+        field->text++, field->length--;
     while (!field->quoted && field->length > 0 && strchr(" \t", field->text[field->length - 1])) field->length--;
 }
 
@@ -48,7 +49,8 @@ static artel_status read_names(artel__source *source, artel__csv_reader *reader,
         name->text = !head->given ? artel__arena_printf(&source->arena, "%lld", (long long)i)
                      : name->unnamed /* as pandas calls it */
                          ? artel__arena_printf(&source->arena, "Unnamed: %lld", (long long)i)
-                         : artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text);
+                         : artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096),
+                                               field.text);
     }
     return artel__arena_status(&source->arena);
 }
@@ -65,15 +67,16 @@ static artel_status check_names(const artel__csv_head *head, artel__csv_reader *
         bool same = i < head->columns && strlen(name) == field.length && memcmp(name, field.text, field.length) == 0;
         if (!same) {
             return artel__fail(reader->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns",
-                               "column %lld is named '%.*s' (expected %s)", (long long)i + 1, (int)(field.length < 80 ? field.length : 80),
-                               field.text, i < head->columns ? head->names[i].text : "no more");
+                               "column %lld is named '%.*s' (expected %s)", (long long)i + 1,
+                               (int)(field.length < 80 ? field.length : 80), field.text,
+                               i < head->columns ? head->names[i].text : "no more");
         }
         i++;
     }
     if (status < 0) return status;
     if (i == head->columns) return ARTEL_OK;
-    return artel__fail(reader->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns", "%lld columns (expected %lld)",
-                       (long long)i, (long long)head->columns);
+    return artel__fail(reader->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns",
+                       "%lld columns (expected %lld)", (long long)i, (long long)head->columns);
 }
 
 static artel_status settle(artel__source *source, artel__csv_reader *reader, artel__csv_head *head)
@@ -82,8 +85,8 @@ static artel_status settle(artel__source *source, artel__csv_reader *reader, art
     bool all_text;
     ARTEL_TRY(measure_record(*reader, &columns, &all_text));
     if (columns > ARTEL__DATA_MAX_ARRAYS) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, reader->path, "is the delimiter right?", "%lld columns (at most %d)",
-                           (long long)columns, ARTEL__DATA_MAX_ARRAYS);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, reader->path, "is the delimiter right?",
+                           "%lld columns (at most %d)", (long long)columns, ARTEL__DATA_MAX_ARRAYS);
     }
     int wanted = source->options.header;
     head->given = wanted == ARTEL__DATA_HEADER_YES || (wanted == ARTEL__DATA_HEADER_AUTO && all_text);
@@ -100,12 +103,13 @@ static artel_status check_encoding(const artel__csv_reader *reader)
     ARTEL_TRY(artel__check_foreign(reader->ctx, reader->path, bytes, size));
     bool four = size >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0);
     if (four)
-        return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "save it as UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
-                           "the text is UTF-32");
+        return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path,
+                           "save it as UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW", "the text is UTF-32");
     bool marked = size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff));
-    if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0)))) return ARTEL_OK;
-    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW",
-                       "the text is UTF-16");
+    if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0))))
+        return ARTEL_OK;
+    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path,
+                       "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW", "the text is UTF-16");
 }
 
 /* Lines of old Macs: the file would be one line. */
@@ -115,11 +119,13 @@ static artel_status check_lines(const artel__csv_reader *reader)
     if (memchr(reader->at, '\n', left)) return ARTEL_OK; /* the rest of a large file is not looked at */
     const char *end = memchr(reader->at, '\r', left);
     if (!end || end + 1 == reader->end) return ARTEL_OK;
-    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "write them as line feeds: tr '\\r' '\\n' <FILE >NEW",
+    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path,
+                       "write them as line feeds: tr '\\r' '\\n' <FILE >NEW",
                        "its lines end with a carriage return alone");
 }
 
-/* Lines in front of the table that begin with #, as numpy.savetxt writes them; behind its first line such a line is a record. */
+/* Lines in front of the table that begin with #, as numpy.savetxt writes them; behind its first line such a line is a
+ * record. */
 static void pass_comments(artel__csv_reader *reader)
 {
     int64_t passed = 0;
@@ -129,7 +135,8 @@ static void pass_comments(artel__csv_reader *reader)
         passed++;
     }
     if (passed > 0)
-        artel__log(reader->ctx, ARTEL_LOG_NOTE, "%s: %lld line%s in front of the table begin%s with # and %s passed over", reader->path,
+        artel__log(reader->ctx, ARTEL_LOG_NOTE,
+                   "%s: %lld line%s in front of the table begin%s with # and %s passed over", reader->path,
                    (long long)passed, passed == 1 ? "" : "s", passed == 1 ? "s" : "", passed == 1 ? "is" : "are");
 }
 
@@ -152,7 +159,8 @@ void artel__csv_head_advise(const artel__csv_head *head, char *out, size_t size)
         snprintf(out, size, *other == '\t' ? "#delimiter=tab reads it" : "#delimiter=%c reads it", *other);
 }
 
-artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name, int64_t *out)
+artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name,
+                                  int64_t *out)
 {
     int64_t found = 0;
     for (int64_t i = head->columns - 1; i >= 0; i--) {
@@ -166,21 +174,23 @@ artel_status artel__csv_head_find(const artel__source *source, const artel__csv_
     if (found == 1) return ARTEL_OK;
     char advice[96] = "check the name";
     if (!head->given)
-        snprintf(advice, sizeof advice, "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...");
+        snprintf(advice, sizeof advice,
+                 "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...");
     artel__csv_head_advise(head, advice, sizeof advice);
     return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, advice,
-                       "no column '%s' (found %lld, the first '%s', the last '%s')", name, (long long)head->columns, head->names[0].text,
-                       head->names[head->columns - 1].text);
+                       "no column '%s' (found %lld, the first '%s', the last '%s')", name, (long long)head->columns,
+                       head->names[0].text, head->names[head->columns - 1].text);
 }
 
-bool artel__csv_head_leaves_out(const artel__source *source, const artel__csv_head *head, int64_t column, bool counts, bool any)
+bool artel__csv_head_leaves_out(const artel__source *source, const artel__csv_head *head, int64_t column, bool counts,
+                                bool any)
 {
     bool unnamed = head->names[column].unnamed, index = column == 0 && unnamed && counts;
     if (index)
-        artel__log(
-            source->ctx, ARTEL_LOG_NOTE,
-            "%s: the first column has no name and counts the lines; it is taken for pandas' index and left out (#columns=... names inputs)",
-            source->target);
+        artel__log(source->ctx, ARTEL_LOG_NOTE,
+                   "%s: the first column has no name and counts the lines; it is taken for pandas' index and left out "
+                   "(#columns=... names inputs)",
+                   source->target);
     return index || (column + 1 == head->columns && unnamed && !any);
 }
 

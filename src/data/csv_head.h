@@ -18,16 +18,19 @@ typedef struct artel__csv_head {
     bool given;             /* the files begin with names */
 } artel__csv_head;
 
-/* Reads the head of a file with a fresh reader, which stands before the first record then. Lines in front that begin with # are passed
- * over, with a note. Errors: UNSUPPORTED for UTF-16; INVALID when a later file has other columns than the first. */
+/* Reads the head of a file with a fresh reader, which stands before the first record then. Lines in front that begin
+ * with # are passed over, with a note. Errors: UNSUPPORTED for UTF-16; INVALID when a later file has other columns than
+ * the first. */
 artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head);
 /* The column of that name; NOT_FOUND says which there are. */
-artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name, int64_t *out);
+artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name,
+                                  int64_t *out);
 /* What helps where lines have other numbers of fields than the first, which may be split by another character. */
 void artel__csv_head_advise(const artel__csv_head *head, char *out, size_t size);
-/* Whether a column is no input unless it is named: pandas' index (`counts`: it holds 0, 1, 2, ...), with a note, and what stands behind a
- * delimiter at the end of the lines (`any`: it holds something). */
-bool artel__csv_head_leaves_out(const artel__source *source, const artel__csv_head *head, int64_t column, bool counts, bool any);
+/* Whether a column is no input unless it is named: pandas' index (`counts`: it holds 0, 1, 2, ...), with a note, and
+ * what stands behind a delimiter at the end of the lines (`any`: it holds something). */
+bool artel__csv_head_leaves_out(const artel__source *source, const artel__csv_head *head, int64_t column, bool counts,
+                                bool any);
 /* Whether a field is what a delimiter at the end of a line leaves. */
 bool artel__csv_is_blank(const artel__csv_field *field);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delimited text, after RFC 4180: fields in quotes may hold delimiters, line ends and doubled quotes.
  *
- * Lines end in LF, CR LF or with the file; empty lines are passed over. As pandas reads them, NA, NaN, null and the like are empty
- * fields, True and False are 1 and 0, and blanks in front of an opening quote do not count. What RFC 4180 forbids is an error with its
- * line and column, because guessing would shift every later field: a quote inside a bare field, text after a closing
- * quote, a quote that is never closed.
+ * Lines end in LF, CR LF or with the file; empty lines are passed over. As pandas reads them, NA, NaN, null and the
+ * like are empty fields, True and False are 1 and 0, and blanks in front of an opening quote do not count. What RFC
+ * 4180 forbids is an error with its line and column, because guessing would shift every later field: a quote inside a
+ * bare field, text after a closing quote, a quote that is never closed.
  */
 #include "data/csv_reader.h"
 
@@ -12,7 +12,8 @@
 
 #include "data/decimal.h"
 
-void artel__csv_init(artel__csv_reader *reader, artel_context *ctx, const char *path, const void *bytes, size_t size, char delimiter)
+void artel__csv_init(artel__csv_reader *reader, artel_context *ctx, const char *path, const void *bytes, size_t size,
+                     char delimiter)
 {
     memset(reader, 0, sizeof *reader);
     reader->ctx = ctx;
@@ -34,7 +35,9 @@ void artel__csv_fini(artel__csv_reader *reader)
 static bool take_line_end(artel__csv_reader *reader)
 {
     size_t left = (size_t)(reader->end - reader->at);
-    size_t length = left >= 2 && reader->at[0] == '\r' && reader->at[1] == '\n' ? 2 : left >= 1 && reader->at[0] == '\n' ? 1 : 0;
+    size_t length = left >= 2 && reader->at[0] == '\r' && reader->at[1] == '\n' ? 2
+                    : left >= 1 && reader->at[0] == '\n'                        ? 1
+                                                                                : 0;
     if (length == 0 && left == 1 && reader->at[0] == '\r') length = 1; /* the last byte of the file */
     reader->at += length;
     reader->next_line += length > 0;
@@ -54,8 +57,9 @@ bool artel__csv_next_record(artel__csv_reader *reader)
 static artel_status bad_quote(artel__csv_reader *reader, const char *what)
 {
     reader->in_record = false;
-    return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path, "quote fields as RFC 4180 says (\"\" for a quote inside quotes)",
-                       "line %lld, column %lld: %s", (long long)reader->line, (long long)reader->column, what);
+    return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path,
+                       "quote fields as RFC 4180 says (\"\" for a quote inside quotes)", "line %lld, column %lld: %s",
+                       (long long)reader->line, (long long)reader->column, what);
 }
 
 /* What may follow a field: a delimiter, a line end, the end of the file. */
@@ -83,8 +87,8 @@ static artel_status read_quoted(artel__csv_reader *reader, artel__csv_field *out
         bool again = reader->at < reader->end && *reader->at == '"';
         if (again || doubled) artel__text_append_bytes(&reader->unquoted, start, (size_t)(quote - start) + again);
         if (!again) {
-            *out = (artel__csv_field){doubled ? reader->unquoted.data : start, doubled ? reader->unquoted.length : (size_t)(quote - start),
-                                      true};
+            *out = (artel__csv_field){doubled ? reader->unquoted.data : start,
+                                      doubled ? reader->unquoted.length : (size_t)(quote - start), true};
             break;
         }
         doubled = true;
@@ -108,8 +112,10 @@ artel_status artel__csv_next_field(artel__csv_reader *reader, artel__csv_field *
     char delimiter = reader->delimiter;
     while (at < end && *at != delimiter && *at != '\n' && *at != '"') at++;
     reader->at = at;
-    if (at < end && *at == '"' && delimiter != '"') return bad_quote(reader, "a quote stands inside a field that does not begin with one");
-    if (reader->at > start && reader->at[-1] == '\r' && (reader->at == reader->end || *reader->at == '\n')) reader->at--;
+    if (at < end && *at == '"' && delimiter != '"')
+        return bad_quote(reader, "a quote stands inside a field that does not begin with one");
+    if (reader->at > start && reader->at[-1] == '\r' && (reader->at == reader->end || *reader->at == '\n'))
+        reader->at--;
     *out = (artel__csv_field){start, (size_t)(reader->at - start), false};
     end_field(reader);
     return ARTEL_OK;

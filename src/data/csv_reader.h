@@ -25,7 +25,8 @@ typedef struct artel__csv_field {
 } artel__csv_field;
 
 /* The bytes must outlive the reader. A byte order mark is passed over. */
-void artel__csv_init(artel__csv_reader *reader, artel_context *ctx, const char *path, const void *bytes, size_t size, char delimiter);
+void artel__csv_init(artel__csv_reader *reader, artel_context *ctx, const char *path, const void *bytes, size_t size,
+                     char delimiter);
 void artel__csv_fini(artel__csv_reader *reader);
 
 /* Goes to the next record; empty lines are passed over. False at the end of the file. */

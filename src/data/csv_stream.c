@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv: with stream=yes: tables larger than memory, read where their rows are wanted.
  *
- * Opening looks for the ends of lines (quotes are minded) and keeps where every eighth record begins, or one in 16, 32, ... where there
- * are so many that this would fill memory; the first records say which
- * columns hold whole numbers. A row is found from there and its fields are converted each time: in the mapped text where rows follow
- * one another, whose pages are given back after some 32 MiB; elsewhere in a part that is read for it, since a fault maps far more
- * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input columns side by side, and `y`, the
- * labels; where some of the inputs are text, each input is an array by the name of its column. A column of whole numbers among the labels is
- * held to be one in every row.
+ * Opening looks for the ends of lines (quotes are minded) and keeps where every eighth record begins, or one in 16, 32,
+ * ... where there are so many that this would fill memory; the first records say which columns hold whole numbers. A
+ * row is found from there and its fields are converted each time: in the mapped text where rows follow one another,
+ * whose pages are given back after some 32 MiB; elsewhere in a part that is read for it, since a fault maps far more
+ * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input columns side
+ * by side, and `y`, the labels; where some of the inputs are text, each input is an array by the name of its column. A
+ * column of whole numbers among the labels is held to be one in every row.
  */
 #include "data/csv_stream_impl.h"
 
@@ -35,7 +35,8 @@ const char *artel__csv_record_end(const char *at, const char *end)
     bool quoted = false;
     for (;;) {
         const char *line = memchr(at, '\n', (size_t)(end - at)), *stop = line != NULL ? line : end;
-        for (const char *quote = at; (quote = memchr(quote, '"', (size_t)(stop - quote))) != NULL; quote++) quoted = !quoted;
+        for (const char *quote = at; (quote = memchr(quote, '"', (size_t)(stop - quote))) != NULL; quote++)
+            quoted = !quoted;
         if (line == NULL) return end;
         at = line + 1;
         if (!quoted) return at;
@@ -126,9 +127,10 @@ static artel_status find_unfolded(artel__source *source, stream_file *file, uint
         size = next > text ? CHUNK_BYTES : size * 2;
         at += (uint64_t)(next - text);
         if (size > MOST_RECORD)
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, file->blob->path, "look for a quote that is never closed",
-                               "the record at byte %llu of what it unfolds to is longer than %zu MiB", (unsigned long long)at,
-                               MOST_RECORD >> 20);
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, file->blob->path,
+                               "look for a quote that is never closed",
+                               "the record at byte %llu of what it unfolds to is longer than %zu MiB",
+                               (unsigned long long)at, MOST_RECORD >> 20);
     }
     return ARTEL_OK;
 }
@@ -184,8 +186,8 @@ static artel_status place_columns(artel__source *source, const char *list, int i
         int64_t column;
         ARTEL_TRY(artel__csv_head_find(source, &state->head, names[i], &column));
         if (state->targets[column].item >= 0)
-            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
-                               names[i]);
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once",
+                               "column '%s' is listed twice", names[i]);
         state->targets[column].item = item;
         state->targets[column].place = (*count)++;
     }
@@ -204,7 +206,8 @@ static artel_status set_defaults(artel__source *source)
     const artel__data_options *o = &source->options;
     double value = 0;
     if (o->missing != NULL && !parse_number(o->missing, &value))
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number", o->missing);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number",
+                           o->missing);
     for (int64_t i = 0; i < state->head.columns && o->missing != NULL; i++) {
         state->targets[i].has_default = true;
         state->targets[i].fallback = value;
@@ -217,8 +220,8 @@ static artel_status set_defaults(artel__source *source)
         char *colon = strrchr(pairs[i], ':');
         if (colon != NULL) *colon = '\0';
         if (colon == NULL || !parse_number(colon + 1, &value))
-            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "defaults", "write defaults=A:0,B:1.5", "'%s' is no column and number",
-                               pairs[i]);
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "defaults", "write defaults=A:0,B:1.5",
+                               "'%s' is no column and number", pairs[i]);
         ARTEL_TRY(artel__csv_head_find(source, &state->head, pairs[i], &column));
         state->targets[column].has_default = true;
         state->targets[column].fallback = value;
@@ -232,16 +235,18 @@ static artel_status set_types(artel__source *source, sample *samples)
     const stream_state *state = source->state;
     char **pairs;
     int count = 0;
-    if (source->options.types != NULL) ARTEL_TRY(artel__data_list_parse(&source->arena, source->options.types, &pairs, &count));
+    if (source->options.types != NULL)
+        ARTEL_TRY(artel__data_list_parse(&source->arena, source->options.types, &pairs, &count));
     for (int i = 0; i < count; i++) {
         int64_t column;
         char *colon = strrchr(pairs[i], ':');
         if (colon != NULL) *colon = '\0';
-        bool whole = colon != NULL && strcmp(colon + 1, "int") == 0, fraction = colon != NULL && strcmp(colon + 1, "float") == 0;
+        bool whole = colon != NULL && strcmp(colon + 1, "int") == 0,
+             fraction = colon != NULL && strcmp(colon + 1, "float") == 0;
         bool text = colon != NULL && strcmp(colon + 1, "text") == 0;
         if (!whole && !fraction && !text)
-            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float,C:text", "'%s' is no column and type",
-                               pairs[i]);
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float,C:text",
+                               "'%s' is no column and type", pairs[i]);
         ARTEL_TRY(artel__csv_head_find(source, &state->head, pairs[i], &column));
         samples[column] = (sample){.fraction = fraction, .text = text, .any = true};
     }
@@ -280,14 +285,16 @@ static artel_status settle_columns(artel__source *source, sample *samples)
     ARTEL_TRY(place_columns(source, source->options.label, ITEM_LABELS, &state->labels));
     ARTEL_TRY(place_columns(source, source->options.columns, ITEM_INPUTS, &state->inputs));
     for (int64_t i = 0; i < state->head.columns && source->options.columns == NULL; i++) {
-        if (state->targets[i].item < 0 && !artel__csv_head_leaves_out(source, &state->head, i, !samples[i].gap, samples[i].any))
+        if (state->targets[i].item < 0 &&
+            !artel__csv_head_leaves_out(source, &state->head, i, !samples[i].gap, samples[i].any))
             state->targets[i] = (target){.item = ITEM_INPUTS, .place = state->inputs++};
     }
     ARTEL_TRY(set_defaults(source));
     ARTEL_TRY(set_types(source, samples));
     ARTEL_TRY(part_inputs(source, samples));
     if (state->inputs + state->alone > 0) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name fewer labels", "no column is left for the inputs");
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name fewer labels",
+                       "no column is left for the inputs");
 }
 
 /* Settles the columns by the records that follow. */
@@ -309,7 +316,8 @@ static artel_status start_table(artel__source *source, const artel__csv_reader *
 
 /* ---- opening ---- */
 
-/* Reads the head from a text that the file begins with, and settles the columns; *behind: where the first record begins. */
+/* Reads the head from a text that the file begins with, and settles the columns; *behind: where the first record
+ * begins. */
 static artel_status read_head(artel__source *source, const char *path, const void *bytes, size_t size, size_t *behind)
 {
     stream_state *state = source->state;
@@ -362,7 +370,8 @@ static artel_status open_file(artel__source *source, const char *path)
         state->file_count++;
         return open_unfolded(source, file);
     }
-    if (state->file_count++ < MOST_OPEN && !artel__is_remote(path)) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
+    if (state->file_count++ < MOST_OPEN && !artel__is_remote(path))
+        ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
     ARTEL_TRY(read_head(source, path, blob->bytes, blob->size, &behind));
     return find_records(source, file, (const char *)blob->bytes + behind);
 }
@@ -386,12 +395,16 @@ static artel_status publish(artel__source *source)
     if (state->rows == 0)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
                            "the table has no records");
-    for (int64_t i = 0; i < state->head.columns; i++) whole = whole && (state->targets[i].item != ITEM_LABELS || state->targets[i].whole);
+    for (int64_t i = 0; i < state->head.columns; i++)
+        whole = whole && (state->targets[i].item != ITEM_LABELS || state->targets[i].whole);
     ARTEL_TRY(artel__source_add_arrays(source, (state->inputs > 0) + (state->labels > 0) + state->alone));
     artel__source_array *next = source->arrays;
     if (state->inputs > 0)
-        *next++ = (artel__source_array){
-            .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .row = {1, {state->inputs}}, .count = state->rows};
+        *next++ = (artel__source_array){.name = "x",
+                                        .role = ARTEL_DATA_ROLE_INPUT,
+                                        .dtype = ARTEL_DTYPE_FLOAT64,
+                                        .row = {1, {state->inputs}},
+                                        .count = state->rows};
     if (state->labels > 0)
         *next++ = (artel__source_array){.name = "y",
                                         .role = ARTEL_DATA_ROLE_TARGET,
@@ -400,7 +413,8 @@ static artel_status publish(artel__source *source)
                                         .count = state->rows,
                                         .item = ITEM_LABELS};
     for (int64_t i = 0; i < state->head.columns; i++) {
-        if (state->targets[i].item >= ITEM_COLUMN) publish_column(state, i, next + (state->targets[i].item - ITEM_COLUMN));
+        if (state->targets[i].item >= ITEM_COLUMN)
+            publish_column(state, i, next + (state->targets[i].item - ITEM_COLUMN));
     }
     return ARTEL_OK;
 }

@@ -28,7 +28,8 @@ typedef struct stream_file {
     size_t offset0;        /* in `offsets`: of its first record */
 } stream_file;
 
-/* What the arrays are, by `item`: the inputs side by side, the labels, or one column: ITEM_COLUMN + which of those that stand alone. */
+/* What the arrays are, by `item`: the inputs side by side, the labels, or one column: ITEM_COLUMN + which of those that
+ * stand alone. */
 enum {
     ITEM_INPUTS,
     ITEM_LABELS,
@@ -45,8 +46,8 @@ typedef struct target {
     double fallback;
 } target;
 
-/* The row that was converted last: where the next record begins, and its labels, which are asked for behind its inputs. Who finds it in use goes
- * without. */
+/* The row that was converted last: where the next record begins, and its labels, which are asked for behind its inputs.
+ * Who finds it in use goes without. */
 typedef struct row_memo {
     atomic_flag busy;
     int64_t row; /* of the whole; -1: none */
@@ -82,8 +83,10 @@ const char *artel__csv_skip_empty(const char *at, const char *end);
 void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes);
 
 /* Of the format. */
-artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
-artel_status artel__csv_stream_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
+artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                     void *out);
+artel_status artel__csv_stream_record(const artel__source *source, int64_t row, const artel__row_want *wants,
+                                      int count);
 artel_status artel__csv_stream_hash(const artel__source *source, int array, int64_t row, uint64_t *out);
 
 #endif

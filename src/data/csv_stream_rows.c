@@ -24,13 +24,16 @@ typedef struct record {
 static artel_status bad_field(const record *r, int64_t column, const char *what)
 {
     const stream_state *state = r->source->state;
-    return artel__fail(r->source->ctx, ARTEL_ERROR_CORRUPT, r->path, "correct the field; #missing=V, #defaults=A:V, #types=A:float help",
-                       "record %lld (counted from 0) at byte %llu, column '%s': %s", (long long)r->number, (unsigned long long)r->offset,
+    return artel__fail(r->source->ctx, ARTEL_ERROR_CORRUPT, r->path,
+                       "correct the field; #missing=V, #defaults=A:V, #types=A:float help",
+                       "record %lld (counted from 0) at byte %llu, column '%s': %s", (long long)r->number,
+                       (unsigned long long)r->offset,
                        column < state->head.columns ? state->head.names[column].text : "", what);
 }
 
 /* A number; `dtype`: float64, or int64 for labels. */
-static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype, void *out)
+static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype,
+                                  void *out)
 {
     const target *to = &((const stream_state *)r->source->state)->targets[column];
     int64_t integer = 0;
@@ -74,8 +77,8 @@ static void want(const artel__source *source, int array, void *out, wanted *to)
 }
 
 /* The text where it lies in the mapped file, wherever the record was read; unless it lies in the reader. */
-static artel_status place_text(const record *r, const artel__csv_reader *reader, const artel__csv_field *field, const wanted *to,
-                               artel__string *out)
+static artel_status place_text(const record *r, const artel__csv_reader *reader, const artel__csv_field *field,
+                               const wanted *to, artel__string *out)
 {
     *out = (artel__string){"", field->length};
     if (field->length == 0) return ARTEL_OK;
@@ -87,8 +90,8 @@ static artel_status place_text(const record *r, const artel__csv_reader *reader,
     return ARTEL_OK;
 }
 
-static artel_status place_field(const record *r, const artel__csv_reader *reader, int64_t column, const artel__csv_field *field,
-                                const wanted *to)
+static artel_status place_field(const record *r, const artel__csv_reader *reader, int64_t column,
+                                const artel__csv_field *field, const wanted *to)
 {
     int64_t item = ((const stream_state *)r->source->state)->targets[column].item;
     for (int w = 0; w < to->count; w++) {
@@ -134,7 +137,8 @@ static const char *skip_records(const char *at, const char *end, int64_t count)
 }
 
 /* Reads more and more from `offset` on until the record is whole. */
-static artel_status read_part(const artel__source *source, const stream_file *file, uint64_t offset, int64_t skip, part *out)
+static artel_status read_part(const artel__source *source, const stream_file *file, uint64_t offset, int64_t skip,
+                              part *out)
 {
     size_t size = sizeof out->small, got;
     char *text = out->small;
@@ -176,7 +180,8 @@ static artel_status find_record(const artel__source *source, const stream_file *
     if (offset > before) artel__csv_touch(state, file->blob, offset - before + last % 2 * FAULT_BYTES);
     uint64_t next = number % state->every ? behind_last(state, row) : 0;
     out->end = begin + file->blob->size;
-    out->at = next ? artel__csv_skip_empty(begin + next, out->end) : skip_records(begin + offset, out->end, number % state->every);
+    out->at = next ? artel__csv_skip_empty(begin + next, out->end)
+                   : skip_records(begin + offset, out->end, number % state->every);
     out->offset = (uint64_t)(out->at - begin);
     return ARTEL_OK;
 }
@@ -212,7 +217,8 @@ static void remember(stream_state *state, int64_t row, uint64_t next, const void
 static artel_status convert_part(const record *r, const part *p, const wanted *to, uint64_t *next)
 {
     artel__csv_reader reader;
-    artel__csv_init(&reader, r->source->ctx, r->path, p->at, (size_t)(p->end - p->at), ((const stream_state *)r->source->state)->delimiter);
+    artel__csv_init(&reader, r->source->ctx, r->path, p->at, (size_t)(p->end - p->at),
+                    ((const stream_state *)r->source->state)->delimiter);
     artel__csv_next_record(&reader);
     artel_status status = convert_record(r, &reader, to);
     *next = p->offset + (uint64_t)(reader.at - p->at);
@@ -252,7 +258,8 @@ artel_status artel__csv_stream_record(const artel__source *source, int64_t row, 
     return ARTEL_OK;
 }
 
-artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                     void *out)
 {
     stream_state *state = source->state;
     int64_t item = source->arrays[array].item, room[MEMO_LABELS];
@@ -261,7 +268,8 @@ artel_status artel__csv_stream_fetch(const artel__source *source, int array, con
     (void)row_shape;
     if (item == ITEM_LABELS && recall_labels(state, row, out)) return ARTEL_OK;
     want(source, array, out, &to);
-    bool labels = item == ITEM_INPUTS && state->labels > 0 && state->labels <= MEMO_LABELS; /* they will be asked for next */
+    bool labels =
+        item == ITEM_INPUTS && state->labels > 0 && state->labels <= MEMO_LABELS; /* they will be asked for next */
     if (labels) want(source, 1, room, &to);
     artel_status status = fetch_wanted(source, row, &to, &next);
     if (status < 0 && labels) {

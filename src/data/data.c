@@ -21,7 +21,8 @@ typedef struct artel__source_block {
 
 artel_status artel__data_go_on(artel_context *ctx, const char *where)
 {
-    return artel__cancelled(ctx) ? artel__fail(ctx, ARTEL_ERROR_CANCELLED, where, "", "reading was cancelled") : ARTEL_OK;
+    return artel__cancelled(ctx) ? artel__fail(ctx, ARTEL_ERROR_CANCELLED, where, "", "reading was cancelled")
+                                 : ARTEL_OK;
 }
 
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out)
@@ -39,7 +40,8 @@ artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out
 artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
 {
     if (source->format->fetch_record != NULL) return source->format->fetch_record(source, row, wants, count);
-    for (int i = 0; i < count; i++) ARTEL_TRY(source->format->fetch_row(source, wants[i].array, wants[i].shape, row, wants[i].out));
+    for (int i = 0; i < count; i++)
+        ARTEL_TRY(source->format->fetch_row(source, wants[i].array, wants[i].shape, row, wants[i].out));
     return ARTEL_OK;
 }
 
@@ -51,8 +53,8 @@ int64_t artel__source_expect(const artel__source *source, const int64_t *rows, i
 artel_status artel__source_add_arrays(artel__source *source, int64_t count)
 {
     if (count < 1 || count > ARTEL__DATA_MAX_ARRAYS) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "", "%lld arrays (expected 1 to %d)", (long long)count,
-                           ARTEL__DATA_MAX_ARRAYS);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "", "%lld arrays (expected 1 to %d)",
+                           (long long)count, ARTEL__DATA_MAX_ARRAYS);
     }
     source->arrays = artel__arena_alloc(&source->arena, (size_t)count, sizeof *source->arrays);
     if (source->arrays == NULL) return ARTEL_ERROR_NO_MEMORY;
@@ -108,7 +110,8 @@ static artel_status check_arrays(const artel__source *source)
         for (int axis = 0; axis < array->row.rank; axis++) open |= array->row.dim[axis] < 0;
         int64_t count = artel_shape_count(&array->row);
         if (array->refusal == NULL && !open && (count < 0 || array->count > INT64_MAX / 16 / (count > 0 ? count : 1))) {
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "", "the shape of array '%s' overflows", array->name);
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "",
+                               "the shape of array '%s' overflows", array->name);
         }
     }
     return ARTEL_OK;
@@ -136,7 +139,8 @@ artel_status artel__data_create_single(artel_context *ctx, const artel__data_for
     artel_data *data;
     ARTEL_TRY(artel__data_create(ctx, format->name, &data));
     data->sources = artel__arena_alloc(&data->arena, 1, sizeof *data->sources);
-    artel_status status = data->sources != NULL ? artel__data_add_source(data, format, format->name, NULL, NULL) : ARTEL_ERROR_NO_MEMORY;
+    artel_status status =
+        data->sources != NULL ? artel__data_add_source(data, format, format->name, NULL, NULL) : ARTEL_ERROR_NO_MEMORY;
     if (status < 0) {
         artel_data_destroy(data);
         return status;
@@ -156,8 +160,8 @@ static artel_status check_joined(const artel_data *data)
     for (int s = 1; s < data->source_count; s++) {
         const artel__source *other = &data->sources[s];
         if (other->array_count != first->array_count) {
-            return artel__fail(data->ctx, ARTEL_ERROR_INVALID, other->target, "join data of one kind", "%d arrays (%s has %d)",
-                               other->array_count, first->target, first->array_count);
+            return artel__fail(data->ctx, ARTEL_ERROR_INVALID, other->target, "join data of one kind",
+                               "%d arrays (%s has %d)", other->array_count, first->target, first->array_count);
         }
         for (int i = 0; i < first->array_count; i++) {
             const artel__source_array *a = &first->arrays[i], *b = &other->arrays[i];
@@ -166,8 +170,8 @@ static artel_status check_joined(const artel_data *data)
             if (strcmp(a->name, b->name) == 0 && same_dtype && artel__shape_equal(&a->row, &b->row)) continue;
             return artel__fail(data->ctx, ARTEL_ERROR_INVALID, other->target, "join data of one kind",
                                "array '%s' %s with rows %s (%s has '%s' %s %s)", b->name, artel_dtype_name(b->dtype),
-                               artel__shape_text(&b->row, false, sb, sizeof sb), first->target, a->name, artel_dtype_name(a->dtype),
-                               artel__shape_text(&a->row, false, sa, sizeof sa));
+                               artel__shape_text(&b->row, false, sb, sizeof sb), first->target, a->name,
+                               artel_dtype_name(a->dtype), artel__shape_text(&a->row, false, sa, sizeof sa));
         }
     }
     return ARTEL_OK;
@@ -208,7 +212,8 @@ artel_status artel__data_open(artel_context *ctx, const char *specification, art
     return artel__data_open_skipping(ctx, specification, 0, &skips, out);
 }
 
-artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips, artel_data **out)
+artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips,
+                                       artel_data **out)
 {
     artel_data *data;
     ARTEL_TRY(artel__data_create(ctx, specification, &data));
@@ -253,7 +258,8 @@ artel_status artel_data_array_describe(const artel_data *data, int index, artel_
     ARTEL_TRY(artel__enter(data ? data->ctx : NULL, __func__, "data out", data, out));
     int count = artel_data_array_count(data);
     if (index < 0 || index >= count) {
-        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "", "no array %d (there are %d)", index, count);
+        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "", "no array %d (there are %d)", index,
+                           count);
     }
     const artel__source_array *array = &data->sources[0].arrays[index];
     *out = (artel_data_array){.name = array->name, .role = array->role, .dtype = array->dtype};
@@ -290,7 +296,8 @@ void artel__data_describe(const artel_data *data, artel__text *out)
         artel__text_show(out, "  %s %s\n", source->format->name, source->target);
     }
     if (artel__data_is_synthetic(data)) {
-        artel__text_show(out, "  %lld rows in the shapes and dtypes of the model\n", (long long)artel__data_rows(data, 0));
+        artel__text_show(out, "  %lld rows in the shapes and dtypes of the model\n",
+                         (long long)artel__data_rows(data, 0));
         return;
     }
     for (int i = 0; i < data->sources[0].array_count; i++) {

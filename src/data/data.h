@@ -29,8 +29,10 @@ typedef enum artel__data_purpose {
 /* What the loss of an output wants to be given. */
 typedef enum artel__data_target_kind {
     ARTEL__DATA_TARGET_VALUES,  /* numbers of the shape `row` */
-    ARTEL__DATA_TARGET_INDICES, /* class numbers 0 .. classes-1; `row` is the prediction's shape without the class axis */
-    ARTEL__DATA_TARGET_ONE_HOT  /* `row` ends in the class axis; class numbers are expanded, ready rows are taken as they are */
+    ARTEL__DATA_TARGET_INDICES, /* class numbers 0 .. classes-1; `row` is the prediction's shape without the class axis
+                                 */
+    ARTEL__DATA_TARGET_ONE_HOT /* `row` ends in the class axis; class numbers are expanded, ready rows are taken as they
+                                  are */
 } artel__data_target_kind;
 
 typedef struct artel__data_want_input {
@@ -59,24 +61,27 @@ typedef struct artel__data_piece {
 
 typedef struct artel__data_wants {
     artel__data_purpose purpose;
-    bool apart; /* pieces may lie on other machines: whoever fetches rows asks for those that are here. Otherwise all must be here */
+    bool apart; /* pieces may lie on other machines: whoever fetches rows asks for those that are here. Otherwise all
+                   must be here */
     const artel__data_want_input *inputs;
     int input_count;
     const artel__data_want_target *targets; /* ignored for predict */
     int target_count;
-    const artel__program *program; /* computed of the inputs row by row; NULL: they are delivered as they are. Borrowed by the feed */
-    uint64_t seed;                 /* of synthetic data and of the split of sorted sources */
-    bool scales_itself;            /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
-    const char *rescaling;         /* name of the Rescaling it starts with, or NULL: a note when the data is scaled, too */
+    const artel__program
+        *program;  /* computed of the inputs row by row; NULL: they are delivered as they are. Borrowed by the feed */
+    uint64_t seed; /* of synthetic data and of the split of sorted sources */
+    bool scales_itself;    /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
+    const char *rescaling; /* name of the Rescaling it starts with, or NULL: a note when the data is scaled, too */
 } artel__data_wants;
 
 /* One array as delivered. Order in a feed: inputs in the model's order, targets in the model's order, then the
- * weight if the data has one, or one for each target that has one. With a program the values that it delivers stand for the inputs, in their order. */
+ * weight if the data has one, or one for each target that has one. With a program the values that it delivers stand for
+ * the inputs, in their order. */
 typedef struct artel__feed_array {
     const char *name;     /* as the data calls it; borrowed from the feed */
     artel_data_role role; /* never AUTO */
-    int index; /* among the inputs or targets of the wants; with a program, of an input: among its values; 0: the weight of all targets, 1 and on:
-                           * of target 0 and on */
+    int index; /* among the inputs or targets of the wants; with a program, of an input: among its values; 0: the weight
+                * of all targets, 1 and on: of target 0 and on */
     artel_dtype dtype; /* as wanted; float32 for the weight */
     artel_shape row;   /* extents of one row, all known */
     size_t row_bytes;
@@ -87,7 +92,8 @@ typedef struct artel__feed artel__feed;
 /* Matches arrays to the model by the rules of artel/data.h, checks shapes (an axis of 1 at the end is added or dropped
  * as Keras does), settles conversions and loads what needs loading. The wants are copied.
  * Errors: ARTEL_ERROR_INVALID when the data does not fit the model (what was found, what was expected, what to do),
- * ARTEL_ERROR_UNSUPPORTED for strings where numbers are wanted, ARTEL_ERROR_CORRUPT and ARTEL_ERROR_IO for damaged files. */
+ * ARTEL_ERROR_UNSUPPORTED for strings where numbers are wanted, ARTEL_ERROR_CORRUPT and ARTEL_ERROR_IO for damaged
+ * files. */
 artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, artel__feed **out);
 void artel__feed_destroy(artel__feed *feed); /* NULL accepted */
 
@@ -98,7 +104,8 @@ const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_co
 /* The array of a role and index, or NULL; *out_position is its place in buffers[] (may be NULL). */
 const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position);
 
-/* Where random stages of a pipeline draw anew in each pass over the data, a row's number may carry the pass (0 unless it does). */
+/* Where random stages of a pipeline draw anew in each pass over the data, a row's number may carry the pass (0 unless
+ * it does). */
 bool artel__feed_draws(const artel__feed *feed);
 static inline uint64_t artel__row_in_pass(uint64_t row, int64_t pass)
 {
@@ -113,29 +120,34 @@ static inline uint64_t artel__row_number(uint64_t row)
 const artel__program *artel__feed_program(const artel__feed *feed);
 const artel__cells *artel__feed_values(const artel__feed *feed);
 
-/* Gathers `count` rows of every array: buffers[i] receives count * arrays[i].row_bytes bytes; a NULL buffer leaves its array out.
- * rows[] below artel__feed_count, with a pass or without. Thread-safe. `pool`: threads that share the rows; NULL: the caller alone. Errors name a record and
- * the value (a label outside the classes, a damaged image); then the buffers are undefined. */
-artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
+/* Gathers `count` rows of every array: buffers[i] receives count * arrays[i].row_bytes bytes; a NULL buffer leaves its
+ * array out. rows[] below artel__feed_count, with a pass or without. Thread-safe. `pool`: threads that share the rows;
+ * NULL: the caller alone. Errors name a record and the value (a label outside the classes, a damaged image); then the
+ * buffers are undefined. */
+artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                               void *const *buffers);
 
 /* Divides as Keras' validation_split does: the first floor(n * (1 - fraction)) rows train, the rest validate. Sources
- * sorted by class (images) give a random subset instead, a function of the seed, and a note says so. Both parts are feeds of
- * their own and must be destroyed. ARTEL_ERROR_INVALID unless both get rows. */
-artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__feed **out_train, artel__feed **out_validation);
+ * sorted by class (images) give a random subset instead, a function of the seed, and a note says so. Both parts are
+ * feeds of their own and must be destroyed. ARTEL_ERROR_INVALID unless both get rows. */
+artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__feed **out_train,
+                               artel__feed **out_validation);
 
 /* What the identity of a run needs: sizes and the ends of each file in order, options, arrays bound, rows chosen. A
  * function of content, not of paths. The first reads file ends and can fail. */
 artel_status artel__data_fingerprint(const artel_data *data, uint8_t out[32]);
 artel_status artel__feed_fingerprint(const artel__feed *feed, uint8_t out[32]);
 
-/* artel_data_open() with skip-errors=N (0: as the specification says) where its format knows that; *skips becomes true then. Data that is
- * used in memory as it lies in its files has no rows that could be left out. */
-artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips, artel_data **out);
+/* artel_data_open() with skip-errors=N (0: as the specification says) where its format knows that; *skips becomes true
+ * then. Data that is used in memory as it lies in its files has no rows that could be left out. */
+artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips,
+                                       artel_data **out);
 
 /* -- pipelines of workers (divide.c) -- */
 
-/* Makes the data that of `workers` workers, one behind another, where a pipeline says which part is a worker's; worker i's are rows
- * [first[i], first[i + 1]). Before the data is bound. Errors: UNSUPPORTED (no pipeline), INVALID (it does not say; it is in use). */
+/* Makes the data that of `workers` workers, one behind another, where a pipeline says which part is a worker's; worker
+ * i's are rows [first[i], first[i + 1]). Before the data is bound. Errors: UNSUPPORTED (no pipeline), INVALID (it does
+ * not say; it is in use). */
 artel_status artel__data_divide(artel_data *data, int workers, int64_t *first);
 
 /* -- pieces that lie apart (feed_parts.c) -- */

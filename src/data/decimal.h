@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A decimal number whose digits fit into 53 bits and whose power of ten is exact: what artel__parse_double() gives, without a copy.
- * False for everything else, which is left to that function. */
+/* A decimal number whose digits fit into 53 bits and whose power of ten is exact: what artel__parse_double() gives,
+ * without a copy. False for everything else, which is left to that function. */
 static inline bool artel__short_decimal(const char *text, size_t length, double *out)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tf.train.Example and SequenceExample (tensorflow/core/example/example.proto), read in place.
  *
- * Example: features (1) = a map of name (1) to Feature (2); Feature: bytes_list (1), float_list (2) or int64_list (3), each with its
- * values in field 1, numbers packed or one a field. SequenceExample: context (1) has the form of features; feature_lists (2) = a map
- * of name to FeatureList, whose field 1 holds a Feature for each step. As protobuf has it, the last of several entries of one name
- * counts. Nothing is copied but the values asked for, and no memory is taken for what a record claims.
+ * Example: features (1) = a map of name (1) to Feature (2); Feature: bytes_list (1), float_list (2) or int64_list (3),
+ * each with its values in field 1, numbers packed or one a field. SequenceExample: context (1) has the form of
+ * features; feature_lists (2) = a map of name to FeatureList, whose field 1 holds a Feature for each step. As protobuf
+ * has it, the last of several entries of one name counts. Nothing is copied but the values asked for, and no memory is
+ * taken for what a record claims.
  */
 #include <string.h>
 

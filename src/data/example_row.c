@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One feature of one example as a row of its array.
  *
- * As tf.io.parse_example has it: a list of fixed length has just as many values as its shape; one that is missing takes the default
- * or is an error; ragged and sparse ones may be missing, which makes them empty. What is shorter than the row is filled at its end.
+ * As tf.io.parse_example has it: a list of fixed length has just as many values as its shape; one that is missing takes
+ * the default or is an error; ragged and sparse ones may be missing, which makes them empty. What is shorter than the
+ * row is filled at its end.
  */
 #include <string.h>
 
@@ -18,7 +19,8 @@ typedef struct row {
     uint8_t *out;
 } row;
 
-static artel_status bad_record(const artel__example_reader *reader, const char *advice, const char *name, const char *what)
+static artel_status bad_record(const artel__example_reader *reader, const char *advice, const char *name,
+                               const char *what)
 {
     return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path, advice,
                        "record %lld (counted from 0) at byte %llu: feature '%s': %s", (long long)reader->row,
@@ -33,8 +35,10 @@ static artel_status damaged(const row *r)
 static artel_status wrong_count(const row *r, int64_t found, int64_t wanted)
 {
     char what[128];
-    snprintf(what, sizeof what, "%lld values (expected %s%lld)", (long long)found, r->feature->ragged ? "at most " : "", (long long)wanted);
-    const char *advice = r->feature->ragged ? "give a larger shape, or \"truncate\": true" : "correct its shape, or say \"ragged\": true";
+    snprintf(what, sizeof what, "%lld values (expected %s%lld)", (long long)found, r->feature->ragged ? "at most " : "",
+             (long long)wanted);
+    const char *advice = r->feature->ragged ? "give a larger shape, or \"truncate\": true"
+                                            : "correct its shape, or say \"ragged\": true";
     return bad_record(r->reader, advice, r->feature->name, what);
 }
 
@@ -68,7 +72,8 @@ static bool numbers(const artel__example_list *list, void *out, int64_t room, in
 }
 
 /* A list of numbers into `room` elements from `begin` on; `filled`: how many there are then. */
-static artel_status place_numbers(const row *r, const artel__example_list *list, int64_t begin, int64_t room, int64_t *filled)
+static artel_status place_numbers(const row *r, const artel__example_list *list, int64_t begin, int64_t room,
+                                  int64_t *filled)
 {
     int64_t found = 0;
     if (!numbers(list, r->out + (size_t)begin * r->size, room, &found)) return damaged(r);
@@ -83,8 +88,10 @@ static artel_status place_raw(const row *r, artel__proto bytes)
 {
     size_t size = (size_t)(bytes.end - bytes.at), room = (size_t)r->count * r->size;
     int64_t found = (int64_t)(size / r->size);
-    if (size % r->size != 0) return bad_record(r->reader, "correct its \"decode\"", r->feature->name, "bytes that make no whole numbers");
-    if (found != r->count && (!r->feature->ragged || (found > r->count && !r->feature->truncate))) return wrong_count(r, found, r->count);
+    if (size % r->size != 0)
+        return bad_record(r->reader, "correct its \"decode\"", r->feature->name, "bytes that make no whole numbers");
+    if (found != r->count && (!r->feature->ragged || (found > r->count && !r->feature->truncate)))
+        return wrong_count(r, found, r->count);
     if (size > 0) memcpy(r->out, bytes.at, size < room ? size : room);
     fill_from(r, found);
     return ARTEL_OK;
@@ -93,8 +100,10 @@ static artel_status place_raw(const row *r, artel__proto bytes)
 static artel_status place_image(const row *r, artel__proto bytes, const artel_shape *shape)
 {
     artel__image_why why = {""};
-    artel_status status = artel__image_decode(r->reader->ctx, &r->reader->images, bytes, shape, (float *)(void *)r->out, &why);
-    return status == ARTEL_ERROR_CORRUPT ? bad_record(r->reader, "replace the image", r->feature->name, why.text) : status;
+    artel_status status =
+        artel__image_decode(r->reader->ctx, &r->reader->images, bytes, shape, (float *)(void *)r->out, &why);
+    return status == ARTEL_ERROR_CORRUPT ? bad_record(r->reader, "replace the image", r->feature->name, why.text)
+                                         : status;
 }
 
 /* Strings as their places in the vocabulary. */
@@ -111,7 +120,8 @@ static artel_status place_words(const row *r, const artel__example_list *list)
         int64_t place = artel__vocabulary_find(&r->feature->vocabulary, (const char *)field.bytes.at, length);
         if (place < 0 && !r->feature->has_default) {
             char what[120];
-            snprintf(what, sizeof what, "'%.*s' is not in the vocabulary", (int)(length < 60 ? length : 60), (const char *)field.bytes.at);
+            snprintf(what, sizeof what, "'%.*s' is not in the vocabulary", (int)(length < 60 ? length : 60),
+                     (const char *)field.bytes.at);
             return bad_record(r->reader, "add it, or give a \"default\"", r->feature->name, what);
         }
         out[at++] = place >= 0 ? place : r->feature->fill_int;
@@ -127,7 +137,8 @@ static artel_status place_words(const row *r, const artel__example_list *list)
 static artel_status keep_text(const row *r, artel__proto value, artel__string *out)
 {
     *out = (artel__string){(const char *)value.at, (size_t)(value.end - value.at)};
-    return r->reader->texts ? artel__texts_keep(r->reader->texts, r->reader->path, out->bytes, out->length, out) : ARTEL_OK;
+    return r->reader->texts ? artel__texts_keep(r->reader->texts, r->reader->path, out->bytes, out->length, out)
+                            : ARTEL_OK;
 }
 
 static artel_status place_text(const row *r, const artel__example_list *list)
@@ -156,13 +167,16 @@ static artel_status place_bytes(const row *r, const artel__example_list *list, c
     if (r->feature->decode == ARTEL__DECODE_STRING) return place_text(r, list);
     if (!artel__example_bytes(list->values, &value, 1, &found)) return damaged(r);
     if (found == 0) return missing(r);
-    if (found > 1) return bad_record(r->reader, "give one value for each record", r->feature->name, "several byte strings (expected one)");
+    if (found > 1)
+        return bad_record(r->reader, "give one value for each record", r->feature->name,
+                          "several byte strings (expected one)");
     return r->feature->decode == ARTEL__DECODE_IMAGE ? place_image(r, value, shape) : place_raw(r, value);
 }
 
 /* ---- sparse ---- */
 
-/* Where an element with these coordinates lies; -1 when it is outside. `at[axis]` points to the coordinate of element i. */
+/* Where an element with these coordinates lies; -1 when it is outside. `at[axis]` points to the coordinate of element
+ * i. */
 static int64_t place_of(const artel_shape *shape, const int64_t *coordinates, int64_t stride, int64_t i)
 {
     int64_t place = 0;
@@ -174,11 +188,14 @@ static int64_t place_of(const artel_shape *shape, const int64_t *coordinates, in
     return place;
 }
 
-static artel_status scatter(const row *r, const artel_shape *shape, const int64_t *coordinates, const void *values, int64_t count)
+static artel_status scatter(const row *r, const artel_shape *shape, const int64_t *coordinates, const void *values,
+                            int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         int64_t place = place_of(shape, coordinates, count, i);
-        if (place < 0) return bad_record(r->reader, "correct the record or the shape", r->feature->name, "an index lies outside the shape");
+        if (place < 0)
+            return bad_record(r->reader, "correct the record or the shape", r->feature->name,
+                              "an index lies outside the shape");
         memcpy(r->out + (size_t)place * r->size, (const uint8_t *)values + (size_t)i * r->size, r->size);
     }
     return ARTEL_OK;
@@ -192,21 +209,25 @@ static artel_status read_coordinates(const row *r, artel__proto record, int64_t 
         int64_t found = 0;
         const char *name = r->feature->index[axis];
         if (!artel__example_find(record, name, strlen(name), &list)) return damaged(r);
-        if (list.kind == ARTEL__FEATURE_INT64 && !artel__example_ints(list.values, out + axis * count, count, &found)) return damaged(r);
+        if (list.kind == ARTEL__FEATURE_INT64 && !artel__example_ints(list.values, out + axis * count, count, &found))
+            return damaged(r);
         if (found != count)
-            return bad_record(r->reader, "write as many indices as values", r->feature->name, "its indices and values differ in number");
+            return bad_record(r->reader, "write as many indices as values", r->feature->name,
+                              "its indices and values differ in number");
     }
     return ARTEL_OK;
 }
 
-static artel_status place_sparse(const row *r, artel__proto record, const artel__example_list *list, const artel_shape *shape)
+static artel_status place_sparse(const row *r, artel__proto record, const artel__example_list *list,
+                                 const artel_shape *shape)
 {
     int64_t count = 0;
     void *block;
     fill_from(r, 0);
     if (!numbers(list, NULL, 0, &count)) return damaged(r);
     if (count == 0) return ARTEL_OK;
-    ARTEL_TRY(artel__alloc(r->reader->ctx, (size_t)count * (size_t)(r->feature->index_count + 1) * 8, r->reader->path, &block));
+    ARTEL_TRY(artel__alloc(r->reader->ctx, (size_t)count * (size_t)(r->feature->index_count + 1) * 8, r->reader->path,
+                           &block));
     int64_t *coordinates = block;
     void *values = coordinates + r->feature->index_count * count;
     artel_status status = read_coordinates(r, record, count, coordinates);

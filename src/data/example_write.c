@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tf.train.Example, written: numbers packed, lengths computed before anything is appended, features in the order given. */
+/* tf.train.Example, written: numbers packed, lengths computed before anything is appended, features in the order given.
+ */
 #include <string.h>
 
 #include "base/protobuf.h"

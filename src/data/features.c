@@ -23,33 +23,41 @@ typedef struct settings {
 static const char *const dtypes[] = {"float32", "int64", "bytes", NULL};
 static const char *const roles[] = {"auto", "x", "y", "weight", NULL};
 /* Behind the first three the names of dtypes, for raw numbers. */
-static const char *const decodings[] = {"none",  "image", "string", "float32", "float64", "float16", "bfloat16", "int8", "int16",
-                                        "int32", "int64", "uint8",  "uint16",  "uint32",  "uint64",  "bool",     NULL};
+static const char *const decodings[] = {"none",     "image",  "string", "float32", "float64", "float16",
+                                        "bfloat16", "int8",   "int16",  "int32",   "int64",   "uint8",
+                                        "uint16",   "uint32", "uint64", "bool",    NULL};
 
 static const artel__option table[] = {
-    {"dtype", "the kind of its values: float32, int64 or bytes", ARTEL__OPTION_ENUM, offsetof(settings, dtype), NULL, 0, 0, dtypes},
-    {"shape", "extents of one row; left out: one value", ARTEL__OPTION_INTS, offsetof(settings, shape), "[]", 0, 0, NULL},
+    {"dtype", "the kind of its values: float32, int64 or bytes", ARTEL__OPTION_ENUM, offsetof(settings, dtype), NULL, 0,
+     0, dtypes},
+    {"shape", "extents of one row; left out: one value", ARTEL__OPTION_INTS, offsetof(settings, shape), "[]", 0, 0,
+     NULL},
     {"role", "x, y or weight; auto: by its name", ARTEL__OPTION_ENUM, offsetof(settings, role), "auto", 0, 0, roles},
     {"input", "the layer it is for", ARTEL__OPTION_STRING, offsetof(settings, input), "null", 0, 0, NULL},
-    {"key", "its name in the record, when that is another", ARTEL__OPTION_STRING, offsetof(settings, key), "null", 0, 0, NULL},
-    {"ragged", "lists of varying length, filled at the end up to shape", ARTEL__OPTION_BOOL, offsetof(settings, ragged), "false", 0, 0,
+    {"key", "its name in the record, when that is another", ARTEL__OPTION_STRING, offsetof(settings, key), "null", 0, 0,
      NULL},
-    {"truncate", "cut longer lists instead of refusing them", ARTEL__OPTION_BOOL, offsetof(settings, truncate), "false", 0, 0, NULL},
-    {"sequence", "in the feature lists of a SequenceExample", ARTEL__OPTION_BOOL, offsetof(settings, sequence), "false", 0, 0, NULL},
-    {"default", "the value where the feature is missing", ARTEL__OPTION_JSON, offsetof(settings, fallback), "null", 0, 0, NULL},
+    {"ragged", "lists of varying length, filled at the end up to shape", ARTEL__OPTION_BOOL, offsetof(settings, ragged),
+     "false", 0, 0, NULL},
+    {"truncate", "cut longer lists instead of refusing them", ARTEL__OPTION_BOOL, offsetof(settings, truncate), "false",
+     0, 0, NULL},
+    {"sequence", "in the feature lists of a SequenceExample", ARTEL__OPTION_BOOL, offsetof(settings, sequence), "false",
+     0, 0, NULL},
+    {"default", "the value where the feature is missing", ARTEL__OPTION_JSON, offsetof(settings, fallback), "null", 0,
+     0, NULL},
     {"decode", "how bytes are read", ARTEL__OPTION_ENUM, offsetof(settings, decode), "none", 0, 0, decodings},
     {"channels", "channels of images: 1, 3 or 4", ARTEL__OPTION_INT, offsetof(settings, channels), "0", 0, 4, NULL},
     {"resize", "height and width of images", ARTEL__OPTION_INTS, offsetof(settings, resize), "[]", 0, 0, NULL},
-    {"vocabulary", "strings become their places in this list, or file of lines", ARTEL__OPTION_JSON, offsetof(settings, vocabulary), "null",
-     0, 0, NULL},
-    {"index", "features with the place of each value, one an axis: a sparse tensor", ARTEL__OPTION_JSON, offsetof(settings, index), "null",
-     0, 0, NULL},
+    {"vocabulary", "strings become their places in this list, or file of lines", ARTEL__OPTION_JSON,
+     offsetof(settings, vocabulary), "null", 0, 0, NULL},
+    {"index", "features with the place of each value, one an axis: a sparse tensor", ARTEL__OPTION_JSON,
+     offsetof(settings, index), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
 static artel_status wrong(artel__arena *arena, const char *where, const char *what)
 {
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "correct the feature specification (docs/data.md)", "%s", what);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "correct the feature specification (docs/data.md)", "%s",
+                       what);
 }
 
 /* "default": a number. */
@@ -80,7 +88,8 @@ static artel_status set_index(artel__arena *arena, const char *where, const sett
     }
     json_decref(value);
     if (!good) return wrong(arena, where, "index is no name of a feature, and no list of such");
-    if (out->index_count != out->row.rank) return wrong(arena, where, "index needs one feature for each axis of the shape");
+    if (out->index_count != out->row.rank)
+        return wrong(arena, where, "index needs one feature for each axis of the shape");
     if (out->kind == ARTEL__FEATURE_BYTES || out->ragged || out->sequence)
         return wrong(arena, where, "index goes with numbers that are neither ragged nor a sequence");
     return artel__arena_status(arena);
@@ -89,7 +98,8 @@ static artel_status set_index(artel__arena *arena, const char *where, const sett
 static artel_status set_image(artel__arena *arena, const char *where, const settings *s, artel__feature *out)
 {
     out->dtype = ARTEL_DTYPE_FLOAT32;
-    if (out->row.rank != 0 && out->row.rank != 3) return wrong(arena, where, "the shape of an image is [height, width, channels]");
+    if (out->row.rank != 0 && out->row.rank != 3)
+        return wrong(arena, where, "the shape of an image is [height, width, channels]");
     if (out->row.rank == 0) out->row = (artel_shape){3, {-1, -1, -1}};
     if (s->resize.count != 0 && s->resize.count != 2) return wrong(arena, where, "resize is [height, width]");
     for (int i = 0; i < s->resize.count; i++) out->row.dim[i] = s->resize.item[i];
@@ -119,7 +129,8 @@ static artel_status set_bytes(artel__arena *arena, const char *where, const sett
     if (s->vocabulary != NULL && s->decode != 0) return wrong(arena, where, "a vocabulary stands instead of decode");
     if (s->vocabulary != NULL) return set_words(arena, where, s, out);
     if (s->decode == 0)
-        return wrong(arena, where, "bytes need \"decode\": image, string, or the dtype of raw numbers; or a \"vocabulary\"");
+        return wrong(arena, where,
+                     "bytes need \"decode\": image, string, or the dtype of raw numbers; or a \"vocabulary\"");
     if (s->decode == 1) {
         out->decode = ARTEL__DECODE_IMAGE;
         return set_image(arena, where, s, out);
@@ -130,7 +141,8 @@ static artel_status set_bytes(artel__arena *arena, const char *where, const sett
 }
 
 /* From settings, whose names are checked, to a feature. */
-static artel_status settle(artel__arena *arena, const char *where, const char *name, const settings *s, artel__feature *out)
+static artel_status settle(artel__arena *arena, const char *where, const char *name, const settings *s,
+                           artel__feature *out)
 {
     static const artel_dtype kinds[] = {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_INT64, ARTEL_DTYPE_STRING};
     static const artel__feature_kind lists[] = {ARTEL__FEATURE_FLOAT32, ARTEL__FEATURE_INT64, ARTEL__FEATURE_BYTES};
@@ -147,7 +159,8 @@ static artel_status settle(artel__arena *arena, const char *where, const char *n
     out->length = strlen(out->name);
     for (int i = 0; i < s->shape.count; i++) {
         out->row.dim[i] = s->shape.item[i];
-        if (out->row.dim[i] < 0) return wrong(arena, where, "the extents of the shape are 0 or more; ragged ones state the most");
+        if (out->row.dim[i] < 0)
+            return wrong(arena, where, "the extents of the shape are 0 or more; ragged ones state the most");
     }
     if (out->kind == ARTEL__FEATURE_BYTES) {
         ARTEL_TRY(set_bytes(arena, where, s, out));
@@ -160,12 +173,14 @@ static artel_status settle(artel__arena *arena, const char *where, const char *n
     if (out->truncate && !out->ragged) return wrong(arena, where, "truncate goes with ragged");
     if ((out->ragged || out->sequence) && (out->row.rank < 1 || out->decode == ARTEL__DECODE_IMAGE))
         return wrong(arena, where, "ragged and sequence need a shape, and are no images");
-    if (out->sequence && out->kind == ARTEL__FEATURE_BYTES) return wrong(arena, where, "sequences of bytes are not supported");
+    if (out->sequence && out->kind == ARTEL__FEATURE_BYTES)
+        return wrong(arena, where, "sequences of bytes are not supported");
     ARTEL_TRY(set_fill(arena, where, s, out));
     return set_index(arena, where, s, out);
 }
 
-static artel_status read_feature(artel__arena *arena, const char *path, const char *name, json_t *value, artel__feature *out)
+static artel_status read_feature(artel__arena *arena, const char *path, const char *name, json_t *value,
+                                 artel__feature *out)
 {
     settings s;
     char *where = artel__arena_printf(arena, "%s: \"%s\"", path, name);
@@ -210,7 +225,8 @@ typedef struct inference {
 static bool looks_like_image(artel__proto bytes)
 {
     size_t size = (size_t)(bytes.end - bytes.at);
-    return (size > 3 && memcmp(bytes.at, "\xff\xd8\xff", 3) == 0) || (size > 8 && memcmp(bytes.at, "\x89PNG\r\n\x1a\n", 8) == 0);
+    return (size > 3 && memcmp(bytes.at, "\xff\xd8\xff", 3) == 0) ||
+           (size > 8 && memcmp(bytes.at, "\x89PNG\r\n\x1a\n", 8) == 0);
 }
 
 /* Names that the field gives to inputs and targets, beside those that matching knows. */
@@ -233,8 +249,10 @@ static void infer_one(void *user, artel__proto name, const artel__example_list *
     artel__features *out = job->out;
     int64_t count = 0;
     if (list->kind == ARTEL__FEATURE_NONE || out->count == MOST_INFERRED) return;
-    if (name.at != name.end && memchr(name.at, '\0', (size_t)(name.end - name.at)) != NULL) { /* nothing could name it */
-        artel__log(job->arena->ctx, ARTEL_LOG_NOTE, "%s: a feature with a zero byte in its name is left out", out->where);
+    if (name.at != name.end &&
+        memchr(name.at, '\0', (size_t)(name.end - name.at)) != NULL) { /* nothing could name it */
+        artel__log(job->arena->ctx, ARTEL_LOG_NOTE, "%s: a feature with a zero byte in its name is left out",
+                   out->where);
         return;
     }
     artel__feature *f = &out->item[out->count];
@@ -332,15 +350,17 @@ artel_status artel__features_publish(artel__source *source, const artel__feature
     ARTEL_TRY(artel__source_add_arrays(source, features->count));
     for (int i = 0; i < features->count; i++) {
         const artel__feature *f = &features->item[i];
-        source->arrays[i] = (artel__source_array){.name = f->array,
-                                                  .role = f->role,
-                                                  .dtype = f->dtype,
-                                                  .row = f->row,
-                                                  .count = count,
-                                                  .pixels = f->decode == ARTEL__DECODE_IMAGE ||
-                                                            (f->decode == ARTEL__DECODE_RAW && f->dtype == ARTEL_DTYPE_UINT8)};
+        source->arrays[i] =
+            (artel__source_array){.name = f->array,
+                                  .role = f->role,
+                                  .dtype = f->dtype,
+                                  .row = f->row,
+                                  .count = count,
+                                  .pixels = f->decode == ARTEL__DECODE_IMAGE ||
+                                            (f->decode == ARTEL__DECODE_RAW && f->dtype == ARTEL_DTYPE_UINT8)};
         source->arrays[i].text = f->decode == ARTEL__DECODE_STRING;
-        if (f->decode == ARTEL__DECODE_STRING) source->arrays[i].refusal = "it holds text, and the model takes numbers here";
+        if (f->decode == ARTEL__DECODE_STRING)
+            source->arrays[i].refusal = "it holds text, and the model takes numbers here";
     }
     return ARTEL_OK;
 }
@@ -396,13 +416,16 @@ static bool put_feature(json_t *one, const artel__feature *f)
     if (f->row.rank > 0 && f->row.dim[0] >= 0) good &= put(one, "shape", shape_json(&f->row));
     if (f->decode == ARTEL__DECODE_RAW) good &= put(one, "decode", json_string(artel_dtype_name(f->dtype)));
     if (f->decode == ARTEL__DECODE_WORDS) good &= put(one, "vocabulary", words_json(&f->vocabulary));
-    if (f->decode == ARTEL__DECODE_IMAGE || f->decode == ARTEL__DECODE_STRING) good &= put(one, "decode", json_string(decodes[f->decode]));
+    if (f->decode == ARTEL__DECODE_IMAGE || f->decode == ARTEL__DECODE_STRING)
+        good &= put(one, "decode", json_string(decodes[f->decode]));
     if (f->role != ARTEL_DATA_ROLE_AUTO) good &= put(one, "role", json_string(roles[f->role]));
     if (strcmp(f->array, f->name) != 0) good &= put(one, "key", json_string(f->name));
     if (f->ragged) good &= put(one, "ragged", json_true());
     if (f->truncate) good &= put(one, "truncate", json_true());
     if (f->sequence) good &= put(one, "sequence", json_true());
-    if (f->has_default) good &= put(one, "default", f->dtype == ARTEL_DTYPE_INT64 ? json_integer(f->fill_int) : artel__json_real(f->fill));
+    if (f->has_default)
+        good &=
+            put(one, "default", f->dtype == ARTEL_DTYPE_INT64 ? json_integer(f->fill_int) : artel__json_real(f->fill));
     return f->index_count == 0 ? good : good & put(one, "index", index_json(f));
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a record holds, by name: the feature specification of `tfrecord:` and `jsonl:`.
  *
- * A JSON object: name in the record -> {"dtype", "shape", "role", "input", "decode", ...} (docs/data.md lists the settings). Each
- * feature becomes one array of the source. Without a specification features are taken from the first record.
+ * A JSON object: name in the record -> {"dtype", "shape", "role", "input", "decode", ...} (docs/data.md lists the
+ * settings). Each feature becomes one array of the source. Without a specification features are taken from the first
+ * record.
  */
 #ifndef ARTEL_DATA_FEATURES_H
 #define ARTEL_DATA_FEATURES_H
@@ -98,7 +99,8 @@ typedef struct artel__example_list {
     artel__proto values; /* the message of the list */
 } artel__example_list;
 
-/* The feature of that name; kind NONE when the record lacks it (or holds an empty one). False when the record is damaged. */
+/* The feature of that name; kind NONE when the record lacks it (or holds an empty one). False when the record is
+ * damaged. */
 bool artel__example_find(artel__proto record, const char *name, size_t length, artel__example_list *out);
 /* The steps (Features in field 1) of the feature list of that name in a SequenceExample; empty when it lacks it. */
 bool artel__example_find_steps(artel__proto record, const char *name, size_t length, artel__proto *out);

@@ -58,10 +58,12 @@ static artel_status run_job(artel__bind_job *job)
     return artel__bind_array(job, &job->core->bindings[job->core->binding_count++]);
 }
 
-static artel_status bind_matches(artel__feed_core *core, const artel__data_wants *wants, const artel__matches *matches, bool *pixel_note)
+static artel_status bind_matches(artel__feed_core *core, const artel__data_wants *wants, const artel__matches *matches,
+                                 bool *pixel_note)
 {
     int targets = wants->purpose == ARTEL__DATA_PURPOSE_PREDICT ? 0 : wants->target_count;
-    core->bindings = artel__arena_alloc(&core->arena, (size_t)(wants->input_count + 2 * targets + 1), sizeof *core->bindings);
+    core->bindings =
+        artel__arena_alloc(&core->arena, (size_t)(wants->input_count + 2 * targets + 1), sizeof *core->bindings);
     if (core->bindings == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < wants->input_count; i++) {
         const artel__data_want_input *want = &wants->inputs[i];
@@ -116,11 +118,12 @@ static artel_status settle_count(artel__feed_core *core)
         int64_t rows = binding_rows(&core->bindings[i]);
         if (rows == core->count) continue;
         return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "give as many targets as inputs",
-                           "array '%s' has %lld rows (array '%s' has %lld)", core->bindings[i].public.name, (long long)rows,
-                           core->bindings[0].public.name, (long long)core->count);
+                           "array '%s' has %lld rows (array '%s' has %lld)", core->bindings[i].public.name,
+                           (long long)rows, core->bindings[0].public.name, (long long)core->count);
     }
     if (core->count > 0) return ARTEL_OK;
-    return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "give at least one sample", "the data is empty");
+    return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "give at least one sample",
+                       "the data is empty");
 }
 
 static artel_status bind_files(artel__feed_core *core, const artel__data_wants *wants)
@@ -135,12 +138,14 @@ static artel_status bind_files(artel__feed_core *core, const artel__data_wants *
     if (status < 0) return status;
     if (pixel_note && !wants->scales_itself && wants->purpose == ARTEL__DATA_PURPOSE_TRAIN) {
         artel__log(core->ctx, ARTEL_LOG_NOTE,
-                   "%s: bytes reach the model as 0..255; it has no Rescaling or Normalization at its front (#scale=1/255 divides them)",
+                   "%s: bytes reach the model as 0..255; it has no Rescaling or Normalization at its front "
+                   "(#scale=1/255 divides them)",
                    core->data->specification);
     }
     const artel__data_options *options = &core->data->sources[0].options;
     if (wants->rescaling && options->has_scale)
-        artel__log(core->ctx, ARTEL_LOG_NOTE, "%s: values are scaled twice, by #scale=%s and by the model's own layer \"%s\" (Rescaling)",
+        artel__log(core->ctx, ARTEL_LOG_NOTE,
+                   "%s: values are scaled twice, by #scale=%s and by the model's own layer \"%s\" (Rescaling)",
                    core->data->specification, options->scale_text, wants->rescaling);
     return settle_count(core);
 }
@@ -224,7 +229,8 @@ static artel_status choose_rows(const artel__feed *feed, bool random, artel__fee
     return status;
 }
 
-artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__feed **out_train, artel__feed **out_validation)
+artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__feed **out_train,
+                               artel__feed **out_validation)
 {
     artel__feed_core *core = feed->core;
     artel__feed *train = NULL, *validation = NULL;
@@ -232,8 +238,9 @@ artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__
     int64_t split = fraction > 0 && fraction < 1 ? (int64_t)floor((double)feed->count * (1.0 - fraction)) : 0;
     if (split < 1 || split >= feed->count) {
         return artel__fail(core->ctx, ARTEL_ERROR_INVALID, "validation split",
-                           "choose a fraction between 0 and 1 that leaves rows on both sides", "%g of %lld rows leaves %s", fraction,
-                           (long long)feed->count, split < 1 ? "none to train on" : "none to validate with");
+                           "choose a fraction between 0 and 1 that leaves rows on both sides",
+                           "%g of %lld rows leaves %s", fraction, (long long)feed->count,
+                           split < 1 ? "none to train on" : "none to validate with");
     }
     artel_status status = feed_create(core, feed->first, split, &train);
     if (status == ARTEL_OK) status = feed_create(core, feed->first + split, feed->count - split, &validation);
@@ -244,7 +251,8 @@ artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__
         return status;
     }
     if (random) {
-        artel__log(core->ctx, ARTEL_LOG_NOTE, "%s: sorted by class, so a random %lld of %lld rows validate (a function of the seed)",
+        artel__log(core->ctx, ARTEL_LOG_NOTE,
+                   "%s: sorted by class, so a random %lld of %lld rows validate (a function of the seed)",
                    core->data->specification, (long long)(feed->count - split), (long long)feed->count);
     }
     *out_train = train;
@@ -289,9 +297,10 @@ void artel__feed_describe(const artel__feed *feed, artel__text *out)
     for (int i = 0; i < core->binding_count; i++) {
         const artel__binding *binding = &core->bindings[i];
         char from[128], to[128];
-        artel__text_show(out, "  %s %s %s -> %s %s %s (%s)\n", binding->public.name, artel_dtype_name(binding->conversion.from),
-                         artel__shape_text(&binding->source_row, true, from, sizeof from), binding->layer,
-                         artel_dtype_name(binding->public.dtype), artel__shape_text(&binding->public.row, true, to, sizeof to),
-                         binding->is_synthetic ? "synthetic" : kinds[binding->conversion.kind]);
+        artel__text_show(
+            out, "  %s %s %s -> %s %s %s (%s)\n", binding->public.name, artel_dtype_name(binding->conversion.from),
+            artel__shape_text(&binding->source_row, true, from, sizeof from), binding->layer,
+            artel_dtype_name(binding->public.dtype), artel__shape_text(&binding->public.row, true, to, sizeof to),
+            binding->is_synthetic ? "synthetic" : kinds[binding->conversion.kind]);
     }
 }

@@ -57,16 +57,20 @@ struct artel__feed {
 /* Settles what is delivered (ahead.c). */
 artel_status artel__feed_publish(artel__feed_core *core);
 /* Fetches where there is a program. */
-artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
+artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                     void *const *buffers);
 /* Rows of everything that is bound, by binding. */
-artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
+artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                     void *const *buffers);
 
 /* Aligned memory freed with the core. */
 artel_status artel__core_alloc(artel__feed_core *core, size_t bytes, void **out);
 void artel__core_release(artel__feed_core *core);
 
-/* Rows [begin, end) of a call of artel__feed_fetch, all of which are in the feed, to their places in the buffers (fetch.c). */
-artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers);
+/* Rows [begin, end) of a call of artel__feed_fetch, all of which are in the feed, to their places in the buffers
+ * (fetch.c). */
+artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end,
+                                     void *const *buffers);
 
 /* feed_parts.c: refuses data of which pieces are elsewhere, unless it is bound `apart`; then what cannot be. */
 artel_status artel__data_check_parts(artel_data *data, bool apart);
@@ -85,7 +89,8 @@ typedef struct artel__matches {
     artel__match *weights;          /* by target; those without arrays have none */
 } artel__matches;
 
-artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena, artel__matches *out);
+artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena,
+                               artel__matches *out);
 
 /* ---- bind.c ---- */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of data that need not all lie on one machine: the files of records. They are counted over joined sources, in order.
+/* Pieces of data that need not all lie on one machine: the files of records. They are counted over joined sources, in
+ * order.
  *
- * Data that is bound `apart` is identified by what every machine has of it, the indexes of its files, so that machines with different files
- * agree about what they train on.
+ * Data that is bound `apart` is identified by what every machine has of it, the indexes of its files, so that machines
+ * with different files agree about what they train on.
  */
 #include "data/feed.h"
 
@@ -17,15 +18,17 @@ static artel_status check_source(const artel__source *source, bool apart)
     int missing = 0, pieces = pieces_of(source);
     const char *first = "";
     if (apart && (source->format->parts == NULL || source->skips != NULL))
-        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target,
-                           "make records of it (artel data make), or leave .auto_shard file out: every task then needs all of it",
-                           ".auto_shard file is for files of records (tfrecord), without skip-errors");
+        return artel__fail(
+            source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target,
+            "make records of it (artel data make), or leave .auto_shard file out: every task then needs all of it",
+            ".auto_shard file is for files of records (tfrecord), without skip-errors");
     for (int i = 0; i < pieces; i++) {
         artel__data_piece piece = source->format->part(source, i);
         if (!piece.here && missing++ == 0) first = piece.name;
     }
     if (missing == 0 || apart) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, first, "fetch them; or train where they lie: artel fit --auto-shard file",
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, first,
+                       "fetch them; or train where they lie: artel fit --auto-shard file",
                        "of this file only the index is here (%d of %d files are elsewhere)", missing, pieces);
 }
 
@@ -36,7 +39,9 @@ artel_status artel__data_check_parts(artel_data *data, bool apart)
         ARTEL_TRY(check_source(&data->sources[s], apart));
         data->sources[s].apart = apart;
         artel__sha256_init(&hash);
-        if (apart) ARTEL_TRY(data->sources[s].format->fingerprint(&data->sources[s], &hash)); /* whether it can be identified */
+        if (apart)
+            ARTEL_TRY(
+                data->sources[s].format->fingerprint(&data->sources[s], &hash)); /* whether it can be identified */
     }
     return ARTEL_OK;
 }
@@ -44,7 +49,8 @@ artel_status artel__data_check_parts(artel_data *data, bool apart)
 bool artel__data_can_lie_apart(const artel_data *data)
 {
     bool can = true;
-    for (int s = 0; s < data->source_count; s++) can = can && pieces_of(&data->sources[s]) > 0 && data->sources[s].skips == NULL;
+    for (int s = 0; s < data->source_count; s++)
+        can = can && pieces_of(&data->sources[s]) > 0 && data->sources[s].skips == NULL;
     return can;
 }
 
@@ -68,6 +74,8 @@ int artel__feed_part_of(const artel__feed *feed, uint64_t row)
     const artel__binding *binding = &feed->core->bindings[0];
     int64_t at = feed->rows != NULL ? (int64_t)feed->rows[row] : feed->first + (int64_t)row;
     int before = 0, s = 0;
-    for (; s + 1 < binding->segment_count && at >= binding->segments[s + 1].first; s++) before += pieces_of(binding->segments[s].source);
-    return before + binding->segments[s].source->format->part_of(binding->segments[s].source, at - binding->segments[s].first);
+    for (; s + 1 < binding->segment_count && at >= binding->segments[s + 1].first; s++)
+        before += pieces_of(binding->segments[s].source);
+    return before +
+           binding->segments[s].source->format->part_of(binding->segments[s].source, at - binding->segments[s].first);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetching: rows of a feed into the caller's buffers.
  *
- * Nothing here writes to the feed, so any number of threads may fetch at once, and those of a pool share the rows of a call, unless
- * their source delivers several at a time. Rows that lie in memory are converted from where they lie. Rows that are produced (images, planar pixels) go through a scratch block: on the stack when
- * small, else from the heap, and straight into the buffer when nothing is to be converted. The floating-point state is
- * pinned, since foreign callers may have set another, and a denormal would then depend on who fetched it.
+ * Nothing here writes to the feed, so any number of threads may fetch at once, and those of a pool share the rows of a
+ * call, unless their source delivers several at a time. Rows that lie in memory are converted from where they lie. Rows
+ * that are produced (images, planar pixels) go through a scratch block: on the stack when small, else from the heap,
+ * and straight into the buffer when nothing is to be converted. The floating-point state is pinned, since foreign
+ * callers may have set another, and a denormal would then depend on who fetched it.
  */
 #include <string.h>
 
@@ -26,7 +27,8 @@ static int64_t core_row(const artel__feed *feed, uint64_t numbered)
 
 static const artel__segment *find_segment(const artel__binding *binding, int64_t row)
 {
-    return &binding->segments[artel__find_run(&binding->segments[0].first, sizeof *binding->segments, binding->segment_count, row)];
+    return &binding->segments[artel__find_run(&binding->segments[0].first, sizeof *binding->segments,
+                                              binding->segment_count, row)];
 }
 
 static artel_status bad_label(const artel__feed *feed, const artel__binding *binding, int64_t row, double value)
@@ -39,19 +41,22 @@ static artel_status bad_label(const artel__feed *feed, const artel__binding *bin
                            artel__format_double(text, sizeof text, value), binding->public.name);
     return artel__fail(feed->core->ctx, ARTEL_ERROR_INVALID, feed->core->data->specification,
                        "correct the record, or give the model an output for every class",
-                       "record %lld (counted from 0): the label %s in '%s' is outside the classes 0 to %lld of '%s'", (long long)row,
-                       artel__format_double(text, sizeof text, value), binding->public.name, (long long)binding->conversion.classes - 1,
-                       binding->layer);
+                       "record %lld (counted from 0): the label %s in '%s' is outside the classes 0 to %lld of '%s'",
+                       (long long)row, artel__format_double(text, sizeof text, value), binding->public.name,
+                       (long long)binding->conversion.classes - 1, binding->layer);
 }
 
-static artel_status convert_row(const artel__feed *feed, const artel__binding *binding, int64_t row, const void *source, void *target)
+static artel_status convert_row(const artel__feed *feed, const artel__binding *binding, int64_t row, const void *source,
+                                void *target)
 {
     double bad = 0;
-    return artel__conversion_run(&binding->conversion, source, target, &bad) ? ARTEL_OK : bad_label(feed, binding, row, bad);
+    return artel__conversion_run(&binding->conversion, source, target, &bad) ? ARTEL_OK
+                                                                             : bad_label(feed, binding, row, bad);
 }
 
 /* One row that its source has to produce. */
-static artel_status produce_row(const artel__feed *feed, const artel__binding *binding, int64_t row, void *scratch, void *target)
+static artel_status produce_row(const artel__feed *feed, const artel__binding *binding, int64_t row, void *scratch,
+                                void *target)
 {
     if (binding->is_synthetic) {
         artel__synthetic_row(&binding->synthetic, row, target);
@@ -60,12 +65,13 @@ static artel_status produce_row(const artel__feed *feed, const artel__binding *b
     const artel__segment *segment = find_segment(binding, row);
     bool direct = binding->conversion.kind == ARTEL__CONVERT_COPY;
     const artel__source *source = segment->source;
-    ARTEL_TRY(source->format->fetch_row(source, binding->array, &binding->source_row, row - segment->first, direct ? target : scratch));
+    ARTEL_TRY(source->format->fetch_row(source, binding->array, &binding->source_row, row - segment->first,
+                                        direct ? target : scratch));
     return direct ? ARTEL_OK : convert_row(feed, binding, row, scratch, target);
 }
 
-static artel_status produce_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
-                                 uint8_t *buffer)
+static artel_status produce_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows,
+                                 int64_t count, uint8_t *buffer)
 {
     uint64_t stack[STACK_BYTES / 8];
     void *scratch = stack, *heap = NULL;
@@ -77,7 +83,8 @@ static artel_status produce_rows(const artel__feed *feed, const artel__binding *
     artel_status status = ARTEL_OK;
     for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
         if (feed->core->draws) artel__stage_set_pass(rows[i] >> 44);
-        status = produce_row(feed, binding, core_row(feed, rows[i]), scratch, buffer + (size_t)i * binding->public.row_bytes);
+        status = produce_row(feed, binding, core_row(feed, rows[i]), scratch,
+                             buffer + (size_t)i * binding->public.row_bytes);
     }
     if (feed->core->draws) artel__stage_set_pass(0);
     artel__free(feed->core->ctx, heap);
@@ -108,7 +115,8 @@ static void add_to_job(record_job *job, const artel__binding *binding, uint8_t *
     if (!is_direct(binding)) job->scratch_bytes += (binding->source_bytes + 15) / 16 * 16;
 }
 
-static artel_status produce_record(const artel__feed *feed, const record_job *job, int64_t row, int64_t i, uint8_t *scratch)
+static artel_status produce_record(const artel__feed *feed, const record_job *job, int64_t row, int64_t i,
+                                   uint8_t *scratch)
 {
     artel__row_want wants[WANTED];
     uint8_t *targets[WANTED];
@@ -116,11 +124,13 @@ static artel_status produce_record(const artel__feed *feed, const record_job *jo
     for (int b = 0; b < job->count; b++) {
         const artel__binding *binding = job->binding[b];
         targets[b] = job->buffer[b] + (size_t)i * binding->public.row_bytes;
-        wants[b] = (artel__row_want){binding->array, &binding->source_row, is_direct(binding) ? targets[b] : scratch + job->scratch_at[b]};
+        wants[b] = (artel__row_want){binding->array, &binding->source_row,
+                                     is_direct(binding) ? targets[b] : scratch + job->scratch_at[b]};
     }
     ARTEL_TRY(artel__source_fetch(segment->source, row - segment->first, wants, job->count));
     for (int b = 0; b < job->count; b++) {
-        if (!is_direct(job->binding[b])) ARTEL_TRY(convert_row(feed, job->binding[b], row, scratch + job->scratch_at[b], targets[b]));
+        if (!is_direct(job->binding[b]))
+            ARTEL_TRY(convert_row(feed, job->binding[b], row, scratch + job->scratch_at[b], targets[b]));
     }
     return ARTEL_OK;
 }
@@ -134,7 +144,8 @@ static artel_status produce_records(const artel__feed *feed, const record_job *j
         scratch = heap;
     }
     artel_status status = ARTEL_OK;
-    for (int64_t i = 0; i < count && status == ARTEL_OK; i++) status = produce_record(feed, job, core_row(feed, rows[i]), i, scratch);
+    for (int64_t i = 0; i < count && status == ARTEL_OK; i++)
+        status = produce_record(feed, job, core_row(feed, rows[i]), i, scratch);
     artel__free(feed->core->ctx, heap);
     return status;
 }
@@ -142,7 +153,8 @@ static artel_status produce_records(const artel__feed *feed, const record_job *j
 /* ---- */
 
 /* Rows of one block of memory that are taken as they are. */
-static void copy_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count, uint8_t *buffer)
+static void copy_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
+                      uint8_t *buffer)
 {
     const artel__segment *segment = &binding->segments[0];
     size_t bytes = binding->public.row_bytes;
@@ -155,8 +167,8 @@ static void copy_rows(const artel__feed *feed, const artel__binding *binding, co
     }
 }
 
-static artel_status gather_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
-                                uint8_t *buffer)
+static artel_status gather_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows,
+                                int64_t count, uint8_t *buffer)
 {
     if (binding->conversion.kind == ARTEL__CONVERT_COPY && binding->segment_count == 1) {
         copy_rows(feed, binding, rows, count, buffer);
@@ -180,8 +192,8 @@ typedef struct delivery {
     uint64_t *rows;
 } delivery;
 
-static artel_status prepare_delivery(const artel__feed *feed, const artel__source *source, const uint64_t *rows, int64_t count,
-                                     delivery *out)
+static artel_status prepare_delivery(const artel__feed *feed, const artel__source *source, const uint64_t *rows,
+                                     int64_t count, delivery *out)
 {
     size_t arrays = (size_t)source->array_count, total = arrays * sizeof(void *) + (size_t)count * sizeof(uint64_t);
     for (size_t i = 0; i < arrays; i++) {
@@ -198,7 +210,8 @@ static artel_status prepare_delivery(const artel__feed *feed, const artel__sourc
         at += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
     }
     for (int64_t i = 0; i < count; i++)
-        out->rows[i] = artel__row_in_pass((uint64_t)core_row(feed, rows[i]), feed->core->draws ? (int64_t)(rows[i] >> 44) : 0);
+        out->rows[i] =
+            artel__row_in_pass((uint64_t)core_row(feed, rows[i]), feed->core->draws ? (int64_t)(rows[i] >> 44) : 0);
     return ARTEL_OK;
 }
 
@@ -208,7 +221,8 @@ static uint8_t *target_of(const artel__feed_core *core, void *const *buffers, in
     return buffers[b] ? (uint8_t *)buffers[b] + (size_t)begin * core->bindings[b].public.row_bytes : NULL;
 }
 
-static artel_status convert_delivery(const artel__feed *feed, const delivery *delivered, int64_t begin, int64_t count, void *const *buffers)
+static artel_status convert_delivery(const artel__feed *feed, const delivery *delivered, int64_t begin, int64_t count,
+                                     void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     for (int b = 0; b < core->binding_count; b++) {
@@ -217,14 +231,16 @@ static artel_status convert_delivery(const artel__feed *feed, const delivery *de
         uint8_t *target = target_of(core, buffers, b, begin);
         if (target == NULL || from == target) continue;
         for (int64_t i = 0; i < count; i++) {
-            ARTEL_TRY(convert_row(feed, binding, (int64_t)artel__row_number(delivered->rows[i]), from + (size_t)i * binding->source_bytes,
+            ARTEL_TRY(convert_row(feed, binding, (int64_t)artel__row_number(delivered->rows[i]),
+                                  from + (size_t)i * binding->source_bytes,
                                   target + (size_t)i * binding->public.row_bytes));
         }
     }
     return ARTEL_OK;
 }
 
-static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
+static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end,
+                                    void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     const artel__source *source = &core->data->sources[0];
@@ -234,7 +250,8 @@ static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *row
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
         uint8_t *target = target_of(core, buffers, b, begin);
-        if (target != NULL && binding->conversion.kind == ARTEL__CONVERT_COPY) delivered.buffers[binding->array] = target;
+        if (target != NULL && binding->conversion.kind == ARTEL__CONVERT_COPY)
+            delivered.buffers[binding->array] = target;
     }
     artel_status status = source->format->fetch_rows(source, delivered.rows, count, delivered.buffers);
     if (status == ARTEL_OK) status = convert_delivery(feed, &delivered, begin, count, buffers);
@@ -320,19 +337,22 @@ static void fetch_task(void *user, int64_t begin, int64_t end, int thread)
     if (status < 0) atomic_store(&job->status, status);
 }
 
-static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                   void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
     size_t bytes = 0;
-    for (int b = 0; b < core->binding_count; b++) bytes += buffers[b] ? core->bindings[b].public.row_bytes * (size_t)count : 0;
+    for (int b = 0; b < core->binding_count; b++)
+        bytes += buffers[b] ? core->bindings[b].public.row_bytes * (size_t)count : 0;
     if (!pool || bytes < SHARED_BYTES) return fetch_piece(&job, 0, count);
     artel__pool_run(pool, count, ARTEL__POOL_ALONE, fetch_task, &job);
     return (artel_status)atomic_load(&job.status);
 }
 
 /* The same rows of every array of a call that begins at `begin`. */
-static artel_status fetch_piece_ahead(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
+static artel_status fetch_piece_ahead(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end,
+                                      void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     void **at;
@@ -344,7 +364,8 @@ static artel_status fetch_piece_ahead(const artel__feed *feed, const uint64_t *r
     return status;
 }
 
-artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
+artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end,
+                                     void *const *buffers)
 {
     if (feed->core->program) return fetch_piece_ahead(feed, rows, begin, end, buffers);
     const fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
@@ -355,25 +376,28 @@ artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *ro
     return status;
 }
 
-artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                               void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     for (int64_t i = 0; i < count; i++) {
         if (artel__row_number(rows[i]) < (uint64_t)feed->count) continue;
-        return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "", "no row %llu (there are %lld)",
-                           (unsigned long long)rows[i], (long long)feed->count);
+        return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "",
+                           "no row %llu (there are %lld)", (unsigned long long)rows[i], (long long)feed->count);
     }
     if (count <= 0) return ARTEL_OK;
     return core->program ? artel__feed_fetch_ahead(feed, pool, rows, count, buffers)
                          : artel__feed_fetch_bound(feed, pool, rows, count, buffers);
 }
 
-artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                     void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     uint32_t state = artel__fp_enter();
-    artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, 0, count, buffers)
-                                                                            : fetch_bindings(feed, pool, rows, count, buffers);
+    artel_status status = core->data->sources[0].format->fetch_rows != NULL
+                              ? fetch_delivered(feed, rows, 0, count, buffers)
+                              : fetch_bindings(feed, pool, rows, count, buffers);
     artel__fp_leave(state);
     return status;
 }

@@ -3,7 +3,8 @@
  *
  * Content counts, paths do not: the same files in another folder are the same data. Of each file the size and the
  * first and last 64 KiB are hashed, so that a fingerprint of a large set costs milliseconds; a change in the middle
- * of a file of the same size is for content.c. Integers are hashed as 8 little-endian bytes, texts with their length in front.
+ * of a file of the same size is for content.c. Integers are hashed as 8 little-endian bytes, texts with their length in
+ * front.
  */
 #include "data/fingerprint.h"
 
@@ -64,7 +65,8 @@ static void hash_options(artel__sha256 *hash, const artel__data_options *options
         artel__hash_integer(hash, (uint64_t)options->file_footer);
     }
     if (options->length > 0)
-        artel__hash_integer(hash, (uint64_t)options->length << 32 ^ (uint64_t)options->step << 1 ^ (uint64_t)options->tokens);
+        artel__hash_integer(hash,
+                            (uint64_t)options->length << 32 ^ (uint64_t)options->step << 1 ^ (uint64_t)options->tokens);
 }
 
 static artel_status hash_source(const artel__source *source, artel__sha256 *hash)
@@ -78,7 +80,8 @@ static artel_status hash_source(const artel__source *source, artel__sha256 *hash
         artel__hash_integer(hash, (uint64_t)array->count);
         artel__hash_shape(hash, &array->row);
     }
-    for (int64_t i = 0; source->inner != NULL && i < source->arrays[0].count; i++) artel__hash_integer(hash, source->kept[i]);
+    for (int64_t i = 0; source->inner != NULL && i < source->arrays[0].count; i++)
+        artel__hash_integer(hash, source->kept[i]);
     if (source->format->fingerprint != NULL) return source->format->fingerprint(source, hash);
     for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
         artel__hash_ends(hash, blob->mapping.bytes, blob->mapping.size);
@@ -90,7 +93,8 @@ artel_status artel__data_fingerprint(const artel_data *data, uint8_t out[32])
 {
     artel__sha256 hash;
     const artel__source *first = &data->sources[0];
-    if (data->source_count == 1 && first->format->whole_print != NULL && first->format->whole_print(first, out)) return ARTEL_OK;
+    if (data->source_count == 1 && first->format->whole_print != NULL && first->format->whole_print(first, out))
+        return ARTEL_OK;
     artel__sha256_init(&hash);
     for (int s = 0; s < data->source_count; s++) ARTEL_TRY(hash_source(&data->sources[s], &hash));
     artel__sha256_final(&hash, out);

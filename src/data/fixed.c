@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fixed:GLOB#layout=y:uint8,x:float32:28x28: records of one size, as tf.data.FixedLengthRecordDataset reads them.
  *
- * The layout lists what a record holds, one field after another: name, dtype, extents (left out: one value); fields named `_` are
- * passed over. Values are little-endian and lie at any address. `file-header=N` and `file-footer=N` are bytes before the first and behind the
- * last record of each file.
+ * The layout lists what a record holds, one field after another: name, dtype, extents (left out: one value); fields
+ * named `_` are passed over. Values are little-endian and lie at any address. `file-header=N` and `file-footer=N` are
+ * bytes before the first and behind the last record of each file.
  */
 #include <string.h>
 
@@ -29,7 +29,8 @@ typedef struct fixed_state {
 
 static artel_status bad_layout(artel__source *source, const char *text, const char *what)
 {
-    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "layout", "write layout=y:uint8,x:float32:28x28", "'%s': %s", text, what);
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "layout", "write layout=y:uint8,x:float32:28x28", "'%s': %s",
+                       text, what);
 }
 
 /* "28x28" */
@@ -38,7 +39,8 @@ static bool parse_extents(char *text, artel_shape *out)
     while (text != NULL) {
         char *cross = strchr(text, 'x');
         if (cross != NULL) *cross++ = '\0';
-        if (out->rank == ARTEL_MAX_RANK || !artel__parse_int64(text, &out->dim[out->rank]) || out->dim[out->rank] < 1) return false;
+        if (out->rank == ARTEL_MAX_RANK || !artel__parse_int64(text, &out->dim[out->rank]) || out->dim[out->rank] < 1)
+            return false;
         out->rank++;
         text = cross;
     }
@@ -57,7 +59,8 @@ static artel_status parse_field(artel__source *source, char *text, artel__source
     array->name = text;
     if (artel_dtype_parse(dtype, &array->dtype) < 0 || artel_dtype_size(array->dtype) == 0)
         return bad_layout(source, dtype, "no dtype of numbers");
-    if (!parse_extents(extents, &array->row)) return bad_layout(source, text, "its extents are not 1 or more, separated by x");
+    if (!parse_extents(extents, &array->row))
+        return bad_layout(source, text, "its extents are not 1 or more, separated by x");
     int64_t elements = artel_shape_count(&array->row);
     if (elements < 0 || elements > (int64_t)1 << 40) return bad_layout(source, text, "the record is too large");
     *out = (field){state->record, (size_t)elements * artel_dtype_size(array->dtype)};
@@ -93,11 +96,12 @@ static artel_status open_file(artel__source *source, const char *path)
     ARTEL_TRY(artel__blob_open(source, path, &blob));
     ARTEL_TRY(artel__blob_inflate(source, blob, 0));
     if (blob->size < around || (blob->size - around) % state->record != 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "correct the layout, header or footer, or fetch the file again",
-                           "%zu bytes are no records of %zu (the last would end at byte %zu)", blob->size, state->record,
-                           blob->size < around ? around
-                                               : (blob->size - around + state->record - 1) / state->record * state->record +
-                                                     (size_t)source->options.file_header);
+        return artel__fail(
+            source->ctx, ARTEL_ERROR_CORRUPT, path, "correct the layout, header or footer, or fetch the file again",
+            "%zu bytes are no records of %zu (the last would end at byte %zu)", blob->size, state->record,
+            blob->size < around ? around
+                                : (blob->size - around + state->record - 1) / state->record * state->record +
+                                      (size_t)source->options.file_header);
     }
     state->files[state->file_count++] = (fixed_file){blob->bytes + source->options.file_header, state->rows};
     state->rows += (int64_t)((blob->size - around) / state->record);
@@ -124,10 +128,12 @@ static const uint8_t *value_of(const artel__source *source, int array, int64_t r
 {
     const fixed_state *state = source->state;
     int file = artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row);
-    return state->files[file].records + (size_t)(row - state->files[file].first) * state->record + state->fields[array].offset;
+    return state->files[file].records + (size_t)(row - state->files[file].first) * state->record +
+           state->fields[array].offset;
 }
 
-static artel_status fixed_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status fixed_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                void *out)
 {
     (void)row_shape;
     memcpy(out, value_of(source, array, row), ((const fixed_state *)source->state)->fields[array].bytes);

@@ -43,7 +43,8 @@ typedef struct place {
 static artel_status add_folder(artel__source *source, artel__folders *folders, const char *path, place at);
 
 /* The files of a folder first, then its folders, as os.walk gives them. */
-static artel_status add_entries(artel__source *source, artel__folders *folders, const char *path, const artel__paths *entries, place at)
+static artel_status add_entries(artel__source *source, artel__folders *folders, const char *path,
+                                const artel__paths *entries, place at)
 {
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < entries->count; i++) {
@@ -51,8 +52,10 @@ static artel_status add_entries(artel__source *source, artel__folders *folders, 
             if (below == NULL) return ARTEL_ERROR_NO_MEMORY;
             bool is_folder = artel__is_directory(below);
             if (is_folder != (pass == 1)) continue;
-            if (is_folder && at.depth >= 0) ARTEL_TRY(add_folder(source, folders, below, (place){at.label, at.depth + 1}));
-            if (!is_folder && has_ending(below, folders->endings)) ARTEL_TRY(add_file(source, folders, below, at.label));
+            if (is_folder && at.depth >= 0)
+                ARTEL_TRY(add_folder(source, folders, below, (place){at.label, at.depth + 1}));
+            if (!is_folder && has_ending(below, folders->endings))
+                ARTEL_TRY(add_file(source, folders, below, at.label));
         }
     }
     return ARTEL_OK;
@@ -96,7 +99,8 @@ static artel_status nothing_found(const artel__source *source, const artel__fold
     }
     char advice[96];
     snprintf(advice, sizeof advice, "put the %s of each class into a folder of its own", folders->noun);
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, advice, "no %s files in %d folders", list, folders->classes);
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, advice, "no %s files in %d folders", list,
+                       folders->classes);
 }
 
 static artel_status publish(artel__source *source, artel__folders *folders, const artel__source_array *array)
@@ -110,8 +114,8 @@ static artel_status publish(artel__source *source, artel__folders *folders, cons
     source->arrays[0] = *array;
     source->arrays[0].count = folders->count;
     if (folders->classes == 0) return ARTEL_OK;
-    source->arrays[1] =
-        (artel__source_array){.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .count = folders->count};
+    source->arrays[1] = (artel__source_array){
+        .name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .count = folders->count};
     source->sorted_by_class = true;
     return ARTEL_OK;
 }
@@ -124,7 +128,8 @@ artel_status artel__folders_open(artel__source *source, artel__folders *folders,
     if (!artel__is_directory(source->target)) {
         bool exists = artel__file_exists(source->target);
         return artel__fail(source->ctx, exists ? ARTEL_ERROR_INVALID : ARTEL_ERROR_NOT_FOUND, source->target,
-                           "name a folder that holds a folder for each class", exists ? "not a folder" : "no such folder");
+                           "name a folder that holds a folder for each class",
+                           exists ? "not a folder" : "no such folder");
     }
     ARTEL_TRY(artel__list_directory(source->ctx, source->target, &entries));
     artel_status status = add_classes(source, folders, &entries);
@@ -132,7 +137,8 @@ artel_status artel__folders_open(artel__source *source, artel__folders *folders,
     return status < 0 ? status : publish(source, folders, array);
 }
 
-artel_status artel__folders_hash_row(const artel__source *source, const artel__folders *folders, int array, int64_t row, uint64_t *out)
+artel_status artel__folders_hash_row(const artel__source *source, const artel__folders *folders, int array, int64_t row,
+                                     uint64_t *out)
 {
     const artel__folder_file *item = folders->items[row];
     artel__mapping mapping;

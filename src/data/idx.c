@@ -50,8 +50,8 @@ static artel_status parse_header(artel_context *ctx, const char *path, const uin
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "", "%d axes (expected 1 to %d)", rank, ARTEL_MAX_RANK);
     }
     if (size < 4 + 4 * (size_t)rank) {
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "fetch the file again", "the header has %zu bytes (expected %d)", size,
-                           4 + 4 * rank);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "fetch the file again",
+                           "the header has %zu bytes (expected %d)", size, 4 + 4 * rank);
     }
     out->shape.rank = rank;
     for (int i = 0; i < rank; i++) {
@@ -59,7 +59,8 @@ static artel_status parse_header(artel_context *ctx, const char *path, const uin
         out->shape.dim[i] = (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
     }
     int64_t count = artel_shape_count(&out->shape);
-    if (count < 0 || count > INT64_MAX / 16) return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "", "the extents overflow");
+    if (count < 0 || count > INT64_MAX / 16)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "", "the extents overflow");
     out->offset = 4 + 4 * (size_t)rank;
     out->bytes = (size_t)count * artel_dtype_size(out->dtype);
     return ARTEL_OK;
@@ -75,8 +76,9 @@ static artel_status open_file(artel__source *source, const char *path, idx_file 
     ARTEL_TRY(parse_header(source->ctx, path, head, got, &file->header));
     size_t expected = file->header.offset + file->header.bytes;
     if (!file->blob->gzip && file->blob->size != expected) {
-        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "fetch the file again", "%zu bytes (expected %zu for shape %s)",
-                           file->blob->size, expected, artel__shape_text(&file->header.shape, false, text, sizeof text));
+        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "fetch the file again",
+                           "%zu bytes (expected %zu for shape %s)", file->blob->size, expected,
+                           artel__shape_text(&file->header.shape, false, text, sizeof text));
     }
     array->dtype = file->header.dtype;
     array->count = file->header.shape.dim[0];

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of folders and of records: measured first, so that memory is taken for what is there, then decoded and resized. */
+/* Images of folders and of records: measured first, so that memory is taken for what is there, then decoded and
+ * resized. */
 #include "data/image_decode.h"
 
 artel__image_how artel__image_how_of(const artel__image_part *part, const artel__data_options *options)
 {
-    return (artel__image_how){.part = part, .interpolation = options->interpolation, .scaled = options->decode == ARTEL__DATA_SCALED};
+    return (artel__image_how){
+        .part = part, .interpolation = options->interpolation, .scaled = options->decode == ARTEL__DATA_SCALED};
 }
 
-artel_status artel__image_decode(artel_context *ctx, const artel__image_how *how, artel__proto encoded, const artel_shape *shape,
-                                 float *out, artel__image_why *why)
+artel_status artel__image_decode(artel_context *ctx, const artel__image_how *how, artel__proto encoded,
+                                 const artel_shape *shape, float *out, artel__image_why *why)
 {
     artel__image_resize resize = {.channels = shape->dim[2],
                                   .out_height = shape->dim[0],

@@ -5,7 +5,8 @@
 artel_status artel__image_library_open(artel_context *ctx, artel__image_library *out)
 {
     static const artel__part_request request = {
-        "libartel-image.so", ARTEL__IMAGE_PART_SYMBOL, ARTEL__IMAGE_PART_VERSION, "decodes images", "libjpeg-dev and libpng-dev",
+        "libartel-image.so", ARTEL__IMAGE_PART_SYMBOL,     ARTEL__IMAGE_PART_VERSION,
+        "decodes images",    "libjpeg-dev and libpng-dev",
     };
     ARTEL_TRY(artel__part_open(ctx, &request, &out->library));
     out->part = out->library.table;

@@ -18,8 +18,11 @@ typedef struct images_state {
 
 static artel_status images_open(artel__source *source)
 {
-    static const artel__source_array pixels = {
-        .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT32, .row = {3, {-1, -1, -1}}, .pixels = true};
+    static const artel__source_array pixels = {.name = "x",
+                                               .role = ARTEL_DATA_ROLE_INPUT,
+                                               .dtype = ARTEL_DTYPE_FLOAT32,
+                                               .row = {3, {-1, -1, -1}},
+                                               .pixels = true};
     images_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     state->folders.endings = endings;
@@ -31,10 +34,12 @@ static artel_status images_open(artel__source *source)
 
 static artel_status undecodable(const artel__source *source, const char *path, const artel__image_why *why)
 {
-    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the image or move it out of the folder", "%s", why->text);
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the image or move it out of the folder", "%s",
+                       why->text);
 }
 
-static artel_status images_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status images_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                 void *out)
 {
     const images_state *state = source->state;
     const artel__folder_file *item = state->folders.items[row];

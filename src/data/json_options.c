@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static artel_status set_member(artel__arena *arena, const artel__option *table, void *target, const char *where, const char *name,
-                               json_t *value)
+static artel_status set_member(artel__arena *arena, const artel__option *table, void *target, const char *where,
+                               const char *name, json_t *value)
 {
     char *text;
     const artel__option *option = artel__options_find(table, name);
@@ -18,19 +18,21 @@ static artel_status set_member(artel__arena *arena, const artel__option *table, 
     return status;
 }
 
-artel_status artel__json_options(artel__arena *arena, const artel__option *table, void *target, const char *where, json_t *object,
-                                 const char *passed)
+artel_status artel__json_options(artel__arena *arena, const artel__option *table, void *target, const char *where,
+                                 json_t *object, const char *passed)
 {
     const char *name;
     json_t *value;
     ARTEL_TRY(artel__options_default(arena, table, target));
     for (const artel__option *option = table; option->name != NULL; option++) {
         if (option->fallback != NULL || json_object_get(object, option->name) != NULL) continue;
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, option->help, "the setting \"%s\" is missing", option->name);
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, option->help, "the setting \"%s\" is missing",
+                           option->name);
     }
     json_object_foreach(object, name, value)
     {
-        if (passed == NULL || strcmp(name, passed) != 0) ARTEL_TRY(set_member(arena, table, target, where, name, value));
+        if (passed == NULL || strcmp(name, passed) != 0)
+            ARTEL_TRY(set_member(arena, table, target, where, name, value));
     }
     return ARTEL_OK;
 }

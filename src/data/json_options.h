@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "base/option.h"
 
-/* Defaults, then every member but `passed` (NULL: none), which says what the object is. Unknown members are errors that offer the
- * nearest name; required ones (fallback NULL) must be there. */
-artel_status artel__json_options(artel__arena *arena, const artel__option *table, void *target, const char *where, json_t *object,
-                                 const char *passed);
+/* Defaults, then every member but `passed` (NULL: none), which says what the object is. Unknown members are errors that
+ * offer the nearest name; required ones (fallback NULL) must be there. */
+artel_status artel__json_options(artel__arena *arena, const artel__option *table, void *target, const char *where,
+                                 json_t *object, const char *passed);
 
 #endif

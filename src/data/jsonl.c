@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl: a JSON object a line, whose members are features (features.h).
  *
- * Numbers, true and false, and lists of them nested as the shape is; "ragged" lets each list be shorter than its extent. A string is
- * the name of an image's file, below the folder of the file that names it, where the specification says "decode": "image"; other
- * strings are listed and not fed. Without a specification the first line says what there is. A line is parsed when its row is wanted.
+ * Numbers, true and false, and lists of them nested as the shape is; "ragged" lets each list be shorter than its
+ * extent. A string is the name of an image's file, below the folder of the file that names it, where the specification
+ * says "decode": "image"; other strings are listed and not fed. Without a specification the first line says what there
+ * is. A line is parsed when its row is wanted.
  */
 #include <string.h>
 
@@ -19,7 +20,8 @@ typedef struct jsonl_state {
     artel__image_library images;
 } jsonl_state;
 
-static artel_status bad_line(artel_context *ctx, const artel__line *line, const char *advice, const char *name, const char *what)
+static artel_status bad_line(artel_context *ctx, const artel__line *line, const char *advice, const char *name,
+                             const char *what)
 {
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, line->path, advice, "line %lld (counted from 0) at byte %llu: %s%s%s",
                        (long long)line->number, (unsigned long long)line->offset, name, name[0] ? ": " : "", what);
@@ -94,7 +96,8 @@ static artel_status infer(artel__source *source, json_t *first, artel__features 
         out->count++;
     }
     if (out->count > 0) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the lines hold with #features=FILE.json",
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
+                       "say what the lines hold with #features=FILE.json",
                        "the first line has no member that could be fed");
 }
 
@@ -102,10 +105,11 @@ static artel_status find_features(artel__source *source)
 {
     jsonl_state *state = source->state;
     json_t *first;
-    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, false, &state->features);
+    if (source->options.features != NULL)
+        return artel__features_read(&source->arena, source->options.features, false, &state->features);
     if (state->lines.count == 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the lines hold with #features=FILE.json",
-                           "there are no lines");
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
+                           "say what the lines hold with #features=FILE.json", "there are no lines");
     }
     artel__unfold_room room = {NULL, 0};
     artel__line line;
@@ -154,7 +158,8 @@ static artel_status jsonl_open(artel__source *source)
     ARTEL_TRY(artel__lines_open(source, source->skips != NULL ? check_line : NULL, source, &state->lines));
     ARTEL_TRY(find_features(source));
     ARTEL_TRY(check_features(source, &state->features));
-    if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
+    if (artel__features_have_images(&state->features))
+        ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
     return artel__features_publish(source, &state->features, state->lines.count);
 }
 
@@ -206,7 +211,8 @@ static artel_status place_number(const row *r, const json_t *value, uint8_t *out
     int64_t integer = json_is_true(value);
     bool boolean = json_is_boolean(value);
     if (r->feature->dtype == ARTEL_DTYPE_INT64) {
-        if (!boolean && !artel__json_integer(value, &integer)) return bad_value(r, "not an integer (its dtype is int64)");
+        if (!boolean && !artel__json_integer(value, &integer))
+            return bad_value(r, "not an integer (its dtype is int64)");
         memcpy(out, &integer, sizeof integer);
         return ARTEL_OK;
     }
@@ -244,9 +250,11 @@ static artel_status place_image(const artel__source *source, const row *r, const
     artel__mapping mapping;
     const char *name = json_string_value(value);
     if (name == NULL) return bad_value(r, "not the name of an image's file");
-    if (name[0] == '/' || strstr(name, "..") != NULL) return bad_value(r, "the name leads out of the folder of the file");
+    if (name[0] == '/' || strstr(name, "..") != NULL)
+        return bad_value(r, "the name leads out of the folder of the file");
     const char *base = artel__folder_of(r->line->path, folder, sizeof folder);
-    if (base == NULL || snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path) return bad_value(r, "the name is too long");
+    if (base == NULL || snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path)
+        return bad_value(r, "the name is too long");
     ARTEL_TRY(artel__map_file(source->ctx, path, &mapping));
     const artel__image_how how = artel__image_how_of(state->images.part, &source->options);
     artel__proto encoded = artel__proto_of(mapping.bytes, mapping.size);
@@ -260,7 +268,8 @@ static artel_status place_member(const artel__source *source, const row *r, cons
 {
     int64_t count = artel_shape_count(r->shape);
     if (value == NULL || json_is_null(value)) {
-        if (!r->feature->has_default && !r->feature->ragged) return bad_value(r, "the line lacks it; \"default\" would stand for it");
+        if (!r->feature->has_default && !r->feature->ragged)
+            return bad_value(r, "the line lacks it; \"default\" would stand for it");
         artel__feature_fill(r->feature, out, count);
         return ARTEL_OK;
     }
@@ -268,7 +277,8 @@ static artel_status place_member(const artel__source *source, const row *r, cons
     return place(r, value, 0, out, count);
 }
 
-static artel_status read_line(const artel__source *source, const artel__line *line, int array, const artel_shape *row_shape, void *out)
+static artel_status read_line(const artel__source *source, const artel__line *line, int array,
+                              const artel_shape *row_shape, void *out)
 {
     const artel__feature *feature = &((const jsonl_state *)source->state)->features.item[array];
     const row r = {source->ctx, line, feature, row_shape, artel_dtype_size(feature->dtype), NULL};
@@ -280,7 +290,8 @@ static artel_status read_line(const artel__source *source, const artel__line *li
     return status;
 }
 
-static artel_status jsonl_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row_number, void *out)
+static artel_status jsonl_fetch(const artel__source *source, int array, const artel_shape *row_shape,
+                                int64_t row_number, void *out)
 {
     artel__unfold_room room = {NULL, 0};
     artel__line line;
@@ -291,7 +302,8 @@ static artel_status jsonl_fetch(const artel__source *source, int array, const ar
 }
 
 /* The text of a line; `room` is used for one after another. */
-static artel_status load_line(artel__source *source, const artel__feature *feature, int64_t number, artel__unfold_room *room, void *out)
+static artel_status load_line(artel__source *source, const artel__feature *feature, int64_t number,
+                              artel__unfold_room *room, void *out)
 {
     artel__line line;
     json_t *object;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers out of a JSON line without parsing the rest of it.
  *
- * Members are passed over by their brackets and quotes, the wanted one is read number by number. Whatever is out of the ordinary
- * (escapes in names, NaN, numbers that need more than one rounding, a list of another length, a wanted value that is no JSON) is left
- * to jsonl.c, which parses the line and says what is wrong with it. Numbers are those that parsing gives; what is wrong inside a member
- * that is passed over is not seen, unless its brackets or quotes are.
+ * Members are passed over by their brackets and quotes, the wanted one is read number by number. Whatever is out of the
+ * ordinary (escapes in names, NaN, numbers that need more than one rounding, a list of another length, a wanted value
+ * that is no JSON) is left to jsonl.c, which parses the line and says what is wrong with it. Numbers are those that
+ * parsing gives; what is wrong inside a member that is passed over is not seen, unless its brackets or quotes are.
  */
 #include "data/jsonl_fast.h"
 
@@ -126,7 +126,8 @@ static bool place(scan *s, int axis, uint8_t *out, int64_t count)
     return true;
 }
 
-bool artel__jsonl_fast(const char *text, size_t length, const artel__feature *feature, const artel_shape *shape, void *out)
+bool artel__jsonl_fast(const char *text, size_t length, const artel__feature *feature, const artel_shape *shape,
+                       void *out)
 {
     scan s = {text, text + length, feature, shape, artel_dtype_size(feature->dtype)};
     const char *value = NULL;
@@ -138,7 +139,8 @@ bool artel__jsonl_fast(const char *text, size_t length, const artel__feature *fe
         if (s.at == s.end || *s.at != '"' || !skip_string(&s, &plain) || !plain) return false;
         size_t size = (size_t)(s.at - name) - 2;
         if (!take(&s, ':')) return false;
-        if (size == feature->length && memcmp(name + 1, feature->name, size) == 0) value = s.at; /* the last of its name counts */
+        if (size == feature->length && memcmp(name + 1, feature->name, size) == 0)
+            value = s.at; /* the last of its name counts */
         if (!skip_value(&s)) return false;
     } while (take(&s, ','));
     if (value == NULL || !take(&s, '}')) return false;

@@ -6,6 +6,7 @@
 #include "data/features.h"
 
 /* Reads a member of numbers into a row. False, with the row undefined, when the line is to be parsed instead. */
-bool artel__jsonl_fast(const char *text, size_t length, const artel__feature *feature, const artel_shape *shape, void *out);
+bool artel__jsonl_fast(const char *text, size_t length, const artel__feature *feature, const artel_shape *shape,
+                       void *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding lines: eight bytes of memory for each; the text stays where it is mapped, or is unfolded when a line is wanted. */
+/* Finding lines: eight bytes of memory for each; the text stays where it is mapped, or is unfolded when a line is
+ * wanted. */
 #include "data/lines.h"
 
 #include <string.h>
@@ -58,9 +59,10 @@ static size_t mark_of_utf8(const void *text, size_t size)
     return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-/* The lines of a text that lies at `offset` in its file; *rest: where the last of them begins, unless the text ends the file. */
-static artel_status add_lines(finding *f, artel__lines *lines, const char *path, const char *text, size_t size, uint64_t offset, bool last,
-                              int64_t *number, size_t *rest)
+/* The lines of a text that lies at `offset` in its file; *rest: where the last of them begins, unless the text ends the
+ * file. */
+static artel_status add_lines(finding *f, artel__lines *lines, const char *path, const char *text, size_t size,
+                              uint64_t offset, bool last, int64_t *number, size_t *rest)
 {
     size_t at = 0;
     while (at < size) {
@@ -77,7 +79,8 @@ static artel_status add_lines(finding *f, artel__lines *lines, const char *path,
 }
 
 /* The lines of a compressed file, chunk by chunk: a line that is cut off stands in front of the next one. */
-static artel_status add_unfolded(finding *f, artel__lines *lines, artel__unfold *unfold, const char *path, artel__unfold_room *room)
+static artel_status add_unfolded(finding *f, artel__lines *lines, artel__unfold *unfold, const char *path,
+                                 artel__unfold_room *room)
 {
     uint64_t at = 0;
     int64_t number = 0;
@@ -87,12 +90,13 @@ static artel_status add_unfolded(finding *f, artel__lines *lines, artel__unfold 
         ARTEL_TRY(artel__unfold_into(unfold, at, size, room, &got));
         last = got < size;
         size_t skip = at == 0 ? mark_of_utf8(room->bytes, got) : 0;
-        ARTEL_TRY(add_lines(f, lines, path, (const char *)room->bytes + skip, got - skip, at + skip, last, &number, &rest));
+        ARTEL_TRY(
+            add_lines(f, lines, path, (const char *)room->bytes + skip, got - skip, at + skip, last, &number, &rest));
         size = rest > 0 ? CHUNK : size * 2; /* a line that is longer than the chunk */
         if (size > MOST_LINE)
             return artel__fail(f->source->ctx, ARTEL_ERROR_CORRUPT, path, "uncompress the file, or write shorter lines",
-                               "line %lld (counted from 0) at byte %llu of what it unfolds to is longer than %zu MiB", (long long)number,
-                               (unsigned long long)at, MOST_LINE >> 20);
+                               "line %lld (counted from 0) at byte %llu of what it unfolds to is longer than %zu MiB",
+                               (long long)number, (unsigned long long)at, MOST_LINE >> 20);
         at += skip + rest;
     }
     return ARTEL_OK;
@@ -113,7 +117,8 @@ static artel_status add_file(finding *f, artel__lines *lines, const char *path)
     }
     size_t skip = mark_of_utf8(blob->bytes, blob->size), rest;
     int64_t number = 0;
-    return add_lines(f, lines, blob->path, (const char *)blob->bytes + skip, blob->size - skip, skip, true, &number, &rest);
+    return add_lines(f, lines, blob->path, (const char *)blob->bytes + skip, blob->size - skip, skip, true, &number,
+                     &rest);
 }
 
 artel_status artel__lines_open(artel__source *source, artel__line_check_fn *check, void *user, artel__lines *out)

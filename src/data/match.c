@@ -81,13 +81,13 @@ static artel_status nothing_fits(const side *s)
     if (first_source(s->data)->format->table && s->role == ARTEL_DATA_ROLE_TARGET) {
         snprintf(advice, sizeof advice, "name the target with #label=COLUMN");
     } else if (s->count == 1) {
-        snprintf(advice, sizeof advice, "name an array %s, %s%s or like the layer, or say which with #NAME,NAME", s->short_name,
-                 s->short_name, ending);
+        snprintf(advice, sizeof advice, "name an array %s, %s%s or like the layer, or say which with #NAME,NAME",
+                 s->short_name, s->short_name, ending);
     } else {
         snprintf(advice, sizeof advice, "name the arrays like the layers, or say which with #NAME,NAME");
     }
-    return artel__fail(s->data->ctx, ARTEL_ERROR_INVALID, s->data->specification, advice, "no array for the %s%s %s (found: %s)", s->noun,
-                       s->count > 1 ? "s" : "", wanted, found);
+    return artel__fail(s->data->ctx, ARTEL_ERROR_INVALID, s->data->specification, advice,
+                       "no array for the %s%s %s (found: %s)", s->noun, s->count > 1 ? "s" : "", wanted, found);
 }
 
 /* The array of that name, unless the source knows it to be something else; -1 when there is none. */
@@ -126,7 +126,8 @@ static artel_status match_roles(side *s, bool *done)
     if (count != s->count) {
         char found[256];
         list_arrays(s->data, found, sizeof found);
-        return artel__fail(s->data->ctx, ARTEL_ERROR_INVALID, s->data->specification, "give one array for each, named like the layers",
+        return artel__fail(s->data->ctx, ARTEL_ERROR_INVALID, s->data->specification,
+                           "give one array for each, named like the layers",
                            "%d arrays for %d %ss of the model (found: %s)", count, s->count, s->noun, found);
     }
     for (int i = 0; i < source->array_count; i++) {
@@ -173,13 +174,15 @@ static artel_status match_side(side *s)
     bool table = first_source(s->data)->format->table;
     if (table) ARTEL_TRY(match_columns(s, &done));
     if (!done) ARTEL_TRY(match_names(s, &done));
-    /* Labels of several outputs may be given in order; columns that are inputs go by name, or a typing error would go unseen. */
+    /* Labels of several outputs may be given in order; columns that are inputs go by name, or a typing error would go
+     * unseen. */
     if (!done && !(table && s->role == ARTEL_DATA_ROLE_INPUT)) ARTEL_TRY(match_roles(s, &done));
     if (!done) ARTEL_TRY(match_convention(s, &done));
     return done ? ARTEL_OK : nothing_fits(s);
 }
 
-static artel_status match_listed(artel_data *data, const artel__data_wants *wants, artel__arena *arena, artel__matches *out)
+static artel_status match_listed(artel_data *data, const artel__data_wants *wants, artel__arena *arena,
+                                 artel__matches *out)
 {
     char **names;
     int count, at = 0, targets = wants->purpose == ARTEL__DATA_PURPOSE_PREDICT ? 0 : wants->target_count;
@@ -187,10 +190,11 @@ static artel_status match_listed(artel_data *data, const artel__data_wants *want
     ARTEL_TRY(artel__data_list_parse(arena, first_source(data)->options.names, &names, &count));
     bool each = count == needed + targets;
     if (count < needed || (count > needed + 1 && !each && wants->purpose != ARTEL__DATA_PURPOSE_PREDICT)) {
-        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification,
-                           "list the inputs, then one array for each output, then sample_weight or one for each output if any",
-                           "%d names after # (expected %d for %d inputs and %d outputs, or one more, or %d more)", count, needed,
-                           wants->input_count, targets, targets);
+        return artel__fail(
+            data->ctx, ARTEL_ERROR_INVALID, data->specification,
+            "list the inputs, then one array for each output, then sample_weight or one for each output if any",
+            "%d names after # (expected %d for %d inputs and %d outputs, or one more, or %d more)", count, needed,
+            wants->input_count, targets, targets);
     }
     if (wants->purpose == ARTEL__DATA_PURPOSE_PREDICT) count = needed;
     for (; at < count; at++) {
@@ -202,8 +206,8 @@ static artel_status match_listed(artel_data *data, const artel__data_wants *want
         if (array < 0) {
             char found[256];
             list_arrays(data, found, sizeof found);
-            return artel__fail(data->ctx, ARTEL_ERROR_NOT_FOUND, data->specification, "check the name after #", "no array '%s' (found: %s)",
-                               names[at], found);
+            return artel__fail(data->ctx, ARTEL_ERROR_NOT_FOUND, data->specification, "check the name after #",
+                               "no array '%s' (found: %s)", names[at], found);
         }
         ARTEL_TRY(set_match(arena, match, array));
     }
@@ -231,14 +235,16 @@ static artel_status match_weight(artel_data *data, artel__arena *arena, artel__m
     return ARTEL_OK;
 }
 
-artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena, artel__matches *out)
+artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena,
+                               artel__matches *out)
 {
     bool predict = wants->purpose == ARTEL__DATA_PURPOSE_PREDICT;
     memset(out, 0, sizeof *out);
     out->inputs = artel__arena_alloc(arena, (size_t)wants->input_count, sizeof *out->inputs);
     out->targets = artel__arena_alloc(arena, (size_t)wants->target_count, sizeof *out->targets);
     side x = {data, arena, wants->purpose, ARTEL_DATA_ROLE_INPUT, "x", "input", NULL, wants->input_count, out->inputs};
-    side y = {data, arena, wants->purpose, ARTEL_DATA_ROLE_TARGET, "y", "output", NULL, wants->target_count, out->targets};
+    side y = {data,        arena, wants->purpose, ARTEL_DATA_ROLE_TARGET, "y", "output", NULL, wants->target_count,
+              out->targets};
     x.names = artel__arena_alloc(arena, (size_t)wants->input_count, sizeof *x.names);
     out->weights = artel__arena_alloc(arena, (size_t)wants->target_count, sizeof *out->weights);
     y.names = artel__arena_alloc(arena, (size_t)wants->target_count, sizeof *y.names);
@@ -249,6 +255,7 @@ artel_status artel__data_match(artel_data *data, const artel__data_wants *wants,
     ARTEL_TRY(match_side(&x));
     if (predict) return ARTEL_OK;
     if (y.count > 0) ARTEL_TRY(match_side(&y));
-    for (int i = 0; y.count > 1 && i < y.count; i++) ARTEL_TRY(match_weight_of(data, arena, y.names[i], &out->weights[i]));
+    for (int i = 0; y.count > 1 && i < y.count; i++)
+        ARTEL_TRY(match_weight_of(data, arena, y.names[i], &out->weights[i]));
     return match_weight(data, arena, &out->weight);
 }

@@ -17,19 +17,22 @@ typedef struct callback_state {
     void *user;
 } callback_state;
 
-static artel_status describe_array(artel__source *source, const artel_data_array *from, int index, artel__source_array *to)
+static artel_status describe_array(artel__source *source, const artel_data_array *from, int index,
+                                   artel__source_array *to)
 {
     static const char *const names[] = {NULL, "x", "y", "sample_weight"};
     const char *name = from->name;
     if (from->role < ARTEL_DATA_ROLE_AUTO || from->role > ARTEL_DATA_ROLE_WEIGHT) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data", "", "array %d has an unknown role %d", index, (int)from->role);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data", "", "array %d has an unknown role %d", index,
+                           (int)from->role);
     }
     if (name == NULL || name[0] == '\0') name = names[from->role];
     if (name == NULL)
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data", "give each array a name or a role", "array %d has neither", index);
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data", "give each array a name or a role",
+                           "array %d has neither", index);
     if (artel_dtype_size(from->dtype) == 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, name, "pass numbers", "arrays of dtype %s cannot be passed",
-                           artel_dtype_name(from->dtype));
+        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, name, "pass numbers",
+                           "arrays of dtype %s cannot be passed", artel_dtype_name(from->dtype));
     }
     if (from->shape.rank < 1 || from->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, name, "the first extent counts the samples",
@@ -49,7 +52,8 @@ static artel_status describe_array(artel__source *source, const artel_data_array
 static artel_status place_array(artel__source *source, const artel_data_array *from, artel__source_array *to)
 {
     if (from->values == NULL && artel_shape_count(&from->shape) > 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, to->name, "point `values` at the numbers", "the array has no values");
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, to->name, "point `values` at the numbers",
+                           "the array has no values");
     }
     to->base = from->values;
     to->stride = (size_t)artel_shape_count(&to->row) * artel_dtype_size(to->dtype);
@@ -65,9 +69,11 @@ static artel_status memory_fingerprint(const artel__source *source, artel__sha25
     return ARTEL_OK;
 }
 
-const artel__data_format artel__data_memory = {.name = "memory", .syntax = "memory", .options = "", .fingerprint = memory_fingerprint};
+const artel__data_format artel__data_memory = {
+    .name = "memory", .syntax = "memory", .options = "", .fingerprint = memory_fingerprint};
 
-artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count, artel_data **out)
+artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count,
+                                    artel_data **out)
 {
     artel_data *data;
     ARTEL_TRY(artel__enter(context, __func__, "context arrays out", context, arrays, out));
@@ -86,7 +92,8 @@ artel_status artel_data_from_memory(artel_context *context, const artel_data_arr
     return ARTEL_OK;
 }
 
-static artel_status callback_fetch(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers)
+static artel_status callback_fetch(const artel__source *source, const uint64_t *rows, int64_t count,
+                                   void *const *buffers)
 {
     callback_state *state = source->state;
     char message[512] = "";
@@ -122,8 +129,8 @@ const artel__data_format artel__data_callback = {
 static artel_status fill_callback(artel__source *source, const artel_data_callback *callback)
 {
     if (callback->fetch == NULL || callback->count < 1) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data callback", "pass a function and a positive count", "%s",
-                           callback->fetch == NULL ? "the function is missing" : "there are no samples");
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data callback", "pass a function and a positive count",
+                           "%s", callback->fetch == NULL ? "the function is missing" : "there are no samples");
     }
     callback_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;

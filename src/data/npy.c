@@ -2,10 +2,11 @@
 /* npy: NumPy's array files; `npy:X[,Y[,W]]`.
  *
  * Format: numpy/lib/format.py, versions 1.0 to 3.0: a magic, two version bytes, the length of the header (two bytes, or
- * four from 2.0 on), a Python dictionary {'descr', 'fortran_order', 'shape'} as text, the values. The dictionary is read
- * by a small parser that knows this one shape and nothing else of Python. Values that are native and row-major are
+ * four from 2.0 on), a Python dictionary {'descr', 'fortran_order', 'shape'} as text, the values. The dictionary is
+ * read by a small parser that knows this one shape and nothing else of Python. Values that are native and row-major are
  * used where they lie; the others are copied once into that form. Object arrays hold pickles, which are programs: they
- * are refused, as are records, dates and complex numbers. Strings of bytes (S) and of code points (U) become text for inputs of strings.
+ * are refused, as are records, dates and complex numbers. Strings of bytes (S) and of code points (U) become text for
+ * inputs of strings.
  */
 #include <ctype.h>
 #include <string.h>
@@ -146,9 +147,10 @@ static bool read_descr(const char *descr, artel__npy_header *out)
     static const struct {
         const char *code;
         artel_dtype dtype;
-    } table[] = {{"f4", ARTEL_DTYPE_FLOAT32}, {"f8", ARTEL_DTYPE_FLOAT64}, {"f2", ARTEL_DTYPE_FLOAT16}, {"i1", ARTEL_DTYPE_INT8},
-                 {"i2", ARTEL_DTYPE_INT16},   {"i4", ARTEL_DTYPE_INT32},   {"i8", ARTEL_DTYPE_INT64},   {"u1", ARTEL_DTYPE_UINT8},
-                 {"u2", ARTEL_DTYPE_UINT16},  {"u4", ARTEL_DTYPE_UINT32},  {"u8", ARTEL_DTYPE_UINT64},  {"b1", ARTEL_DTYPE_BOOL}};
+    } table[] = {{"f4", ARTEL_DTYPE_FLOAT32}, {"f8", ARTEL_DTYPE_FLOAT64}, {"f2", ARTEL_DTYPE_FLOAT16},
+                 {"i1", ARTEL_DTYPE_INT8},    {"i2", ARTEL_DTYPE_INT16},   {"i4", ARTEL_DTYPE_INT32},
+                 {"i8", ARTEL_DTYPE_INT64},   {"u1", ARTEL_DTYPE_UINT8},   {"u2", ARTEL_DTYPE_UINT16},
+                 {"u4", ARTEL_DTYPE_UINT32},  {"u8", ARTEL_DTYPE_UINT64},  {"b1", ARTEL_DTYPE_BOOL}};
     out->refusal = NULL;
     out->swapped = descr[0] == '>';
     if (descr[0] == '[') {
@@ -165,7 +167,9 @@ static bool read_descr(const char *descr, artel__npy_header *out)
     switch (descr[1]) {
     case 'S':
     case 'U': return read_width(descr, out);
-    case 'O': out->refusal = "it is an object array (a pickle, which could run code); save it with a numeric dtype"; return true;
+    case 'O':
+        out->refusal = "it is an object array (a pickle, which could run code); save it with a numeric dtype";
+        return true;
     case 'c': out->refusal = "it holds complex numbers"; return true;
     case 'f': out->refusal = "it holds long doubles; save it as float64"; return true;
     case 'M':
@@ -215,10 +219,12 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
     out->data_bytes = out->width = 0;
     ARTEL_TRY(find_dictionary(ctx, in, &c, &out->data_offset));
     if (!take_dictionary(&c, &dict)) {
-        return npy_corrupt(ctx, in->where, "the header is not a dictionary of descr, fortran_order and a shape of at most 8 axes");
+        return npy_corrupt(ctx, in->where,
+                           "the header is not a dictionary of descr, fortran_order and a shape of at most 8 axes");
     }
     if (!read_descr(dict.descr, out)) {
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "write the array again with numpy.save", "unknown dtype '%s'", dict.descr);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "write the array again with numpy.save",
+                           "unknown dtype '%s'", dict.descr);
     }
     out->fortran = dict.fortran;
     out->shape = dict.shape;
@@ -228,8 +234,9 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
     if (count < 0 || count > INT64_MAX / 16 / (int64_t)size) return npy_corrupt(ctx, in->where, "the shape overflows");
     out->data_bytes = (size_t)count * size;
     if (out->data_offset > in->total || in->total - out->data_offset != out->data_bytes) {
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "fetch or write the file again", "%llu bytes (expected %zu for %s %s)",
-                           (unsigned long long)in->total, out->data_offset + out->data_bytes, artel_dtype_name(out->dtype),
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "fetch or write the file again",
+                           "%llu bytes (expected %zu for %s %s)", (unsigned long long)in->total,
+                           out->data_offset + out->data_bytes, artel_dtype_name(out->dtype),
                            artel__shape_text(&out->shape, false, text, sizeof text));
     }
     return ARTEL_OK;
@@ -238,7 +245,8 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
 void artel__npy_describe(const artel__npy_header *header, artel__source_array *out)
 {
     out->refusal = header->refusal;
-    if (header->shape.rank == 0 && header->refusal == NULL) out->refusal = "it is a single number without an axis of samples";
+    if (header->shape.rank == 0 && header->refusal == NULL)
+        out->refusal = "it is a single number without an axis of samples";
     out->dtype = header->dtype;
     out->count = header->shape.rank > 0 ? header->shape.dim[0] : 1;
     out->row.rank = header->shape.rank > 0 ? header->shape.rank - 1 : 0;
@@ -266,7 +274,8 @@ static void rearrange(const artel__npy_header *header, const uint8_t *values, ui
         step *= header->shape.dim[axis];
     }
     for (int64_t i = 0; i < count; i++) {
-        copy_element(values + (size_t)offset * size, out + (size_t)i * size, size, header->swapped && header->width == 0);
+        copy_element(values + (size_t)offset * size, out + (size_t)i * size, size,
+                     header->swapped && header->width == 0);
         for (int axis = rank - 1; axis >= 0; axis--) {
             offset += stride[axis];
             if (++at[axis] < header->shape.dim[axis]) break;
@@ -276,7 +285,8 @@ static void rearrange(const artel__npy_header *header, const uint8_t *values, ui
     }
 }
 
-artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__source_array *out)
+artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values,
+                              artel__source_array *out)
 {
     size_t size = artel_dtype_size(header->dtype);
     bool fortran = header->fortran && header->shape.rank > 1;
@@ -327,7 +337,8 @@ static size_t trimmed(const uint8_t *at, size_t width, size_t unit)
 }
 
 /* Strings of code points as UTF-8, in a block of their own, which has a byte for each byte of theirs. */
-static artel_status decode_points(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__string *out)
+static artel_status decode_points(artel__source *source, const artel__npy_header *header, const uint8_t *values,
+                                  artel__string *out)
 {
     void *block;
     int64_t count = artel_shape_count(&header->shape);
@@ -343,7 +354,8 @@ static artel_status decode_points(artel__source *source, const artel__npy_header
     return ARTEL_OK;
 }
 
-artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values, const artel__string **out)
+artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values,
+                                const artel__string **out)
 {
     int64_t count = artel_shape_count(&header->shape);
     void *block, *copy;
@@ -386,7 +398,8 @@ static artel_status npy_open(artel__source *source)
     int count;
     ARTEL_TRY(artel__data_files_parse(&source->arena, source->target, &paths, &count));
     if (count < 1 || count > 3) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "write npy:X[,Y[,W]]; several inputs go into a npz file",
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
+                           "write npy:X[,Y[,W]]; several inputs go into a npz file",
                            "npy takes one to three files, not %d", count);
     }
     npy_file *files = artel__arena_alloc(&source->arena, (size_t)count, sizeof *files);

@@ -2,8 +2,8 @@
 /* npz: a zip archive of npy arrays, as numpy.savez and savez_compressed write; `npz:FILE[#a,b[,c]]`.
  *
  * Opening looks at the first bytes of each member only; a member is read when a model is bound to it, so that the
- * test arrays of Keras' mnist.npz cost nothing while training. Stored members are used where they are mapped, deflated ones are
- * inflated once. Members whose names do not end in .npy are no arrays and are passed over.
+ * test arrays of Keras' mnist.npz cost nothing while training. Stored members are used where they are mapped, deflated
+ * ones are inflated once. Members whose names do not end in .npy are no arrays and are passed over.
  */
 #include <string.h>
 
@@ -36,7 +36,8 @@ static size_t peek_member(const artel__zip *zip, const artel__zip_member *member
     return size;
 }
 
-static artel_status open_member(artel__source *source, npz_state *state, int index, const artel__zip_member *zip_member, uint8_t *head)
+static artel_status open_member(artel__source *source, npz_state *state, int index, const artel__zip_member *zip_member,
+                                uint8_t *head)
 {
     npz_member *member = &state->members[index];
     artel__source_array *array = &source->arrays[index];
@@ -50,7 +51,8 @@ static artel_status open_member(artel__source *source, npz_state *state, int ind
     member->where = artel__arena_printf(&source->arena, "%s: %s", source->target, name);
     if (member->where == NULL) return ARTEL_ERROR_NO_MEMORY;
     if (zip_member->method != 0 && zip_member->method != 8)
-        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, member->where, "write it with numpy.savez or numpy.savez_compressed",
+        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, member->where,
+                           "write it with numpy.savez or numpy.savez_compressed",
                            "compression method %d (stored, 0, and deflated, 8, can be read)", zip_member->method);
     artel__npy_input input = {member->where, head, peek_member(&state->zip, zip_member, head), zip_member->size};
     ARTEL_TRY(artel__npy_parse(source->ctx, &input, &member->header));
@@ -70,7 +72,8 @@ static artel_status open_members(artel__source *source, npz_state *state)
     void *head;
     for (size_t i = 0; i < state->zip.count; i++) count += is_array(&state->zip.members[i]);
     if (count == 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "write it with numpy.savez(FILE, x=..., y=...)",
+        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target,
+                           "write it with numpy.savez(FILE, x=..., y=...)",
                            "the archive holds no arrays (names ending in .npy) among %zu members", state->zip.count);
     }
     ARTEL_TRY(artel__source_add_arrays(source, count));
@@ -79,7 +82,8 @@ static artel_status open_members(artel__source *source, npz_state *state)
     ARTEL_TRY(artel__alloc(source->ctx, HEAD_BYTES, source->target, &head));
     artel_status status = ARTEL_OK;
     for (size_t i = 0; i < state->zip.count && status == ARTEL_OK; i++) {
-        if (is_array(&state->zip.members[i])) status = open_member(source, state, index++, &state->zip.members[i], head);
+        if (is_array(&state->zip.members[i]))
+            status = open_member(source, state, index++, &state->zip.members[i], head);
     }
     artel__free(source->ctx, head);
     return status;
@@ -102,8 +106,9 @@ static artel_status extract(artel__source *source, npz_member *member, const uin
     npz_state *state = source->state;
     if (member->content.bytes == NULL) ARTEL_TRY(artel__zip_extract(&state->zip, member->member, 0, &member->content));
     if (member->content.size != member->header.data_offset + member->header.data_bytes) {
-        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, member->where, "fetch or write the file again", "%zu bytes (expected %zu)",
-                           member->content.size, member->header.data_offset + member->header.data_bytes);
+        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, member->where, "fetch or write the file again",
+                           "%zu bytes (expected %zu)", member->content.size,
+                           member->header.data_offset + member->header.data_bytes);
     }
     *out = member->content.bytes + member->header.data_offset;
     return ARTEL_OK;
@@ -130,7 +135,8 @@ static artel_status npz_load_text(artel__source *source, int index, const artel_
 static void npz_close(artel__source *source)
 {
     npz_state *state = source->state;
-    for (int i = 0; state->members != NULL && i < source->array_count; i++) artel__zip_release(&state->zip, &state->members[i].content);
+    for (int i = 0; state->members != NULL && i < source->array_count; i++)
+        artel__zip_release(&state->zip, &state->members[i].content);
     artel__zip_close(&state->zip);
 }
 

@@ -5,8 +5,8 @@
  *          | {"from": SOURCE, "stages": [{"stage": NAME, ...}, ...]}
  *          | {"concatenate" | "zip" | "interleave" | "sample": [SOURCE, ...], ...}
  *
- * A file holds one SOURCE. Building goes from the sources up; each stage is opened when its inputs are, and names itself in messages
- * by its place ("p.json: stage 3 (shuffle)", counted over the whole file from 1).
+ * A file holds one SOURCE. Building goes from the sources up; each stage is opened when its inputs are, and names
+ * itself in messages by its place ("p.json: stage 3 (shuffle)", counted over the whole file from 1).
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,9 +48,11 @@ static artel_status source_hash(const artel__stage *stage, int column, int64_t i
         *out = artel__hash64(array->base + (size_t)index * array->stride, rows->columns[column].bytes);
         return ARTEL_OK;
     }
-    if (source->format->hash_row != NULL) return source->format->hash_row(source, rows->columns[column].array, index, out);
+    if (source->format->hash_row != NULL)
+        return source->format->hash_row(source, rows->columns[column].array, index, out);
     ARTEL_TRY(artel__stage_scratch_init(stage->ctx, rows->columns[column].bytes, &scratch));
-    artel_status status = source->format->fetch_row(source, rows->columns[column].array, &rows->columns[column].row, index, scratch.bytes);
+    artel_status status = source->format->fetch_row(source, rows->columns[column].array, &rows->columns[column].row,
+                                                    index, scratch.bytes);
     if (status == ARTEL_OK) *out = artel__hash64(scratch.bytes, rows->columns[column].bytes);
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
@@ -61,7 +63,8 @@ static void source_close(artel__stage *stage)
     artel_data_destroy(((artel__rows *)stage->state)->data);
 }
 
-const artel__stage_ops artel__stage_source = {.name = "source", .at = source_at, .hash = source_hash, .close = source_close};
+const artel__stage_ops artel__stage_source = {
+    .name = "source", .at = source_at, .hash = source_hash, .close = source_close};
 
 static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
 {
@@ -71,9 +74,11 @@ static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
     stage->count = rows->count;
     for (int i = 0; i < rows->column_count; i++) {
         const artel__rows_column *from = &rows->columns[i];
-        if (from->resized) return artel__stage_wrong(stage, "say how large images are: #size=HxW", "the size of '%s' is open", from->name);
-        stage->columns[i] =
-            (artel__stage_column){from->name, from->role, from->dtype, from->row, from->elements, from->bytes, from->pixels, false};
+        if (from->resized)
+            return artel__stage_wrong(stage, "say how large images are: #size=HxW", "the size of '%s' is open",
+                                      from->name);
+        stage->columns[i] = (artel__stage_column){from->name,     from->role,  from->dtype,  from->row,
+                                                  from->elements, from->bytes, from->pixels, false};
     }
     return ARTEL_OK;
 }
@@ -115,12 +120,14 @@ static artel_status new_stage(builder *b, const artel__stage_ops *ops, artel__st
                             .worker = b->worker,
                             .count = -1,
                             .reach = INT64_MAX};
-    stage->where = artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)(stage->ordinal - b->before), ops->name);
+    stage->where =
+        artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)(stage->ordinal - b->before), ops->name);
     *out = stage;
     return artel__arena_status(b->arena);
 }
 
-static artel_status hash_settings(builder *b, const artel__stage *stage, json_t *object, const char *passed, artel__sha256 *hash)
+static artel_status hash_settings(builder *b, const artel__stage *stage, json_t *object, const char *passed,
+                                  artel__sha256 *hash)
 {
     const char *name;
     json_t *value;
@@ -137,7 +144,8 @@ static artel_status hash_settings(builder *b, const artel__stage *stage, json_t 
     return ARTEL_OK;
 }
 
-/* What the stage's elements follow from, this far: its place decides what it draws, its worker which part is its own. */
+/* What the stage's elements follow from, this far: its place decides what it draws, its worker which part is its own.
+ */
 static artel_status take_print(builder *b, artel__stage *stage, json_t *object, const char *passed)
 {
     artel__sha256 hash;
@@ -145,13 +153,15 @@ static artel_status take_print(builder *b, artel__stage *stage, json_t *object, 
     artel__hash_integer(&hash, stage->ordinal);
     artel__hash_integer(&hash, (uint64_t)stage->workers);
     artel__hash_integer(&hash, (uint64_t)stage->worker);
-    for (int k = 0; k < stage->input_count; k++) artel__sha256_update(&hash, stage->inputs[k]->print, sizeof stage->print);
+    for (int k = 0; k < stage->input_count; k++)
+        artel__sha256_update(&hash, stage->inputs[k]->print, sizeof stage->print);
     ARTEL_TRY(hash_settings(b, stage, object, passed, &hash));
     artel__sha256_final(&hash, stage->print);
     return ARTEL_OK;
 }
 
-/* Settings, columns of the first input, then what the stage makes of them. `passed`: the member that names the stage. */
+/* Settings, columns of the first input, then what the stage makes of them. `passed`: the member that names the stage.
+ */
 static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, const char *passed)
 {
     const artel__stage *first = stage->inputs[0];
@@ -179,17 +189,19 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
 /* What other libraries have as a stage, and what does it here. */
 static const char *const elsewhere[][2] = {
     {"batch", "batches are made by .batch_size"},
-    {"padded_batch", "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
-    {"ragged_batch", "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
+    {"padded_batch",
+     "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
+    {"ragged_batch",
+     "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
     {"bucket_by_sequence_length",
      "rows have one shape, that of the longest: a mask (Masking, Embedding mask_zero) passes over what pads them"},
     {"group_by_window", "rows have one shape, and batches are made by .batch_size"},
     {"unbatch", "an element is a row already"},
     {"rebatch", "batches are made by .batch_size"},
     {"prefetch", "rows are read ahead by themselves"},
-    {"map",
-     "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; C programs map by functions of "
-     "their own (artel/pipeline.h)"},
+    {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; C "
+            "programs map by functions of "
+            "their own (artel/pipeline.h)"},
     {"save", "artel data make pipeline:FILE.json writes what comes out as records, to be read back"},
     {"enumerate", "zip it with a column of numbers"},
     {"range", "write the numbers into an npz"},
@@ -199,7 +211,8 @@ static artel_status unknown_stage(builder *b, const char *name, bool joins)
 {
     for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {
         if (strcmp(elsewhere[i][0], name) == 0)
-            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->where, elsewhere[i][1], "a pipeline has no stage '%s'", name);
+            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->where, elsewhere[i][1],
+                               "a pipeline has no stage '%s'", name);
     }
     const char *names[64];
     int count = 0;
@@ -208,8 +221,8 @@ static artel_status unknown_stage(builder *b, const char *name, bool joins)
     }
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
-    return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "docs/data.md lists the stages", "no stage '%s'%s%s", name,
-                       near != NULL ? "; the nearest is " : "", near != NULL ? near : "");
+    return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "docs/data.md lists the stages", "no stage '%s'%s%s",
+                       name, near != NULL ? "; the nearest is " : "", near != NULL ? near : "");
 }
 
 static const artel__stage_ops *find_ops(const char *name, bool joins)
@@ -226,7 +239,8 @@ static artel_status add_stage(builder *b, json_t *object, artel__stage **out)
     const char *name = json_string_value(json_object_get(object, "stage"));
     artel__stage *stage;
     if (name == NULL)
-        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"stage\": \"shuffle\", ...}", "a stage without a name");
+        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"stage\": \"shuffle\", ...}",
+                           "a stage without a name");
     const artel__stage_ops *ops = find_ops(name, false);
     bool lacks_function = ops == &artel__stage_map && b->recipe->function_count == 0; /* as every file */
     if (ops == NULL || lacks_function) return unknown_stage(b, name, false);
@@ -258,7 +272,8 @@ static artel_status build_join(builder *b, const artel__stage_ops *ops, json_t *
     size_t count = json_array_size(list);
     artel__stage *stage;
     if (count < 1 || count > 65535)
-        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "give a list of sources", "%s stands on no list of sources", ops->name);
+        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "give a list of sources",
+                           "%s stands on no list of sources", ops->name);
     artel__stage **inputs = artel__arena_alloc(b->arena, count, sizeof(artel__stage *));
     if (inputs == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(new_stage(b, ops, &stage));
@@ -280,7 +295,8 @@ static artel_status build(builder *b, json_t *value, artel__stage **out)
 {
     *out = NULL;
     if (b->depth == DEEPEST)
-        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "nest less", "sources are nested more than %d deep", DEEPEST);
+        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "nest less", "sources are nested more than %d deep",
+                           DEEPEST);
     b->depth++;
     artel_status status;
     const artel__stage_ops *join = NULL;
@@ -295,7 +311,8 @@ static artel_status build(builder *b, json_t *value, artel__stage **out)
     } else if (join != NULL) {
         status = build_join(b, join, value, out);
     } else {
-        status = artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write a specification, {\"from\": ...}, or {\"zip\": [...]}",
+        status = artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where,
+                             "write a specification, {\"from\": ...}, or {\"zip\": [...]}",
                              "a source is expected (found something else)");
     }
     b->depth--;
@@ -313,14 +330,20 @@ static artel_status build_whole(builder *b, json_t *value, artel__stage **out)
     return status;
 }
 
-artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *arena, const char *where, const artel__pipeline_recipe *recipe,
-                                          artel__sha256 *hash, artel__stage **out)
+artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *arena, const char *where,
+                                          const artel__pipeline_recipe *recipe, artel__sha256 *hash, artel__stage **out)
 {
     int workers = recipe->workers > 0 ? recipe->workers : 1;
     artel__pipeline_recipe *kept = artel__arena_alloc(arena, 1, sizeof *kept);
     if (kept == NULL) return ARTEL_ERROR_NO_MEMORY;
     *kept = *recipe;
-    builder b = {.ctx = ctx, .arena = arena, .where = where, .hash = hash, .recipe = kept, .workers = workers, .all = recipe->workers > 0};
+    builder b = {.ctx = ctx,
+                 .arena = arena,
+                 .where = where,
+                 .hash = hash,
+                 .recipe = kept,
+                 .workers = workers,
+                 .all = recipe->workers > 0};
     if (!b.all) return build_whole(&b, recipe->value, out);
     json_t *list = json_array(), *joined;
     bool whole = list != NULL;
@@ -333,8 +356,8 @@ artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *aren
     return status;
 }
 
-artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value, artel__sha256 *hash,
-                                   artel__stage **out)
+artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value,
+                                   artel__sha256 *hash, artel__stage **out)
 {
     const artel__pipeline_recipe recipe = {.value = value};
     return artel__pipeline_build_recipe(ctx, arena, where, &recipe, hash, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel/pipeline.h: descriptions of pipelines, made by a program. What they mean is found out when they are opened (pipeline.c). */
+/* artel/pipeline.h: descriptions of pipelines, made by a program. What they mean is found out when they are opened
+ * (pipeline.c). */
 #include "artel/pipeline.h"
 
 #include <string.h>
@@ -51,7 +52,8 @@ artel_status artel_pipeline_from_json(artel_context *context, const char *text, 
 void artel_pipeline_destroy(artel_pipeline *pipeline)
 {
     if (!pipeline) return;
-    for (int i = 0; i < pipeline->function_count; i++) artel__free(pipeline->ctx, (void *)(uintptr_t)pipeline->functions[i].name);
+    for (int i = 0; i < pipeline->function_count; i++)
+        artel__free(pipeline->ctx, (void *)(uintptr_t)pipeline->functions[i].name);
     artel__free(pipeline->ctx, pipeline->functions);
     artel__free(pipeline->ctx, pipeline->text);
     json_decref(pipeline->value);
@@ -97,7 +99,8 @@ static artel_status make_object(artel_context *ctx, const char *name, json_t *fi
     artel_status status = ARTEL_OK;
     if (settings) status = artel__json_load_written(ctx, "settings", settings, strlen(settings), &more);
     if (status == ARTEL_OK && more && !json_is_object(more))
-        status = artel__fail(ctx, ARTEL_ERROR_INVALID, "settings", "for example {\"seed\": 3}", "settings are no JSON object");
+        status = artel__fail(ctx, ARTEL_ERROR_INVALID, "settings", "for example {\"seed\": 3}",
+                             "settings are no JSON object");
     bool good = json_object_set(object, name, first) == 0 && (!more || json_object_update_missing(object, more) == 0);
     if (status == ARTEL_OK && !good) status = artel__fail_memory(ctx, "pipeline", 64);
     json_decref(first);
@@ -141,8 +144,8 @@ artel_status artel_pipeline_map(artel_pipeline *pipeline, const artel_pipeline_f
     if (artel_dtype_size(function->dtype) == 0 || artel_shape_count(&function->shape) < 0)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, __func__, "give the dtype and the shape of what it makes",
                            "no dtype of numbers, or no shape");
-    json_t *stage = json_pack("{s:s, s:s, s:i, s:s}", "stage", artel__stage_map.name, "column", function->column, "function",
-                              pipeline->function_count, "name", function->name);
+    json_t *stage = json_pack("{s:s, s:s, s:i, s:s}", "stage", artel__stage_map.name, "column", function->column,
+                              "function", pipeline->function_count, "name", function->name);
     if (!stage) return artel__fail_memory(ctx, "pipeline", 64);
     artel_status status = keep_function(pipeline, function);
     if (status == ARTEL_OK) return append(pipeline, stage);
@@ -162,19 +165,20 @@ static artel_status add_input(artel_pipeline *whole, json_t *list, const artel_p
     return ARTEL_OK;
 }
 
-artel_status artel_pipeline_join(artel_context *context, const char *join, artel_pipeline *const *inputs, int count, const char *settings,
-                                 artel_pipeline **out)
+artel_status artel_pipeline_join(artel_context *context, const char *join, artel_pipeline *const *inputs, int count,
+                                 const char *settings, artel_pipeline **out)
 {
     json_t *list = NULL, *object;
     artel_pipeline *whole;
     ARTEL_TRY(artel__enter(context, __func__, "context join inputs out", context, join, inputs, out));
-    if (count < 1 || count > MOST_INPUTS) return artel__fail(context, ARTEL_ERROR_INVALID, __func__, "give 1 to 65535", "%d inputs", count);
+    if (count < 1 || count > MOST_INPUTS)
+        return artel__fail(context, ARTEL_ERROR_INVALID, __func__, "give 1 to 65535", "%d inputs", count);
     ARTEL_TRY(create(context, json_null(), &whole));
     list = json_array();
     artel_status status = list ? ARTEL_OK : artel__fail_memory(context, "pipeline", 64);
     for (int i = 0; i < count && status == ARTEL_OK; i++) {
-        status =
-            inputs[i] ? add_input(whole, list, inputs[i]) : artel__fail(context, ARTEL_ERROR_INVALID, __func__, "", "input %d is NULL", i);
+        status = inputs[i] ? add_input(whole, list, inputs[i])
+                           : artel__fail(context, ARTEL_ERROR_INVALID, __func__, "", "input %d is NULL", i);
     }
     if (status == ARTEL_OK) status = make_object(context, join, json_incref(list), settings, &object);
     json_decref(list);
@@ -192,7 +196,9 @@ artel_status artel_pipeline_join(artel_context *context, const char *join, artel
 const char *artel_pipeline_json(artel_pipeline *pipeline)
 {
     if (artel__enter(pipeline ? pipeline->ctx : NULL, __func__, "pipeline", pipeline) < 0) return NULL;
-    if (!pipeline->text && artel__json_dump_string(pipeline->ctx, pipeline->value, ARTEL__JSON_INDENT, &pipeline->text) < 0) return NULL;
+    if (!pipeline->text &&
+        artel__json_dump_string(pipeline->ctx, pipeline->value, ARTEL__JSON_INDENT, &pipeline->text) < 0)
+        return NULL;
     return pipeline->text;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipeline:FILE.json as a data format: what a file holds is built when it is opened, and again when each worker of a training is to have a
- * pipeline of its own. */
+/* pipeline:FILE.json as a data format: what a file holds is built when it is opened, and again when each worker of a
+ * training is to have a pipeline of its own. */
 #include "data/fingerprint.h"
 #include "data/remote.h"
 #include "data/stage.h"
@@ -15,13 +15,18 @@ static artel_status publish(artel__source *source, const artel__stage *top)
 {
     if (top->count < 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
-                           "give repeat a count, or take some; each epoch is a pass over the whole", "the pipeline has no end");
+                           "give repeat a count, or take some; each epoch is a pass over the whole",
+                           "the pipeline has no end");
     }
     ARTEL_TRY(artel__source_add_arrays(source, top->column_count));
     for (int i = 0; i < top->column_count; i++) {
         const artel__stage_column *c = &top->columns[i];
-        source->arrays[i] = (artel__source_array){
-            .name = c->name, .role = c->role, .dtype = c->dtype, .row = c->row, .count = top->count, .pixels = c->pixels};
+        source->arrays[i] = (artel__source_array){.name = c->name,
+                                                  .role = c->role,
+                                                  .dtype = c->dtype,
+                                                  .row = c->row,
+                                                  .count = top->count,
+                                                  .pixels = c->pixels};
     }
     return ARTEL_OK;
 }
@@ -71,7 +76,8 @@ static artel_status pipeline_divide(artel__source *source, int workers, int64_t 
     return settle(source, top, &hash);
 }
 
-static artel_status pipeline_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status pipeline_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                   void *out)
 {
     (void)row_shape;
     return artel__stage_at(((const pipeline_state *)source->state)->top, array, row, out);
@@ -117,7 +123,8 @@ const artel__data_format artel__data_pipeline = {
 /* The functions with their names, in the data's arena. */
 static artel_status copy_recipe(artel_data *data, const artel__pipeline_recipe *recipe, artel__pipeline_recipe *out)
 {
-    artel_pipeline_function *functions = artel__arena_alloc(&data->arena, (size_t)recipe->function_count + 1, sizeof *functions);
+    artel_pipeline_function *functions =
+        artel__arena_alloc(&data->arena, (size_t)recipe->function_count + 1, sizeof *functions);
     ARTEL_TRY(artel__arena_status(&data->arena));
     for (int i = 0; i < recipe->function_count; i++) {
         functions[i] = recipe->functions[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue: sets in the order in which they will be wanted, the current one first. `claimed` and `finished` of a set count rows, all
- * under one mutex, which is taken once a piece. Which sets there are, and how many, is the owner's alone. */
+/* The queue: sets in the order in which they will be wanted, the current one first. `claimed` and `finished` of a set
+ * count rows, all under one mutex, which is taken once a piece. Which sets there are, and how many, is the owner's
+ * alone. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,7 +151,8 @@ static void drop_from(artel__prefetch *p, int from)
     if (p->queued > from) p->queued = from;
 }
 
-/* A set that is made and not queued, or (`made` false) one that is not made. Of the first there is one where the queue is shorter than 1 + ahead. */
+/* A set that is made and not queued, or (`made` false) one that is not made. Of the first there is one where the queue
+ * is shorter than 1 + ahead. */
 static set *unused(artel__prefetch *p, bool made)
 {
     for (int i = 0; i < SETS; i++) {
@@ -327,7 +329,8 @@ void artel__prefetch_reach(const artel__prefetch *p, int *batches, int *threads)
     *threads = p->active;
 }
 
-artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count, void **buffers)
+artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                  void **buffers)
 {
     pthread_mutex_lock(&p->mutex);
     if (p->queued > 0) { /* the last step's */
@@ -360,7 +363,8 @@ static artel_status open_prefetch(artel__prefetch *p)
     for (int i = 0; i < p->arrays; i++) bytes += p->row_bytes[i] = array[i].row_bytes;
     p->piece = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (bytes + 1)) + 1 : 1;
     bool far = p->feed->core->data->sources[0].far;
-    if (far || p->feed->core->data->sources[0].format->fetch_rows != NULL) p->piece = p->most; /* one question for all of them */
+    if (far || p->feed->core->data->sources[0].format->fetch_rows != NULL)
+        p->piece = p->most; /* one question for all of them */
     p->set_bytes = bytes * (size_t)p->most + PADDING * (size_t)p->arrays;
     p->ahead = 1;
     p->most_ahead = p->set_bytes < LARGE_BYTES ? ARTEL__PREFETCH_AHEAD : 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking TFRecord files, finding their records, reading one.
  *
- * Where a file is plain, its records are used where they are mapped; of a compressed one they are copied. Walking reads 12 bytes a
- * record; the offsets found take eight.
- * After a length whose checksum is wrong nothing is known of what follows, so that the rest of the file is damage; resynchronising
- * tries each byte until 12 of them check, which chance does once in four billion.
+ * Where a file is plain, its records are used where they are mapped; of a compressed one they are copied. Walking reads
+ * 12 bytes a record; the offsets found take eight. After a length whose checksum is wrong nothing is known of what
+ * follows, so that the rest of the file is damage; resynchronising tries each byte until 12 of them check, which chance
+ * does once in four billion.
  */
 #include "data/record_file.h"
 
@@ -43,7 +43,8 @@ static artel__record_fault failed(artel__record_walk *walk, artel_status status)
 }
 
 /* The masked checksum of `length` bytes from `at` on; false where there are fewer. */
-static artel_status sum_payload(const artel__record_walk *walk, uint64_t at, uint64_t length, uint32_t *out, bool *whole)
+static artel_status sum_payload(const artel__record_walk *walk, uint64_t at, uint64_t length, uint32_t *out,
+                                bool *whole)
 {
     uint8_t piece[WINDOW];
     uint32_t sum = 0;
@@ -90,13 +91,16 @@ static bool resync_unfolded(artel__record_walk *walk)
     walk->status = artel__unfold_size(walk->unfold, &size);
     if (walk->status < 0) return false;
     walk->size = (size_t)size;
-    for (uint64_t at = walk->at + 1; at <= size && size - at >= ARTEL__RECORD_FRAME && !artel__cancelled(walk->ctx); at += tried) {
+    for (uint64_t at = walk->at + 1; at <= size && size - at >= ARTEL__RECORD_FRAME && !artel__cancelled(walk->ctx);
+         at += tried) {
         size_t there = size - at < sizeof window ? (size_t)(size - at) : sizeof window;
         walk->status = artel__unfold_read(walk->unfold, at, window, there, &got);
         if (walk->status < 0) return false;
         for (tried = 0; tried + ARTEL__RECORD_HEAD <= got; tried++) {
             if (size - at - tried < ARTEL__RECORD_FRAME) break;
-            if (artel__bytes_get(window + tried, 8) > size - at - tried - ARTEL__RECORD_FRAME || !is_head(window + tried)) continue;
+            if (artel__bytes_get(window + tried, 8) > size - at - tried - ARTEL__RECORD_FRAME ||
+                !is_head(window + tried))
+                continue;
             walk->at = (size_t)at + tried;
             return true;
         }
@@ -164,12 +168,14 @@ artel__record_walk artel__record_file_walk(const artel__record_file *file, const
     return (artel__record_walk){.bytes = file->bytes, .size = file->size, .ctx = ctx, .unfold = file->unfold};
 }
 
-static artel_status damaged(artel_context *ctx, const artel__record_file *file, int64_t record, size_t at, artel__record_fault fault)
+static artel_status damaged(artel_context *ctx, const artel__record_file *file, int64_t record, size_t at,
+                            artel__record_fault fault)
 {
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path,
-                       "fetch or make the file again; #skip-errors=N leaves out up to N damaged records; artel data verify lists them",
-                       "record %lld (counted from 0) at byte %zu%s: %s", (long long)record, at,
-                       file->compressed ? " of what it unfolds to" : "", artel__record_fault_text(fault));
+    return artel__fail(
+        ctx, ARTEL_ERROR_CORRUPT, file->path,
+        "fetch or make the file again; #skip-errors=N leaves out up to N damaged records; artel data verify lists them",
+        "record %lld (counted from 0) at byte %zu%s: %s", (long long)record, at,
+        file->compressed ? " of what it unfolds to" : "", artel__record_fault_text(fault));
 }
 
 static artel_status add_offset(artel_context *ctx, artel__record_file *file, size_t *capacity, uint64_t offset)
@@ -188,7 +194,8 @@ static artel_status leave_out(artel_context *ctx, const artel__record_file *file
                               artel__record_fault fault, bool *go_on)
 {
     const char *what = fault == ARTEL__RECORD_FAILED ? artel_context_error(ctx)->what : artel__record_fault_text(fault);
-    artel__log(ctx, ARTEL_LOG_NOTE, "%s: record %lld at byte %zu is left out: %s", file->path, (long long)file->count, at, what);
+    artel__log(ctx, ARTEL_LOG_NOTE, "%s: record %lld at byte %zu is left out: %s", file->path, (long long)file->count,
+               at, what);
     if (fault == ARTEL__RECORD_FAILED) artel__operation_begin(ctx);
     *go_on = fault == ARTEL__RECORD_BAD_PAYLOAD || (fault != ARTEL__RECORD_FAILED && artel__record_resync(walk));
     return fault != ARTEL__RECORD_FAILED && walk->status < 0 ? walk->status : ARTEL_OK;
@@ -229,7 +236,8 @@ void artel__record_file_close(artel_context *ctx, artel__record_file *file)
 }
 
 /* The record as a walk over what was read of it. */
-static artel_status unfold_record(const artel__record_file *file, uint64_t at, artel__unfold_room *room, artel__record_walk *out)
+static artel_status unfold_record(const artel__record_file *file, uint64_t at, artel__unfold_room *room,
+                                  artel__record_walk *out)
 {
     size_t got, size = ARTEL__RECORD_HEAD;
     ARTEL_TRY(artel__unfold_into(file->unfold, at, size, room, &got));
@@ -240,17 +248,21 @@ static artel_status unfold_record(const artel__record_file *file, uint64_t at, a
     return ARTEL_OK;
 }
 
-artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__unfold_room *room,
-                                   artel__proto *out)
+artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row,
+                                   artel__unfold_room *room, artel__proto *out)
 {
     if (file->absent)
-        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path, "fetch it, or train where it is: fit --auto-shard file",
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path,
+                           "fetch it, or train where it is: fit --auto-shard file",
                            "record %lld is wanted, and only the file's index is on this machine", (long long)row);
     uint64_t at = file->offsets[row];
-    if (file->pages != NULL) artel__pages_want(file->pages, at, (row + 1 < file->count ? file->offsets[row + 1] : file->size) - at);
-    artel__record_walk walk = {.bytes = file->bytes, .size = file->size, .at = at < file->size ? (size_t)at : file->size};
+    if (file->pages != NULL)
+        artel__pages_want(file->pages, at, (row + 1 < file->count ? file->offsets[row + 1] : file->size) - at);
+    artel__record_walk walk = {
+        .bytes = file->bytes, .size = file->size, .at = at < file->size ? (size_t)at : file->size};
     if (file->unfold != NULL) ARTEL_TRY(unfold_record(file, at, room, &walk));
     artel__record_fault fault = artel__record_step(&walk, true, out);
-    return fault == ARTEL__RECORD_GOOD ? ARTEL_OK
-                                       : damaged(ctx, file, row, (size_t)at, fault == ARTEL__RECORD_END ? ARTEL__RECORD_SHORT : fault);
+    return fault == ARTEL__RECORD_GOOD
+               ? ARTEL_OK
+               : damaged(ctx, file, row, (size_t)at, fault == ARTEL__RECORD_END ? ARTEL__RECORD_SHORT : fault);
 }

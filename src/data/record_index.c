@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index beside a file of records: opening a large set then costs nothing but mapping.
  *
- * Offsets are used where they are mapped. The index is held against the size of the file and a checksum of its ends, so that one of
- * another file is not taken; a record that does not begin where the index says fails by the checksum of its length when it is read.
+ * Offsets are used where they are mapped. The index is held against the size of the file and a checksum of its ends, so
+ * that one of another file is not taken; a record that does not begin where the index says fails by the checksum of its
+ * length when it is read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,8 @@ artel_status artel__record_index_write(artel_context *ctx, const artel__record_f
     uint32_t sum = 0;
     artel__output out;
     if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path) {
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path, "use a shorter path", "the name of its index would be too long");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path, "use a shorter path",
+                           "the name of its index would be too long");
     }
     memcpy(head, magic, sizeof magic);
     at = artel__bytes_put(at, file->size, 8);
@@ -75,14 +77,16 @@ static void use_offsets(artel__record_file *file)
 artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, artel__record_file *out, bool *found)
 {
     char index[4200];
-    *found = !artel__file_exists(path) && snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index && artel__file_exists(index);
+    *found = !artel__file_exists(path) && snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index &&
+             artel__file_exists(index);
     if (!*found) return ARTEL_OK;
     *out = (artel__record_file){.path = path, .absent = true};
     ARTEL_TRY(artel__map_file(ctx, index, &out->index));
     const char *why = unfit(out);
     if (why != NULL) {
         artel__unmap_file(&out->index);
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, index, "copy it again from where the file is", "%s, and the file is not here", why);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, index, "copy it again from where the file is",
+                           "%s, and the file is not here", why);
     }
     use_offsets(out);
     return ARTEL_OK;
@@ -91,9 +95,10 @@ artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, 
 artel_status artel__record_index_facts(artel_context *ctx, const artel__record_file *file, uint64_t out[3])
 {
     if (file->index.bytes == NULL)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path,
-                           "artel data index makes one; every task needs those of all files (of files that are not compressed)",
-                           ".auto_shard file goes by the index beside each file, and this one has none that fits");
+        return artel__fail(
+            ctx, ARTEL_ERROR_INVALID, file->path,
+            "artel data index makes one; every task needs those of all files (of files that are not compressed)",
+            ".auto_shard file goes by the index beside each file, and this one has none that fits");
     const uint8_t *at = file->index.bytes + sizeof magic;
     out[0] = artel__bytes_take(&at, 8);
     artel__bytes_take(&at, 8);
@@ -105,7 +110,8 @@ artel_status artel__record_index_facts(artel_context *ctx, const artel__record_f
 bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
 {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path || !artel__file_exists(path)) return false;
+    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path || !artel__file_exists(path))
+        return false;
     if (artel__map_file(ctx, path, &file->index) < 0) {
         artel__operation_begin(ctx);
         return false;
@@ -115,7 +121,8 @@ bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
         use_offsets(file);
         return true;
     }
-    artel__log(ctx, ARTEL_LOG_NOTE, "%s: the index is not used: %s; artel data index %s makes it again", path, why, file->path);
+    artel__log(ctx, ARTEL_LOG_NOTE, "%s: the index is not used: %s; artel data index %s makes it again", path, why,
+               file->path);
     artel__unmap_file(&file->index);
     file->index = (artel__mapping){NULL, 0};
     return false;

@@ -51,7 +51,8 @@ static artel_status deflate_pending(artel__record_writer *writer, bool last)
 static artel_status flush(artel__record_writer *writer, bool last)
 {
     ARTEL_TRY(artel__text_status(&writer->pending));
-    ARTEL_TRY(writer->begun ? deflate_pending(writer, last) : write_out(writer, writer->pending.data, writer->pending.length));
+    ARTEL_TRY(writer->begun ? deflate_pending(writer, last)
+                            : write_out(writer, writer->pending.data, writer->pending.length));
     artel__text_clear(&writer->pending);
     return ARTEL_OK;
 }

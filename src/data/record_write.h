@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing files of records, and examples to put into them.
  *
- * A file appears whole or not at all, with its index beside it where it is plain. The bytes are a function of the records alone.
+ * A file appears whole or not at all, with its index beside it where it is plain. The bytes are a function of the
+ * records alone.
  */
 #ifndef ARTEL_DATA_RECORD_WRITE_H
 #define ARTEL_DATA_RECORD_WRITE_H
@@ -35,7 +36,8 @@ typedef struct artel__record_writer {
 artel_status artel__record_writer_open(artel_context *ctx, const char *path, artel__record_compression compression,
                                        artel__record_writer *out);
 artel_status artel__record_writer_add(artel__record_writer *writer, const void *bytes, size_t size);
-/* Ends the file, writes its index if that is wanted (plain files only), and gives the SHA-256 of the file as hex digits. */
+/* Ends the file, writes its index if that is wanted (plain files only), and gives the SHA-256 of the file as hex
+ * digits. */
 artel_status artel__record_writer_commit(artel__record_writer *writer, bool index, char digest[65]);
 /* Gives up what was not committed; frees. To be called in any case. */
 void artel__record_writer_close(artel__record_writer *writer);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetching into the cache.
  *
- * The cache is $ARTEL_CACHE_DIR, else artel/ in $XDG_CACHE_HOME or ~/.cache. A copy is named by the SHA-256 of its URL; beside it
- * NAME.etag holds what the server called that content. Both are written under other names and renamed, the copy first, so that
- * processes that fetch the same file do not meet.
+ * The cache is $ARTEL_CACHE_DIR, else artel/ in $XDG_CACHE_HOME or ~/.cache. A copy is named by the SHA-256 of its URL;
+ * beside it NAME.etag holds what the server called that content. Both are written under other names and renamed, the
+ * copy first, so that processes that fetch the same file do not meet.
  */
 #include "data/remote.h"
 
@@ -25,13 +25,15 @@ enum {
 
 bool artel__is_remote(const char *path)
 {
-    return artel__starts_with(path, "http://") || artel__starts_with(path, "https://") || artel__starts_with(path, "s3://");
+    return artel__starts_with(path, "http://") || artel__starts_with(path, "https://") ||
+           artel__starts_with(path, "s3://");
 }
 
 static artel_status open_part(artel_context *ctx, artel__part *out)
 {
     static const artel__part_request request = {
-        "libartel-curl.so", ARTEL__CURL_PART_SYMBOL, ARTEL__CURL_PART_VERSION, "fetches files over the network", "libcurl4-openssl-dev",
+        "libartel-curl.so",     ARTEL__CURL_PART_SYMBOL, ARTEL__CURL_PART_VERSION, "fetches files over the network",
+        "libcurl4-openssl-dev",
     };
     return artel__part_open(ctx, &request, out);
 }
@@ -55,8 +57,8 @@ static int take(void *user, const uint8_t *bytes, size_t size)
     if (s->text != NULL) artel__text_append_bytes(s->text, bytes, size);
     if (s->text != NULL) s->status = artel__text_status(s->text);
     if (s->text != NULL && s->text->length > LIST_LIMIT)
-        s->status = artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->where, "check the endpoint", "a page of the bucket's list is over %zu MiB",
-                                LIST_LIMIT >> 20);
+        s->status = artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->where, "check the endpoint",
+                                "a page of the bucket's list is over %zu MiB", LIST_LIMIT >> 20);
     s->taken += size;
     return s->status < 0;
 }
@@ -69,15 +71,19 @@ static int ended(void *user)
 static artel_status refuse(artel_context *ctx, const char *url, const artel__curl_answer *answer)
 {
     if (artel__cancelled(ctx)) return artel__fail(ctx, ARTEL_ERROR_CANCELLED, url, "", "fetching was cancelled");
-    if (answer->status == 404) return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, url, "check the name", "the server has no such file (404)");
+    if (answer->status == 404)
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, url, "check the name", "the server has no such file (404)");
     if (answer->status == 401 || answer->status == 403)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, url, "give credentials that may read it (AWS_ACCESS_KEY_ID, ... for s3://)",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, url,
+                           "give credentials that may read it (AWS_ACCESS_KEY_ID, ... for s3://)",
                            "the server denies access (%ld)", answer->status);
     if (answer->status == 301 || answer->status == 307 || answer->status == 400)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, url, "set AWS_REGION to the region of the bucket", "the server answers %ld%s%s",
-                           answer->status, answer->region[0] ? ": the bucket lies in " : "", answer->region);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, url, "set AWS_REGION to the region of the bucket",
+                           "the server answers %ld%s%s", answer->status,
+                           answer->region[0] ? ": the bucket lies in " : "", answer->region);
     return artel__fail(ctx, ARTEL_ERROR_IO, url, "try again later; what was fetched so far is not kept", "%s%s",
-                       answer->text[0] ? answer->text : "the answer is not understood", answer->may_heal ? ", after several attempts" : "");
+                       answer->text[0] ? answer->text : "the answer is not understood",
+                       answer->may_heal ? ", after several attempts" : "");
 }
 
 static void pause_before(artel_context *ctx, int attempt)
@@ -119,12 +125,15 @@ static artel_status run(artel_context *ctx, transfer *t, const artel__s3_place *
         set_headers(t, place, s->taken > 0 ? etag : known, s->taken > 0 ? "If-Range" : "If-None-Match");
         t->part->get(&t->request, answer);
         if (s->status < 0) return s->status;
-        if (answer->transferred && (answer->status == 200 || answer->status == 206 || answer->status == 304)) return ARTEL_OK;
+        if (answer->transferred && (answer->status == 200 || answer->status == 206 || answer->status == 304))
+            return ARTEL_OK;
         bool again = answer->may_heal && attempt + 1 < ATTEMPTS && !artel__cancelled(ctx);
-        if (s->taken > 0 && (!answer->etag[0] || (etag[0] && strcmp(etag, answer->etag) != 0))) again = false; /* it cannot be taken up */
+        if (s->taken > 0 && (!answer->etag[0] || (etag[0] && strcmp(etag, answer->etag) != 0)))
+            again = false; /* it cannot be taken up */
         if (!again) return refuse(ctx, t->where, answer);
         if (answer->etag[0]) snprintf(etag, sizeof etag, "%s", answer->etag);
-        artel__log(ctx, ARTEL_LOG_NOTE, "%s: %s at byte %llu; trying again", t->where, answer->text, (unsigned long long)s->taken);
+        artel__log(ctx, ARTEL_LOG_NOTE, "%s: %s at byte %llu; trying again", t->where, answer->text,
+                   (unsigned long long)s->taken);
         pause_before(ctx, attempt);
     }
 }
@@ -143,7 +152,8 @@ static artel_status cache_path(artel_context *ctx, const char *url, artel__text 
     else if (home != NULL && home[0])
         artel__text_printf(out, "%s/.cache/artel", home);
     else
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, url, "set ARTEL_CACHE_DIR", "there is no folder to keep copies in");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, url, "set ARTEL_CACHE_DIR",
+                           "there is no folder to keep copies in");
     ARTEL_TRY(artel__text_status(out));
     ARTEL_TRY(artel__make_own_directory(ctx, out->data));
     artel__sha256_init(&hash);
@@ -159,7 +169,9 @@ static void read_etag(artel_context *ctx, const char *copy, char out[256])
     char path[4200], *text;
     size_t size;
     out[0] = '\0';
-    if (snprintf(path, sizeof path, "%s.etag", copy) >= (int)sizeof path || !artel__file_exists(path) || !artel__file_exists(copy)) return;
+    if (snprintf(path, sizeof path, "%s.etag", copy) >= (int)sizeof path || !artel__file_exists(path) ||
+        !artel__file_exists(copy))
+        return;
     if (artel__read_file(ctx, path, 255, &text, &size) < 0) {
         artel__operation_begin(ctx);
         return;
@@ -172,14 +184,15 @@ static artel_status keep_copy(artel_context *ctx, artel__output *output, const c
 {
     char path[4200];
     if (snprintf(path, sizeof path, "%s.etag", copy) >= (int)sizeof path)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, copy, "set ARTEL_CACHE_DIR to a shorter path", "the path is too long");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, copy, "set ARTEL_CACHE_DIR to a shorter path",
+                           "the path is too long");
     ARTEL_TRY(artel__remove_tree(ctx, path)); /* of the former content */
     ARTEL_TRY(artel__output_commit(output));
     return etag[0] ? artel__write_file(ctx, path, etag, strlen(etag)) : ARTEL_OK;
 }
 
-static artel_status fetch_into(artel_context *ctx, const artel__curl_part *part, const char *url, const artel__s3_place *place,
-                               const char *copy)
+static artel_status fetch_into(artel_context *ctx, const artel__curl_part *part, const char *url,
+                               const artel__s3_place *place, const char *copy)
 {
     artel__output output;
     artel__curl_answer answer;
@@ -188,7 +201,8 @@ static artel_status fetch_into(artel_context *ctx, const artel__curl_part *part,
     ARTEL_TRY(artel__output_open(ctx, copy, &output));
     sink s = {.ctx = ctx, .where = url, .output = &output};
     transfer t = {.part = part, .where = url};
-    t.request = (artel__curl_request){.url = place != NULL ? place->url : url, .take = take, .ended = ended, .data = &s};
+    t.request =
+        (artel__curl_request){.url = place != NULL ? place->url : url, .take = take, .ended = ended, .data = &s};
     if (place != NULL && place->user[0]) {
         t.request.user = place->user;
         t.request.signature = place->signature;
@@ -229,9 +243,11 @@ artel_status artel__data_load_json(artel_context *ctx, const char *path, bool op
 {
     char *copy;
     *out = NULL;
-    if (!artel__is_remote(path)) return optional && !artel__file_exists(path) ? ARTEL_OK : artel__json_load_written_file(ctx, path, out);
+    if (!artel__is_remote(path))
+        return optional && !artel__file_exists(path) ? ARTEL_OK : artel__json_load_written_file(ctx, path, out);
     artel_status status = artel__remote_fetch(ctx, path, &copy);
-    if (optional && (status == ARTEL_ERROR_NOT_FOUND || status == ARTEL_ERROR_INVALID)) { /* S3 denies what it may not list */
+    if (optional &&
+        (status == ARTEL_ERROR_NOT_FOUND || status == ARTEL_ERROR_INVALID)) { /* S3 denies what it may not list */
         artel__operation_begin(ctx);
         return ARTEL_OK;
     }
@@ -244,7 +260,8 @@ artel_status artel__data_load_json(artel_context *ctx, const char *path, bool op
 /* ---- patterns ---- */
 
 /* One page of a bucket's list. */
-static artel_status list_page(artel_context *ctx, const artel__curl_part *part, const char *pattern, const char *query, artel__text *xml)
+static artel_status list_page(artel_context *ctx, const artel__curl_part *part, const char *pattern, const char *query,
+                              artel__text *xml)
 {
     artel__curl_answer answer;
     artel__s3_place *place = NULL;
@@ -267,14 +284,16 @@ static artel_status list_page(artel_context *ctx, const artel__curl_part *part, 
     return status;
 }
 
-static artel_status list_pages(artel_context *ctx, const artel__curl_part *part, const char *pattern, artel__paths *found)
+static artel_status list_pages(artel_context *ctx, const artel__curl_part *part, const char *pattern,
+                               artel__paths *found)
 {
     char *token = NULL, *prefix = NULL, *next = NULL;
     const char *key = strchr(pattern + 5, '/');
     artel__text query, xml;
     char plain[1100];
     if (key == NULL || strcspn(key + 1, "*?[") >= sizeof plain - 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, pattern, "write s3://BUCKET/KEY", "the pattern names no keys of a bucket");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, pattern, "write s3://BUCKET/KEY",
+                           "the pattern names no keys of a bucket");
     snprintf(plain, sizeof plain, "%.*s", (int)strcspn(key + 1, "*?["), key + 1);
     ARTEL_TRY(artel__s3_encode(ctx, plain, true, &prefix));
     artel__text_init(&query, ctx);
@@ -288,8 +307,8 @@ static artel_status list_pages(artel_context *ctx, const artel__curl_part *part,
         if (token != NULL) status = artel__s3_encode(ctx, token, true, &next);
         artel__free(ctx, token);
         token = NULL;
-        artel__text_printf(&query, "%s%s%slist-type=2&prefix=%s", next ? "continuation-token=" : "", next ? next : "", next ? "&" : "",
-                           prefix);
+        artel__text_printf(&query, "%s%s%slist-type=2&prefix=%s", next ? "continuation-token=" : "", next ? next : "",
+                           next ? "&" : "", prefix);
         if (status == ARTEL_OK) status = artel__text_status(&query);
         if (status == ARTEL_OK) status = list_page(ctx, part, pattern, query.data, &xml);
         if (status == ARTEL_OK) status = artel__s3_read_list(ctx, pattern, xml.data, xml.length, found, &token);
@@ -330,7 +349,8 @@ artel_status artel__data_glob(artel_context *ctx, const char *pattern, artel__pa
     artel_status status = list_pages(ctx, library.table, pattern, &found);
     artel__part_close(&library);
     if (status == ARTEL_OK && found.count == 0)
-        status = artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, pattern, "check the name", "no key of the bucket matches this pattern");
+        status = artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, pattern, "check the name",
+                             "no key of the bucket matches this pattern");
     if (status < 0) {
         artel__paths_fini(&found);
         return status;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* S3's side of files elsewhere: URLs, credentials from the environment, lists of keys.
  *
- * With AWS_ENDPOINT_URL (MinIO, Ceph, ...) buckets are folders of it; else they are hosts of amazonaws.com. Keys are percent-encoded as
- * signatures of version 4 want them. A list (ListObjectsV2) is read for just <Key> and <NextContinuationToken>; its five entities are
- * resolved.
+ * With AWS_ENDPOINT_URL (MinIO, Ceph, ...) buckets are folders of it; else they are hosts of amazonaws.com. Keys are
+ * percent-encoded as signatures of version 4 want them. A list (ListObjectsV2) is read for just <Key> and
+ * <NextContinuationToken>; its five entities are resolved.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -41,12 +41,14 @@ artel_status artel__s3_encode(artel_context *ctx, const char *text, bool slash, 
 static bool is_bucket(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (!islower((unsigned char)name[i]) && !isdigit((unsigned char)name[i]) && name[i] != '-' && name[i] != '.') return false;
+        if (!islower((unsigned char)name[i]) && !isdigit((unsigned char)name[i]) && name[i] != '-' && name[i] != '.')
+            return false;
     }
     return length >= 3 && length <= 63;
 }
 
-static artel_status make_url(artel_context *ctx, const char *bucket, size_t length, const char *key, const char *query, char **out)
+static artel_status make_url(artel_context *ctx, const char *bucket, size_t length, const char *key, const char *query,
+                             char **out)
 {
     const char *endpoint = first_of("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL);
     const char *region = first_of("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1");
@@ -73,19 +75,24 @@ artel_status artel__s3_locate(artel_context *ctx, const char *place, const char 
 {
     const char *bucket = place + strlen("s3://"), *slash = strchr(bucket, '/');
     size_t length = slash != NULL ? (size_t)(slash - bucket) : strlen(bucket);
-    const char *key = first_of("AWS_ACCESS_KEY_ID", NULL, NULL), *secret = first_of("AWS_SECRET_ACCESS_KEY", NULL, NULL);
+    const char *key = first_of("AWS_ACCESS_KEY_ID", NULL, NULL),
+               *secret = first_of("AWS_SECRET_ACCESS_KEY", NULL, NULL);
     const char *token = first_of("AWS_SESSION_TOKEN", NULL, NULL);
     memset(out, 0, sizeof *out);
     if (!is_bucket(bucket, length) || (query == NULL && (slash == NULL || slash[1] == '\0')))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, place, "write s3://BUCKET/KEY", "this names no object of a bucket");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, place, "write s3://BUCKET/KEY",
+                           "this names no object of a bucket");
     if ((key == NULL) != (secret == NULL))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "AWS_SECRET_ACCESS_KEY", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "AWS_SECRET_ACCESS_KEY",
+                           "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither",
                            "one of the two is set without the other");
     bool fits = snprintf(out->signature, sizeof out->signature, "aws:amz:%s:s3",
                          first_of("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1")) < (int)sizeof out->signature;
     if (key != NULL) fits &= snprintf(out->user, sizeof out->user, "%s:%s", key, secret) < (int)sizeof out->user;
-    if (token != NULL) fits &= snprintf(out->token, sizeof out->token, "x-amz-security-token: %s", token) < (int)sizeof out->token;
-    if (!fits) return artel__fail(ctx, ARTEL_ERROR_INVALID, place, "check the variables AWS_...", "a credential is too long");
+    if (token != NULL)
+        fits &= snprintf(out->token, sizeof out->token, "x-amz-security-token: %s", token) < (int)sizeof out->token;
+    if (!fits)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, place, "check the variables AWS_...", "a credential is too long");
     return make_url(ctx, bucket, length, slash != NULL ? slash + 1 : "", query, &out->url);
 }
 
@@ -147,12 +154,14 @@ static artel_status add_key(artel_context *ctx, const char *pattern, const char 
     return ARTEL_OK;
 }
 
-artel_status artel__s3_read_list(artel_context *ctx, const char *pattern, const char *xml, size_t size, artel__paths *out, char **token)
+artel_status artel__s3_read_list(artel_context *ctx, const char *pattern, const char *xml, size_t size,
+                                 artel__paths *out, char **token)
 {
     const char *at = xml;
     char *key;
     if (strlen(xml) != size || strstr(xml, "<ListBucketResult") == NULL)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, pattern, "check the endpoint", "the answer is no list of a bucket");
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, pattern, "check the endpoint",
+                           "the answer is no list of a bucket");
     for (;;) {
         ARTEL_TRY(next_element(ctx, &at, "Key", &key));
         if (key == NULL) break;

@@ -42,29 +42,35 @@ static inline float value_at(const artel__image_resize *r, bool floats, int64_t 
     return floats ? r->floats[at] : (float)r->pixels[at];
 }
 
-static inline void bilinear_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count, weight row, float *out)
+static inline void bilinear_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count,
+                                weight row, float *out)
 {
     int64_t top = row.lower * r->width * r->channels, bottom = row.upper * r->width * r->channels;
     for (int64_t x = 0; x < count; x++) {
         int64_t left = columns[x].lower * r->channels, right = columns[x].upper * r->channels;
         for (int64_t c = 0; c < r->channels; c++) {
-            float above = mix(value_at(r, floats, top + left + c), value_at(r, floats, top + right + c), columns[x].mix);
-            float below = mix(value_at(r, floats, bottom + left + c), value_at(r, floats, bottom + right + c), columns[x].mix);
+            float above =
+                mix(value_at(r, floats, top + left + c), value_at(r, floats, top + right + c), columns[x].mix);
+            float below =
+                mix(value_at(r, floats, bottom + left + c), value_at(r, floats, bottom + right + c), columns[x].mix);
             out[x * r->channels + c] = mix(above, below, row.mix);
         }
     }
 }
 
-static inline void nearest_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count, int64_t row, float *out)
+static inline void nearest_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count,
+                               int64_t row, float *out)
 {
     int64_t from = row * r->width * r->channels;
     for (int64_t x = 0; x < count; x++) {
-        for (int64_t c = 0; c < r->channels; c++) out[x * r->channels + c] = value_at(r, floats, from + columns[x].lower * r->channels + c);
+        for (int64_t c = 0; c < r->channels; c++)
+            out[x * r->channels + c] = value_at(r, floats, from + columns[x].lower * r->channels + c);
     }
 }
 
 /* All rows of a piece of the columns. */
-static inline void resize_piece(const artel__image_resize *r, bool floats, const weight *columns, int64_t first, int64_t count, float *out)
+static inline void resize_piece(const artel__image_resize *r, bool floats, const weight *columns, int64_t first,
+                                int64_t count, float *out)
 {
     float scale = (float)r->height / (float)r->out_height;
     for (int64_t y = 0; y < r->out_height; y++) {

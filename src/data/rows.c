@@ -36,22 +36,28 @@ static artel_status add_column(artel_data *data, int array, artel__rows *out)
     const artel__source *source = &data->sources[0];
     const artel__source_array *from = &source->arrays[array];
     artel__rows_column *column = &out->columns[out->column_count];
-    *column = (artel__rows_column){
-        .name = from->name, .role = from->role, .dtype = from->dtype, .row = from->row, .pixels = from->pixels, .array = array};
+    *column = (artel__rows_column){.name = from->name,
+                                   .role = from->role,
+                                   .dtype = from->dtype,
+                                   .row = from->row,
+                                   .pixels = from->pixels,
+                                   .array = array};
     settle_extents(source, column);
     column->elements = artel_shape_count(&column->row);
     column->bytes = (size_t)column->elements * artel_dtype_size(column->dtype);
     column->at = out->row_bytes;
     if (column->bytes > SIZE_MAX / 4 - out->row_bytes)
-        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name fewer arrays", "a row is too large");
+        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name fewer arrays",
+                           "a row is too large");
     out->row_bytes += (column->bytes + 15) / 16 * 16;
     column->has_encoded = source->format->encoded_row != NULL && column->resized;
     int64_t rows = artel__data_rows(data, array);
     if (out->column_count == 0) out->count = rows;
     if (rows != out->count) {
-        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name the arrays that go together: #x_train,y_train",
-                           "array '%s' has %lld rows (array '%s' has %lld)", column->name, (long long)rows, out->columns[0].name,
-                           (long long)out->count);
+        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification,
+                           "name the arrays that go together: #x_train,y_train",
+                           "array '%s' has %lld rows (array '%s' has %lld)", column->name, (long long)rows,
+                           out->columns[0].name, (long long)out->count);
     }
     for (int s = 0; s < data->source_count; s++) {
         if (data->sources[s].format->load != NULL) ARTEL_TRY(data->sources[s].format->load(&data->sources[s], array));
@@ -75,15 +81,16 @@ artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows
     for (int i = 0; i < source->array_count; i++) {
         if (!is_named(data, arena, source->arrays[i].name)) continue;
         if (source->arrays[i].refusal != NULL) {
-            artel__log(data->ctx, ARTEL_LOG_NOTE, "%s: '%s' is left out: %s", data->specification, source->arrays[i].name,
-                       source->arrays[i].refusal);
+            artel__log(data->ctx, ARTEL_LOG_NOTE, "%s: '%s' is left out: %s", data->specification,
+                       source->arrays[i].name, source->arrays[i].refusal);
             if (out->column_count == 0) out->count = artel__data_rows(data, i);
             continue;
         }
         ARTEL_TRY(add_column(data, i, out));
     }
     if (out->column_count > 0 || out->has_records) return artel__arena_status(arena);
-    return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "check the names after #", "no array is left to read");
+    return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "check the names after #",
+                       "no array is left to read");
 }
 
 const artel__source *artel__rows_source(const artel__rows *rows, int64_t *row)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of data without a model: what `artel data` reads, and what stages of a pipeline stand on.
  *
- * Columns are the arrays of the data (those after `#a,b` where the specification names them), each row in the array's own dtype.
- * Images that have no size of their own are as large as #size says, else 64x64 with three channels.
+ * Columns are the arrays of the data (those after `#a,b` where the specification names them), each row in the array's
+ * own dtype. Images that have no size of their own are as large as #size says, else 64x64 with three channels.
  */
 #ifndef ARTEL_DATA_ROWS_H
 #define ARTEL_DATA_ROWS_H
@@ -32,15 +32,15 @@ typedef struct artel__rows {
     bool has_records; /* artel__rows_encoded() gives whole records */
 } artel__rows;
 
-/* Loads what needs loading; columns lie in the arena, the data is borrowed. Arrays that nothing can read (text) are left out with a
- * note. Errors: INVALID when columns differ in length, or none is left. */
+/* Loads what needs loading; columns lie in the arena, the data is borrowed. Arrays that nothing can read (text) are
+ * left out with a note. Errors: INVALID when columns differ in length, or none is left. */
 artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out);
 /* One row of one column. Thread-safe. */
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
 /* One row of all columns, each at its place. Thread-safe. */
 artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out);
-/* That this thread fetches rows row[0 .. count) next, or, with NULL, `first` and those behind it: data of another machine brings as many
- * together as is said, at least 1. Thread-safe. */
+/* That this thread fetches rows row[0 .. count) next, or, with NULL, `first` and those behind it: data of another
+ * machine brings as many together as is said, at least 1. Thread-safe. */
 int64_t artel__rows_expect(const artel__rows *rows, const int64_t *row, int64_t first, int64_t count);
 /* Appends the bytes of a row as its file holds them: of an image, or (column -1) of a whole record. Thread-safe. */
 artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of sharded files: NAME-00000-of-00016 up to NAME-00015-of-00016, as TensorFlow's tools write and name them.
  *
- * A set that is named as a whole (NAME@16, NAME@*, or NAME alone) must be whole: a shard that is missing is an error that names it.
- * A pattern means just what it matches.
+ * A set that is named as a whole (NAME@16, NAME@*, or NAME alone) must be whole: a shard that is missing is an error
+ * that names it. A pattern means just what it matches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,9 @@ static const char *find_suffix(const char *path, int64_t *number, int64_t *all)
 {
     size_t length = strlen(path);
     const char *at = path + length - SUFFIX;
-    if (length <= SUFFIX || at[0] != '-' || !is_digits(at + 1, 5) || memcmp(at + 6, "-of-", 4) != 0 || !is_digits(at + 10, 5)) return NULL;
+    if (length <= SUFFIX || at[0] != '-' || !is_digits(at + 1, 5) || memcmp(at + 6, "-of-", 4) != 0 ||
+        !is_digits(at + 10, 5))
+        return NULL;
     *number = strtol(at + 1, NULL, 10);
     *all = strtol(at + 10, NULL, 10);
     return at;
@@ -45,7 +47,8 @@ const char *artel__shards_base(const char *path, char *buffer, size_t size)
 
 bool artel__is_beside_records(const char *target, const char *path)
 {
-    bool beside = artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json") || artel__ends_with(path, ".sha256");
+    bool beside = artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json") ||
+                  artel__ends_with(path, ".sha256");
     return beside && strcmp(target, path) != 0;
 }
 
@@ -63,7 +66,8 @@ static void keep_shards(artel__paths *paths)
     for (size_t i = 0; i < paths->count; i++) {
         char *item = paths->items[i];
         if (artel__ends_with(item, ".index")) item[strlen(item) - 6] = '\0';
-        bool repeated = kept > 0 && strcmp(paths->items[kept - 1], item) == 0; /* sorted, so that a shard stands in front of its index */
+        bool repeated = kept > 0 && strcmp(paths->items[kept - 1], item) ==
+                                        0; /* sorted, so that a shard stands in front of its index */
         if (!repeated && find_suffix(item, &number, &all) != NULL)
             paths->items[kept++] = item;
         else
@@ -79,24 +83,28 @@ static artel_status find_set(artel_context *ctx, const char *base, int64_t wante
     char count[8] = "*";
     int64_t number = -1, all = 0;
     if (wanted > 0) snprintf(count, sizeof count, "%05d", (int)wanted);
-    if (snprintf(pattern, sizeof pattern, "%s-[0-9]*-of-%s%s", base, count, wanted > 0 ? "*" : "") >= (int)sizeof pattern) {
+    if (snprintf(pattern, sizeof pattern, "%s-[0-9]*-of-%s%s", base, count, wanted > 0 ? "*" : "") >=
+        (int)sizeof pattern) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, base, "use a shorter path", "the name is too long");
     }
     ARTEL_TRY(artel__data_glob(ctx, pattern, out));
     keep_shards(out);
     if (out->count == 0) {
         artel__paths_fini(out);
-        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, base, "check the path", "no shards %s-00000-of-... of this set", base);
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, base, "check the path", "no shards %s-00000-of-... of this set",
+                           base);
     }
     for (size_t i = 0; i < out->count; i++) {
-        if (find_suffix(out->items[i], &number, &all) != NULL && number == (int64_t)i && (wanted == 0 || all == wanted)) {
+        if (find_suffix(out->items[i], &number, &all) != NULL && number == (int64_t)i &&
+            (wanted == 0 || all == wanted)) {
             wanted = all;
             if (i + 1 < out->count || all == (int64_t)i + 1) continue;
         }
         artel__paths_fini(out);
-        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, base, "fetch the missing shard, or name the files with a pattern",
-                           "the set of shards is not whole: %s-%05d-of-%05d is missing", base,
-                           (int)(number == (int64_t)i && wanted == all ? number + 1 : (int64_t)i), (int)(wanted > 0 ? wanted : all));
+        return artel__fail(
+            ctx, ARTEL_ERROR_NOT_FOUND, base, "fetch the missing shard, or name the files with a pattern",
+            "the set of shards is not whole: %s-%05d-of-%05d is missing", base,
+            (int)(number == (int64_t)i && wanted == all ? number + 1 : (int64_t)i), (int)(wanted > 0 ? wanted : all));
     }
     return ARTEL_OK;
 }
@@ -176,7 +184,8 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
     if (artel__file_exists(target)) return artel__data_glob(ctx, target, out);
     if (has_index(target)) return name_absent(ctx, target, out);
     int64_t wanted = 0;
-    if (at != NULL && (strcmp(at, "@*") == 0 || (artel__parse_int64(at + 1, &wanted) && wanted > 0 && wanted < 100000)) &&
+    if (at != NULL &&
+        (strcmp(at, "@*") == 0 || (artel__parse_int64(at + 1, &wanted) && wanted > 0 && wanted < 100000)) &&
         (size_t)(at - target) < sizeof base) {
         snprintf(base, sizeof base, "%.*s", (int)(at - target), target);
         if (wanted > 0 && artel__starts_with(base, "http")) return name_set(ctx, base, wanted, out);
@@ -185,7 +194,8 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
     if (artel__is_remote(target) && strchr(target, ',') == NULL) return artel__data_glob(ctx, target, out);
     bool pattern = strpbrk(target, "*?[") != NULL;
     if (!pattern && strchr(target, ',') != NULL) return find_list(ctx, target, out);
-    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*", target) >= (int)sizeof first) return artel__data_glob(ctx, target, out);
+    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*", target) >= (int)sizeof first)
+        return artel__data_glob(ctx, target, out);
     if (artel__data_glob(ctx, first, out) == ARTEL_OK) {
         keep_shards(out);
         bool any = out->count > 0;

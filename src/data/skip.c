@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* skip-errors=N: rows that cannot be read are left out, up to N of them in all joined parts.
  *
- * Everything is read once when the data is opened, so that the rows that remain are known, are numbered anew, and are the same for all
- * tasks and for a run that is continued. The source keeps its format, with the functions that take rows replaced by ones that look
- * the row up first. Formats that can leave out more than rows (records behind damaged ones, lines) have done so when this begins.
+ * Everything is read once when the data is opened, so that the rows that remain are known, are numbered anew, and are
+ * the same for all tasks and for a run that is continued. The source keeps its format, with the functions that take
+ * rows replaced by ones that look the row up first. Formats that can leave out more than rows (records behind damaged
+ * ones, lines) have done so when this begins.
  */
 #include <string.h>
 
@@ -58,7 +59,8 @@ static artel_shape probe_shape(const artel__source *source, int array)
 {
     artel_shape shape = source->arrays[array].row;
     for (int i = 0; i < shape.rank; i++) {
-        if (shape.dim[i] < 0) shape.dim[i] = i < 2 ? OPEN_SIDE : source->options.channels > 0 ? source->options.channels : 3;
+        if (shape.dim[i] < 0)
+            shape.dim[i] = i < 2 ? OPEN_SIDE : source->options.channels > 0 ? source->options.channels : 3;
     }
     return shape;
 }
@@ -82,7 +84,8 @@ static artel_status probe_init(artel__source *source, probe *out)
         shapes[out->count] = probe_shape(source, i);
         out->wants[out->count] = (artel__row_want){.array = i, .shape = &shapes[out->count]};
         places[out->count] = bytes;
-        bytes += ((size_t)artel_shape_count(&shapes[out->count++]) * artel_dtype_size(source->arrays[i].dtype) + 15) / 16 * 16;
+        bytes += ((size_t)artel_shape_count(&shapes[out->count++]) * artel_dtype_size(source->arrays[i].dtype) + 15) /
+                 16 * 16;
     }
     ARTEL_TRY(artel__alloc(source->ctx, bytes + 1, source->target, &out->room));
     for (int i = 0; i < out->count; i++) out->wants[i].out = (uint8_t *)out->room + places[i];
@@ -112,7 +115,8 @@ static artel_status choose_rows(artel__source *source, const probe *all)
         if (status < 0 && (!artel__is_damage(status) || *source->skips == 0)) return status;
         if (status == ARTEL_OK) continue;
         const artel_error *error = artel_context_error(source->ctx);
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: row %lld is left out: %s", error->where, (long long)row, error->what);
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: row %lld is left out: %s", error->where, (long long)row,
+                   error->what);
         artel__operation_begin(source->ctx);
         --*source->skips;
     }

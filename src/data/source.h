@@ -79,7 +79,8 @@ typedef struct artel__data_spec {
 } artel__data_spec;
 
 artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel__data_spec *out);
-/* Fails (UNSUPPORTED) where a specification or a file's name is of a known format that is not read, with how to convert it. */
+/* Fails (UNSUPPORTED) where a specification or a file's name is of a known format that is not read, with how to convert
+ * it. */
 artel_status artel__data_refuse_foreign(artel_context *ctx, const char *text);
 /* The comma-separated pieces of a list; *out in the arena. */
 artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count);
@@ -105,10 +106,12 @@ typedef struct artel__source artel__source;
 artel_status artel__blob_open(artel__source *source, const char *path, artel__blob **out);
 /* The first bytes of the content, at most `size`; fewer when it ends before. */
 artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, void *out, size_t size, size_t *out_size);
-/* Makes `bytes` the content: does nothing for files that are not gzipped, inflates the others. With `size` the content must have
- * exactly that size (ARTEL_ERROR_CORRUPT says what was found); 0 takes what comes, within the limits of zip.h. */
+/* Makes `bytes` the content: does nothing for files that are not gzipped, inflates the others. With `size` the content
+ * must have exactly that size (ARTEL_ERROR_CORRUPT says what was found); 0 takes what comes, within the limits of
+ * zip.h. */
 artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_t size);
-/* Instead, of a compressed file: the content by blocks (unfold.h), which is borrowed; bytes and size stay those of the compressed file. */
+/* Instead, of a compressed file: the content by blocks (unfold.h), which is borrowed; bytes and size stay those of the
+ * compressed file. */
 artel_status artel__blob_unfold(artel__source *source, const artel__blob *blob, artel__unfold **out);
 /* The first bytes of a raw deflate stream, as many as come out up to `size`; damage gives fewer. */
 size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *out, size_t size);
@@ -128,11 +131,11 @@ typedef struct artel__source_array {
     artel_dtype dtype;
     artel_shape row; /* extents of one row; -1 where the model decides (images) */
     int64_t count;
-    const uint8_t *base;         /* first row, or NULL */
-    size_t stride;               /* bytes from row to row */
-    bool text;                   /* strings may be made of it, whatever it is for numbers (`refusal` concerns those alone) */
-    bool pixels;                 /* bytes of images: `scale` is likely to be meant */
-    const char *refusal;         /* why no model can be fed with it; NULL usually */
+    const uint8_t *base; /* first row, or NULL */
+    size_t stride;       /* bytes from row to row */
+    bool text;           /* strings may be made of it, whatever it is for numbers (`refusal` concerns those alone) */
+    bool pixels;         /* bytes of images: `scale` is likely to be meant */
+    const char *refusal; /* why no model can be fed with it; NULL usually */
     artel_status refusal_status; /* 0: ARTEL_ERROR_UNSUPPORTED */
     int64_t item;                /* for the format: member, column, file ... */
 } artel__source_array;
@@ -145,14 +148,14 @@ struct artel__source {
     artel__data_options options;
     artel__source_array *arrays;
     int array_count;
-    bool sorted_by_class;            /* a validation split must be random */
-    bool draws;                      /* rows have other values in each pass over the data */
-    bool far;                        /* rows come over a network: many are asked for at once */
-    bool apart;                      /* tasks need not hold all of it: it is identified by what each of them has */
-    artel__blob *blobs;              /* in the order of opening */
-    artel__unfold_pool *unfold;      /* of those that are unfolded by blocks; or NULL */
-    int64_t *skips;                  /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
-    uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
+    bool sorted_by_class;       /* a validation split must be random */
+    bool draws;                 /* rows have other values in each pass over the data */
+    bool far;                   /* rows come over a network: many are asked for at once */
+    bool apart;                 /* tasks need not hold all of it: it is identified by what each of them has */
+    artel__blob *blobs;         /* in the order of opening */
+    artel__unfold_pool *unfold; /* of those that are unfolded by blocks; or NULL */
+    int64_t *skips;             /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
+    uint64_t *kept;             /* rows that skip-errors leaves, or NULL: all */
     const artel__data_format *inner; /* the format whose rows they are */
     void *state;                     /* the format's own; close is called when it is not NULL */
     struct artel__source_block *blocks;
@@ -163,36 +166,41 @@ struct artel__data_format {
     const char *syntax;  /* "idx:IMAGES,LABELS" */
     const char *options; /* names accepted, separated by blanks; "names" stands for `#a,b` */
     bool table;          /* arrays are columns of single numbers, which together make vectors */
-    bool reads_ahead;    /* rows cost so much (decoding, files) that those of the next batches are fetched while a step computes */
+    bool reads_ahead;    /* rows cost so much (decoding, files) that those of the next batches are fetched while a step
+                            computes */
 
     /* Fills arrays from source->target and options; reads headers only. What it registered is released by close. */
     artel_status (*open)(artel__source *source);
     /* Optional: makes base and stride of an array valid. Called before an array is bound; must be repeatable. */
     artel_status (*load)(artel__source *source, int array);
-    /* Optional, for arrays that are `text`: all their elements as strings, row by row, which live as long as the source. Without it
-     * fetch_row and fetch_record deliver artel__string. */
+    /* Optional, for arrays that are `text`: all their elements as strings, row by row, which live as long as the
+     * source. Without it fetch_row and fetch_record deliver artel__string. */
     artel_status (*load_text)(artel__source *source, int array, const artel__string **out);
     /* For arrays without base: one row in the array's dtype; `row_shape` is the shape bound. Thread-safe. */
-    artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+    artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                              void *out);
     /* Optional, beside fetch_row: several arrays of one row, where a row is read as a whole. Thread-safe. */
     artel_status (*fetch_record)(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
-    /* Instead of fetch_row, or where many rows at a time are better asked for at once: rows of all arrays in their own dtypes; a row's number
-     * carries its pass where the data draws. Such data cannot be joined. Thread-safe. */
+    /* Instead of fetch_row, or where many rows at a time are better asked for at once: rows of all arrays in their own
+     * dtypes; a row's number carries its pass where the data draws. Such data cannot be joined. Thread-safe. */
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
-    /* Optional, of a source that is far: rows that this thread fetches next, one by one, so that they are asked for together; of how many (at
-     * least 1, from the first on) that can be done. What fails here fails again when the row is fetched. Thread-safe. */
+    /* Optional, of a source that is far: rows that this thread fetches next, one by one, so that they are asked for
+     * together; of how many (at least 1, from the first on) that can be done. What fails here fails again when the row
+     * is fetched. Thread-safe. */
     int64_t (*expect)(const artel__source *source, const int64_t *rows, int64_t count);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
     artel_status (*hash_row)(const artel__source *source, int array, int64_t row, uint64_t *out);
-    /* Optional: appends a row's bytes as its file holds them: of an encoded image, or (array -1, `has_records`) the whole record. */
+    /* Optional: appends a row's bytes as its file holds them: of an encoded image, or (array -1, `has_records`) the
+     * whole record. */
     artel_status (*encoded_row)(const artel__source *source, int array, int64_t row, artel__text *out);
     bool has_records;
     /* Optional: adds what identifies the content; default: size and ends of each blob. */
     artel_status (*fingerprint)(const artel__source *source, artel__sha256 *hash);
-    /* Optional: the fingerprint of the whole data, when the source stands for other data as it is; false: it does not. */
+    /* Optional: the fingerprint of the whole data, when the source stands for other data as it is; false: it does not.
+     */
     bool (*whole_print)(const artel__source *source, uint8_t out[32]);
-    /* Optional: makes the source the data of `workers` workers, one behind another, where each has a pipeline of its own; worker i's are rows
-     * [first[i], first[i + 1]). */
+    /* Optional: makes the source the data of `workers` workers, one behind another, where each has a pipeline of its
+     * own; worker i's are rows [first[i], first[i + 1]). */
     artel_status (*divide)(artel__source *source, int workers, int64_t *first);
     /* Optional, together: pieces of the data (files) that need not all lie on this machine (feed_parts.c). */
     int (*parts)(const artel__source *source);
@@ -204,13 +212,14 @@ struct artel__data_format {
 
 extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated; formats.c */
 
-extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
-    artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord, artel__data_audio, artel__data_jsonl,
-    artel__data_text, artel__data_pipeline, artel__data_fixed;
+extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10,
+    artel__data_images, artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord,
+    artel__data_audio, artel__data_jsonl, artel__data_text, artel__data_pipeline, artel__data_fixed;
 /* Made by the room `service`, since data knows no network: the one format that is asked of other machines. */
 extern const artel__data_format artel__data_service;
 
-/* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
+/* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY.
+ */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 /* Arrays of one row, none of which has a base: at once where the format can, else one after another. Thread-safe. */
 artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
@@ -224,8 +233,9 @@ artel_status artel__source_skip_errors(artel__source *source);
 /* Whether reading a row failed by what the row holds, and not by what it is read with: then it may be left out. */
 bool artel__is_damage(artel_status status);
 
-/* Which of `count` (at least 1) runs of rows, in ascending order, a row lies in: the last that begins at it or before, of runs without rows the
- * last. `first`: where the first one begins; the next such number lies `stride` bytes further. */
+/* Which of `count` (at least 1) runs of rows, in ascending order, a row lies in: the last that begins at it or before,
+ * of runs without rows the last. `first`: where the first one begins; the next such number lies `stride` bytes further.
+ */
 static inline int artel__find_run(const int64_t *first, size_t stride, int count, int64_t row)
 {
     int low = 0, high = count - 1;
@@ -295,10 +305,12 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *input,
 /* Describes the array of a header. */
 void artel__npy_describe(const artel__npy_header *header, artel__source_array *out);
 /* Points the array at its values: as they lie when native and row-major, else a converted copy. */
-artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__source_array *out);
+artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values,
+                              artel__source_array *out);
 
 /* All strings of the array, in a block of the source. */
-artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values, const artel__string **out);
+artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values,
+                                const artel__string **out);
 
 /* ---- conversions (convert.c) ---- */
 

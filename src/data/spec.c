@@ -22,55 +22,64 @@ static const char *const token_kinds[] = {"chars", "bytes", NULL};
 static const char *const headers[] = {"auto", "yes", "no", NULL};
 
 static const artel__option options_table[] = {
-    {"scale", "multiply by A/B or a number, in float32", ARTEL__OPTION_STRING, offsetof(artel__data_options, scale_text), "null", 0, 0,
+    {"scale", "multiply by A/B or a number, in float32", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, scale_text), "null", 0, 0, NULL},
+    {"shift", "add this number after scaling", ARTEL__OPTION_STRING, offsetof(artel__data_options, shift_text), "null",
+     0, 0, NULL},
+    {"size", "height and width of images, HxW", ARTEL__OPTION_STRING, offsetof(artel__data_options, size_text), "null",
+     0, 0, NULL},
+    {"channels", "channels of images: 1, 3 or 4", ARTEL__OPTION_INT, offsetof(artel__data_options, channels), "0", 0, 4,
      NULL},
-    {"shift", "add this number after scaling", ARTEL__OPTION_STRING, offsetof(artel__data_options, shift_text), "null", 0, 0, NULL},
-    {"size", "height and width of images, HxW", ARTEL__OPTION_STRING, offsetof(artel__data_options, size_text), "null", 0, 0, NULL},
-    {"channels", "channels of images: 1, 3 or 4", ARTEL__OPTION_INT, offsetof(artel__data_options, channels), "0", 0, 4, NULL},
-    {"interpolation", "how images are resized", ARTEL__OPTION_ENUM, offsetof(artel__data_options, interpolation), "bilinear", 0, 0,
-     interpolations},
+    {"interpolation", "how images are resized", ARTEL__OPTION_ENUM, offsetof(artel__data_options, interpolation),
+     "bilinear", 0, 0, interpolations},
     {"decode", "'scaled': a JPEG far larger than 'size' is decoded at 1/2, 1/4 or 1/8 of it", ARTEL__OPTION_ENUM,
      offsetof(artel__data_options, decode), "exact", 0, 0, decodes},
-    {"label", "columns that are targets", ARTEL__OPTION_STRING, offsetof(artel__data_options, label), "null", 0, 0, NULL},
-    {"columns", "columns that are inputs; all others are left out", ARTEL__OPTION_STRING, offsetof(artel__data_options, columns), "null", 0,
-     0, NULL},
-    {"header", "whether the first line names the columns", ARTEL__OPTION_ENUM, offsetof(artel__data_options, header), "auto", 0, 0,
-     headers},
-    {"delimiter", "the character between fields, or 'tab'", ARTEL__OPTION_STRING, offsetof(artel__data_options, delimiter), "null", 0, 0,
+    {"label", "columns that are targets", ARTEL__OPTION_STRING, offsetof(artel__data_options, label), "null", 0, 0,
      NULL},
-    {"missing", "the number that stands for an empty field", ARTEL__OPTION_STRING, offsetof(artel__data_options, missing), "null", 0, 0,
-     NULL},
-    {"names", "arrays to use: inputs, outputs, sample_weight", ARTEL__OPTION_STRING, offsetof(artel__data_options, names), "null", 0, 0,
-     NULL},
-    {"stream", "read a table row by row instead of at once", ARTEL__OPTION_BOOL, offsetof(artel__data_options, stream), "false", 0, 0,
-     NULL},
-    {"types", "A:int,B:float: where the first records mislead", ARTEL__OPTION_STRING, offsetof(artel__data_options, types), "null", 0, 0,
-     NULL},
-    {"defaults", "A:0,B:1.5: what stands for empty fields of these columns", ARTEL__OPTION_STRING, offsetof(artel__data_options, defaults),
+    {"columns", "columns that are inputs; all others are left out", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, columns), "null", 0, 0, NULL},
+    {"header", "whether the first line names the columns", ARTEL__OPTION_ENUM, offsetof(artel__data_options, header),
+     "auto", 0, 0, headers},
+    {"delimiter", "the character between fields, or 'tab'", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, delimiter), "null", 0, 0, NULL},
+    {"missing", "the number that stands for an empty field", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, missing), "null", 0, 0, NULL},
+    {"names", "arrays to use: inputs, outputs, sample_weight", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, names), "null", 0, 0, NULL},
+    {"stream", "read a table row by row instead of at once", ARTEL__OPTION_BOOL, offsetof(artel__data_options, stream),
+     "false", 0, 0, NULL},
+    {"types", "A:int,B:float: where the first records mislead", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, types), "null", 0, 0, NULL},
+    {"defaults", "A:0,B:1.5: what stands for empty fields of these columns", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, defaults), "null", 0, 0, NULL},
+    {"features", "a file that says what records hold", ARTEL__OPTION_STRING, offsetof(artel__data_options, features),
      "null", 0, 0, NULL},
-    {"features", "a file that says what records hold", ARTEL__OPTION_STRING, offsetof(artel__data_options, features), "null", 0, 0, NULL},
-    {"skip-errors", "leave out up to so many damaged records", ARTEL__OPTION_INT, offsetof(artel__data_options, skip_errors), "0", 0, 9e15,
-     NULL},
-    {"layout", "what a record of fixed size holds: y:uint8,x:float32:28x28", ARTEL__OPTION_STRING, offsetof(artel__data_options, layout),
-     "null", 0, 0, NULL},
-    {"file-header", "bytes in front of the first record of a file", ARTEL__OPTION_INT, offsetof(artel__data_options, file_header), "0", 0,
-     1e15, NULL},
-    {"file-footer", "bytes behind the last record of a file", ARTEL__OPTION_INT, offsetof(artel__data_options, file_footer), "0", 0, 1e15,
-     NULL},
-    {"length", "tokens of a window of text, samples of a sound", ARTEL__OPTION_INT, offsetof(artel__data_options, length), "0", 0, 1 << 30,
-     NULL},
-    {"step", "tokens from one window to the next; length unless given", ARTEL__OPTION_INT, offsetof(artel__data_options, step), "0", 0,
-     1 << 30, NULL},
+    {"skip-errors", "leave out up to so many damaged records", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, skip_errors), "0", 0, 9e15, NULL},
+    {"layout", "what a record of fixed size holds: y:uint8,x:float32:28x28", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, layout), "null", 0, 0, NULL},
+    {"file-header", "bytes in front of the first record of a file", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, file_header), "0", 0, 1e15, NULL},
+    {"file-footer", "bytes behind the last record of a file", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, file_footer), "0", 0, 1e15, NULL},
+    {"length", "tokens of a window of text, samples of a sound", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, length), "0", 0, 1 << 30, NULL},
+    {"step", "tokens from one window to the next; length unless given", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, step), "0", 0, 1 << 30, NULL},
     {"cert-dir", "of a data service: folder with a certificate of its authority", ARTEL__OPTION_STRING,
      offsetof(artel__data_options, cert_dir), "null", 0, 0, NULL},
-    {"cert-name", "whose certificate of cert-dir", ARTEL__OPTION_STRING, offsetof(artel__data_options, cert_name), "null", 0, 0, NULL},
+    {"cert-name", "whose certificate of cert-dir", ARTEL__OPTION_STRING, offsetof(artel__data_options, cert_name),
+     "null", 0, 0, NULL},
     {"insecure-network", "ask a data service in plaintext beyond this machine", ARTEL__OPTION_BOOL,
      offsetof(artel__data_options, insecure_network), "false", 0, 0, NULL},
-    {"wait", "seconds to wait for a data service, 0: 60", ARTEL__OPTION_INT, offsetof(artel__data_options, wait), "0", 0, 1e8, NULL},
+    {"wait", "seconds to wait for a data service, 0: 60", ARTEL__OPTION_INT, offsetof(artel__data_options, wait), "0",
+     0, 1e8, NULL},
     {"consumers", "how many clients of a data service share its elements out, in rounds", ARTEL__OPTION_INT,
      offsetof(artel__data_options, consumers), "0", 0, 1 << 20, NULL},
-    {"consumer", "which of them this is, from 0", ARTEL__OPTION_INT, offsetof(artel__data_options, consumer), "0", 0, 1 << 20, NULL},
-    {"tokens", "what text is cut into", ARTEL__OPTION_ENUM, offsetof(artel__data_options, tokens), "chars", 0, 0, token_kinds},
+    {"consumer", "which of them this is, from 0", ARTEL__OPTION_INT, offsetof(artel__data_options, consumer), "0", 0,
+     1 << 20, NULL},
+    {"tokens", "what text is cut into", ARTEL__OPTION_ENUM, offsetof(artel__data_options, tokens), "chars", 0, 0,
+     token_kinds},
     {NULL, NULL, ARTEL__OPTION_BOOL, 0, NULL, 0, 0, NULL},
 };
 
@@ -79,7 +88,8 @@ static const artel__data_format *format_at(const char *text)
 {
     for (int i = 0; artel__data_formats[i] != NULL; i++) {
         size_t length = strlen(artel__data_formats[i]->name);
-        if (strncmp(text, artel__data_formats[i]->name, length) == 0 && text[length] == ':') return artel__data_formats[i];
+        if (strncmp(text, artel__data_formats[i]->name, length) == 0 && text[length] == ':')
+            return artel__data_formats[i];
     }
     return NULL;
 }
@@ -140,8 +150,9 @@ static artel_status set_option(parser *p, const artel__data_format *format, cons
     }
     const char **former = &p->given[option - options_table];
     if (*former != NULL && strcmp(*former, value) != 0) {
-        return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, WHERE, "options hold for all joined parts; give each once",
-                           "'%s' is given as '%s' and as '%s'", name, *former, value);
+        return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, WHERE,
+                           "options hold for all joined parts; give each once", "'%s' is given as '%s' and as '%s'",
+                           name, *former, value);
     }
     *former = value;
     return artel__options_set(p->arena, options_table, &p->spec->options, format->syntax, name, value);
@@ -162,32 +173,42 @@ static artel_status parse_options(parser *p, const artel__data_format *format, c
     return ARTEL_OK;
 }
 
-#define FROM_HDF5                                                                                                           \
-    "python -c 'import h5py, numpy as n; f = h5py.File(\"in.h5\"); n.savez(\"out.npz\", x=f[\"x\"][()], y=f[\"y\"][()])', " \
+#define FROM_HDF5                                                                                         \
+    "python -c 'import h5py, numpy as n; f = h5py.File(\"in.h5\"); n.savez(\"out.npz\", x=f[\"x\"][()], " \
+    "y=f[\"y\"][()])', "                                                                                  \
     "then npz:out.npz"
-#define FROM_PICKLE "load it in Python, where it may run code, and save its arrays: numpy.savez(\"out.npz\", x=x, y=y); then npz:out.npz"
+#define FROM_PICKLE                                                                                            \
+    "load it in Python, where it may run code, and save its arrays: numpy.savez(\"out.npz\", x=x, y=y); then " \
+    "npz:out.npz"
 
 /* Formats that are not read, and how to convert them. */
 static const struct foreign {
     const char *name, *ending, *advice;
 } foreign[] = {
     {"parquet", ".parquet",
-     "python -c 'import pandas as p; p.read_parquet(\"in.parquet\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+     "python -c 'import pandas as p; p.read_parquet(\"in.parquet\").to_csv(\"out.csv\", index=False)', then "
+     "csv:out.csv"},
     {"feather", ".feather",
-     "python -c 'import pandas as p; p.read_feather(\"in.feather\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
-    {"orc", ".orc", "python -c 'import pandas as p; p.read_orc(\"in.orc\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+     "python -c 'import pandas as p; p.read_feather(\"in.feather\").to_csv(\"out.csv\", index=False)', then "
+     "csv:out.csv"},
+    {"orc", ".orc",
+     "python -c 'import pandas as p; p.read_orc(\"in.orc\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
     {"avro", ".avro", "fastavro in.avro > out.jsonl, then jsonl:out.jsonl"},
-    {"arrow", ".arrow", "python -c 'import pandas as p; p.read_feather(\"in.arrow\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+    {"arrow", ".arrow",
+     "python -c 'import pandas as p; p.read_feather(\"in.arrow\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
     {"hdf5", ".hdf5", FROM_HDF5},
     {"h5", ".he5", FROM_HDF5},
     {"pickle", ".pickle", FROM_PICKLE},
     {"pkl", ".pkl", FROM_PICKLE},
-    {"zip", ".zip", "unpack it: unzip FILE; then images:DIR, csv:GLOB or what it holds (archives of numpy.savez are npz:FILE)"},
+    {"zip", ".zip",
+     "unpack it: unzip FILE; then images:DIR, csv:GLOB or what it holds (archives of numpy.savez are npz:FILE)"},
     {"sqlite", ".sqlite", "sqlite3 -header -csv FILE 'select * from TABLE' > out.csv, then csv:out.csv"},
-    {"torch", ".pt", "load it with torch.load, save its tensors with numpy.savez(FILE, x=x.numpy(), y=y.numpy()), then npz:FILE"},
+    {"torch", ".pt",
+     "load it with torch.load, save its tensors with numpy.savez(FILE, x=x.numpy(), y=y.numpy()), then npz:FILE"},
     {"recordio", ".rec", "write its records with tf.io.TFRecordWriter, then tfrecord:FILE"},
     {"lmdb", ".mdb", "write its values with tf.io.TFRecordWriter, then tfrecord:FILE"},
-    {"webdataset", ".tar", "unpack it into a folder for each class, then images:DIR; or write records with tf.io.TFRecordWriter"},
+    {"webdataset", ".tar",
+     "unpack it into a folder for each class, then images:DIR; or write records with tf.io.TFRecordWriter"},
     {"tar", ".tgz", "unpack it: tar xf FILE; then images:DIR, csv:GLOB or what it holds"},
     {"tar", ".tar.gz", "unpack it: tar xf FILE; then images:DIR, csv:GLOB or what it holds"},
     {"mat", ".mat", "load it with scipy.io.loadmat and save its arrays with numpy.savez, then npz:FILE"},
@@ -201,7 +222,8 @@ artel_status artel__data_refuse_foreign(artel_context *ctx, const char *text)
         size_t length = strlen(foreign[i].name);
         bool named = strncmp(text, foreign[i].name, length) == 0 && text[length] == ':';
         if (named || artel__ends_with(text, foreign[i].ending))
-            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, text, foreign[i].advice, "files of %s are not read", foreign[i].name);
+            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, text, foreign[i].advice, "files of %s are not read",
+                               foreign[i].name);
     }
     return ARTEL_OK;
 }
@@ -218,7 +240,8 @@ static artel_status unknown_format(artel_context *ctx, const char *text)
                        "no known format (%s) before a colon", names);
 }
 
-/* The end of the file name at `text`: the farthest comma or end up to which a file exists, else the next comma or end. */
+/* The end of the file name at `text`: the farthest comma or end up to which a file exists, else the next comma or end.
+ */
 static char *file_end(char *text)
 {
     char *end = NULL;
@@ -269,8 +292,8 @@ static artel_status parse_part(parser *p, char *text)
     part->format = format_at(text);
     if (part->format == NULL) return unknown_format(ctx, text);
     if (spec->part_count > 0 && part->format != spec->parts[0].format) {
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "join specifications of one format", "%s cannot be joined to %s",
-                           part->format->name, spec->parts[0].format->name);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "join specifications of one format",
+                           "%s cannot be joined to %s", part->format->name, spec->parts[0].format->name);
     }
     char *target = text + strlen(part->format->name) + 1;
     char *hash = options_begin(target);
@@ -279,8 +302,8 @@ static artel_status parse_part(parser *p, char *text)
         ARTEL_TRY(parse_options(p, part->format, hash + 1));
     }
     if (*target == '\0') {
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, part->format->syntax, "say what to read after the colon", "nothing follows '%s:'",
-                           part->format->name);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, part->format->syntax, "say what to read after the colon",
+                           "nothing follows '%s:'", part->format->name);
     }
     part->target = target;
     spec->part_count++;
@@ -309,14 +332,15 @@ static artel_status parse_scale(artel_context *ctx, artel__data_options *options
             good = parse_float(slash + 1, &options->scale_over) && options->scale_over != 0;
         }
         if (!good || !parse_float(text, &options->scale_by)) {
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "scale", "write scale=1/255", "'%s' is not a number or a quotient of two",
-                               options->scale_text);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "scale", "write scale=1/255",
+                               "'%s' is not a number or a quotient of two", options->scale_text);
         }
         options->has_scale = true;
     }
     if (options->shift_text != NULL) {
         if (!parse_float(options->shift_text, &options->shift)) {
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "shift", "write shift=-1", "'%s' is not a number", options->shift_text);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "shift", "write shift=-1", "'%s' is not a number",
+                               options->shift_text);
         }
         options->has_shift = true;
     }
@@ -333,8 +357,9 @@ static artel_status parse_size(artel_context *ctx, artel__data_options *options)
         cross = strchr(text, 'x');
     }
     if (cross != NULL) *cross = '\0';
-    if (cross == NULL || !artel__parse_int64(text, &options->height) || !artel__parse_int64(cross + 1, &options->width) ||
-        options->height < 1 || options->width < 1 || options->height > 1 << 15 || options->width > 1 << 15) {
+    if (cross == NULL || !artel__parse_int64(text, &options->height) ||
+        !artel__parse_int64(cross + 1, &options->width) || options->height < 1 || options->width < 1 ||
+        options->height > 1 << 15 || options->width > 1 << 15) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "size", "write size=224x224 (height, width)",
                            "'%s' is not HxW with extents of 1 to %d", options->size_text, 1 << 15);
     }
@@ -369,7 +394,8 @@ static char *name_end(char *text)
     return text + strcspn(text, ",");
 }
 
-static artel_status parse_list(artel__arena *arena, const char *text, char *(*item_end)(char *), char ***out, int *out_count)
+static artel_status parse_list(artel__arena *arena, const char *text, char *(*item_end)(char *), char ***out,
+                               int *out_count)
 {
     int most = 1, count = 0;
     for (const char *at = text; *at != '\0'; at++) most += *at == ',';

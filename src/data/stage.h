@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages of an input pipeline: what stands between a source and the rows that a model is fed.
  *
- * A stage offers elements by number. An element is a row of every column; asking for one column computes that one only. Every stage
- * is a pure function of its inputs, its settings and the number of the element, so any thread, replica or host may ask for any
- * element at any time, and the position in a pipeline is one number. Random stages draw by the number of the element (base/rng.h) and,
- * where they change values and not the order, by the pass over the data, which the thread that asks sets beforehand.
+ * A stage offers elements by number. An element is a row of every column; asking for one column computes that one only.
+ * Every stage is a pure function of its inputs, its settings and the number of the element, so any thread, replica or
+ * host may ask for any element at any time, and the position in a pipeline is one number. Random stages draw by the
+ * number of the element (base/rng.h) and, where they change values and not the order, by the pass over the data, which
+ * the thread that asks sets beforehand.
  *
- * Life: artel__pipeline_build() from JSON -> any number of artel__stage_at() -> artel__stage_close() of the last. Stages live in the
- * arena given; what they hold besides is released by closing. Thread-safe once built.
+ * Life: artel__pipeline_build() from JSON -> any number of artel__stage_at() -> artel__stage_close() of the last.
+ * Stages live in the arena given; what they hold besides is released by closing. Thread-safe once built.
  */
 #ifndef ARTEL_DATA_STAGE_H
 #define ARTEL_DATA_STAGE_H
@@ -22,7 +23,8 @@ typedef struct artel__stage artel__stage;
 /* What a pipeline is built from. */
 typedef struct artel__pipeline_recipe {
     json_t *value; /* what a pipeline file holds */
-    int workers;   /* 0: one pipeline; else those of all workers, concatenated: in each, a shard stage with "hint" is that worker's part */
+    int workers; /* 0: one pipeline; else those of all workers, concatenated: in each, a shard stage with "hint" is that
+                    worker's part */
     const artel_pipeline_function *functions; /* of `map` */
     int function_count;
 } artel__pipeline_recipe;
@@ -38,7 +40,8 @@ typedef struct artel__stage_column {
     bool draws; /* its values differ from pass to pass */
 } artel__stage_column;
 
-/* The row of the column that a stage changes or looks at, first in its table; its settings begin with `const char *column`. */
+/* The row of the column that a stage changes or looks at, first in its table; its settings begin with `const char
+ * *column`. */
 #define ARTEL__STAGE_COLUMN(help)                                 \
     {                                                             \
         "column", help, ARTEL__OPTION_STRING, 0, NULL, 0, 0, NULL \
@@ -46,7 +49,8 @@ typedef struct artel__stage_column {
 
 typedef struct artel__stage_ops {
     const char *name;
-    const artel__option *options; /* of stages on one column they begin with ARTEL__STAGE_COLUMN: `target` is set before opening */
+    const artel__option
+        *options; /* of stages on one column they begin with ARTEL__STAGE_COLUMN: `target` is set before opening */
     size_t options_size;
     bool joins; /* stands at the head, on a list of inputs */
     bool draws; /* of stages on one column: at random, anew in each pass */
@@ -60,8 +64,8 @@ typedef struct artel__stage_ops {
     /* For all others: a column of an element, and its hash. */
     artel_status (*at)(const artel__stage *stage, int column, int64_t index, void *out);
     artel_status (*hash)(const artel__stage *stage, int column, int64_t index, uint64_t *out);
-    /* With `at`: its elements are made of the inputs' elements of the same number, in so far as they are not kept here (NULL: all are made).
-     * Others with `at` say nothing of what they ask for. */
+    /* With `at`: its elements are made of the inputs' elements of the same number, in so far as they are not kept here
+     * (NULL: all are made). Others with `at` say nothing of what they ask for. */
     bool same_number;
     bool (*keeps)(const artel__stage *stage, int64_t index);
     void (*close)(artel__stage *stage);
@@ -73,7 +77,8 @@ struct artel__stage {
     artel__arena *arena;
     const char *where;   /* "FILE: stage 3 (shuffle)" */
     uint32_t ordinal;    /* in the pipeline: random stages of one seed differ */
-    int workers, worker; /* of pipelines that each worker of a training has for itself: of how many, and whose it is; else 1 and 0 */
+    int workers, worker; /* of pipelines that each worker of a training has for itself: of how many, and whose it is;
+                            else 1 and 0 */
     const artel__pipeline_recipe *recipe;
     uint8_t print[32]; /* of all that its elements follow from: sources, stages, settings */
     bool hinted;       /* it stands on a shard of its worker */
@@ -82,10 +87,12 @@ struct artel__stage {
     int input_count;
     artel__stage_column *columns;
     int column_count;
-    int target;    /* of stages on one column */
-    bool frozen;   /* its elements are those of the first pass for ever: the stage keeps values, or what follows from them */
+    int target;  /* of stages on one column */
+    bool frozen; /* its elements are those of the first pass for ever: the stage keeps values, or what follows from them
+                  */
     int64_t count; /* -1: endless */
-    int64_t reach; /* of an endless stage: elements whose numbers, and those of what they are made from, fit in 64 bits */
+    int64_t
+        reach; /* of an endless stage: elements whose numbers, and those of what they are made from, fit in 64 bits */
 };
 
 /* ---- use ---- */
@@ -97,7 +104,8 @@ uint64_t artel__stage_set_pass(uint64_t pass);
 artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out);
 /* A hash of what the element is made from in the sources. */
 artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out);
-/* That this thread asks for these elements next: of how many their sources have been told, at least 1 (stage_expect.c). */
+/* That this thread asks for these elements next: of how many their sources have been told, at least 1 (stage_expect.c).
+ */
 int64_t artel__stage_expect(const artel__stage *stage, const int64_t *index, int64_t count);
 bool artel__stage_is_far(const artel__stage *stage); /* some of it comes from other machines */
 void artel__stage_close(artel__stage *stage);        /* and its inputs; NULL accepted */
@@ -112,12 +120,14 @@ artel_status artel__stage_next(const artel__stage *stage, artel__stage_position 
 
 /* ---- building (pipeline.c) ---- */
 
-/* From what a pipeline file holds. `hash` gets what identifies the pipeline: its stages and the fingerprints of its sources. */
-artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value, artel__sha256 *hash,
-                                   artel__stage **out);
+/* From what a pipeline file holds. `hash` gets what identifies the pipeline: its stages and the fingerprints of its
+ * sources. */
+artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value,
+                                   artel__sha256 *hash, artel__stage **out);
 
-artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *arena, const char *where, const artel__pipeline_recipe *recipe,
-                                          artel__sha256 *hash, artel__stage **out);
+artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *arena, const char *where,
+                                          const artel__pipeline_recipe *recipe, artel__sha256 *hash,
+                                          artel__stage **out);
 /* Data from a recipe, of which nothing is borrowed (pipeline_source.c). */
 artel_status artel__pipeline_data(artel_context *ctx, const artel__pipeline_recipe *recipe, artel_data **out);
 
@@ -150,15 +160,17 @@ uint64_t artel__stage_pass(void);
 void artel__stage_freeze(artel__stage *stage, int column);
 /* Random words of an element: a function of seed, stage, element and block alone. */
 void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4]);
-artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...) ARTEL__PRINTF(3, 4);
+artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...)
+    ARTEL__PRINTF(3, 4);
 
 extern const artel__stage_ops *const artel__stages[]; /* NULL-terminated; stages.c */
 
-extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage_repeat, artel__stage_shard, artel__stage_shuffle,
-    artel__stage_filter, artel__stage_concatenate, artel__stage_zip, artel__stage_interleave, artel__stage_sample, artel__stage_window,
-    artel__stage_cache, artel__stage_snapshot, artel__stage_cast, artel__stage_scale, artel__stage_normalise, artel__stage_one_hot,
-    artel__stage_reshape, artel__stage_lookup, artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_resize,
-    artel__stage_crop, artel__stage_random_crop, artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast,
+extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage_repeat, artel__stage_shard,
+    artel__stage_shuffle, artel__stage_filter, artel__stage_concatenate, artel__stage_zip, artel__stage_interleave,
+    artel__stage_sample, artel__stage_window, artel__stage_cache, artel__stage_snapshot, artel__stage_cast,
+    artel__stage_scale, artel__stage_normalise, artel__stage_one_hot, artel__stage_reshape, artel__stage_lookup,
+    artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_resize, artel__stage_crop,
+    artel__stage_random_crop, artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast,
     artel__stage_source;
 
 #endif

@@ -2,8 +2,9 @@
 /* cache: values are kept in memory, or in a file, when they are first made; what was made once is copied from then on.
  * snapshot: the same in a file whose name says what it was made from, so that other runs of the same pipeline read it.
  *
- * A value is made outside of any lock, so two threads may make the same one; both make the same bytes, and the first to claim its
- * place writes it. The room in memory is taken at the start, in pages that are not touched before they are written.
+ * A value is made outside of any lock, so two threads may make the same one; both make the same bytes, and the first to
+ * claim its place writes it. The room in memory is taken at the start, in pages that are not touched before they are
+ * written.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ typedef struct cache_options {
 
 static const artel__option table[] = {
     {"limit", "bytes that it may take", ARTEL__OPTION_INT, offsetof(cache_options, limit), "1073741824", 1, 9e18, NULL},
-    {"file", "where to keep them; left out: in memory", ARTEL__OPTION_STRING, offsetof(cache_options, file), "null", 0, 0, NULL},
+    {"file", "where to keep them; left out: in memory", ARTEL__OPTION_STRING, offsetof(cache_options, file), "null", 0,
+     0, NULL},
     {.name = NULL},
 };
 
@@ -83,13 +85,14 @@ static artel_status kept_at(const artel__stage *stage, int column, int64_t index
 
 /* ---- in memory ---- */
 
-/* Whether the budget has room; it is asked only where somebody has set it, for `limit` says what may be taken otherwise. */
+/* Whether the budget has room; it is asked only where somebody has set it, for `limit` says what may be taken
+ * otherwise. */
 static bool charge(artel__stage *stage, cache_state *state, uint64_t bytes)
 {
     if (artel__budget_is_set(stage->ctx) && !artel__budget_take(stage->ctx, bytes, 100)) {
         artel__log(stage->ctx, ARTEL_LOG_NOTE,
-                   "%s: nothing is kept: %llu bytes are more than is left of the memory for data; values are made anew", stage->where,
-                   (unsigned long long)bytes);
+                   "%s: nothing is kept: %llu bytes are more than is left of the memory for data; values are made anew",
+                   stage->where, (unsigned long long)bytes);
         return false;
     }
     if (!artel__budget_is_set(stage->ctx)) artel__budget_force(stage->ctx, bytes);
@@ -188,7 +191,8 @@ typedef struct snapshot_options {
 } snapshot_options;
 
 static const artel__option snapshot_table[] = {
-    {"folder", "where files of snapshots are", ARTEL__OPTION_STRING, offsetof(snapshot_options, folder), NULL, 0, 0, NULL},
+    {"folder", "where files of snapshots are", ARTEL__OPTION_STRING, offsetof(snapshot_options, folder), NULL, 0, 0,
+     NULL},
     {.name = NULL},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which elements of the sources elements of a pipeline will be made from, said before they are asked for: so that a source on another
- * machine is asked for many at once, though stages ask for one after another. A hint alone: what it leaves out, or what fails here, is asked for as
- * ever.
+/* Which elements of the sources elements of a pipeline will be made from, said before they are asked for: so that a
+ * source on another machine is asked for many at once, though stages ask for one after another. A hint alone: what it
+ * leaves out, or what fails here, is asked for as ever.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages on images, columns of [height, width, channels]: resize, crop, and random crop, flip, brightness, contrast.
  *
- * Values become float32. Resizing is that of tf.image.resize without antialiasing (resize.c); contrast mixes each value with the mean
- * of its channel, as tf.image.adjust_contrast. What is random is drawn by seed, stage and element: two columns cropped by two stages
- * with the same "seed" and "draw" are cropped alike.
+ * Values become float32. Resizing is that of tf.image.resize without antialiasing (resize.c); contrast mixes each value
+ * with the mean of its channel, as tf.image.adjust_contrast. What is random is drawn by seed, stage and element: two
+ * columns cropped by two stages with the same "seed" and "draw" are cropped alike.
  */
 #include <string.h>
 
@@ -28,10 +28,10 @@ typedef struct image_options {
     {                                                                                                \
         "seed", "of the draws", ARTEL__OPTION_INT, offsetof(image_options, seed), "0", 0, 9e18, NULL \
     }
-#define DRAW                                                                                                                              \
-    {                                                                                                                                     \
-        "draw", "stages with the same number draw alike; left out: each its own", ARTEL__OPTION_INT, offsetof(image_options, draw), "-1", \
-            -1, 65535, NULL                                                                                                               \
+#define DRAW                                                                                         \
+    {                                                                                                \
+        "draw", "stages with the same number draw alike; left out: each its own", ARTEL__OPTION_INT, \
+            offsetof(image_options, draw), "-1", -1, 65535, NULL                                     \
     }
 #define LOW(text)                                                                        \
     {                                                                                    \
@@ -59,7 +59,8 @@ static artel_status open_image(artel__stage *stage, int64_t height, int64_t widt
 {
     artel_shape row = stage->columns[stage->target].row;
     if (row.rank != 3 || row.dim[0] < 1 || row.dim[1] < 1)
-        return artel__stage_wrong(stage, "reshape it to [height, width, channels]", "column '%s' holds no images", input_of(stage)->name);
+        return artel__stage_wrong(stage, "reshape it to [height, width, channels]", "column '%s' holds no images",
+                                  input_of(stage)->name);
     if (height > 0) row.dim[0] = height;
     if (width > 0) row.dim[1] = width;
     return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_FLOAT32, &row);
@@ -81,12 +82,12 @@ static int64_t below(uint32_t word, int64_t limit)
 
 /* ---- resize ---- */
 
-static const artel__option resize_table[] = {
-    ARTEL__STAGE_COLUMN("of images"),
-    HEIGHT,
-    WIDTH,
-    {"interpolation", "bilinear or nearest", ARTEL__OPTION_ENUM, offsetof(image_options, interpolation), "bilinear", 0, 0, interpolations},
-    END};
+static const artel__option resize_table[] = {ARTEL__STAGE_COLUMN("of images"),
+                                             HEIGHT,
+                                             WIDTH,
+                                             {"interpolation", "bilinear or nearest", ARTEL__OPTION_ENUM,
+                                              offsetof(image_options, interpolation), "bilinear", 0, 0, interpolations},
+                                             END};
 
 static artel_status resize_open(artel__stage *stage)
 {
@@ -120,8 +121,11 @@ static artel_status resize_map(const artel__stage *stage, int64_t index, const v
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_resize = {
-    .name = "resize", .options = resize_table, .options_size = sizeof(image_options), .open = resize_open, .map = resize_map};
+const artel__stage_ops artel__stage_resize = {.name = "resize",
+                                              .options = resize_table,
+                                              .options_size = sizeof(image_options),
+                                              .open = resize_open,
+                                              .map = resize_map};
 
 /* ---- crops ---- */
 
@@ -129,10 +133,10 @@ static artel_status crop_open(artel__stage *stage)
 {
     const image_options *o = stage->options;
     const artel_shape *row = &stage->columns[stage->target].row;
-    if (row->rank == 3 &&
-        (o->height > row->dim[0] || o->width > row->dim[1] || o->top > row->dim[0] - o->height || o->left > row->dim[1] - o->width))
-        return artel__stage_wrong(stage, "choose a smaller part", "the part is not inside %lld x %lld pixels", (long long)row->dim[0],
-                                  (long long)row->dim[1]);
+    if (row->rank == 3 && (o->height > row->dim[0] || o->width > row->dim[1] || o->top > row->dim[0] - o->height ||
+                           o->left > row->dim[1] - o->width))
+        return artel__stage_wrong(stage, "choose a smaller part", "the part is not inside %lld x %lld pixels",
+                                  (long long)row->dim[0], (long long)row->dim[1]);
     return open_image(stage, o->height, o->width);
 }
 
@@ -153,17 +157,19 @@ static artel_status crop_map(const artel__stage *stage, int64_t index, const voi
     const image_options *o = stage->options;
     const artel_shape *from = &input_of(stage)->row;
     (void)index;
-    cut(stage, in, out, o->top >= 0 ? o->top : (from->dim[0] - o->height) / 2, o->left >= 0 ? o->left : (from->dim[1] - o->width) / 2);
+    cut(stage, in, out, o->top >= 0 ? o->top : (from->dim[0] - o->height) / 2,
+        o->left >= 0 ? o->left : (from->dim[1] - o->width) / 2);
     return ARTEL_OK;
 }
 
-static const artel__option crop_table[] = {
-    ARTEL__STAGE_COLUMN("of images"),
-    HEIGHT,
-    WIDTH,
-    {"top", "first row; left out: from the middle", ARTEL__OPTION_INT, offsetof(image_options, top), "-1", -1, 32768, NULL},
-    {"left", "first column; left out: from the middle", ARTEL__OPTION_INT, offsetof(image_options, left), "-1", -1, 32768, NULL},
-    END};
+static const artel__option crop_table[] = {ARTEL__STAGE_COLUMN("of images"),
+                                           HEIGHT,
+                                           WIDTH,
+                                           {"top", "first row; left out: from the middle", ARTEL__OPTION_INT,
+                                            offsetof(image_options, top), "-1", -1, 32768, NULL},
+                                           {"left", "first column; left out: from the middle", ARTEL__OPTION_INT,
+                                            offsetof(image_options, left), "-1", -1, 32768, NULL},
+                                           END};
 
 const artel__stage_ops artel__stage_crop = {
     .name = "crop", .options = crop_table, .options_size = sizeof(image_options), .open = crop_open, .map = crop_map};
@@ -230,8 +236,12 @@ static const artel__option flip_table[] = {
     {"probability", "of a flip", ARTEL__OPTION_FLOAT, offsetof(image_options, probability), "0.5", 0, 1, NULL},
     END};
 
-const artel__stage_ops artel__stage_random_flip = {
-    .name = "random_flip", .options = flip_table, .options_size = sizeof(image_options), .draws = true, .open = same_size, .map = flip_map};
+const artel__stage_ops artel__stage_random_flip = {.name = "random_flip",
+                                                   .options = flip_table,
+                                                   .options_size = sizeof(image_options),
+                                                   .draws = true,
+                                                   .open = same_size,
+                                                   .map = flip_map};
 
 /* ---- brightness and contrast ---- */
 
@@ -259,7 +269,8 @@ static artel_status brightness_map(const artel__stage *stage, int64_t index, con
     return ARTEL_OK;
 }
 
-static const artel__option brightness_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW, LOW("the least that is added"), HIGH, END};
+static const artel__option brightness_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW,
+                                                 LOW("the least that is added"),   HIGH, END};
 
 const artel__stage_ops artel__stage_random_brightness = {.name = "random_brightness",
                                                          .options = brightness_table,
@@ -278,12 +289,14 @@ static artel_status contrast_map(const artel__stage *stage, int64_t index, const
         double sum = 0;
         for (int64_t i = 0; i < pixels; i++) sum += (double)values[i * channels + c];
         float mean = (float)(sum / (double)pixels);
-        for (int64_t i = 0; i < pixels; i++) values[i * channels + c] = (values[i * channels + c] - mean) * factor + mean;
+        for (int64_t i = 0; i < pixels; i++)
+            values[i * channels + c] = (values[i * channels + c] - mean) * factor + mean;
     }
     return ARTEL_OK;
 }
 
-static const artel__option contrast_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW, LOW("the least factor"), HIGH, END};
+static const artel__option contrast_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW,
+                                               LOW("the least factor"),          HIGH, END};
 
 const artel__stage_ops artel__stage_random_contrast = {.name = "random_contrast",
                                                        .options = contrast_table,

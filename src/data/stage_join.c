@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages on several inputs: concatenate, zip, interleave, sample.
  *
- * interleave goes round a cycle of inputs and takes a block from each, as tf.data's does: an input that is exhausted gives its place
- * to the next one that has not begun. sample draws the input of each element by its weight, among those that have some left. The
- * order of both is drawn up once and takes eight bytes an element.
+ * interleave goes round a cycle of inputs and takes a block from each, as tf.data's does: an input that is exhausted
+ * gives its place to the next one that has not begun. sample draws the input of each element by its weight, among those
+ * that have some left. The order of both is drawn up once and takes eight bytes an element.
  */
 #include <string.h>
 
@@ -23,7 +23,8 @@ static artel_status check_inputs(const artel__stage *stage)
             same = strcmp(a->name, b->name) == 0 && a->dtype == b->dtype && artel__shape_equal(&a->row, &b->row);
         }
         if (!same)
-            return artel__stage_wrong(stage, "cast, reshape and rename until they agree", "input %d has other columns than input 0", k);
+            return artel__stage_wrong(stage, "cast, reshape and rename until they agree",
+                                      "input %d has other columns than input 0", k);
     }
     return ARTEL_OK;
 }
@@ -47,13 +48,18 @@ static artel_status add_counts(artel__stage *stage)
 static artel_status concatenate_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
 {
     *input = 0;
-    while (*input + 1 < stage->input_count && index >= stage->inputs[*input]->count) index -= stage->inputs[(*input)++]->count;
+    while (*input + 1 < stage->input_count && index >= stage->inputs[*input]->count)
+        index -= stage->inputs[(*input)++]->count;
     *at = index;
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_concatenate = {
-    .name = "concatenate", .options = no_options, .options_size = 1, .joins = true, .open = add_counts, .locate = concatenate_locate};
+const artel__stage_ops artel__stage_concatenate = {.name = "concatenate",
+                                                   .options = no_options,
+                                                   .options_size = 1,
+                                                   .joins = true,
+                                                   .open = add_counts,
+                                                   .locate = concatenate_locate};
 
 /* ---- zip ---- */
 
@@ -75,7 +81,8 @@ static artel_status zip_open(artel__stage *stage)
             const char *name = stage->inputs[k]->columns[i].name;
             for (int earlier = 0; earlier < at; earlier++) {
                 if (strcmp(stage->columns[earlier].name, name) == 0)
-                    return artel__stage_wrong(stage, "rename or select columns first", "two inputs have a column '%s'", name);
+                    return artel__stage_wrong(stage, "rename or select columns first", "two inputs have a column '%s'",
+                                              name);
             }
             stage->columns[at++] = stage->inputs[k]->columns[i];
         }
@@ -153,8 +160,10 @@ typedef struct interleave_options {
 } interleave_options;
 
 static const artel__option interleave_table[] = {
-    {"cycle", "inputs that are gone round; 0: all", ARTEL__OPTION_INT, offsetof(interleave_options, cycle), "0", 0, 65535, NULL},
-    {"block", "elements taken from one at a time", ARTEL__OPTION_INT, offsetof(interleave_options, block), "1", 1, 1e15, NULL},
+    {"cycle", "inputs that are gone round; 0: all", ARTEL__OPTION_INT, offsetof(interleave_options, cycle), "0", 0,
+     65535, NULL},
+    {"block", "elements taken from one at a time", ARTEL__OPTION_INT, offsetof(interleave_options, block), "1", 1, 1e15,
+     NULL},
     {.name = NULL},
 };
 
@@ -198,11 +207,11 @@ typedef struct sample_options {
 } sample_options;
 
 static const artel__option sample_table[] = {
-    {"weights", "how often each input is drawn; left out: alike", ARTEL__OPTION_FLOATS, offsetof(sample_options, weights), "[]", 0, 0,
-     NULL},
+    {"weights", "how often each input is drawn; left out: alike", ARTEL__OPTION_FLOATS,
+     offsetof(sample_options, weights), "[]", 0, 0, NULL},
     {"seed", "of the draws", ARTEL__OPTION_INT, offsetof(sample_options, seed), "0", 0, 9e18, NULL},
-    {"stop_on_empty", "end with the first input that is exhausted", ARTEL__OPTION_BOOL, offsetof(sample_options, stop), "false", 0, 0,
-     NULL},
+    {"stop_on_empty", "end with the first input that is exhausted", ARTEL__OPTION_BOOL, offsetof(sample_options, stop),
+     "false", 0, 0, NULL},
     {.name = NULL},
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages that change one column: cast, scale, normalise, one_hot, reshape, lookup; select and rename, which change none.
+/* Stages that change one column: cast, scale, normalise, one_hot, reshape, lookup; select and rename, which change
+ * none.
  *
  * Arithmetic is float32, one operation after another in the order of the settings: value * multiply / divide + add, and
  * (value - mean) / std, which gives the bits that NumPy gives for float32 arrays.
@@ -89,8 +90,11 @@ static artel_status scale_map(const artel__stage *stage, int64_t index, const vo
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_scale = {
-    .name = "scale", .options = scale_table, .options_size = sizeof(scale_options), .open = scale_open, .map = scale_map};
+const artel__stage_ops artel__stage_scale = {.name = "scale",
+                                             .options = scale_table,
+                                             .options_size = sizeof(scale_options),
+                                             .open = scale_open,
+                                             .map = scale_map};
 
 /* ---- normalise ---- */
 
@@ -101,7 +105,8 @@ typedef struct normalise_options {
 
 static const artel__option normalise_table[] = {
     ARTEL__STAGE_COLUMN("the column"),
-    {"mean", "a number, or one for each place of the last axis", ARTEL__OPTION_FLOATS, offsetof(normalise_options, mean), NULL, 0, 0, NULL},
+    {"mean", "a number, or one for each place of the last axis", ARTEL__OPTION_FLOATS,
+     offsetof(normalise_options, mean), NULL, 0, 0, NULL},
     {"std", "likewise", ARTEL__OPTION_FLOATS, offsetof(normalise_options, std), NULL, 0, 0, NULL},
     {.name = NULL},
 };
@@ -112,7 +117,8 @@ static artel_status normalise_open(artel__stage *stage)
     const artel_shape *row = &stage->columns[stage->target].row;
     int64_t last = row->rank > 0 ? row->dim[row->rank - 1] : 1;
     if ((o->mean.count != 1 && o->mean.count != last) || (o->std.count != 1 && o->std.count != last))
-        return artel__stage_wrong(stage, "give one number, or one for each place", "the last axis has %lld places", (long long)last);
+        return artel__stage_wrong(stage, "give one number, or one for each place", "the last axis has %lld places",
+                                  (long long)last);
     for (int i = 0; i < o->std.count; i++) {
         if (o->std.item[i] == 0) return artel__stage_wrong(stage, "leave constant columns out", "std[%d] is 0", i);
     }
@@ -168,15 +174,19 @@ static artel_status one_hot_map(const artel__stage *stage, int64_t index, const 
         int64_t class;
         artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_INT64, &class, 1);
         if (class < 0 || class >= classes)
-            return artel__stage_wrong(stage, "correct the data or the classes", "element %lld: %lld is none of %lld classes",
-                                      (long long)index, (long long)class, (long long)classes);
+            return artel__stage_wrong(stage, "correct the data or the classes",
+                                      "element %lld: %lld is none of %lld classes", (long long)index, (long long)class,
+                                      (long long)classes);
         values[i * classes + class] = 1;
     }
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_one_hot = {
-    .name = "one_hot", .options = one_hot_table, .options_size = sizeof(one_hot_options), .open = one_hot_open, .map = one_hot_map};
+const artel__stage_ops artel__stage_one_hot = {.name = "one_hot",
+                                               .options = one_hot_table,
+                                               .options_size = sizeof(one_hot_options),
+                                               .open = one_hot_open,
+                                               .map = one_hot_map};
 
 /* ---- reshape ---- */
 
@@ -187,7 +197,8 @@ typedef struct reshape_options {
 
 static const artel__option reshape_table[] = {
     ARTEL__STAGE_COLUMN("the column"),
-    {"shape", "extents of a row; -1 for one that follows", ARTEL__OPTION_INTS, offsetof(reshape_options, shape), NULL, 0, 0, NULL},
+    {"shape", "extents of a row; -1 for one that follows", ARTEL__OPTION_INTS, offsetof(reshape_options, shape), NULL,
+     0, 0, NULL},
     {.name = NULL},
 };
 
@@ -208,7 +219,8 @@ static artel_status reshape_open(artel__stage *stage)
     }
     if (open >= 0) row.dim[open] = known > 0 ? elements / known : 0;
     if (artel_shape_count(&row) != elements)
-        return artel__stage_wrong(stage, "choose a shape of as many elements", "%lld elements do not make this shape", (long long)elements);
+        return artel__stage_wrong(stage, "choose a shape of as many elements", "%lld elements do not make this shape",
+                                  (long long)elements);
     return artel__stage_set_column(stage, stage->target, stage->columns[stage->target].dtype, &row);
 }
 
@@ -225,8 +237,10 @@ typedef struct lookup_options {
 
 static const artel__option lookup_table[] = {
     ARTEL__STAGE_COLUMN("the column"),
-    {"keys", "a value becomes its place in this list", ARTEL__OPTION_FLOATS, offsetof(lookup_options, keys), NULL, 0, 0, NULL},
-    {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1, 9e18, NULL},
+    {"keys", "a value becomes its place in this list", ARTEL__OPTION_FLOATS, offsetof(lookup_options, keys), NULL, 0, 0,
+     NULL},
+    {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1,
+     9e18, NULL},
     {.name = NULL},
 };
 
@@ -248,14 +262,18 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
         while (place < o->keys.count && o->keys.item[place] != value) place++;
         if (place == o->keys.count) place = o->fallback;
         if (place < 0)
-            return artel__stage_wrong(stage, "add it to keys, or give a default", "element %lld: %.17g is no key", (long long)index, value);
+            return artel__stage_wrong(stage, "add it to keys, or give a default", "element %lld: %.17g is no key",
+                                      (long long)index, value);
         ((int64_t *)out)[i] = place;
     }
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_lookup = {
-    .name = "lookup", .options = lookup_table, .options_size = sizeof(lookup_options), .open = lookup_open, .map = lookup_map};
+const artel__stage_ops artel__stage_lookup = {.name = "lookup",
+                                              .options = lookup_table,
+                                              .options_size = sizeof(lookup_options),
+                                              .open = lookup_open,
+                                              .map = lookup_map};
 
 /* ---- select ---- */
 
@@ -264,7 +282,8 @@ typedef struct select_options {
 } select_options;
 
 static const artel__option select_table[] = {
-    {"columns", "those to keep, in this order", ARTEL__OPTION_JSON, offsetof(select_options, columns), NULL, 0, 0, NULL},
+    {"columns", "those to keep, in this order", ARTEL__OPTION_JSON, offsetof(select_options, columns), NULL, 0, 0,
+     NULL},
     {.name = NULL},
 };
 
@@ -291,9 +310,10 @@ static artel_status select_open(artel__stage *stage)
     bool good = count >= 1 && count <= (size_t)stage->column_count;
     int *chosen = artel__arena_alloc(stage->arena, count + 1, sizeof *chosen);
     stage->state = chosen;
-    artel_status status = chosen == NULL ? ARTEL_ERROR_NO_MEMORY
-                          : good         ? select_columns(stage, list, chosen)
-                                 : artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
+    artel_status status =
+        chosen == NULL ? ARTEL_ERROR_NO_MEMORY
+        : good         ? select_columns(stage, list, chosen)
+               : artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
     json_decref(list);
     return status;
 }
@@ -327,8 +347,10 @@ static const char *const roles[] = {"auto", "x", "y", "weight", NULL};
 
 static const artel__option rename_table[] = {
     ARTEL__STAGE_COLUMN("the column"),
-    {"to", "its new name: that of a layer, for example", ARTEL__OPTION_STRING, offsetof(rename_options, to), "null", 0, 0, NULL},
-    {"role", "x, y or weight; auto: as its name says", ARTEL__OPTION_ENUM, offsetof(rename_options, role), "auto", 0, 0, roles},
+    {"to", "its new name: that of a layer, for example", ARTEL__OPTION_STRING, offsetof(rename_options, to), "null", 0,
+     0, NULL},
+    {"role", "x, y or weight; auto: as its name says", ARTEL__OPTION_ENUM, offsetof(rename_options, role), "auto", 0, 0,
+     roles},
     {.name = NULL},
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages that choose and order elements: take, skip, repeat, shard, shuffle, filter.
  *
- * The order of `shuffle` over everything is computed, not stored: a Feistel network of six rounds over the smallest even number of
- * bits that holds the count, walked until the result lies below it (J. Black and P. Rogaway, "Ciphers with arbitrary finite domains",
- * 2002). With "buffer" it is the order in which tf.data's shuffle would draw: the place in the buffer by a counter-based number; that
- * order, as what filter keeps, takes eight bytes an element.
+ * The order of `shuffle` over everything is computed, not stored: a Feistel network of six rounds over the smallest
+ * even number of bits that holds the count, walked until the result lies below it (J. Black and P. Rogaway, "Ciphers
+ * with arbitrary finite domains", 2002). With "buffer" it is the order in which tf.data's shuffle would draw: the place
+ * in the buffer by a counter-based number; that order, as what filter keeps, takes eight bytes an element.
  */
 #include <string.h>
 
@@ -46,11 +46,15 @@ static artel_status skip_locate(const artel__stage *stage, int64_t index, int *i
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_skip = {
-    .name = "skip", .options = count_table, .options_size = sizeof(count_options), .open = skip_open, .locate = skip_locate};
+const artel__stage_ops artel__stage_skip = {.name = "skip",
+                                            .options = count_table,
+                                            .options_size = sizeof(count_options),
+                                            .open = skip_open,
+                                            .locate = skip_locate};
 
 static const artel__option repeat_table[] = {
-    {"count", "how often; left out: without end", ARTEL__OPTION_INT, offsetof(count_options, count), "0", 0, 9e18, NULL},
+    {"count", "how often; left out: without end", ARTEL__OPTION_INT, offsetof(count_options, count), "0", 0, 9e18,
+     NULL},
     {.name = NULL},
 };
 
@@ -58,7 +62,8 @@ static artel_status repeat_open(artel__stage *stage)
 {
     int64_t times = ((const count_options *)stage->options)->count;
     if (stage->count == 0 || stage->count < 0) return ARTEL_OK;
-    if (times > 0 && stage->count > INT64_MAX / times) return artel__stage_wrong(stage, "repeat less often", "the count overflows");
+    if (times > 0 && stage->count > INT64_MAX / times)
+        return artel__stage_wrong(stage, "repeat less often", "the count overflows");
     stage->count = times > 0 ? stage->count * times : -1;
     stage->reach = INT64_MAX; /* however far the input reaches */
     return ARTEL_OK;
@@ -72,8 +77,11 @@ static artel_status repeat_locate(const artel__stage *stage, int64_t index, int 
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_repeat = {
-    .name = "repeat", .options = repeat_table, .options_size = sizeof(count_options), .open = repeat_open, .locate = repeat_locate};
+const artel__stage_ops artel__stage_repeat = {.name = "repeat",
+                                              .options = repeat_table,
+                                              .options_size = sizeof(count_options),
+                                              .open = repeat_open,
+                                              .locate = repeat_locate};
 
 typedef struct shard_options {
     int64_t count, index;
@@ -92,14 +100,16 @@ static artel_status shard_open(artel__stage *stage)
 {
     shard_options *o = stage->options;
     if (o->hint == (o->count > 0))
-        return artel__stage_wrong(stage, "give \"count\" and \"index\", or \"hint\": true alone", "one of the two is to say which shard");
+        return artel__stage_wrong(stage, "give \"count\" and \"index\", or \"hint\": true alone",
+                                  "one of the two is to say which shard");
     if (o->hint) {
         o->count = stage->workers;
         o->index = stage->worker;
         stage->hinted = true;
     }
     if (o->index >= o->count)
-        return artel__stage_wrong(stage, "count from 0", "no shard %lld of %lld", (long long)o->index, (long long)o->count);
+        return artel__stage_wrong(stage, "count from 0", "no shard %lld of %lld", (long long)o->index,
+                                  (long long)o->count);
     int64_t span = artel__stage_span(stage);
     return artel__stage_set_span(stage, span > o->index ? (span - o->index - 1) / o->count + 1 : 0);
 }
@@ -112,8 +122,11 @@ static artel_status shard_locate(const artel__stage *stage, int64_t index, int *
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_shard = {
-    .name = "shard", .options = shard_table, .options_size = sizeof(shard_options), .open = shard_open, .locate = shard_locate};
+const artel__stage_ops artel__stage_shard = {.name = "shard",
+                                             .options = shard_table,
+                                             .options_size = sizeof(shard_options),
+                                             .open = shard_open,
+                                             .locate = shard_locate};
 
 /* ---- an order that is kept ---- */
 
@@ -137,8 +150,8 @@ typedef struct shuffle_options {
 
 static const artel__option shuffle_table[] = {
     {"seed", "of the order", ARTEL__OPTION_INT, offsetof(shuffle_options, seed), "0", 0, 9e18, NULL},
-    {"buffer", "elements to draw from, as tf.data; left out: all", ARTEL__OPTION_INT, offsetof(shuffle_options, buffer), "0", 0, 1e15,
-     NULL},
+    {"buffer", "elements to draw from, as tf.data; left out: all", ARTEL__OPTION_INT, offsetof(shuffle_options, buffer),
+     "0", 0, 1e15, NULL},
     {.name = NULL},
 };
 
@@ -220,7 +233,8 @@ static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in"
 static const artel__option filter_table[] = {
     ARTEL__STAGE_COLUMN("whose value decides"),
     {"is", "the comparison", ARTEL__OPTION_ENUM, offsetof(filter_options, is), "==", 0, 0, comparisons},
-    {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0, 0, NULL},
+    {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0,
+     0, NULL},
     {.name = NULL},
 };
 
@@ -268,7 +282,8 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
     for (int64_t i = 0; i < input->count && status == ARTEL_OK; i++) {
         status = artel__data_go_on(stage->ctx, stage->where);
         if (status == ARTEL_OK) status = artel__stage_at(input, column, i, scratch.bytes);
-        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count)) kept[stage->count++] = (uint64_t)i;
+        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count))
+            kept[stage->count++] = (uint64_t)i;
     }
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
@@ -278,7 +293,8 @@ static artel_status filter_open(artel__stage *stage)
 {
     const filter_options *o = stage->options;
     json_t *value = NULL;
-    if (stage->count < 0) return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
+    if (stage->count < 0)
+        return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
     if (o->value != NULL) ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->value, strlen(o->value), &value));
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
     double *with = artel__arena_alloc(stage->arena, count + 1, sizeof *with);
@@ -287,7 +303,8 @@ static artel_status filter_open(artel__stage *stage)
         good = artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &with[i]);
     json_decref(value);
     if (!good)
-        return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"", "the value is no number to compare with");
+        return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"",
+                                  "the value is no number to compare with");
     artel__stage_freeze(stage, stage->target); /* or what passed here would not pass later */
     return keep_passing(stage, stage->target, with, count);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window: rows that follow one another as one row, for time series; as keras.utils.timeseries_dataset_from_array makes them.
+/* window: rows that follow one another as one row, for time series; as keras.utils.timeseries_dataset_from_array makes
+ * them.
  *
- * Window i holds elements i * shift, i * shift + stride, ... (`size` of them). Columns that are not listed are taken from the element
- * `offset` behind the window's last one: a target to be predicted.
+ * Window i holds elements i * shift, i * shift + stride, ... (`size` of them). Columns that are not listed are taken
+ * from the element `offset` behind the window's last one: a target to be predicted.
  */
 #include <string.h>
 
@@ -20,11 +21,14 @@ typedef struct window_state {
 
 static const artel__option table[] = {
     {"size", "elements of a window", ARTEL__OPTION_INT, offsetof(window_options, size), NULL, 1, 1e9, NULL},
-    {"shift", "elements from one window to the next; 0: size", ARTEL__OPTION_INT, offsetof(window_options, shift), "0", 0, 1e15, NULL},
-    {"stride", "elements from one of a window to its next", ARTEL__OPTION_INT, offsetof(window_options, stride), "1", 1, 1e9, NULL},
-    {"offset", "of the other columns, behind the window's last element", ARTEL__OPTION_INT, offsetof(window_options, offset), "0", 0, 1e15,
-     NULL},
-    {"columns", "those that are windowed; left out: all", ARTEL__OPTION_JSON, offsetof(window_options, columns), "null", 0, 0, NULL},
+    {"shift", "elements from one window to the next; 0: size", ARTEL__OPTION_INT, offsetof(window_options, shift), "0",
+     0, 1e15, NULL},
+    {"stride", "elements from one of a window to its next", ARTEL__OPTION_INT, offsetof(window_options, stride), "1", 1,
+     1e9, NULL},
+    {"offset", "of the other columns, behind the window's last element", ARTEL__OPTION_INT,
+     offsetof(window_options, offset), "0", 0, 1e15, NULL},
+    {"columns", "those that are windowed; left out: all", ARTEL__OPTION_JSON, offsetof(window_options, columns), "null",
+     0, 0, NULL},
     {.name = NULL},
 };
 
@@ -36,11 +40,13 @@ static artel_status choose_columns(artel__stage *stage, window_state *state)
     for (int c = 0; c < stage->column_count; c++) state->windowed[c] = o->columns == NULL;
     if (o->columns == NULL) return ARTEL_OK;
     ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->columns, strlen(o->columns), &list));
-    artel_status status = json_is_array(list) ? ARTEL_OK : artel__stage_wrong(stage, "write \"columns\": [\"x\"]", "columns is no list");
+    artel_status status =
+        json_is_array(list) ? ARTEL_OK : artel__stage_wrong(stage, "write \"columns\": [\"x\"]", "columns is no list");
     json_array_foreach(list, i, name)
     {
         int column = 0;
-        if (status == ARTEL_OK && !json_is_string(name)) status = artel__stage_wrong(stage, "write names", "columns holds no names");
+        if (status == ARTEL_OK && !json_is_string(name))
+            status = artel__stage_wrong(stage, "write names", "columns holds no names");
         if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &column);
         if (status == ARTEL_OK) state->windowed[column] = true;
     }
@@ -79,7 +85,8 @@ static artel_status window_at(const artel__stage *stage, int column, int64_t ind
     const window_state *state = stage->state;
     const artel__stage *input = stage->inputs[0];
     size_t bytes = input->columns[column].bytes;
-    if (!state->windowed[column]) return artel__stage_at(input, column, index * o->shift + state->span + o->offset, out);
+    if (!state->windowed[column])
+        return artel__stage_at(input, column, index * o->shift + state->span + o->offset, out);
     for (int64_t i = 0; i < o->size; i++)
         ARTEL_TRY(artel__stage_at(input, column, index * o->shift + i * o->stride, (uint8_t *)out + (size_t)i * bytes));
     return ARTEL_OK;
@@ -90,7 +97,8 @@ static artel_status window_hash(const artel__stage *stage, int column, int64_t i
     const window_options *o = stage->options;
     const window_state *state = stage->state;
     uint64_t sums[2] = {0, 0};
-    if (!state->windowed[column]) return artel__stage_hash(stage->inputs[0], column, index * o->shift + state->span + o->offset, out);
+    if (!state->windowed[column])
+        return artel__stage_hash(stage->inputs[0], column, index * o->shift + state->span + o->offset, out);
     for (int64_t i = 0; i < o->size; i++) {
         ARTEL_TRY(artel__stage_hash(stage->inputs[0], column, index * o->shift + i * o->stride, &sums[1]));
         sums[0] = artel__hash64(sums, sizeof sums);
@@ -99,5 +107,9 @@ static artel_status window_hash(const artel__stage *stage, int column, int64_t i
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_window = {
-    .name = "window", .options = table, .options_size = sizeof(window_options), .open = window_open, .at = window_at, .hash = window_hash};
+const artel__stage_ops artel__stage_window = {.name = "window",
+                                              .options = table,
+                                              .options_size = sizeof(window_options),
+                                              .open = window_open,
+                                              .at = window_at,
+                                              .hash = window_hash};

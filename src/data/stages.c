@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages that a pipeline can name, and what is common to them. To add one: its ops, a line here, its name in stage.h. */
+/* The stages that a pipeline can name, and what is common to them. To add one: its ops, a line here, its name in
+ * stage.h. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,8 @@ artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtyp
 {
     artel__stage_column *c = &stage->columns[column];
     int64_t elements = artel_shape_count(row);
-    if (elements < 0 || elements > INT64_MAX / 64) return artel__stage_wrong(stage, "choose smaller extents", "the shape overflows");
+    if (elements < 0 || elements > INT64_MAX / 64)
+        return artel__stage_wrong(stage, "choose smaller extents", "the shape overflows");
     c->dtype = dtype;
     c->row = *row;
     c->elements = elements;
@@ -105,7 +107,8 @@ artel_status artel__stage_set_span(artel__stage *stage, int64_t span)
 {
     *(stage->count >= 0 ? &stage->count : &stage->reach) = span;
     if (stage->count >= 0 || span > 0) return ARTEL_OK;
-    return artel__stage_wrong(stage, "choose smaller numbers", "it begins behind the last element that can be numbered");
+    return artel__stage_wrong(stage, "choose smaller numbers",
+                              "it begins behind the last element that can be numbered");
 }
 
 artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out)
@@ -140,7 +143,8 @@ uint64_t artel__stage_pass(void)
 
 void artel__stage_freeze(artel__stage *stage, int column)
 {
-    for (int i = 0; i < stage->column_count; i++) stage->frozen = stage->frozen || (stage->columns[i].draws && (column < 0 || column == i));
+    for (int i = 0; i < stage->column_count; i++)
+        stage->frozen = stage->frozen || (stage->columns[i].draws && (column < 0 || column == i));
     for (int i = 0; stage->frozen && i < stage->column_count; i++) stage->columns[i].draws = false;
 }
 

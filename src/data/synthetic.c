@@ -2,9 +2,9 @@
 /* synthetic:COUNT: random inputs and labels in the shapes of the model, for benchmarks and first trials.
  *
  * Element i of row r of array a is a pure function of (seed, a, r, i): Philox with stream SYNTHETIC, node word a, row
- * word r (the bits above 32 in the batch word), block i / 4. Floats are uniform in [0, 1); integers are uniform below the
- * vocabulary or the number of classes by multiply-shift; strings are integers below 256 in digits; one-hot rows are those of such an integer. Up to 64 MiB the
- * values are made once, so that a benchmark measures training and not this.
+ * word r (the bits above 32 in the batch word), block i / 4. Floats are uniform in [0, 1); integers are uniform below
+ * the vocabulary or the number of classes by multiply-shift; strings are integers below 256 in digits; one-hot rows are
+ * those of such an integer. Up to 64 MiB the values are made once, so that a benchmark measures training and not this.
  */
 #include <string.h>
 
@@ -34,7 +34,8 @@ static void put_value(const artel__synthetic *s, uint32_t word, uint8_t *target)
     }
 }
 
-/* Float32 without a limit, the common case: the kernel that draws noise inside graphs makes the same numbers, faster. */
+/* Float32 without a limit, the common case: the kernel that draws noise inside graphs makes the same numbers, faster.
+ */
 static void uniform_row(const artel__synthetic *s, artel__rng_key key, int64_t row, float *out)
 {
     artel__noise noise = {.op = ARTEL__NOISE_UNIFORM,
@@ -81,8 +82,8 @@ static artel_status synthetic_open(artel__source *source)
 {
     int64_t count;
     if (!artel__parse_int64(source->target, &count) || count < 1 || count > (int64_t)1 << 40) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "write synthetic:COUNT, for example synthetic:1000",
-                           "not a number of samples of 1 to 2^40");
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
+                           "write synthetic:COUNT, for example synthetic:1000", "not a number of samples of 1 to 2^40");
     }
     ARTEL_TRY(artel__source_add_arrays(source, 1));
     source->arrays[0].name = "synthetic";
@@ -91,7 +92,8 @@ static artel_status synthetic_open(artel__source *source)
     return ARTEL_OK;
 }
 
-const artel__data_format artel__data_synthetic = {.name = "synthetic", .syntax = "synthetic:COUNT", .options = "", .open = synthetic_open};
+const artel__data_format artel__data_synthetic = {
+    .name = "synthetic", .syntax = "synthetic:COUNT", .options = "", .open = synthetic_open};
 
 /* ---- binding: the model says what is made ---- */
 
@@ -127,7 +129,8 @@ static artel_status add_binding(artel__feed_core *core, artel__feed_array public
     binding->public.name = binding->layer;
     binding->public.row_bytes = (size_t)count * artel__cell_size(public.dtype);
     binding->source_bytes = binding->public.row_bytes;
-    binding->conversion = (artel__conversion){.kind = ARTEL__CONVERT_COPY, .from = public.dtype, .to = public.dtype, .count = count};
+    binding->conversion =
+        (artel__conversion){.kind = ARTEL__CONVERT_COPY, .from = public.dtype, .to = public.dtype, .count = count};
     binding->synthetic = (artel__synthetic){.seed = core->seed,
                                             .node = (uint32_t)core->binding_count,
                                             .dtype = public.dtype,
@@ -145,7 +148,10 @@ static bool is_integer(artel_dtype dtype)
 /* The exclusive limit of integers: what the model can take, within 32 bits and the dtype. */
 static int64_t integer_limit(artel_dtype dtype, int64_t limit)
 {
-    int64_t most = dtype == ARTEL_DTYPE_BOOL ? 2 : dtype == ARTEL_DTYPE_INT8 ? 128 : dtype == ARTEL_DTYPE_UINT8 ? 256 : (int64_t)1 << 15;
+    int64_t most = dtype == ARTEL_DTYPE_BOOL    ? 2
+                   : dtype == ARTEL_DTYPE_INT8  ? 128
+                   : dtype == ARTEL_DTYPE_UINT8 ? 256
+                                                : (int64_t)1 << 15;
     if (limit <= 0) return most < 256 ? most : 256;
     if (dtype != ARTEL_DTYPE_INT16 && dtype != ARTEL_DTYPE_UINT16 && artel_dtype_size(dtype) > 1) most = INT32_MAX;
     return limit < most ? limit : most;
@@ -162,7 +168,8 @@ static artel_status bind_targets(artel__feed_core *core, const artel__data_wants
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
         if (want->kind == ARTEL__DATA_TARGET_INDICES) made->limit = want->classes > 0 ? want->classes : 2;
         if (number) made->limit = 2;
-        if (want->kind == ARTEL__DATA_TARGET_ONE_HOT && want->row.rank > 0) made->one_hot = want->row.dim[want->row.rank - 1];
+        if (want->kind == ARTEL__DATA_TARGET_ONE_HOT && want->row.rank > 0)
+            made->one_hot = want->row.dim[want->row.rank - 1];
     }
     return ARTEL_OK;
 }
@@ -183,7 +190,8 @@ static artel_status keep_values(artel__feed_core *core)
         }
         binding->segments = artel__arena_alloc(&core->arena, 1, sizeof *binding->segments);
         if (binding->segments == NULL) return ARTEL_ERROR_NO_MEMORY;
-        binding->segments[0] = (artel__segment){0, core->count, values, binding->public.row_bytes, &core->data->sources[0]};
+        binding->segments[0] =
+            (artel__segment){0, core->count, values, binding->public.row_bytes, &core->data->sources[0]};
         binding->segment_count = 1;
     }
     return ARTEL_OK;
@@ -191,12 +199,14 @@ static artel_status keep_values(artel__feed_core *core)
 
 artel_status artel__bind_synthetic(artel__feed_core *core, const artel__data_wants *wants)
 {
-    core->bindings = artel__arena_alloc(&core->arena, (size_t)(wants->input_count + wants->target_count), sizeof *core->bindings);
+    core->bindings =
+        artel__arena_alloc(&core->arena, (size_t)(wants->input_count + wants->target_count), sizeof *core->bindings);
     if (core->bindings == NULL) return ARTEL_ERROR_NO_MEMORY;
     core->count = artel__data_rows(core->data, 0);
     for (int i = 0; i < wants->input_count; i++) {
         const artel__data_want_input *want = &wants->inputs[i];
-        ARTEL_TRY(add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_INPUT, i, want->dtype, want->row, 0}));
+        ARTEL_TRY(
+            add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_INPUT, i, want->dtype, want->row, 0}));
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
         if (want->dtype == ARTEL_DTYPE_STRING) ARTEL_TRY(make_strings(core, &made->strings));
         /* An Embedding may be fed from a float input, so a limit counts for any dtype. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text:GLOB#tokens=chars&length=N: windows of N tokens, and the same one token on: what a model of the next token is trained with.
+/* text:GLOB#tokens=chars&length=N: windows of N tokens, and the same one token on: what a model of the next token is
+ * trained with.
  *
- * Tokens are bytes (0..255), or characters: code points of UTF-8, numbered in the order of their code points among those that the
- * files hold. Files stand one behind another. Window i begins at token i * step (step is N unless given); x holds N tokens from there,
- * y those from the next one on. Windows overlap in memory instead of being copied.
+ * Tokens are bytes (0..255), or characters: code points of UTF-8, numbered in the order of their code points among
+ * those that the files hold. Files stand one behind another. Window i begins at token i * step (step is N unless
+ * given); x holds N tokens from there, y those from the next one on. Windows overlap in memory instead of being copied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,8 @@ static artel_status number_characters(artel__source *source, text_state *state)
         if (characters % 65536 == 0) status = artel__data_go_on(source->ctx, source->target);
         int size = decode_utf8(state->bytes + at, state->size - at, &point);
         if (size == 0) {
-            status = artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "convert it (iconv -t utf-8), or use tokens=bytes",
-                                 "byte %zu is no UTF-8", at);
+            status = artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target,
+                                 "convert it (iconv -t utf-8), or use tokens=bytes", "byte %zu is no UTF-8", at);
             break;
         }
         numbers[point] = 1;
@@ -83,8 +84,8 @@ static artel_status number_characters(artel__source *source, text_state *state)
             at += (size_t)decode_utf8(state->bytes + at, state->size - at, &point);
             state->tokens[state->count++] = numbers[point];
         }
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld characters, %d different ones: the vocabulary has %d entries", source->target,
-                   (long long)state->count, next, next);
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld characters, %d different ones: the vocabulary has %d entries",
+                   source->target, (long long)state->count, next, next);
     }
     artel__free(source->ctx, numbers_block);
     return status;

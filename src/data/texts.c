@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of open addressing. A streamed table (csv_stream.h) may hold more texts than memory, so that it sets a limit. */
+/* A table of open addressing. A streamed table (csv_stream.h) may hold more texts than memory, so that it sets a limit.
+ */
 #include "data/texts.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ void artel__texts_fini(artel__texts *kept)
 static artel__string *find_slot(const artel__texts *kept, const char *text, size_t length)
 {
     size_t at = (size_t)artel__hash64(text, length) & (kept->room - 1);
-    while (kept->slots[at].bytes != NULL && (kept->slots[at].length != length || memcmp(kept->slots[at].bytes, text, length) != 0))
+    while (kept->slots[at].bytes != NULL &&
+           (kept->slots[at].length != length || memcmp(kept->slots[at].bytes, text, length) != 0))
         at = (at + 1) & (kept->room - 1);
     return &kept->slots[at];
 }
@@ -53,10 +55,11 @@ static artel_status keep(artel__texts *kept, const char *where, const char *text
     artel__string *slot = find_slot(kept, text, length);
     if (slot->bytes == NULL) {
         if (kept->most > 0 && kept->bytes + length > kept->most)
-            return artel__fail(kept->arena.ctx, ARTEL_ERROR_UNSUPPORTED, where,
-                               "leave stream out, or uncompress the table and write its texts without quotes",
-                               "the texts with doubled quotes or of compressed files, each different one once, take more than %zu MiB",
-                               kept->most >> 20);
+            return artel__fail(
+                kept->arena.ctx, ARTEL_ERROR_UNSUPPORTED, where,
+                "leave stream out, or uncompress the table and write its texts without quotes",
+                "the texts with doubled quotes or of compressed files, each different one once, take more than %zu MiB",
+                kept->most >> 20);
         char *copy = artel__arena_alloc(&kept->arena, 1, length > 0 ? length : 1);
         if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;
         memcpy(copy, text, length);
@@ -68,7 +71,8 @@ static artel_status keep(artel__texts *kept, const char *where, const char *text
     return ARTEL_OK;
 }
 
-artel_status artel__texts_keep(artel__texts *kept, const char *where, const char *text, size_t length, artel__string *out)
+artel_status artel__texts_keep(artel__texts *kept, const char *where, const char *text, size_t length,
+                               artel__string *out)
 {
     pthread_mutex_lock(&kept->mutex);
     artel_status status = keep(kept, where, text, length, out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tfrecord: records of tf.train.Example or SequenceExample in any number of files.
  *
- * `tfrecord:FILES[#features=FILE.json]`. Opening finds where each record begins (record_file.h) and reads none but the first, and
- * that only without a specification. A row is read when it is wanted: both checksums of its record, then the feature. All files
- * together are one run of rows, in the order of their names.
+ * `tfrecord:FILES[#features=FILE.json]`. Opening finds where each record begins (record_file.h) and reads none but the
+ * first, and that only without a specification. A row is read when it is wanted: both checksums of its record, then the
+ * feature. All files together are one run of rows, in the order of their names.
  */
 #include <string.h>
 
@@ -57,7 +57,8 @@ static artel_status find_features(artel__source *source)
 {
     records_state *state = source->state;
     char base[4096], path[4200];
-    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, false, &state->features);
+    if (source->options.features != NULL)
+        return artel__features_read(&source->arena, source->options.features, false, &state->features);
     if (state->file_count > 0 && artel__shards_base(state->files[0].path, base, sizeof base) != NULL) {
         snprintf(path, sizeof path, "%s.features.json", base);
         const char *kept = artel__arena_strdup(&source->arena, path);
@@ -70,12 +71,14 @@ static artel_status find_features(artel__source *source)
         artel__proto record;
         if (state->files[i].count == 0 || state->files[i].absent) continue;
         artel_status status = artel__record_file_at(source->ctx, &state->files[i], 0, &room, &record);
-        if (status == ARTEL_OK) status = artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
+        if (status == ARTEL_OK)
+            status = artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
         artel__unfold_room_fini(source->ctx, &room);
         return status;
     }
-    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the records hold with #features=FILE.json",
-                       state->file_count > 0 && state->files[0].absent ? "no file with records is here" : "there are no records");
+    return artel__fail(
+        source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the records hold with #features=FILE.json",
+        state->file_count > 0 && state->files[0].absent ? "no file with records is here" : "there are no records");
 }
 
 /* Files that together are more than half of what memory holds are read in pieces, just those that are wanted. */
@@ -83,7 +86,8 @@ static artel_status read_in_pieces(const artel__source *source, artel__arena *ar
 {
     const records_state *state = source->state;
     uint64_t bytes = 0;
-    for (int i = 0; i < state->file_count; i++) bytes += state->files[i].compressed || state->files[i].absent ? 0 : state->files[i].size;
+    for (int i = 0; i < state->file_count; i++)
+        bytes += state->files[i].compressed || state->files[i].absent ? 0 : state->files[i].size;
     if (bytes < LARGE_BYTES || bytes < artel__memory_limit() / 2) return ARTEL_OK;
     for (int i = 0; i < state->file_count; i++) {
         artel__record_file *file = &state->files[i];
@@ -108,7 +112,8 @@ static artel_status tfrecord_open(artel__source *source)
     if (status < 0) return status;
     ARTEL_TRY(read_in_pieces(source, &source->arena));
     ARTEL_TRY(find_features(source));
-    if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
+    if (artel__features_have_images(&state->features))
+        ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
     return artel__features_publish(source, &state->features, state->first[state->file_count]);
 }
 
@@ -134,7 +139,8 @@ static artel_status read_record(const artel__source *source, int64_t row, one_re
     return artel__record_file_at(source->ctx, out->file, out->local, &out->room, &out->payload);
 }
 
-static artel_status read_features(const artel__source *source, const one_record *record, const artel__row_want *wants, int count)
+static artel_status read_features(const artel__source *source, const one_record *record, const artel__row_want *wants,
+                                  int count)
 {
     records_state *state = source->state;
     artel__example_reader reader = {.ctx = source->ctx,
@@ -144,12 +150,14 @@ static artel_status read_features(const artel__source *source, const one_record 
                                     .offset = record->file->offsets[record->local],
                                     .texts = record->file->compressed ? &state->texts : NULL};
     for (int i = 0; i < count; i++)
-        ARTEL_TRY(artel__example_row(&reader, record->payload, &state->features.item[wants[i].array], wants[i].shape, wants[i].out));
+        ARTEL_TRY(artel__example_row(&reader, record->payload, &state->features.item[wants[i].array], wants[i].shape,
+                                     wants[i].out));
     return ARTEL_OK;
 }
 
 /* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
-static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants,
+                                          int count)
 {
     one_record record;
     artel_status status = read_record(source, row, &record);
@@ -158,7 +166,8 @@ static artel_status tfrecord_fetch_record(const artel__source *source, int64_t r
     return status;
 }
 
-static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                   void *out)
 {
     const artel__row_want want = {array, row_shape, out};
     return tfrecord_fetch_record(source, row, &want, 1);
@@ -181,8 +190,8 @@ static artel_status find_image(const artel__source *source, const one_record *re
     const artel__feature *feature = &((const records_state *)source->state)->features.item[array];
     artel__example_list list;
     int64_t count = 0;
-    if (artel__example_find(record->payload, feature->name, feature->length, &list) && list.kind == ARTEL__FEATURE_BYTES &&
-        artel__example_bytes(list.values, out, 1, &count) && count == 1)
+    if (artel__example_find(record->payload, feature->name, feature->length, &list) &&
+        list.kind == ARTEL__FEATURE_BYTES && artel__example_bytes(list.values, out, 1, &count) && count == 1)
         return ARTEL_OK;
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, record->file->path, "correct the record",
                        "record %lld: feature '%s' is not one string of bytes", (long long)record->local, feature->name);
@@ -232,7 +241,8 @@ static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha
             artel__hash_integer(hash, (uint64_t)state->files[i].count);
             continue;
         }
-        if (state->files[i].absent) return artel__record_file_at(source->ctx, &state->files[i], 0, &room, &record); /* says so */
+        if (state->files[i].absent)
+            return artel__record_file_at(source->ctx, &state->files[i], 0, &room, &record); /* says so */
         artel__hash_ends(hash, state->files[i].blob->mapping.bytes, state->files[i].blob->mapping.size);
         artel__hash_integer(hash, (uint64_t)state->files[i].count);
     }

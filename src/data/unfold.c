@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks, cursors and kept states. Who wants a block that is not there takes a place for it (a new one while the budget has room, else that
- * of one nobody has read for a while: a clock with a hand) and a cursor (the one that stands least before it, else one that goes on from the
- * kept state before it), and unfolds without the mutex. Who finds another at the same block, or a cursor on its way to a place a little before
- * it, waits: to go the same way twice takes longer. A thread that waits holds nothing, so that none waits for ever.
+/* Blocks, cursors and kept states. Who wants a block that is not there takes a place for it (a new one while the budget
+ * has room, else that of one nobody has read for a while: a clock with a hand) and a cursor (the one that stands least
+ * before it, else one that goes on from the kept state before it), and unfolds without the mutex. Who finds another at
+ * the same block, or a cursor on its way to a place a little before it, waits: to go the same way twice takes longer. A
+ * thread that waits holds nothing, so that none waits for ever.
  */
 #include "data/unfold.h"
 
@@ -71,12 +72,14 @@ void artel__unfold_pool_destroy(artel__unfold_pool *pool)
     artel__free(pool->ctx, pool);
 }
 
-artel_status artel__unfold_add(artel__unfold_pool *pool, const char *path, const uint8_t *packed, size_t size, artel__unfold **out)
+artel_status artel__unfold_add(artel__unfold_pool *pool, const char *path, const uint8_t *packed, size_t size,
+                               artel__unfold **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(pool->ctx, 1, sizeof(artel__unfold), path, &block));
     artel__unfold *file = block;
-    *file = (artel__unfold){.pool = pool, .path = path, .packed = packed, .packed_size = size, .interval = INTERVAL, .next_mark = INTERVAL};
+    *file = (artel__unfold){
+        .pool = pool, .path = path, .packed = packed, .packed_size = size, .interval = INTERVAL, .next_mark = INTERVAL};
     file->next = pool->files;
     pool->files = file;
     *out = file;
@@ -276,7 +279,8 @@ static artel_status place_cursor(artel__unfold *file, unfold_cursor *c, uint64_t
     const artel__inflater *mark = mark_before(file, place);
     if (!c->lost) return ARTEL_OK;
     artel__inflater_end(&c->inflater);
-    ARTEL_TRY(mark ? artel__inflater_copy(ctx, file->path, mark, &c->inflater) : artel__inflater_start(ctx, file->path, &c->inflater));
+    ARTEL_TRY(mark ? artel__inflater_copy(ctx, file->path, mark, &c->inflater)
+                   : artel__inflater_start(ctx, file->path, &c->inflater));
     c->lost = false;
     return ARTEL_OK;
 }
@@ -367,12 +371,15 @@ static artel_status damaged(const artel__unfold *file)
 {
     artel_context *ctx = file->pool->ctx;
     if (file->damage == Z_VERSION_ERROR)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path, "uncompress the file first if it is meant to be this large",
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path,
+                           "uncompress the file first if it is meant to be this large",
                            "%zu compressed bytes unfold to more than %llu bytes", file->packed_size,
                            (unsigned long long)artel__unfold_limit(file->packed_size));
-    const char *why = file->damage == Z_BUF_ERROR ? "the compressed data ends too early" : "the compressed data is damaged";
+    const char *why =
+        file->damage == Z_BUF_ERROR ? "the compressed data ends too early" : "the compressed data is damaged";
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path, "fetch the file again (gzip -t checks it)",
-                       "%s at byte %zu, %llu bytes into the content", why, file->damage_in, (unsigned long long)file->size);
+                       "%s at byte %zu, %llu bytes into the content", why, file->damage_in,
+                       (unsigned long long)file->size);
 }
 
 artel_status artel__unfold_read(artel__unfold *file, uint64_t at, void *out, size_t size, size_t *got)
@@ -382,7 +389,8 @@ artel_status artel__unfold_read(artel__unfold *file, uint64_t at, void *out, siz
     size_t have = 0;
     bool ended = false;
     uint64_t whole;
-    if (!file->complete && at > artel__unfold_most(file)) ARTEL_TRY(artel__unfold_size(file, &whole)); /* blocks have no such numbers */
+    if (!file->complete && at > artel__unfold_most(file))
+        ARTEL_TRY(artel__unfold_size(file, &whole)); /* blocks have no such numbers */
     pthread_mutex_lock(&pool->mutex);
     while (have < size && !ended) {
         unfold_block *b;

@@ -81,7 +81,8 @@ struct artel__unfold_pool {
 /* Readies a stream at the beginning of the file. */
 artel_status artel__inflater_start(artel_context *ctx, const char *path, artel__inflater *out);
 /* Makes *out what `from` is. */
-artel_status artel__inflater_copy(artel_context *ctx, const char *path, const artel__inflater *from, artel__inflater *out);
+artel_status artel__inflater_copy(artel_context *ctx, const char *path, const artel__inflater *from,
+                                  artel__inflater *out);
 void artel__inflater_end(artel__inflater *inflater);
 /* `size` bytes of content, fewer where it ends (Z_STREAM_END: as it should) or is damaged; else Z_OK. */
 int artel__inflater_read(const artel__unfold *file, artel__inflater *inflater, uint8_t *out, size_t size, size_t *got);

@@ -25,10 +25,12 @@ artel_status artel__inflater_start(artel_context *ctx, const char *path, artel__
     return ARTEL_OK;
 }
 
-artel_status artel__inflater_copy(artel_context *ctx, const char *path, const artel__inflater *from, artel__inflater *out)
+artel_status artel__inflater_copy(artel_context *ctx, const char *path, const artel__inflater *from,
+                                  artel__inflater *out)
 {
     *out = (artel__inflater){.ended = from->ended, .in = from->in, .at = from->at};
-    if (inflateCopy(&out->stream, (z_streamp)(uintptr_t)&from->stream) != Z_OK) return artel__fail_memory(ctx, path, STATE_BYTES);
+    if (inflateCopy(&out->stream, (z_streamp)(uintptr_t)&from->stream) != Z_OK)
+        return artel__fail_memory(ctx, path, STATE_BYTES);
     out->live = true;
     return ARTEL_OK;
 }
@@ -63,7 +65,8 @@ int artel__inflater_read(const artel__unfold *file, artel__inflater *f, uint8_t 
         f->at += room - stream->avail_out;
         *got += room - stream->avail_out;
         if (code != Z_STREAM_END) continue;
-        f->ended = !is_member(file->packed, file->packed_size) || !is_member(file->packed + f->in, file->packed_size - f->in);
+        f->ended =
+            !is_member(file->packed, file->packed_size) || !is_member(file->packed + f->in, file->packed_size - f->in);
         if (!f->ended) code = inflateReset(stream);
     }
     return code;

@@ -101,13 +101,14 @@ artel_status artel__vocabulary_read(artel__arena *arena, const char *where, json
         ARTEL_TRY(read_list(arena, where, value, out));
     }
     if (out->count == 0)
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "give a list of strings, or a file with one in each line",
-                           "the vocabulary is empty");
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where,
+                           "give a list of strings, or a file with one in each line", "the vocabulary is empty");
     qsort(out->words, (size_t)out->count, sizeof *out->words, by_bytes);
     for (int64_t i = 1; i < out->count; i++) {
         const struct artel__word *word = &out->words[i];
         if (compare(word->text, word->length, word[-1].text, word[-1].length) != 0) continue;
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "name each word once", "'%.60s' is in the vocabulary twice", word->text);
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "name each word once",
+                           "'%.60s' is in the vocabulary twice", word->text);
     }
     return ARTEL_OK;
 }

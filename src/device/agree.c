@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One executable for all tasks, where the plug-in chooses kernels by measuring.
  *
- * Before the first step with so many rows, every replica lists the programs that any replica needs for them (the same everywhere) and says
- * which its process has. Who has a program gives it to those who lack it, the replica of the lowest rank first; what nobody has, rank 0
- * makes. So a program that was in use goes on, whoever comes and goes. Everything travels as maxima of 64-bit words, which is what
- * replicas have between them: whoever has nothing to say gives the smallest word.
+ * Before the first step with so many rows, every replica lists the programs that any replica needs for them (the same
+ * everywhere) and says which its process has. Who has a program gives it to those who lack it, the replica of the
+ * lowest rank first; what nobody has, rank 0 makes. So a program that was in use goes on, whoever comes and goes.
+ * Everything travels as maxima of 64-bit words, which is what replicas have between them: whoever has nothing to say
+ * gives the smallest word.
  */
 #include <string.h>
 
@@ -38,7 +39,8 @@ static artel_status take_largest(talk *t, int64_t *word, int64_t count)
     int64_t *in = block;
     memcpy(in, word, (size_t)count * sizeof *word);
     for (int64_t i = count; i < nodes * count; i++) in[i] = INT64_MIN;
-    artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_INT64, .count = count, .in = in, .out = word};
+    artel__comm_segment segment = {
+        .kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_INT64, .count = count, .in = in, .out = word};
     artel_status status = comm->ops->all_reduce(comm->self, t->step, FIRST_COLLECTIVE + t->calls++, &segment, 1);
     artel__free(t->e->ctx, block);
     return status;
@@ -116,7 +118,8 @@ static artel_status share_bytes(talk *t, int64_t *word, int64_t words)
         if (bytes->length) word[at + words_of(t, (int)i) - 1] = 0;
         memcpy(word + at, bytes->data, bytes->length);
     }
-    for (int64_t at = 0; at < words; at += PIECE) ARTEL_TRY(take_largest(t, word + at, words - at < PIECE ? words - at : PIECE));
+    for (int64_t at = 0; at < words; at += PIECE)
+        ARTEL_TRY(take_largest(t, word + at, words - at < PIECE ? words - at : PIECE));
     return ARTEL_OK;
 }
 
@@ -131,7 +134,8 @@ static artel_status take_programs(talk *t, const int64_t *word)
         artel__step_program *p = t->program[i];
         artel__step_program_name(x, p, name, sizeof name);
         if (!p->program) p->program = artel__program_known(x->place->platform, p->key);
-        if (!p->program) status = artel__program_bring(x->place->platform, name, p->key, word, (size_t)t->length[i], &p->program);
+        if (!p->program)
+            status = artel__program_bring(x->place->platform, name, p->key, word, (size_t)t->length[i], &p->program);
         word += words_of(t, i);
     }
     pthread_mutex_unlock(&x->lock);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* First contact with a plug-in, in a child: whatever it does there (abort, hang, install handlers, print) stays there.
  *
- * The child writes lines of "word rest" into a pipe, the last of them "done", and its own standard error into another one, whose last line
- * is told when it dies. With its last line it has said all: a plug-in may have started processes that hold both pipes, so the child leads
- * a group, which ends as a whole. Nothing but the child opens the library here.
+ * The child writes lines of "word rest" into a pipe, the last of them "done", and its own standard error into another
+ * one, whose last line is told when it dies. With its last line it has said all: a plug-in may have started processes
+ * that hold both pipes, so the child leads a group, which ends as a whole. Nothing but the child opens the library
+ * here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +65,8 @@ static void say_kind(int fd, const PJRT_Api *api, PJRT_Device *device)
 {
     static const char unknown[] = "a device without a description";
     artel__pjrt_error error;
-    PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE, .device = device};
+    PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE,
+                                           .device = device};
     PJRT_DeviceDescription_Kind_Args kind = {.struct_size = PJRT_DeviceDescription_Kind_Args_STRUCT_SIZE};
     bool known = !artel__pjrt_failed(api, api->PJRT_Device_GetDescription(&get), &error);
     kind.device_description = get.device_description;
@@ -88,8 +90,10 @@ static void say_client(int fd, const PJRT_Api *api, PJRT_Client *client)
 {
     artel__pjrt_error error;
     PJRT_Client_PlatformName_Args name = {.struct_size = PJRT_Client_PlatformName_Args_STRUCT_SIZE, .client = client};
-    PJRT_Client_PlatformVersion_Args version = {.struct_size = PJRT_Client_PlatformVersion_Args_STRUCT_SIZE, .client = client};
-    PJRT_Client_AddressableDevices_Args devices = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE, .client = client};
+    PJRT_Client_PlatformVersion_Args version = {.struct_size = PJRT_Client_PlatformVersion_Args_STRUCT_SIZE,
+                                                .client = client};
+    PJRT_Client_AddressableDevices_Args devices = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE,
+                                                   .client = client};
     if (!artel__pjrt_failed(api, api->PJRT_Client_PlatformName(&name), &error))
         say(fd, "platform", name.platform_name, name.platform_name_size);
     if (!artel__pjrt_failed(api, api->PJRT_Client_PlatformVersion(&version), &error))
@@ -98,7 +102,8 @@ static void say_client(int fd, const PJRT_Api *api, PJRT_Client *client)
         say(fd, "error", error.text, strlen(error.text));
         return;
     }
-    for (size_t i = 0; i < devices.num_addressable_devices && i < MOST_DEVICES; i++) say_device(fd, api, devices.addressable_devices[i]);
+    for (size_t i = 0; i < devices.num_addressable_devices && i < MOST_DEVICES; i++)
+        say_device(fd, api, devices.addressable_devices[i]);
 }
 
 static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
@@ -117,7 +122,9 @@ static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
     if (!client)
         say(fd, "error", error.text, strlen(error.text));
     else
-        say_client(fd, api, client); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
+        say_client(
+            fd, api,
+            client); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
 }
 
 /* Ends with whoever has asked, whatever ends that; has nothing to read. */
@@ -131,7 +138,8 @@ static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plug
     dup2(pipes[1][1], STDERR_FILENO);
     dup2(pipes[1][1], STDOUT_FILENO);
     say_all(pipes[0][1], plugin, virtual_devices);
-    say(pipes[0][1], "done", "", 0); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
+    say(pipes[0][1], "done", "",
+        0); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
     _exit(0);
 }
 
@@ -211,12 +219,15 @@ static const char *advice_for(const artel__plugin *plugin, const char *error)
 {
     bool gpu = strcmp(plugin->kind, "cuda") == 0 || strcmp(plugin->kind, "rocm") == 0;
     if (strstr(error, "cannot open shared object"))
-        return "install the libraries it stands on beside it: pip install --target ~/.local/share/artel/pjrt with the nvidia-* packages of "
+        return "install the libraries it stands on beside it: pip install --target ~/.local/share/artel/pjrt with the "
+               "nvidia-* packages of "
                "the plug-in's with-cuda extra";
-    if (strstr(error, "driver version is insufficient")) return "update the driver, or take a plug-in for an older CUDA (jax-cuda12-pjrt)";
+    if (strstr(error, "driver version is insufficient"))
+        return "update the driver, or take a plug-in for an older CUDA (jax-cuda12-pjrt)";
     if (strstr(error, "No visible GPU") || strstr(error, "CUDA_ERROR") || (gpu && strstr(error, "NOT_FOUND")))
         return "see whether the driver is loaded: nvidia-smi";
-    if (strstr(error, "TPU initialization") || strcmp(plugin->kind, "tpu") == 0) return "run it where a TPU is attached";
+    if (strstr(error, "TPU initialization") || strcmp(plugin->kind, "tpu") == 0)
+        return "run it where a TPU is attached";
     return "name another plug-in, or update it";
 }
 
@@ -254,7 +265,8 @@ static artel_status read_facts(reading *r, said *heard)
     ARTEL_TRY(artel__arena_status(r->arena));
     heard->text[heard->length] = '\0';
     char *rest = NULL;
-    for (char *line = strtok_r(heard->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) ARTEL_TRY(take_line(r, line));
+    for (char *line = strtok_r(heard->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        ARTEL_TRY(take_line(r, line));
     for (int i = 0; i < f->devices; i++) f->device[i].id = artel__arena_printf(r->arena, "%s:%d", r->plugin->kind, i);
     return artel__arena_status(r->arena);
 }
@@ -264,19 +276,19 @@ static artel_status judge(const reading *r, bool in_time, int status, const said
     artel_context *ctx = r->arena->ctx;
     const char *path = r->plugin->path;
     if (!in_time)
-        return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in; artel itself is fine", "the plug-in says nothing within %d s",
-                           (int)limit_seconds());
+        return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in; artel itself is fine",
+                           "the plug-in says nothing within %d s", (int)limit_seconds());
     if (!r->done && WIFSIGNALED(status))
         return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in, or update it; artel itself is fine",
-                           "the plug-in ended its process by signal %d%s%.200s", WTERMSIG(status), errors->length ? ": " : "",
-                           errors->length ? last_line(errors) : "");
+                           "the plug-in ended its process by signal %d%s%.200s", WTERMSIG(status),
+                           errors->length ? ": " : "", errors->length ? last_line(errors) : "");
     if (r->error)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, advice_for(r->plugin, r->error), "the plug-in cannot be used: %.300s",
-                           r->error);
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, advice_for(r->plugin, r->error),
+                           "the plug-in cannot be used: %.300s", r->error);
     if (!r->done)
         return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in, or update it; artel itself is fine",
-                           "the plug-in ended its process with code %d%s%.200s", WEXITSTATUS(status), errors->length ? ": " : "",
-                           errors->length ? last_line(errors) : "");
+                           "the plug-in ended its process with code %d%s%.200s", WEXITSTATUS(status),
+                           errors->length ? ": " : "", errors->length ? last_line(errors) : "");
     return ARTEL_OK;
 }
 
@@ -306,9 +318,11 @@ static void end(int *fd)
     *fd = -1;
 }
 
-static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, int pipes[2][2], reading *r)
+static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, int pipes[2][2],
+                        reading *r)
 {
-    said heard[2] = {{artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}, {artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}};
+    said heard[2] = {{artel__arena_alloc(arena, 1, MOST_SAID + 1), 0},
+                     {artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}};
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(start(arena->ctx, pipes));
     pid_t parent = getpid(), child = fork();
@@ -326,7 +340,8 @@ static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int vi
     return judge(r, in_time, status, &heard[1]);
 }
 
-artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, artel__plugin_facts *out)
+artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices,
+                               artel__plugin_facts *out)
 {
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     artel__plugin_facts facts = {.platform = ""};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --device auto takes: devices whose files are here and whose plug-in was found, else the cores. Nothing is opened for it. */
+/* What --device auto takes: devices whose files are here and whose plug-in was found, else the cores. Nothing is opened
+ * for it. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,9 @@ artel_status artel__device_auto(artel_context *ctx, const char *named, bool tell
     }
     if (status == ARTEL_OK && tell && lacking && !(*out)[0] && is_here(lacking, path, sizeof path))
         artel__log(ctx, ARTEL_LOG_NOTE,
-                   "%s is here, and no plug-in for it: pip install --target ~/.local/share/artel/pjrt %s; the processors compute", path,
-                   lacking->packages);
+                   "%s is here, and no plug-in for it: pip install --target ~/.local/share/artel/pjrt %s; the "
+                   "processors compute",
+                   path, lacking->packages);
     artel__arena_fini(&arena);
     return status;
 }

@@ -81,7 +81,8 @@ static bool is_whole(const char *text, size_t size, const uint8_t key[ARTEL__PRO
     if (size < sizeof h) return false;
     memcpy(&h, text, sizeof h);
     hash_of(text + sizeof h, size - sizeof h, hash);
-    return memcmp(h.magic, magic, sizeof magic) == 0 && memcmp(h.key, key, sizeof h.key) == 0 && memcmp(h.hash, hash, sizeof hash) == 0;
+    return memcmp(h.magic, magic, sizeof magic) == 0 && memcmp(h.key, key, sizeof h.key) == 0 &&
+           memcmp(h.hash, hash, sizeof hash) == 0;
 }
 
 bool artel__program_folder_read(artel__program_folder *folder, const uint8_t key[ARTEL__PROGRAM_KEY], artel__text *out)
@@ -123,7 +124,8 @@ static artel_status write_whole(artel_context *ctx, const char *path, const head
 }
 
 /* Whatever is wrong with the folder is no failure of the run. */
-void artel__program_folder_write(artel__program_folder *folder, const uint8_t key[ARTEL__PROGRAM_KEY], const void *bytes, size_t length)
+void artel__program_folder_write(artel__program_folder *folder, const uint8_t key[ARTEL__PROGRAM_KEY],
+                                 const void *bytes, size_t length)
 {
     char path[PATH_MAX];
     head h;
@@ -165,7 +167,9 @@ static int list_entries(const artel__program_folder *folder, const artel__paths 
     for (size_t i = 0; i < names->count; i++) {
         entry *e = &out[count];
         int length = snprintf(e->path, sizeof e->path, "%s/%s", folder->path, names->items[i]);
-        if (!artel__ends_with(names->items[i], SUFFIX) || length <= 0 || length >= PATH_MAX || lstat(e->path, &about) != 0) continue;
+        if (!artel__ends_with(names->items[i], SUFFIX) || length <= 0 || length >= PATH_MAX ||
+            lstat(e->path, &about) != 0)
+            continue;
         e->used = about.st_mtim;
         e->bytes = about.st_size;
         *bytes += e->bytes;

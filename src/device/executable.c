@@ -95,9 +95,10 @@ static bool is_written(const artel__device_executable *x, artel__value_id id)
     return false;
 }
 
-/* A program writes over no value that somebody else reads: variables in APPLY alone, and not where that is launched before it is known that the step
- * counts (STEP). */
-static artel_status write_part(artel__device_executable *x, const artel__step_program *p, artel__text *text, artel__lowered *lowered)
+/* A program writes over no value that somebody else reads: variables in APPLY alone, and not where that is launched
+ * before it is known that the step counts (STEP). */
+static artel_status write_part(artel__device_executable *x, const artel__step_program *p, artel__text *text,
+                               artel__lowered *lowered)
 {
     const artel__cut_program *cut = artel__step_part_of(x, p->stage, p->part);
     int extra = p->part == ARTEL__PART_APPLY || p->part == ARTEL__PART_STEP ? x->writes : 0;
@@ -124,8 +125,8 @@ static artel_status write_part(artel__device_executable *x, const artel__step_pr
     return artel__lower_write(&request, &x->arena, text, lowered);
 }
 
-artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
-                                    artel__text *text, artel__lowered *out)
+artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                                    int64_t batch, artel__text *text, artel__lowered *out)
 {
     return write_part(x, &(artel__step_program){.stage = stage, .part = part, .rows = rows, .batch = batch}, text, out);
 }
@@ -138,14 +139,17 @@ static artel__hlo_value merge_moments(artel__hlo *h, artel__hlo_value a, artel__
         one[0][i] = artel__hlo_slice_axis(h, a, 0, i, i + 1);
         one[1][i] = artel__hlo_slice_axis(h, b, 0, i, i + 1);
     }
-    artel__hlo_value na = one[0][0], nb = one[1][0], zero = artel__hlo_number(h, 0, na), n = artel__hlo_binary(h, "add", na, nb);
+    artel__hlo_value na = one[0][0], nb = one[1][0], zero = artel__hlo_number(h, 0, na),
+                     n = artel__hlo_binary(h, "add", na, nb);
     artel__hlo_value delta = artel__hlo_binary(h, "subtract", one[1][1], one[0][1]);
     artel__hlo_value any = artel__hlo_compare(h, "GT", n, zero);
-    artel__hlo_value share = artel__hlo_binary(h, "divide", nb, artel__hlo_select(h, any, n, artel__hlo_number(h, 1, n)));
+    artel__hlo_value share =
+        artel__hlo_binary(h, "divide", nb, artel__hlo_select(h, any, n, artel__hlo_number(h, 1, n)));
     artel__hlo_value mean = artel__hlo_binary(h, "add", one[0][1], artel__hlo_binary(h, "multiply", delta, share));
-    artel__hlo_value square = artel__hlo_binary(h, "multiply", delta, delta), weight = artel__hlo_binary(h, "multiply", na, share);
-    artel__hlo_value m2 =
-        artel__hlo_binary(h, "add", artel__hlo_binary(h, "add", one[0][2], one[1][2]), artel__hlo_binary(h, "multiply", square, weight));
+    artel__hlo_value square = artel__hlo_binary(h, "multiply", delta, delta),
+                     weight = artel__hlo_binary(h, "multiply", na, share);
+    artel__hlo_value m2 = artel__hlo_binary(h, "add", artel__hlo_binary(h, "add", one[0][2], one[1][2]),
+                                            artel__hlo_binary(h, "multiply", square, weight));
     artel__hlo_value empty_a = artel__hlo_compare(h, "EQ", na, zero), empty_b = artel__hlo_compare(h, "EQ", nb, zero);
     mean = artel__hlo_select(h, empty_b, one[0][1], artel__hlo_select(h, empty_a, one[1][1], mean));
     m2 = artel__hlo_select(h, empty_b, one[0][2], artel__hlo_select(h, empty_a, one[1][2], m2));
@@ -198,7 +202,8 @@ static artel_status write_combine(artel__device_executable *x, artel__step_progr
 void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size)
 {
     static const char *const parts[] = {"common", "rows", "apply", "combine", "group", "step"};
-    snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
+    snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage,
+             (long long)p->rows);
 }
 
 /* Any thread. */
@@ -223,8 +228,8 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
 {
     artel__step_program **list = &x->of_part[ARTEL__PARTS * wanted->stage + (int)wanted->part];
     for (artel__step_program *p = *list; p; p = p->beside) {
-        if (p->rows == wanted->rows && p->first == wanted->first && p->count == wanted->count && p->scan == wanted->scan &&
-            (p->batch == wanted->batch || !p->lowered.by_batch)) {
+        if (p->rows == wanted->rows && p->first == wanted->first && p->count == wanted->count &&
+            p->scan == wanted->scan && (p->batch == wanted->batch || !p->lowered.by_batch)) {
             *out = p;
             return ARTEL_OK;
         }
@@ -256,8 +261,8 @@ static artel_status refuse(const artel__device_executable *x, const char *operat
 }
 
 /* NULL in *out: there is nothing to run. */
-static artel_status write_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
-                              artel__step_program **out)
+static artel_status write_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                              int64_t batch, bool scan, artel__step_program **out)
 {
     artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     *out = NULL;
@@ -266,8 +271,8 @@ static artel_status write_one(artel__device_executable *x, int stage, artel__ste
     return find(x, &wanted, out);
 }
 
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
-                                      const artel__step_program **out)
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                                      int64_t batch, bool scan, const artel__step_program **out)
 {
     artel__step_program *p;
     pthread_mutex_lock(&x->lock);
@@ -278,7 +283,8 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
     return status;
 }
 
-artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold, const artel__step_program **out)
+artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold,
+                                    const artel__step_program **out)
 {
     artel__step_program *p = NULL;
     artel__step_program wanted = {
@@ -293,7 +299,8 @@ artel_status artel__step_group_find(artel__device_executable *x, int stage, cons
 
 /* -- all that a full batch needs -- */
 
-static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, artel__text *refused)
+static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                            artel__text *refused)
 {
     artel__step_program *p;
     ARTEL_TRY(write_one(x, stage, part, rows, x->options.batch_size, false, &p));
@@ -305,13 +312,15 @@ static artel_status try_one(artel__device_executable *x, int stage, artel__step_
 static artel_status try_group(artel__device_executable *x, int stage)
 {
     artel__step_program *p,
-        wanted = {.stage = stage, .part = ARTEL__PART_GROUP, .batch = x->options.batch_size, .count = x->options.shards};
+        wanted = {
+            .stage = stage, .part = ARTEL__PART_GROUP, .batch = x->options.batch_size, .count = x->options.shards};
     return x->options.batch_size >= x->options.shards ? find(x, &wanted, &p) : ARTEL_OK;
 }
 
 static artel_status try_all(artel__device_executable *x, artel__text *refused)
 {
-    int64_t batch = x->options.batch_size, least = batch / x->options.shards, most = (batch + x->options.shards - 1) / x->options.shards;
+    int64_t batch = x->options.batch_size, least = batch / x->options.shards,
+            most = (batch + x->options.shards - 1) / x->options.shards;
     if (x->cut.step.nodes) return try_one(x, 0, ARTEL__PART_STEP, batch, refused);
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(try_one(x, s, ARTEL__PART_COMMON, 0, refused));
@@ -389,8 +398,8 @@ bool artel__step_programs_are_shared(const artel__device_executable *x)
     return x->options.across && x->place->platform->measures;
 }
 
-static artel_status list_one(artel__device_executable *x, int stage, artel__step_part part, const int64_t rows_of[2], bool scan,
-                             artel__step_program **out, int *count)
+static artel_status list_one(artel__device_executable *x, int stage, artel__step_part part, const int64_t rows_of[2],
+                             bool scan, artel__step_program **out, int *count)
 {
     artel__step_program *p;
     ARTEL_TRY(write_one(x, stage, part, rows_of[0], rows_of[1], scan, &p));
@@ -400,20 +409,24 @@ static artel_status list_one(artel__device_executable *x, int stage, artel__step
     return ARTEL_OK;
 }
 
-static artel_status list_all(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count)
+static artel_status list_all(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out,
+                             int *count)
 {
     int64_t least = batch / x->options.shards, most = (batch + x->options.shards - 1) / x->options.shards;
     *count = 0;
-    if (x->cut.step.nodes && !scan) return list_one(x, 0, ARTEL__PART_STEP, (int64_t[]){batch, batch}, false, out, count);
+    if (x->cut.step.nodes && !scan)
+        return list_one(x, 0, ARTEL__PART_STEP, (int64_t[]){batch, batch}, false, out, count);
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(list_one(x, s, ARTEL__PART_COMMON, (int64_t[]){0, batch}, scan, out, count));
         ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){most, batch}, scan, out, count));
-        if (least != most && least) ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){least, batch}, scan, out, count));
+        if (least != most && least)
+            ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){least, batch}, scan, out, count));
     }
     return list_one(x, 0, ARTEL__PART_APPLY, (int64_t[]){0, batch}, false, out, count);
 }
 
-artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count)
+artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out,
+                                       int *count)
 {
     pthread_mutex_lock(&x->lock);
     artel_status status = list_all(x, batch, scan, out, count);
@@ -440,7 +453,9 @@ bool artel__step_programs_hash(artel__device_executable *x, char out[65])
     int count;
     bool known = false;
     if (!x->place->platform->measures) return false;
-    if (artel__alloc(x->ctx, (size_t)artel__step_programs_most(x) * sizeof(artel__step_program *), "device", &block) < 0) return false;
+    if (artel__alloc(x->ctx, (size_t)artel__step_programs_most(x) * sizeof(artel__step_program *), "device", &block) <
+        0)
+        return false;
     pthread_mutex_lock(&x->lock);
     if (list_all(x, x->options.batch_size, false, block, &count) == ARTEL_OK) known = hash_programs(block, count, out);
     pthread_mutex_unlock(&x->lock);
@@ -465,7 +480,8 @@ static artel_status check_kept(const artel__device_executable *x)
     for (int i = 0; i < x->graph->kept_count; i++) {
         int32_t node = x->graph->value[x->graph->kept[i]].node;
         if (node >= 0 && x->graph->node[node].phase == ARTEL__PHASE_APPLY)
-            return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors", "a result of the variables' step is kept");
+            return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors",
+                               "a result of the variables' step is kept");
     }
     return ARTEL_OK;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sealed graph as programs of a device: cut at its collectives (graph/cut.h), a program for what is common to all replicas and one for
- * the rows of a shard in every stage, one for the APPLY phase, and one for each shape of a node of the tree over shards, which puts the
- * node's leaves together. The shard is the unit: whichever device computes it, it runs the same program.
+/* A sealed graph as programs of a device: cut at its collectives (graph/cut.h), a program for what is common to all
+ * replicas and one for the rows of a shard in every stage, one for the APPLY phase, and one for each shape of a node of
+ * the tree over shards, which puts the node's leaves together. The shard is the unit: whichever device computes it, it
+ * runs the same program.
  *
- * Where launches would cost more than what they launch, all of a replica's shards and the sums over them are one program for a stage (group.c): every shard
- * is a computation of its own in it, apart from the others by barriers.
+ * Where launches would cost more than what they launch, all of a replica's shards and the sums over them are one
+ * program for a stage (group.c): every shard is a computation of its own in it, apart from the others by barriers.
  *
- * A program is written and compiled when it is first asked for; those of a full batch are when the executable is made. May be used by
- * several threads.
+ * A program is written and compiled when it is first asked for; those of a full batch are when the executable is made.
+ * May be used by several threads.
  */
 #ifndef ARTEL_DEVICE_EXECUTABLE_H
 #define ARTEL_DEVICE_EXECUTABLE_H
@@ -94,20 +95,21 @@ typedef struct artel__device_executable {
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */
     int *spent_count;
-    int32_t *last;                         /* by value: the stage that reads it last; stages: APPLY, or it is kept; -1: none */
-    bool *grouped;                         /* by stage: in groups, if the batch has a row for each shard */
-    bool *whole;                           /* by value: fed, and handed to groups as one array */
-    pthread_mutex_t lock;                  /* of what follows, and of the arena */
+    int32_t *last;        /* by value: the stage that reads it last; stages: APPLY, or it is kept; -1: none */
+    bool *grouped;        /* by stage: in groups, if the batch has a row for each shard */
+    bool *whole;          /* by value: fed, and handed to groups as one array */
+    pthread_mutex_t lock; /* of what follows, and of the arena */
     artel__step_program *first, **of_part; /* by ARTEL__PARTS stage + part */
 } artel__device_executable;
 
 artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
                                              const artel__plan_options *options, artel__device_executable **out);
 void artel__device_executable_destroy(artel__device_executable *x);
-/* Writes what any replica needs for a batch of `batch` rows, in an order that is the same everywhere; sums of blocks are left out, for nothing
- * is measured in them. `out` has room for artel__step_programs_most(). Holds the lock. */
+/* Writes what any replica needs for a batch of `batch` rows, in an order that is the same everywhere; sums of blocks
+ * are left out, for nothing is measured in them. `out` has room for artel__step_programs_most(). Holds the lock. */
 int artel__step_programs_most(const artel__device_executable *x);
-artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count);
+artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out,
+                                       int *count);
 /* Compiles those that are not, side by side. */
 artel_status artel__step_programs_compile(artel__device_executable *x, artel__step_program *const *list, int count);
 /* SHA-256 over what a full batch needs, as hex digits; false: kernels are not measured, or some are not here yet. */
@@ -134,17 +136,18 @@ artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const 
 /* Whether a stage is launched as a group for these shards. */
 bool artel__step_is_grouped(const artel__device_executable *x, int stage, const artel__fold_plan *fold, bool scan);
 /* The group of a stage; NULL in *out: there is nothing to run. Errors as below. */
-artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold, const artel__step_program **out);
+artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold,
+                                    const artel__step_program **out);
 /* group.c: decides about stages; writes a group. */
 artel_status artel__step_group_decide(artel__device_executable *x);
 artel_status artel__step_group_write(artel__device_executable *x, artel__step_program *p, artel__text *text);
 /* One of its parts for `rows` rows. */
-artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
-                                    artel__text *text, artel__lowered *out);
+artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                                    int64_t batch, artel__text *text, artel__lowered *out);
 /* The cut program; NULL for COMBINE. */
 const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part);
 /* Compiled. NULL in *out: there is nothing to run. Errors: UNSUPPORTED, and those of artel__program_compile. */
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
-                                      const artel__step_program **out);
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
+                                      int64_t batch, bool scan, const artel__step_program **out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps on a device: launches stage by stage, shard by shard, and between stages what collectives need.
  *
- * Nothing waits before the end of compute but what crosses this machine's memory: blocks for other replicas, gathered rows. A replica alone
- * keeps its sums on the device.
+ * Nothing waits before the end of compute but what crosses this machine's memory: blocks for other replicas, gathered
+ * rows. A replica alone keeps its sums on the device.
  */
 #include <string.h>
 
@@ -26,7 +26,8 @@ static artel_status run_stages(artel__device_execution *e, const artel__step *st
             ARTEL_TRY(artel__step_group_find(e->x, stage, step->fold, &p));
             if (p) ARTEL_TRY(artel__step_launch_group(e, p, step));
         } else {
-            ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, e->scan != NULL, &p));
+            ARTEL_TRY(
+                artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, e->scan != NULL, &p));
             if (p) ARTEL_TRY(artel__step_launch(e, p, step, -1));
             ARTEL_TRY(artel__step_launch_rows(e, stage, step));
         }
@@ -45,7 +46,8 @@ static artel_status begin_kept(artel__device_execution *e, const artel__step *st
         if (graph->value[id].domain == ARTEL__DOMAIN_ROW)
             ARTEL_TRY(artel__step_begin_rows(e, id, step->fold, e->kept[k]));
         else
-            ARTEL_TRY(artel__step_begin_copy(e, *artel__step_slot(e, id, 0), e->kept[k], rows * artel__step_element_bytes(e, id)));
+            ARTEL_TRY(artel__step_begin_copy(e, *artel__step_slot(e, id, 0), e->kept[k],
+                                             rows * artel__step_element_bytes(e, id)));
     }
     return ARTEL_OK;
 }
@@ -79,7 +81,8 @@ static void apply(void *self, const artel__step *step)
     artel__device_execution *e = self;
     const artel__step_program *p = NULL;
     bool taken = artel__step_commit(e);
-    artel_status status = taken ? ARTEL_OK : artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
+    artel_status status =
+        taken ? ARTEL_OK : artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
     if (status == ARTEL_OK && p) status = artel__step_launch(e, p, step, -1);
     if (status < 0) e->home->failed = status; /* nobody reads the variables as if the step had been taken */
     e->home->changes += taken || p;
@@ -107,7 +110,8 @@ static int most_arguments(const artel__device_executable *x)
 static int most_collectives(const artel__device_executable *x)
 {
     int most = 0;
-    for (int s = 0; s < x->cut.stages; s++) most = x->cut.stage[s].collectives > most ? x->cut.stage[s].collectives : most;
+    for (int s = 0; s < x->cut.stages; s++)
+        most = x->cut.stage[s].collectives > most ? x->cut.stage[s].collectives : most;
     return most;
 }
 
@@ -120,7 +124,8 @@ static artel_status make_room(artel__device_execution *e)
     e->in = artel__arena_alloc(&e->arena, most, sizeof *e->in);
     e->out = artel__arena_alloc(&e->arena, most, sizeof *e->out);
     e->kept = artel__arena_alloc(&e->arena, (size_t)graph->kept_count + 1, sizeof *e->kept);
-    e->sent.buffer = artel__arena_alloc(&e->arena, (size_t)(graph->inputs + 1) * (size_t)e->x->options.shards, sizeof *e->sent.buffer);
+    e->sent.buffer = artel__arena_alloc(&e->arena, (size_t)(graph->inputs + 1) * (size_t)e->x->options.shards,
+                                        sizeof *e->sent.buffer);
     e->node = artel__arena_alloc(&e->arena, (size_t)most_collectives(e->x) * ARTEL__MAX_NODES + 1, sizeof *e->node);
     ARTEL_TRY(artel__arena_status(&e->arena));
     e->nodes = most_collectives(e->x) * ARTEL__MAX_NODES;
@@ -169,7 +174,8 @@ static artel_status create(void *executable, const artel__execution_options *opt
     artel__arena_init(&e->arena, x->ctx);
     artel_status status = make_room(e);
     if (status == ARTEL_OK) status = artel__step_ahead_prepare(e);
-    if (status == ARTEL_OK) status = artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
+    if (status == ARTEL_OK)
+        status = artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
     if (status == ARTEL_OK)
         *out = e;
     else
@@ -179,7 +185,8 @@ static artel_status create(void *executable, const artel__execution_options *opt
 
 /* -- the interface -- */
 
-static artel_status compile(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out)
+static artel_status compile(artel_context *ctx, void *device, const artel__graph *graph,
+                            const artel__plan_options *options, void **out)
 {
     artel__device_executable *x;
     ARTEL_TRY(artel__device_executable_create(ctx, device, graph, options, &x));
@@ -217,7 +224,8 @@ static bool exchange(const void *executable, int index, artel__exchange *out)
     for (int i = 0; i < stage->collectives; i++) {
         const artel__node *node = &x->graph->node[stage->collective[i]];
         const artel__value *in = &x->graph->value[node->input[0]];
-        artel__exchange_add(out, node->op->collective, artel_shape_count(&in->shape) * (int64_t)artel_dtype_size(in->dtype));
+        artel__exchange_add(out, node->op->collective,
+                            artel_shape_count(&in->shape) * (int64_t)artel_dtype_size(in->dtype));
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of an execution on a device, for the files that make a step: values and copies (step_values.c), launches (step_launch.c),
- * exchanges (step_exchange.c), and the step itself (execution.c).
+/* The inside of an execution on a device, for the files that make a step: values and copies (step_values.c), launches
+ * (step_launch.c), exchanges (step_exchange.c), and the step itself (execution.c).
  *
  * `s` is a shard of those that the replica owns in the step, or -1 for what all shards have in common.
  */
@@ -58,15 +58,16 @@ typedef struct artel__device_execution {
     artel__buffer **one;   /* by value: GLOBAL, BATCH */
     artel__buffer **shard; /* by value and shard of the step: ROW, NODES */
     artel__buffer **in, **out;
-    artel__buffer **node; /* by node of the fold and collective of the stage: what a group has summed up, until it is handed on */
+    artel__buffer *
+        *node; /* by node of the fold and collective of the stage: what a group has summed up, until it is handed on */
     int nodes;
     artel__word_block *words; /* by what a step asks room for */
     int used, blocks;
     void **kept; /* by kept value, in this machine's memory */
     size_t *kept_bytes;
-    artel__copy **copy; /* on their way */
-    int copies, most_copies,
-        later; /* the last `later` of them are of inputs that are sent ahead: the next step waits for them when it waits */
+    artel__copy **copy;             /* on their way */
+    int copies, most_copies, later; /* the last `later` of them are of inputs that are sent ahead: the next step waits
+                                       for them when it waits */
     artel__sent_inputs sent;
     artel__step_ahead ahead;
     void (*meanwhile)(void *user);
@@ -93,10 +94,12 @@ void artel__step_release_value(const artel__device_execution *e, artel__value_id
 void artel__step_release_all(const artel__device_execution *e);
 /* Copies begin; `host` stays until they have been waited for, which hands on `status` or the first failure. */
 artel_status artel__step_begin_copy(artel__device_execution *e, artel__buffer *buffer, void *to, size_t bytes);
-artel_status artel__step_begin_put(artel__device_execution *e, artel_dtype dtype, const artel_shape *shape, const void *host,
-                                   artel__buffer **out);
-artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int64_t rows, const void *host, artel__buffer **slot);
-artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to);
+artel_status artel__step_begin_put(artel__device_execution *e, artel_dtype dtype, const artel_shape *shape,
+                                   const void *host, artel__buffer **out);
+artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int64_t rows, const void *host,
+                             artel__buffer **slot);
+artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold,
+                                    uint8_t *to);
 artel_status artel__step_await_copies(artel__device_execution *e, artel_status status);
 
 /* -- inputs (step_inputs.c) -- */
@@ -109,13 +112,15 @@ void artel__step_drop_sent(artel__device_execution *e);
 /* -- ahead (step_ahead.c); nothing is done where a step is cut -- */
 
 artel_status artel__step_ahead_prepare(artel__device_execution *e);
-/* A step begins: if the one before was given up, what it made of the variables is gone, and what was computed behind it. */
+/* A step begins: if the one before was given up, what it made of the variables is gone, and what was computed behind
+ * it. */
 void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step);
-/* The results of STEP that are for variables, and how many: nobody sees them before the commit, which says whether there were any. */
+/* The results of STEP that are for variables, and how many: nobody sees them before the commit, which says whether
+ * there were any. */
 int artel__step_take_variables(artel__device_execution *e, artel__buffer *const *from);
 bool artel__step_commit(artel__device_execution *e);
-/* Behind a step, the computation of the next one with the inputs that were sent; and whether it is the one that is now wanted: then its results are
- * where a launch would have put them. */
+/* Behind a step, the computation of the next one with the inputs that were sent; and whether it is the one that is now
+ * wanted: then its results are where a launch would have put them. */
 void artel__step_launch_ahead(artel__device_execution *e, const artel__fold_plan *fold);
 bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step);
 void artel__step_drop_next(artel__device_execution *e); /* that computation */
@@ -126,9 +131,11 @@ void artel__step_ahead_drop(artel__device_execution *e);
 /* Before a step: all ranks have the same programs (agree.c). */
 artel_status artel__step_agree(artel__device_execution *e, const artel__step *step);
 
-artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s);
+artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step,
+                                int s);
 /* A stage at once (step_group.c). */
-artel_status artel__step_launch_group(artel__device_execution *e, const artel__step_program *p, const artel__step *step);
+artel_status artel__step_launch_group(artel__device_execution *e, const artel__step_program *p,
+                                      const artel__step *step);
 /* Row in the global batch at which the shard of a group's i-th fault begins. */
 int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault);
 /* The step as owned shard `s` sees it; all of the replica's rows when s < 0. `fold`, `start`: room. */
@@ -138,7 +145,8 @@ int64_t *artel__step_take_words(artel__device_execution *e, int count);
 /* The numbers of a launch to the device. */
 artel_status artel__step_put_words(artel__device_execution *e, int64_t *words, int count, artel__buffer **out);
 /* Takes the buffer. */
-artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row, artel__buffer *buffer);
+artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row,
+                                    artel__buffer *buffer);
 artel_status artel__step_launch_rows(artel__device_execution *e, int stage, const artel__step *step);
 /* What the launches since the last call have met; all copies have been waited for, with `status`. */
 void artel__step_read_faults(artel__device_execution *e, const artel__step *step, artel_status status);

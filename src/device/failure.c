@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plug-in's failure means, and what to do about it: by its code and by words of its text, the first row that fits. */
+/* What a plug-in's failure means, and what to do about it: by its code and by words of its text, the first row that
+ * fits. */
 #include <string.h>
 
 #include "device/platform_impl.h"
@@ -16,9 +17,10 @@ typedef struct meaning {
     const char *advice;
 } meaning;
 
-#define LOST                                          \
-    ARTEL_ERROR_RUN, "the device is lost: it cannot", \
-        "see its state (nvidia-smi, dmesg), then start again: .resume with .checkpoint_dir, on another .device if need be"
+#define LOST                                                                                                        \
+    ARTEL_ERROR_RUN, "the device is lost: it cannot",                                                               \
+        "see its state (nvidia-smi, dmesg), then start again: .resume with .checkpoint_dir, on another .device if " \
+        "need be"
 #define LIBRARIES                                                                                         \
     ARTEL_ERROR_UNSUPPORTED, "a library of the device is missing or does not fit, so the plug-in cannot", \
         "install the nvidia-* packages of the plug-in's with-cuda extra beside it (docs/devices.md)"
@@ -28,7 +30,8 @@ static const meaning meanings[] = {
      "use a smaller .batch_size, more .shards, or .recompute"},
     {ANY_CODE, "CUDA_ERROR_OUT_OF_MEMORY", ARTEL_ERROR_NO_MEMORY, "the device has no memory to",
      "use a smaller .batch_size, more .shards, or .recompute; see who else uses it: nvidia-smi"},
-    {ANY_CODE, "driver version is insufficient", ARTEL_ERROR_UNSUPPORTED, "the driver is older than the plug-in, which cannot",
+    {ANY_CODE, "driver version is insufficient", ARTEL_ERROR_UNSUPPORTED,
+     "the driver is older than the plug-in, which cannot",
      "update the driver, or take a plug-in for an older CUDA (jax-cuda12-pjrt)"},
     {ANY_CODE, "DNN library", LIBRARIES},
     {ANY_CODE, "libcudnn", LIBRARIES},
@@ -49,11 +52,13 @@ static const meaning meanings[] = {
     {PJRT_Error_Code_ABORTED, "", LOST},
     {PJRT_Error_Code_INVALID_ARGUMENT, "", ARTEL_ERROR_UNSUPPORTED, "the plug-in cannot",
      "update the plug-in, or take another version of it"},
-    {PJRT_Error_Code_UNIMPLEMENTED, "", ARTEL_ERROR_UNSUPPORTED, "the plug-in cannot", "update the plug-in, or take another version of it"},
+    {PJRT_Error_Code_UNIMPLEMENTED, "", ARTEL_ERROR_UNSUPPORTED, "the plug-in cannot",
+     "update the plug-in, or take another version of it"},
     {ANY_CODE, "", ARTEL_ERROR_RUN, "the plug-in cannot", "update the plug-in, or take another version of it"},
 };
 
-artel_status artel__platform_failed(artel__platform *platform, const artel__pjrt_error *said, const char *where, const char *what)
+artel_status artel__platform_failed(artel__platform *platform, const artel__pjrt_error *said, const char *where,
+                                    const char *what)
 {
     const meaning *m = meanings;
     while ((m->code != ANY_CODE && m->code != said->code) || !strstr(said->text, m->word)) m++;

@@ -18,9 +18,12 @@ typedef struct known {
 } known;
 
 static const known places[] = {
-    {"cuda", "jax_plugins/xla_cuda*", "xla_cuda_plugin.so"},       {"rocm", "jax_plugins/xla_rocm*", "xla_rocm_plugin.so"},
-    {"oneapi", "jax_plugins/xla_oneapi*", "xla_oneapi_plugin.so"}, {"tpu", "libtpu", "libtpu.so"},
-    {"cpu", "lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"},    {"cpu", "fastatomstruct_xla_cpu", "libpjrt_cpu.so"},
+    {"cuda", "jax_plugins/xla_cuda*", "xla_cuda_plugin.so"},
+    {"rocm", "jax_plugins/xla_rocm*", "xla_rocm_plugin.so"},
+    {"oneapi", "jax_plugins/xla_oneapi*", "xla_oneapi_plugin.so"},
+    {"tpu", "libtpu", "libtpu.so"},
+    {"cpu", "lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"},
+    {"cpu", "fastatomstruct_xla_cpu", "libpjrt_cpu.so"},
     {"cpu", "xla_plugins/xla_cpu_pjrt", "xla_cpu_pjrt.so"},
 };
 
@@ -65,7 +68,8 @@ static artel_status try_file(search *s, const known *k, const char *folder)
     int length = snprintf(path, sizeof path, "%s/%s", folder, k->file);
     if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) return ARTEL_OK;
     if (artel__may_trust(path, NULL)) return add(s, k->kind, path);
-    artel__log(s->arena->ctx, ARTEL_LOG_WARNING, "%s is left out: others could have put it there; whoever trusts it names it", path);
+    artel__log(s->arena->ctx, ARTEL_LOG_WARNING,
+               "%s is left out: others could have put it there; whoever trusts it names it", path);
     return ARTEL_OK;
 }
 
@@ -143,8 +147,8 @@ static artel_status add_named(search *s, const char *path, const char *by, const
 {
     char whole[PATH_MAX]; /* the loader searches elsewhere for names without a slash */
     if (access(path, R_OK) == 0 && realpath(path, whole)) return add(s, kind ? kind : kind_of(path), whole);
-    return artel__fail(s->arena->ctx, ARTEL_ERROR_NOT_FOUND, path, "name the plug-in's file, xla_cuda_plugin.so for example",
-                       "there is no such plug-in (%s)", by);
+    return artel__fail(s->arena->ctx, ARTEL_ERROR_NOT_FOUND, path,
+                       "name the plug-in's file, xla_cuda_plugin.so for example", "there is no such plug-in (%s)", by);
 }
 
 static artel_status find(search *s, const char *named)
@@ -163,7 +167,8 @@ artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__
     artel__text_init(&s.looked, arena->ctx);
     artel_status status = find(&s, named);
     if (status == ARTEL_OK) status = artel__text_status(&s.looked);
-    out->looked = status == ARTEL_OK ? artel__arena_strdup(arena, s.looked.length ? s.looked.data : "no folder of packages") : "";
+    out->looked =
+        status == ARTEL_OK ? artel__arena_strdup(arena, s.looked.length ? s.looked.data : "no folder of packages") : "";
     artel__text_fini(&s.looked);
     return status < 0 ? status : artel__arena_status(arena);
 }

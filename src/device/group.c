@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups: what is common, the rows of every owned shard and the sums over them as one program, so that a stage is one launch.
+/* Groups: what is common, the rows of every owned shard and the sums over them as one program, so that a stage is one
+ * launch.
  *
- * The parts are the same texts that are launched one by one elsewhere, as functions; @main calls them. Operands and results of every call stand
- * between barriers: no compiler merges one shard's work with another's or with the sums, so a shard is computed as if it were alone.
- * Only what somebody behind the stage reads is a result.
+ * The parts are the same texts that are launched one by one elsewhere, as functions; @main calls them. Operands and
+ * results of every call stand between barriers: no compiler merges one shard's work with another's or with the sums, so
+ * a shard is computed as if it were alone. Only what somebody behind the stage reads is a result.
  */
 #include <string.h>
 
@@ -26,7 +27,8 @@ static bool is_cheap(const artel__device_executable *x, const artel__cut_stage *
     double operations = 0;
     for (int i = 0; i < stage->rows.nodes; i++)
         operations += (double)artel__node_operations(x->graph, &x->graph->node[stage->rows.node[i]], rows);
-    return operations <= MOST_OPERATIONS && stage->common.nodes + (int64_t)stage->rows.nodes * x->options.shards <= MOST_NODES;
+    return operations <= MOST_OPERATIONS &&
+           stage->common.nodes + (int64_t)stage->rows.nodes * x->options.shards <= MOST_NODES;
 }
 
 static bool feeds_collective(const artel__graph *graph, artel__value_id id)
@@ -51,7 +53,8 @@ artel_status artel__step_group_decide(artel__device_executable *x)
     }
     for (int i = 0; i < graph->inputs && all; i++) {
         artel__value_id id = graph->input[i];
-        x->whole[id] = graph->value[id].domain == ARTEL__DOMAIN_ROW && x->last[id] < x->cut.stages && !feeds_collective(graph, id);
+        x->whole[id] =
+            graph->value[id].domain == ARTEL__DOMAIN_ROW && x->last[id] < x->cut.stages && !feeds_collective(graph, id);
     }
     return ARTEL_OK;
 }
@@ -120,8 +123,10 @@ static artel_status write_functions(writing *w)
         if (status == ARTEL_OK && !w->g->common.refused) artel__hlo_add_function(&w->h, "common", text.data);
     }
     for (int f = 0; f < 1 + (rows[1] != rows[0]) && w->stage->rows.nodes && status == ARTEL_OK; f++) {
-        status = artel__step_part_write(w->x, w->p->stage, ARTEL__PART_ROWS, rows[f], w->p->batch, &text, &w->g->rows[f]);
-        if (status == ARTEL_OK && !w->g->rows[f].refused) artel__hlo_add_function(&w->h, f ? "fewer" : "rows", text.data);
+        status =
+            artel__step_part_write(w->x, w->p->stage, ARTEL__PART_ROWS, rows[f], w->p->batch, &text, &w->g->rows[f]);
+        if (status == ARTEL_OK && !w->g->rows[f].refused)
+            artel__hlo_add_function(&w->h, f ? "fewer" : "rows", text.data);
         if (w->g->rows[f].refused) w->p->lowered.refused = w->g->rows[f].refused;
     }
     if (w->g->common.refused) w->p->lowered.refused = w->g->common.refused;
@@ -158,7 +163,8 @@ static void need(writing *w, artel__value_id id)
     } else if (!is_per_shard(w, id)) {
         if (w->one[id] < 0) add_argument(w, id, ARTEL__OF_ALL, 0);
     } else {
-        for (int s = *at_shard(w, id, 0) < 0 ? 0 : w->p->count; s < w->p->count; s++) add_argument(w, id, s, rows_of(w, s));
+        for (int s = *at_shard(w, id, 0) < 0 ? 0 : w->p->count; s < w->p->count; s++)
+            add_argument(w, id, s, rows_of(w, s));
     }
 }
 
@@ -181,14 +187,16 @@ static void write_arguments(writing *w)
 /* -- calls -- */
 
 /* `word`: where its scalars begin. */
-static void call(writing *w, const artel__cut_program *part, const artel__lowered *lowered, const char *name, int s, int word)
+static void call(writing *w, const artel__cut_program *part, const artel__lowered *lowered, const char *name, int s,
+                 int word)
 {
     int ins = 0, outs = 0;
     for (int i = 0; i < part->ins; i++) w->operand[ins++] = *at_shard(w, part->in[i], s);
     if (lowered->scalars) w->operand[ins++] = artel__hlo_slice_axis(&w->h, w->words, 0, word, word + lowered->scalars);
     for (int i = 0; i < part->outs; i++)
         w->type[outs++] = artel__lower_type(w->x->graph, part->out[i], s < 0 ? 0 : rows_of(w, s), w->p->batch);
-    if (lowered->faults) w->type[outs++] = (artel__hlo_type){.dtype = ARTEL_DTYPE_INT64, .rank = 2, .dim = {lowered->faults, 2}};
+    if (lowered->faults)
+        w->type[outs++] = (artel__hlo_type){.dtype = ARTEL_DTYPE_INT64, .rank = 2, .dim = {lowered->faults, 2}};
     artel__hlo_value *out = w->operand + ins;
     artel__hlo_barriers(&w->h, w->operand, ins);
     if (outs) artel__hlo_call(&w->h, name, w->operand, ins, w->type, outs, out);
@@ -241,11 +249,13 @@ static void write_collective(writing *w, int i)
     const artel__node *node = &w->x->graph->node[w->stage->collective[i]];
     artel__hlo_value *leaf = w->shard + (int64_t)node->input[0] * w->p->count;
     if (is_gather(w, i)) {
-        if (w->alone) add_result(w, node->output[0], ARTEL__OF_ALL, artel__hlo_concatenate(&w->h, leaf, w->p->count, 0));
+        if (w->alone)
+            add_result(w, node->output[0], ARTEL__OF_ALL, artel__hlo_concatenate(&w->h, leaf, w->p->count, 0));
         return;
     }
     for (int n = 0; n < w->nodes; n++) {
-        artel__hlo_value sum = artel__step_merge(&w->h, node->op->collective, leaf + (w->node[n].first - w->p->first), w->node[n].count);
+        artel__hlo_value sum =
+            artel__step_merge(&w->h, node->op->collective, leaf + (w->node[n].first - w->p->first), w->node[n].count);
         add_result(w, node->output[0], w->alone ? ARTEL__OF_ALL : ARTEL__OF_NODE - n, sum);
     }
 }
@@ -311,7 +321,8 @@ artel_status artel__step_group_write(artel__device_executable *x, artel__step_pr
     writing w = {.x = x, .p = p, .stage = &x->cut.stage[p->stage], .alone = x->options.replicas == 1};
     ARTEL_TRY(make_room(&w));
     int64_t row = artel__shard_start(p->batch, x->options.shards, p->first);
-    for (int s = 0; s <= p->count; s++) w.start[s] = artel__shard_start(p->batch, x->options.shards, p->first + s) - row;
+    for (int s = 0; s <= p->count; s++)
+        w.start[s] = artel__shard_start(p->batch, x->options.shards, p->first + s) - row;
     w.nodes = artel__fold_nodes(p->first, p->count, w.node);
     p->lowered.by_batch = true;
     artel__hlo_init(&w.h, x->ctx);

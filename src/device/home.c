@@ -89,7 +89,8 @@ static artel_status take(artel__device_home *home, const artel__state *state, in
     ARTEL_TRY(both_init(&b, home->ctx, v));
     artel__state_fetch(state, i, b.plain);
     to_held(&b);
-    artel_status status = artel__buffer_put(home->platform, home->device, artel__variable_held(v), &v->shape, b.held, &buffer);
+    artel_status status =
+        artel__buffer_put(home->platform, home->device, artel__variable_held(v), &v->shape, b.held, &buffer);
     artel__free(home->ctx, b.held);
     ARTEL_TRY(status);
     artel__buffer_release(home->platform, home->variable[i]);

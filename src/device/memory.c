@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a step needs of a device's memory, by the compiler's own figures, before it is made.
  *
- * At a stage there are the variables, the values that later stages read, and what the stage's program needs besides its arguments: results and scratch. The most
- * of all stages is a lower bound: other modes and the plug-in need theirs. So what is refused could not have been computed.
+ * At a stage there are the variables, the values that later stages read, and what the stage's program needs besides its
+ * arguments: results and scratch. The most of all stages is a lower bound: other modes and the plug-in need theirs. So
+ * what is refused could not have been computed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,12 @@ artel_status artel__step_memory_check(const artel__device_executable *x)
     artel__step_memory_read(x, &memory);
     if (!memory.known || memory.most * each <= free) return ARTEL_OK;
     double mega = 1.0 / (1 << 20);
-    return artel__fail(x->ctx, ARTEL_ERROR_NO_MEMORY, "device", "use a smaller .batch_size, more .shards, .recompute, or more devices",
-                       "a step needs %.0f MB (variables %.0f, values between programs %.0f, programs %.0f%s), and the device has %.0f MB",
-                       (double)(memory.most * each) * mega, (double)memory.variables * mega, (double)memory.values * mega,
-                       (double)memory.programs * mega, each > 1 ? ", of each replica on it" : "", (double)free * mega);
+    return artel__fail(
+        x->ctx, ARTEL_ERROR_NO_MEMORY, "device", "use a smaller .batch_size, more .shards, .recompute, or more devices",
+        "a step needs %.0f MB (variables %.0f, values between programs %.0f, programs %.0f%s), and the device has %.0f "
+        "MB",
+        (double)(memory.most * each) * mega, (double)memory.variables * mega, (double)memory.values * mega,
+        (double)memory.programs * mega, each > 1 ? ", of each replica on it" : "", (double)free * mega);
 }
 
 void artel__step_summary(const artel__device_executable *x, artel__text *out)
@@ -114,10 +117,12 @@ void artel__step_summary(const artel__device_executable *x, artel__text *out)
     artel__step_memory_read(x, &memory);
     artel__text_printf(out, "%d program%s; a step needs", programs, programs == 1 ? "" : "s");
     if (memory.known)
-        artel__text_printf(out, " %lld bytes: variables %lld, values between programs %lld, programs %lld\n", (long long)memory.most,
-                           (long long)memory.variables, (long long)memory.values, (long long)memory.programs);
+        artel__text_printf(out, " %lld bytes: variables %lld, values between programs %lld, programs %lld\n",
+                           (long long)memory.most, (long long)memory.variables, (long long)memory.values,
+                           (long long)memory.programs);
     else
-        artel__text_printf(out, " variables of %lld bytes, and what the plug-in does not say\n", (long long)memory.variables);
+        artel__text_printf(out, " variables of %lld bytes, and what the plug-in does not say\n",
+                           (long long)memory.variables);
 }
 
 void artel__step_programs_dump(const artel__device_executable *x, artel__text *out)
@@ -130,8 +135,8 @@ void artel__step_programs_dump(const artel__device_executable *x, artel__text *o
         artel__program_memory_read(p->program, &m);
         artel__text_printf(out, "program %s", name);
         if (m.scratch >= 0)
-            artel__text_printf(out, ": arguments %lld, results %lld, in place %lld, scratch %lld bytes", (long long)m.arguments,
-                               (long long)m.results, (long long)m.shared, (long long)m.scratch);
+            artel__text_printf(out, ": arguments %lld, results %lld, in place %lld, scratch %lld bytes",
+                               (long long)m.arguments, (long long)m.results, (long long)m.shared, (long long)m.scratch);
         artel__text_append(out, "\n");
     }
     artel__step_summary(x, out);

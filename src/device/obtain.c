@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs by key: made once, kept by the platform, in the folder of the run, and in the user's cache.
  *
- * A plug-in is known by its platform, its version in its own words, and its file: length, first and last bytes, which hold the build id. A
- * program that was loaded is the executable that was stored, with the kernels that were chosen then.
+ * A plug-in is known by its platform, its version in its own words, and its file: length, first and last bytes, which
+ * hold the build id. A program that was loaded is the executable that was stored, with the kernels that were chosen
+ * then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static void add_ends(artel__sha256 *hash, const char *path)
         artel__sha256_update(hash, &size, sizeof size);
         for (int end = 0; end < 2; end++) {
             if (end && size > END_BYTES) fseek(file, -(long)END_BYTES, SEEK_END);
-            for (size_t n, left = END_BYTES; left > 0 && (n = fread(block, 1, sizeof block, file)) > 0; left -= n < left ? n : left)
+            for (size_t n, left = END_BYTES; left > 0 && (n = fread(block, 1, sizeof block, file)) > 0;
+                 left -= n < left ? n : left)
                 artel__sha256_update(hash, block, n);
         }
     }
@@ -121,7 +123,8 @@ void artel__program_counts_read(artel__platform *platform, artel__program_counts
 
 bool artel__programs_can_be_kept(const artel__platform *p)
 {
-    return !p->target && ARTEL__PJRT_HAS(p->api, PJRT_Executable_Serialize) && ARTEL__PJRT_HAS(p->api, PJRT_Executable_DeserializeAndLoad);
+    return !p->target && ARTEL__PJRT_HAS(p->api, PJRT_Executable_Serialize) &&
+           ARTEL__PJRT_HAS(p->api, PJRT_Executable_DeserializeAndLoad);
 }
 
 /* Told once: the run goes on without. */
@@ -131,7 +134,8 @@ static void tell_lost(artel__platform *p, const char *what, const char *why)
     bool told = p->keep.lost;
     p->keep.lost = true;
     pthread_mutex_unlock(&p->keep.lock);
-    if (!told) artel__log(p->ctx, ARTEL_LOG_WARNING, "%s: compiled programs cannot be %s: %.200s", p->plugin.path, what, why);
+    if (!told)
+        artel__log(p->ctx, ARTEL_LOG_WARNING, "%s: compiled programs cannot be %s: %.200s", p->plugin.path, what, why);
 }
 
 /* Its bytes, without a failure where the plug-in has none. */
@@ -139,7 +143,8 @@ static bool serialize(artel__program *g, artel__text *out)
 {
     artel__platform *p = g->platform;
     artel__pjrt_error said;
-    PJRT_Executable_Serialize_Args args = {.struct_size = PJRT_Executable_Serialize_Args_STRUCT_SIZE, .executable = g->executable};
+    PJRT_Executable_Serialize_Args args = {.struct_size = PJRT_Executable_Serialize_Args_STRUCT_SIZE,
+                                           .executable = g->executable};
     if (!artel__programs_can_be_kept(p)) return false;
     if (artel__pjrt_failed(p->api, p->api->PJRT_Executable_Serialize(&args), &said)) {
         tell_lost(p, "stored", said.text);
@@ -192,7 +197,8 @@ static artel__program *try_load(artel__platform *p, const char *name, const arte
 }
 
 /* In a folder: loaded, and kept in the others, too. */
-static artel__program *find_in_folders(artel__platform *p, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY], artel__text *bytes)
+static artel__program *find_in_folders(artel__platform *p, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY],
+                                       artel__text *bytes)
 {
     bool of_run = artel__program_folder_read(&p->keep.run, key, bytes);
     if (!of_run && !artel__program_folder_read(&p->keep.cache, key, bytes)) return NULL;
@@ -203,8 +209,8 @@ static artel__program *find_in_folders(artel__platform *p, const char *name, con
     return g;
 }
 
-static artel_status make(artel__platform *p, const char *name, const char *text, size_t length, const uint8_t key[ARTEL__PROGRAM_KEY],
-                         artel__text *bytes, artel__program **out)
+static artel_status make(artel__platform *p, const char *name, const char *text, size_t length,
+                         const uint8_t key[ARTEL__PROGRAM_KEY], artel__text *bytes, artel__program **out)
 {
     artel__program *g;
     bool first;
@@ -219,7 +225,8 @@ static artel_status make(artel__platform *p, const char *name, const char *text,
     return ARTEL_OK;
 }
 
-artel_status artel__program_obtain(artel__platform *platform, const char *name, const char *text, size_t length, artel__program **out)
+artel_status artel__program_obtain(artel__platform *platform, const char *name, const char *text, size_t length,
+                                   artel__program **out)
 {
     uint8_t key[ARTEL__PROGRAM_KEY];
     artel__text bytes;
@@ -238,8 +245,8 @@ artel_status artel__program_obtain(artel__platform *platform, const char *name, 
     return status;
 }
 
-artel_status artel__program_bring(artel__platform *platform, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY], const void *bytes,
-                                  size_t length, artel__program **out)
+artel_status artel__program_bring(artel__platform *platform, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY],
+                                  const void *bytes, size_t length, artel__program **out)
 {
     artel__program *g;
     artel__text text;
@@ -271,7 +278,8 @@ static artel_status open_cache(artel__platform *p)
     artel__program_cache_place(&place);
     artel_status status = artel__text_status(&place);
     if (status == ARTEL_OK && place.length) {
-        *cache = (artel__program_folder){.ctx = p->ctx, .files = p->keep.files, .writes = true, .most_bytes = artel__program_cache_bytes()};
+        *cache = (artel__program_folder){
+            .ctx = p->ctx, .files = p->keep.files, .writes = true, .most_bytes = artel__program_cache_bytes()};
         cache->path = artel__arena_strdup(&p->arena, place.data);
         status = artel__arena_status(&p->arena);
     }

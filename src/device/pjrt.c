@@ -43,8 +43,10 @@ const PJRT_Api *artel__pjrt_load(const char *path, artel__pjrt_error *out)
     if (!entry) return refuse(out, "it is no PJRT plug-in: it has no %s", "GetPjrtApi");
     const PJRT_Api *api = entry();
     if (!api) return refuse(out, "%s gives nothing", "GetPjrtApi");
-    snprintf(version, sizeof version, "%d.%d", api->pjrt_api_version.major_version, api->pjrt_api_version.minor_version);
-    if (api->pjrt_api_version.major_version != PJRT_API_MAJOR || api->pjrt_api_version.minor_version < ARTEL__PJRT_OLDEST_MINOR)
+    snprintf(version, sizeof version, "%d.%d", api->pjrt_api_version.major_version,
+             api->pjrt_api_version.minor_version);
+    if (api->pjrt_api_version.major_version != PJRT_API_MAJOR ||
+        api->pjrt_api_version.minor_version < ARTEL__PJRT_OLDEST_MINOR)
         return refuse(out, "its interface is %s (0.57 and later are understood)", version);
     if (ARTEL__PJRT_HAS(api, PJRT_Plugin_Initialize)) {
         PJRT_Plugin_Initialize_Args args = {.struct_size = PJRT_Plugin_Initialize_Args_STRUCT_SIZE};
@@ -78,10 +80,13 @@ PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, int virtu
     PJRT_NamedValue option[2];
     size_t options = 0;
     bool gpu = strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
-    if (gpu) option[options++] = option_bool("preallocate", false); /* else it takes three quarters of the card at once */
-    if (strcmp(kind, "cpu") == 0 && virtual_devices > 0) option[options++] = option_int("cpu_device_count", virtual_devices);
-    PJRT_Client_Create_Args args = {
-        .struct_size = PJRT_Client_Create_Args_STRUCT_SIZE, .create_options = options ? option : NULL, .num_options = options};
+    if (gpu)
+        option[options++] = option_bool("preallocate", false); /* else it takes three quarters of the card at once */
+    if (strcmp(kind, "cpu") == 0 && virtual_devices > 0)
+        option[options++] = option_int("cpu_device_count", virtual_devices);
+    PJRT_Client_Create_Args args = {.struct_size = PJRT_Client_Create_Args_STRUCT_SIZE,
+                                    .create_options = options ? option : NULL,
+                                    .num_options = options};
     return artel__pjrt_failed(api, api->PJRT_Client_Create(&args), out) ? NULL : args.client;
 }
 

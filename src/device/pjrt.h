@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The PJRT C interface, as far as this room uses it: opening a plug-in and its client, in the calling process.
  *
- * Sizes of structs are those of our header (0.90); a plug-in takes larger and smaller ones. What a plug-in's table does not reach is not
- * called. Wrong types of create options, and channel handles in programs, abort some plug-ins: what is handed over here is right by
- * construction.
+ * Sizes of structs are those of our header (0.90); a plug-in takes larger and smaller ones. What a plug-in's table does
+ * not reach is not called. Wrong types of create options, and channel handles in programs, abort some plug-ins: what is
+ * handed over here is right by construction.
  */
 #ifndef ARTEL_DEVICE_PJRT_H
 #define ARTEL_DEVICE_PJRT_H
@@ -29,8 +29,8 @@ typedef struct artel__pjrt_error {
 /* Takes the error and releases it; false when there was none. */
 bool artel__pjrt_failed(const PJRT_Api *api, PJRT_Error *error, artel__pjrt_error *out);
 
-/* Loads the library and initialises it; the handle stays open for the life of the process, for plug-ins cannot be unloaded. NULL: `out`
- * says why. */
+/* Loads the library and initialises it; the handle stays open for the life of the process, for plug-ins cannot be
+ * unloaded. NULL: `out` says why. */
 const PJRT_Api *artel__pjrt_load(const char *path, artel__pjrt_error *out);
 
 /* A client of the plug-in's devices. `kind`: as in plugin.h, which decides its options; `virtual_devices` as there. */

@@ -24,9 +24,9 @@ static artel_status check_table(const artel__platform *p)
     const PJRT_Api *api = p->api;
     if (ARTEL__PJRT_HAS(api, PJRT_Client_Compile) && ARTEL__PJRT_HAS(api, PJRT_Client_BufferFromHostBuffer) &&
         ARTEL__PJRT_HAS(api, PJRT_Buffer_ToHostBuffer) && ARTEL__PJRT_HAS(api, PJRT_Buffer_Dimensions) &&
-        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_Execute) && ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_GetExecutable) &&
-        ARTEL__PJRT_HAS(api, PJRT_Executable_NumOutputs) && ARTEL__PJRT_HAS(api, PJRT_Event_Await) &&
-        ARTEL__PJRT_HAS(api, PJRT_Buffer_Destroy))
+        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_Execute) &&
+        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_GetExecutable) && ARTEL__PJRT_HAS(api, PJRT_Executable_NumOutputs) &&
+        ARTEL__PJRT_HAS(api, PJRT_Event_Await) && ARTEL__PJRT_HAS(api, PJRT_Buffer_Destroy))
         return ARTEL_OK;
     return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "update the plug-in",
                        "the plug-in lacks functions to compile and launch programs");
@@ -39,26 +39,31 @@ static artel_status open_client(artel__platform *p, int virtual_devices)
     if (p->api) ARTEL_TRY(check_table(p));
     if (p->api) p->client = artel__pjrt_client(p->api, p->plugin.kind, virtual_devices, &error);
     if (!p->client)
-        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices", "the plug-in cannot be used: %.400s",
-                           error.text);
-    PJRT_Client_AddressableDevices_Args list = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE, .client = p->client};
-    ARTEL_TRY(artel__platform_check(p, p->api->PJRT_Client_AddressableDevices(&list), p->plugin.path, "list its devices"));
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices",
+                           "the plug-in cannot be used: %.400s", error.text);
+    PJRT_Client_AddressableDevices_Args list = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE,
+                                                .client = p->client};
+    ARTEL_TRY(
+        artel__platform_check(p, p->api->PJRT_Client_AddressableDevices(&list), p->plugin.path, "list its devices"));
     p->device = list.addressable_devices;
     p->devices = (int)list.num_addressable_devices;
     if (p->devices > 0) return ARTEL_OK;
-    return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices", "the plug-in has no device here");
+    return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices",
+                       "the plug-in has no device here");
 }
 
 static artel_status open_platform(artel__platform *p, const artel__plugin *plugin, int virtual_devices)
 {
-    p->plugin = (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
+    p->plugin =
+        (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
     ARTEL_TRY(artel__arena_status(&p->arena));
     ARTEL_TRY(artel__plugin_ask(&p->arena, &p->plugin, virtual_devices, &p->facts));
     ARTEL_TRY(open_client(p, virtual_devices));
     return artel__program_keep_init(p);
 }
 
-artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices, artel__platform **out)
+artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices,
+                                  artel__platform **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__platform), "device", &block));
@@ -92,8 +97,8 @@ int64_t artel__platform_free_bytes(const artel__platform *platform, int device)
     PJRT_Device_MemoryStats_Args args = {.struct_size = PJRT_Device_MemoryStats_Args_STRUCT_SIZE,
                                          .device = platform->target ? NULL : platform->device[device]};
     if (platform->target) return -1;
-    if (ARTEL__PJRT_HAS(api, PJRT_Device_MemoryStats) && !artel__pjrt_failed(api, api->PJRT_Device_MemoryStats(&args), &ignored) &&
-        args.bytes_limit_is_set)
+    if (ARTEL__PJRT_HAS(api, PJRT_Device_MemoryStats) &&
+        !artel__pjrt_failed(api, api->PJRT_Device_MemoryStats(&args), &ignored) && args.bytes_limit_is_set)
         left = args.bytes_limit - args.bytes_in_use;
     if (given && artel__parse_int64(given, &megabytes) && megabytes > 0 && megabytes < INT64_C(1) << 30 &&
         (left < 0 || left > megabytes << 20))
@@ -118,8 +123,8 @@ static const char *device_id(const artel__platform *p, int device)
     return device >= 0 && device < p->facts.devices ? p->facts.device[device].id : p->plugin.kind;
 }
 
-static artel_status send(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
-                         PJRT_HostBufferSemantics semantics, artel__copy **copy, artel__buffer **out)
+static artel_status send(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape,
+                         const void *host, PJRT_HostBufferSemantics semantics, artel__copy **copy, artel__buffer **out)
 {
     PJRT_Client_BufferFromHostBuffer_Args args = {.struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
                                                   .client = platform->client,
@@ -128,7 +133,8 @@ static artel_status send(artel__platform *platform, int device, artel_dtype dtyp
                                                   .num_dims = (size_t)shape->rank,
                                                   .host_buffer_semantics = semantics};
     if (device < 0 || device >= platform->devices || (size_t)dtype >= ARTEL__COUNT(types))
-        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, device_id(platform, device), "", "an array for no device, or of no type");
+        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, device_id(platform, device), "",
+                           "an array for no device, or of no type");
     args.type = types[dtype];
     args.device = platform->device[device];
     PJRT_Error *error = platform->api->PJRT_Client_BufferFromHostBuffer(&args);
@@ -138,12 +144,13 @@ static artel_status send(artel__platform *platform, int device, artel_dtype dtyp
     return ARTEL_OK;
 }
 
-artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
-                               artel__buffer **out)
+artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape,
+                               const void *host, artel__buffer **out)
 {
     artel__copy *copy;
     artel__buffer *buffer;
-    ARTEL_TRY(send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &copy, &buffer));
+    ARTEL_TRY(
+        send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &copy, &buffer));
     artel_status status = artel__platform_await(platform, copy, device_id(platform, device), "take an array");
     if (status == ARTEL_OK)
         *out = buffer;
@@ -152,38 +159,47 @@ artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtyp
     return status;
 }
 
-artel_status artel__buffer_put_begin(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
-                                     artel__copy **copy, artel__buffer **out)
+artel_status artel__buffer_put_begin(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape,
+                                     const void *host, artel__copy **copy, artel__buffer **out)
 {
-    return send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes, copy, out);
+    return send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes, copy,
+                out);
 }
 
-/* The last axis is the fastest in this machine's memory: asked for nothing, a plug-in copies an array in the order of the device. */
+/* The last axis is the fastest in this machine's memory: asked for nothing, a plug-in copies an array in the order of
+ * the device. */
 static artel_status set_row_major(artel__platform *platform, artel__buffer *buffer, int64_t order[ARTEL__HLO_RANK],
                                   PJRT_Buffer_MemoryLayout *out)
 {
     PJRT_Buffer_Dimensions_Args shape = {.struct_size = PJRT_Buffer_Dimensions_Args_STRUCT_SIZE, .buffer = buffer};
     const char *where = platform->plugin.kind;
-    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_Dimensions(&shape), where, "say the shape of an array"));
+    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_Dimensions(&shape), where,
+                                    "say the shape of an array"));
     if (shape.num_dims > ARTEL__HLO_RANK)
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu axes", shape.num_dims);
     for (size_t i = 0; i < shape.num_dims; i++) order[i] = (int64_t)(shape.num_dims - 1 - i);
-    *out = (PJRT_Buffer_MemoryLayout){.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE, .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
-    out->tiled = (PJRT_Buffer_MemoryLayout_Tiled){
-        .struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = order, .minor_to_major_size = shape.num_dims};
+    *out = (PJRT_Buffer_MemoryLayout){.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+                                      .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+    out->tiled = (PJRT_Buffer_MemoryLayout_Tiled){.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                                                  .minor_to_major = order,
+                                                  .minor_to_major_size = shape.num_dims};
     return ARTEL_OK;
 }
 
-artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes, artel__copy **out)
+artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes,
+                                     artel__copy **out)
 {
     int64_t order[ARTEL__HLO_RANK];
     PJRT_Buffer_MemoryLayout layout;
-    PJRT_Buffer_ToHostBuffer_Args args = {.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE, .src = buffer, .host_layout = &layout};
+    PJRT_Buffer_ToHostBuffer_Args args = {
+        .struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE, .src = buffer, .host_layout = &layout};
     const char *where = platform->plugin.kind;
     ARTEL_TRY(set_row_major(platform, buffer, order, &layout));
-    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "say how large an array is"));
+    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where,
+                                    "say how large an array is"));
     if (args.dst_size != bytes)
-        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu", args.dst_size, bytes);
+        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu",
+                           args.dst_size, bytes);
     args.dst = host;
     ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "give an array"));
     *out = args.event;

@@ -41,14 +41,16 @@ struct artel__platform {
     PJRT_Device *const *device; /* the client's own list */
     int devices;
     PJRT_TopologyDescription *target; /* programs are compiled for it, and launched nowhere; NULL: there are devices */
-    bool measures;                    /* the plug-in may choose kernels by measuring them when it compiles, and they are kept for the run */
-    bool fast;                        /* the fast class */
-    bool unordered;                   /* it also may take kernels whose sums have no order of their own */
+    bool
+        measures; /* the plug-in may choose kernels by measuring them when it compiles, and they are kept for the run */
+    bool fast;    /* the fast class */
+    bool unordered; /* it also may take kernels whose sums have no order of their own */
     artel__program_keep keep;
 };
 
 /* failure.c: records what a plug-in has said, with its meaning and what to do, and gives its status. */
-artel_status artel__platform_failed(artel__platform *platform, const artel__pjrt_error *said, const char *where, const char *what);
+artel_status artel__platform_failed(artel__platform *platform, const artel__pjrt_error *said, const char *where,
+                                    const char *what);
 /* ARTEL_OK when there was no error; else records it, with `where` and what was tried, and releases it. */
 artel_status artel__platform_check(artel__platform *platform, PJRT_Error *error, const char *where, const char *what);
 /* Waits for an event and releases it. */
@@ -63,7 +65,8 @@ PJRT_Error *artel__target_compile(artel__platform *platform, const PJRT_Program 
 /* Options of compiling, as bytes; `dropped`: bit i leaves out the i-th flag of program.c. */
 void artel__program_options(const artel__platform *platform, unsigned dropped, artel__text *out);
 /* A program of an executable that the plug-in has loaded; takes it. */
-artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded, artel__program **out);
+artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded,
+                                  artel__program **out);
 /* obtain.c: folders are opened; everything that is kept goes. */
 artel_status artel__program_keep_init(artel__platform *platform);
 void artel__program_keep_fini(artel__platform *platform);

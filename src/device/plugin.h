@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PJRT plug-ins: libraries that drive GPUs and TPUs, and where they are.
  *
- * A plug-in is found by its name, without being opened: the file that was named, $ARTEL_PJRT_PLUGIN, $TPU_LIBRARY_PATH, then the user's
- * folder, the virtual environment, and the places where Python keeps packages. Opening is another matter: a plug-in may abort the process,
- * and takes a card's memory, so first contact happens in a child (artel__plugin_ask).
+ * A plug-in is found by its name, without being opened: the file that was named, $ARTEL_PJRT_PLUGIN, $TPU_LIBRARY_PATH,
+ * then the user's folder, the virtual environment, and the places where Python keeps packages. Opening is another
+ * matter: a plug-in may abort the process, and takes a card's memory, so first contact happens in a child
+ * (artel__plugin_ask).
  */
 #ifndef ARTEL_DEVICE_PLUGIN_H
 #define ARTEL_DEVICE_PLUGIN_H
@@ -21,11 +22,12 @@ typedef struct artel__plugin_list {
     const char *looked; /* the places, for messages */
 } artel__plugin_list;
 
-/* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None found is no error. */
+/* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None
+ * found is no error. */
 artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);
 
-/* auto.c: the kind of plug-in whose devices have files here ($ARTEL_DEVICE_FILES, else /dev) and which was found; "" in *out: none, the cores compute;
- * with `tell` a note says which plug-in a device lacks. `named` and errors: as above. */
+/* auto.c: the kind of plug-in whose devices have files here ($ARTEL_DEVICE_FILES, else /dev) and which was found; "" in
+ * *out: none, the cores compute; with `tell` a note says which plug-in a device lacks. `named` and errors: as above. */
 artel_status artel__device_auto(artel_context *ctx, const char *named, bool tell, const char **out);
 
 /* What a plug-in says of itself in a process of its own. */
@@ -42,8 +44,10 @@ typedef struct artel__plugin_facts {
     int devices;
 } artel__plugin_facts;
 
-/* Asks in a child, for ten seconds at most. `virtual_devices`: how many XLA's CPU pretends to have; 0: its default. Errors, `where` the
- * plug-in's path: UNSUPPORTED (no PJRT plug-in, another interface, a library that it lacks, no driver), RUN (it died, or says nothing). */
-artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, artel__plugin_facts *out);
+/* Asks in a child, for ten seconds at most. `virtual_devices`: how many XLA's CPU pretends to have; 0: its default.
+ * Errors, `where` the plug-in's path: UNSUPPORTED (no PJRT plug-in, another interface, a library that it lacks, no
+ * driver), RUN (it died, or says nothing). */
+artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices,
+                               artel__plugin_facts *out);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: compiled once for all devices of a platform, stored, loaded, launched.
  *
- * Options go as the bytes of a CompileOptionsProto: one replica, one partition, portable (a launch names its device), and flags by name.
- * Names of flags come and go between plug-ins; one that a plug-in does not know is left out with a note. The flags are those without which
- * a device's bits would differ from launch to launch, and, where kernels are not measured, from one compilation to the next.
+ * Options go as the bytes of a CompileOptionsProto: one replica, one partition, portable (a launch names its device),
+ * and flags by name. Names of flags come and go between plug-ins; one that a plug-in does not know is left out with a
+ * note. The flags are those without which a device's bits would differ from launch to launch, and, where kernels are
+ * not measured, from one compilation to the next.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 
 /* -- options -- */
 
-/* When a flag is given. Deterministic operations have XLA take the first kernel that will do, so where kernels are measured only those are left out
- * whose sums have no order of their own. */
+/* When a flag is given. Deterministic operations have XLA take the first kernel that will do, so where kernels are
+ * measured only those are left out whose sums have no order of their own. */
 typedef enum flag_use {
     ALWAYS,
     WHERE_FIXED,
@@ -57,8 +58,8 @@ static bool applies(const flag *f, const char *kind)
 static bool is_used(const flag *f, const artel__platform *p)
 {
     bool measured = p->measures || p->fast;
-    return f->use == ALWAYS || (f->use == WHERE_FIXED && !measured) || (f->use == WHERE_MEASURED && measured && !p->unordered) ||
-           (f->use == WHERE_ORDERED && !p->unordered);
+    return f->use == ALWAYS || (f->use == WHERE_FIXED && !measured) ||
+           (f->use == WHERE_MEASURED && measured && !p->unordered) || (f->use == WHERE_ORDERED && !p->unordered);
 }
 
 void artel__program_options(const artel__platform *p, unsigned dropped, artel__text *out)
@@ -98,11 +99,14 @@ static artel_status finish(artel__program *g)
     PJRT_LoadedExecutable_GetExecutable_Args get = {.struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE,
                                                     .loaded_executable = g->loaded};
     if (g->loaded) {
-        ARTEL_TRY(artel__platform_check(p, p->api->PJRT_LoadedExecutable_GetExecutable(&get), g->name, "show a program"));
+        ARTEL_TRY(
+            artel__platform_check(p, p->api->PJRT_LoadedExecutable_GetExecutable(&get), g->name, "show a program"));
         g->executable = get.executable;
     }
-    PJRT_Executable_NumOutputs_Args count = {.struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE, .executable = g->executable};
-    ARTEL_TRY(artel__platform_check(p, p->api->PJRT_Executable_NumOutputs(&count), g->name, "count a program's results"));
+    PJRT_Executable_NumOutputs_Args count = {.struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE,
+                                             .executable = g->executable};
+    ARTEL_TRY(
+        artel__platform_check(p, p->api->PJRT_Executable_NumOutputs(&count), g->name, "count a program's results"));
     g->results = (int)count.num_outputs;
     return ARTEL_OK;
 }
@@ -124,7 +128,8 @@ static artel_status create(artel__platform *platform, const char *name, artel__p
 static artel_status compile(artel__program *g, const char *text, size_t length, artel__text *options)
 {
     artel__platform *p = g->platform;
-    PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code_size = length, .format = "mlir", .format_size = 4};
+    PJRT_Program program = {
+        .struct_size = PJRT_Program_STRUCT_SIZE, .code_size = length, .format = "mlir", .format_size = 4};
     memcpy(&program.code, &text, sizeof program.code); /* it is not written to */
     for (unsigned dropped = 0;;) {
         artel__pjrt_error said;
@@ -135,7 +140,8 @@ static artel_status compile(artel__program *g, const char *text, size_t length, 
                                          .program = &program,
                                          .compile_options = options->data,
                                          .compile_options_size = options->length};
-        PJRT_Error *error = p->target ? artel__target_compile(p, &program, options, &g->executable) : p->api->PJRT_Client_Compile(&args);
+        PJRT_Error *error = p->target ? artel__target_compile(p, &program, options, &g->executable)
+                                      : p->api->PJRT_Client_Compile(&args);
         if (!error) {
             g->loaded = args.executable;
             return finish(g);
@@ -150,7 +156,8 @@ static artel_status compile(artel__program *g, const char *text, size_t length, 
     }
 }
 
-artel_status artel__program_compile(artel__platform *platform, const char *name, const char *text, size_t length, artel__program **out)
+artel_status artel__program_compile(artel__platform *platform, const char *name, const char *text, size_t length,
+                                    artel__program **out)
 {
     artel__program *g;
     artel__text options;
@@ -168,21 +175,25 @@ artel_status artel__program_compile(artel__platform *platform, const char *name,
 artel_status artel__program_store(artel__program *program, artel__text *out)
 {
     artel__platform *p = program->platform;
-    PJRT_Executable_Serialize_Args args = {.struct_size = PJRT_Executable_Serialize_Args_STRUCT_SIZE, .executable = program->executable};
+    PJRT_Executable_Serialize_Args args = {.struct_size = PJRT_Executable_Serialize_Args_STRUCT_SIZE,
+                                           .executable = program->executable};
     if (!ARTEL__PJRT_HAS(p->api, PJRT_Executable_Serialize))
-        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, program->name, "update the plug-in", "the plug-in cannot store programs");
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, program->name, "update the plug-in",
+                           "the plug-in cannot store programs");
     ARTEL_TRY(artel__platform_check(p, p->api->PJRT_Executable_Serialize(&args), program->name, "store a program"));
     artel__text_append_bytes(out, args.serialized_bytes, args.serialized_bytes_size);
     args.serialized_executable_deleter(args.serialized_executable);
     return artel__text_status(out);
 }
 
-artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded, artel__program **out)
+artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded,
+                                  artel__program **out)
 {
     artel__program *g;
     artel_status status = create(platform, name, &g);
     if (status < 0) {
-        PJRT_LoadedExecutable_Destroy_Args destroy = {.struct_size = PJRT_LoadedExecutable_Destroy_Args_STRUCT_SIZE, .executable = loaded};
+        PJRT_LoadedExecutable_Destroy_Args destroy = {.struct_size = PJRT_LoadedExecutable_Destroy_Args_STRUCT_SIZE,
+                                                      .executable = loaded};
         artel__pjrt_error ignored;
         artel__pjrt_failed(platform->api, platform->api->PJRT_LoadedExecutable_Destroy(&destroy), &ignored);
         return status;
@@ -196,15 +207,18 @@ artel_status artel__program_adopt(artel__platform *platform, const char *name, P
     return status;
 }
 
-artel_status artel__program_load(artel__platform *p, const char *name, const void *bytes, size_t length, artel__program **out)
+artel_status artel__program_load(artel__platform *p, const char *name, const void *bytes, size_t length,
+                                 artel__program **out)
 {
     PJRT_Executable_DeserializeAndLoad_Args args = {.struct_size = PJRT_Executable_DeserializeAndLoad_Args_STRUCT_SIZE,
                                                     .client = p->client,
                                                     .serialized_executable = bytes,
                                                     .serialized_executable_size = length};
     if (!ARTEL__PJRT_HAS(p->api, PJRT_Executable_DeserializeAndLoad))
-        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use .device_kernels fixed", "the plug-in cannot load stored programs");
-    ARTEL_TRY(artel__platform_check(p, p->api->PJRT_Executable_DeserializeAndLoad(&args), name, "load a stored program"));
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use .device_kernels fixed",
+                           "the plug-in cannot load stored programs");
+    ARTEL_TRY(
+        artel__platform_check(p, p->api->PJRT_Executable_DeserializeAndLoad(&args), name, "load a stored program"));
     return artel__program_adopt(p, name, args.loaded_executable, out);
 }
 
@@ -213,7 +227,8 @@ void artel__program_release(artel__program *program)
     if (!program) return;
     const PJRT_Api *api = program->platform->api;
     artel__pjrt_error ignored;
-    PJRT_Executable_Destroy_Args executable = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = program->executable};
+    PJRT_Executable_Destroy_Args executable = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE,
+                                               .executable = program->executable};
     PJRT_LoadedExecutable_Destroy_Args loaded = {.struct_size = PJRT_LoadedExecutable_Destroy_Args_STRUCT_SIZE,
                                                  .executable = program->loaded};
     if (program->executable) artel__pjrt_failed(api, api->PJRT_Executable_Destroy(&executable), &ignored);
@@ -232,22 +247,24 @@ int artel__program_results(const artel__program *program)
 void artel__program_memory_read(const artel__program *program, artel__program_memory *out)
 {
     const PJRT_Api *api = program->platform->api;
-    PJRT_Executable_GetCompiledMemoryStats_Args args = {.struct_size = PJRT_Executable_GetCompiledMemoryStats_Args_STRUCT_SIZE,
-                                                        .executable = program->executable};
+    PJRT_Executable_GetCompiledMemoryStats_Args args = {
+        .struct_size = PJRT_Executable_GetCompiledMemoryStats_Args_STRUCT_SIZE, .executable = program->executable};
     artel__pjrt_error ignored;
     *out = (artel__program_memory){-1, -1, -1, -1};
     if (!ARTEL__PJRT_HAS(api, PJRT_Executable_GetCompiledMemoryStats) ||
         artel__pjrt_failed(api, api->PJRT_Executable_GetCompiledMemoryStats(&args), &ignored))
         return;
-    *out =
-        (artel__program_memory){args.argument_size_in_bytes, args.output_size_in_bytes, args.alias_size_in_bytes, args.temp_size_in_bytes};
+    *out = (artel__program_memory){args.argument_size_in_bytes, args.output_size_in_bytes, args.alias_size_in_bytes,
+                                   args.temp_size_in_bytes};
 }
 
-artel_status artel__program_launch(artel__program *program, int device, artel__buffer *const *in, int count, artel__buffer **out)
+artel_status artel__program_launch(artel__program *program, int device, artel__buffer *const *in, int count,
+                                   artel__buffer **out)
 {
     artel__platform *p = program->platform;
     if (device < 0 || device >= p->devices)
-        return artel__fail(p->ctx, ARTEL_ERROR_INTERNAL, program->name, "", "a launch on device %d of %d", device, p->devices);
+        return artel__fail(p->ctx, ARTEL_ERROR_INTERNAL, program->name, "", "a launch on device %d of %d", device,
+                           p->devices);
     PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};
     PJRT_LoadedExecutable_Execute_Args args = {.struct_size = PJRT_LoadedExecutable_Execute_Args_STRUCT_SIZE,
                                                .executable = program->loaded,
@@ -260,6 +277,7 @@ artel_status artel__program_launch(artel__program *program, int device, artel__b
     PJRT_Error *error = p->api->PJRT_LoadedExecutable_Execute(&args);
     if (!error) return ARTEL_OK;
     char what[96];
-    snprintf(what, sizeof what, "launch a program on %.60s", device < p->facts.devices ? p->facts.device[device].id : "a device");
+    snprintf(what, sizeof what, "launch a program on %.60s",
+             device < p->facts.devices ? p->facts.device[device].id : "a device");
     return artel__platform_check(p, error, program->name, what);
 }

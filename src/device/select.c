@@ -25,7 +25,8 @@ typedef struct wanted {
 
 static artel_status refuse(artel_context *ctx, const char *name)
 {
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "use cpu, gpu, cuda:0, rocm, oneapi, tpu, cpu:xla, or several: gpu:0,gpu:1",
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device",
+                       "use cpu, gpu, cuda:0, rocm, oneapi, tpu, cpu:xla, or several: gpu:0,gpu:1",
                        "\"%.60s\" names no device", name);
 }
 
@@ -48,7 +49,8 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     if (!xla && (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0)) return ARTEL_OK;
     bool known = xla;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
-    if (!known || (colon && (!artel__parse_int64(colon + 1, &number) || number < 0 || number > 4095))) return refuse(ctx, text);
+    if (!known || (colon && (!artel__parse_int64(colon + 1, &number) || number < 0 || number > 4095)))
+        return refuse(ctx, text);
     if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
     snprintf(out->kind, sizeof out->kind, "%.15s", bare);
     if (number >= 0 && out->count == MOST_NAMED) return refuse(ctx, text);
@@ -71,7 +73,8 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
     for (int i = 0; i < out->count; i++) {
         for (int k = 0; k < i; k++) {
             if (out->device[i] == out->device[k])
-                return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "name it once; .replicas says how many replicas share the devices",
+                return artel__fail(ctx, ARTEL_ERROR_INVALID, "device",
+                                   "name it once; .replicas says how many replicas share the devices",
                                    "%s:%d is named twice", out->kind, out->device[i]);
         }
     }
@@ -91,11 +94,13 @@ static artel_status read_wanted(artel_context *ctx, const artel__device_request 
 
 static bool is_of_kind(const char *kind, const char *wanted_kind)
 {
-    if (strcmp(wanted_kind, "gpu") == 0) return strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0 || strcmp(kind, "oneapi") == 0;
+    if (strcmp(wanted_kind, "gpu") == 0)
+        return strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0 || strcmp(kind, "oneapi") == 0;
     return strcmp(kind, wanted_kind) == 0;
 }
 
-static artel_status find_plugin(artel__device_set *set, const artel__device_request *request, const wanted *w, const artel__plugin **out)
+static artel_status find_plugin(artel__device_set *set, const artel__device_request *request, const wanted *w,
+                                const artel__plugin **out)
 {
     artel__plugin_list list;
     ARTEL_TRY(artel__plugins_find(&set->arena, request->plugin, &list));
@@ -108,7 +113,8 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
         strcmp(w->kind, "cpu") == 0 ? "pip install lammps-jax-pjrt-cpu, or name a plug-in's file"
         : strcmp(w->kind, "tpu") == 0
             ? "pip install --target ~/.local/share/artel/pjrt libtpu on the host of a TPU, or name a plug-in's file"
-            : "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries (docs/devices.md), or name "
+            : "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries "
+              "(docs/devices.md), or name "
               "a plug-in's file",
         "%s: no PJRT plug-in was found (looked in %.300s)", w->kind, list.looked);
 }
@@ -121,9 +127,11 @@ static artel_status describe(artel__device_set *set, const artel__device_facts *
     artel__text text;
     artel__text_init(&text, set->ctx);
     artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
-                       (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff), precision ? precision : "float32");
+                       (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff),
+                       precision ? precision : "float32");
     const artel__platform *p = set->platform;
-    if (p->fast || p->measures) artel__text_append(&text, p->unordered ? ", fastest" : p->fast ? ", fast" : ", kernels measured");
+    if (p->fast || p->measures)
+        artel__text_append(&text, p->unordered ? ", fastest" : p->fast ? ", fast" : ", kernels measured");
     set->arithmetic = artel__arena_strdup(&set->arena, text.data);
     artel_status status = artel__text_status(&text);
     artel__text_fini(&text);
@@ -167,14 +175,15 @@ static artel_status check_words(artel_context *ctx, const artel__device_request 
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "use auto, fixed or measured",
                            "\"%.40s\" is no way to choose kernels", r->kernels);
     if (find_launches(r->launches) > ARTEL__LAUNCHES_REPLICA)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device launches", "use auto, shard or replica", "\"%.40s\" is no way to launch",
-                           r->launches);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device launches", "use auto, shard or replica",
+                           "\"%.40s\" is no way to launch", r->launches);
     if (!is(r->reduce, "exact") && !is(r->reduce, "fast") && !is(r->reduce, "fastest"))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device reduce", "use exact, fast or fastest", "\"%.40s\" is no way to sum",
-                           r->reduce);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device reduce", "use exact, fast or fastest",
+                           "\"%.40s\" is no way to sum", r->reduce);
     if (is_fast(r) && is(r->kernels, "fixed") && r->kernels)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "leave one of them out",
-                           ".device_reduce %s takes the fastest kernels, and .device_kernels fixed no matter how fast", r->reduce);
+                           ".device_reduce %s takes the fastest kernels, and .device_kernels fixed no matter how fast",
+                           r->reduce);
     return ARTEL_OK;
 }
 
@@ -195,7 +204,8 @@ static artel_status list_devices(artel__device_set *set, const wanted *w)
         const artel__device_facts *one = &p->facts.device[device[i]], *first = &p->facts.device[device[0]];
         if (strcmp(one->name, first->name) != 0)
             return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name devices of one kind",
-                               "%s is a %.80s, and %s a %.80s: their bits differ", first->id, first->name, one->id, one->name);
+                               "%s is a %.80s, and %s a %.80s: their bits differ", first->id, first->name, one->id,
+                               one->name);
     }
     set->place.device = device;
     return ARTEL_OK;
@@ -208,14 +218,16 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
     if (request->target)
         ARTEL_TRY(artel__platform_open_target(set->ctx, plugin, request->target, &set->platform));
     else
-        ARTEL_TRY(artel__platform_open(set->ctx, plugin, strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0, &set->platform));
+        ARTEL_TRY(
+            artel__platform_open(set->ctx, plugin, strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0, &set->platform));
     ARTEL_TRY(list_devices(set, w));
     const artel__device_facts *facts = &set->platform->facts.device[set->place.device[0]];
     set->platform->fast = is_fast(request);
     set->unordered = set->platform->unordered = set->platform->fast && strcmp(request->reduce, "fastest") == 0;
     bool stores = artel__programs_can_be_kept(set->platform);
     set->platform->measures = set->platform->fast ? stores : artel__kernels_are_measured(request, plugin->kind, stores);
-    if (set->platform->measures && request->programs) ARTEL_TRY(artel__programs_in(set->platform, request->programs, request->writes));
+    if (set->platform->measures && request->programs)
+        ARTEL_TRY(artel__programs_in(set->platform, request->programs, request->writes));
     ARTEL_TRY(describe(set, facts, request->precision));
     set->place = (artel__place){.platform = set->platform,
                                 .device = set->place.device,
@@ -269,9 +281,11 @@ const char *artel__devices_promise(const artel__device_set *set)
     const artel__platform *p = set->platform;
     if (p->unordered) return "none: sums have no order of their own, so the last ones may differ from launch to launch";
     if (p->fast && p->measures)
-        return "those of this kind of device, this number of replicas, and these programs, which are kept; all else may change the last "
+        return "those of this kind of device, this number of replicas, and these programs, which are kept; all else "
+               "may change the last "
                "ones";
-    if (p->fast) return "of this kind of device and this number of replicas; another compilation may change the last ones";
+    if (p->fast)
+        return "of this kind of device and this number of replicas; another compilation may change the last ones";
     if (p->measures) return "the same on any number of devices of this kind, with these programs, which are kept";
     return "the same on any number of devices of this kind, also when programs are compiled again";
 }

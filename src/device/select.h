@@ -6,17 +6,20 @@
 #include "device/compute.h"
 
 typedef struct artel__device_request {
-    /* NULL, "cpu": the cores. "auto": what is here, else the cores. "gpu", "cuda", "rocm", "oneapi", "tpu": all of that kind; "cuda:1", "gpu:3,gpu:1": these, in that order;
-     * "cpu:xla", "cpu:xla:2": XLA's plug-in for the CPU. TensorFlow's "/gpu:0", "/job:worker/task:1/device:GPU:0" likewise. */
+    /* NULL, "cpu": the cores. "auto": what is here, else the cores. "gpu", "cuda", "rocm", "oneapi", "tpu": all of that
+     * kind; "cuda:1", "gpu:3,gpu:1": these, in that order; "cpu:xla", "cpu:xla:2": XLA's plug-in for the CPU.
+     * TensorFlow's "/gpu:0", "/job:worker/task:1/device:GPU:0" likewise. */
     const char *device;
     const char *plugin;    /* its file; NULL: searched */
     const char *precision; /* of float32 products: "float32" (NULL), "tf32": the device's fastest, "bfloat16" */
-    /* "fixed": the plug-in chooses kernels by their shapes alone; "measured": by measuring them when it compiles; all processes of a run then
-     * have the executables of one. "auto" (NULL): measured on GPUs, where the model has convolutions and programs can be stored. */
+    /* "fixed": the plug-in chooses kernels by their shapes alone; "measured": by measuring them when it compiles; all
+     * processes of a run then have the executables of one. "auto" (NULL): measured on GPUs, where the model has
+     * convolutions and programs can be stored. */
     const char *kernels;
     bool convolutions;
-    /* "exact" (NULL): bits do not depend on how many devices there are; "fast": a shard for each replica, and whatever the plug-in is fastest
-     * with, so that a program gives the same bits each time; "fastest": that, too, may differ. */
+    /* "exact" (NULL): bits do not depend on how many devices there are; "fast": a shard for each replica, and whatever
+     * the plug-in is fastest with, so that a program gives the same bits each time; "fastest": that, too, may differ.
+     */
     const char *reduce;
     const char *launches; /* "auto" (NULL), "shard", "replica": what is launched at once; the bits are the same */
     const char *target;   /* devices that are not here, to compile for alone: artel__platform_open_target; NULL: none */
@@ -34,7 +37,8 @@ typedef struct artel__device_set {
     int count;
     bool numbered;  /* the request has named each of them */
     bool unordered; /* bits may differ from launch to launch: only one replica can compute so */
-    /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of device, plug-in. */
+    /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of
+     * device, plug-in. */
     const char *arithmetic;
 } artel__device_set;
 
@@ -42,7 +46,8 @@ typedef struct artel__device_set {
 bool artel__kernels_are_measured(const artel__device_request *request, const char *kind, bool stores);
 /* Whether the request names devices, not the cores. Errors: INVALID, UNSUPPORTED. */
 artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out);
-/* NULL in *out: the cores. Errors, `where` "device": INVALID (no such name), NOT_FOUND (no plug-in), and those of artel__platform_open. */
+/* NULL in *out: the cores. Errors, `where` "device": INVALID (no such name), NOT_FOUND (no plug-in), and those of
+ * artel__platform_open. */
 artel_status artel__devices_open(artel_context *ctx, const artel__device_request *request, artel__device_set **out);
 /* Refuses several replicas on devices that cannot keep them equal. NULL: the cores, which can. */
 artel_status artel__devices_check_replicas(const artel__device_set *set, bool several);

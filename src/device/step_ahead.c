@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches that do not wait for the host, where all of a step is one program (artel__device_executable.joined).
  *
- * What the step makes of the variables lies beside them, and takes their place when `apply` says that the step counts. Behind it, once its inputs
- * have been sent, the next step is launched as it will most likely be asked for: the next batch, the next iteration. If it is asked for so, and
- * nobody has changed a variable, its results are those of the step; else they are dropped. So the device computes while this machine reads what
- * the step before has given, and no result depends on how far ahead it was.
+ * What the step makes of the variables lies beside them, and takes their place when `apply` says that the step counts.
+ * Behind it, once its inputs have been sent, the next step is launched as it will most likely be asked for: the next
+ * batch, the next iteration. If it is asked for so, and nobody has changed a variable, its results are those of the
+ * step; else they are dropped. So the device computes while this machine reads what the step before has given, and no
+ * result depends on how far ahead it was.
  */
 #include <string.h>
 
@@ -24,7 +25,8 @@ artel_status artel__step_ahead_prepare(artel__device_execution *e)
 
 static void drop_variables(artel__device_execution *e)
 {
-    for (int i = 0; i < e->x->writes && e->ahead.taken; i++) artel__step_put_into(e, &e->ahead.variable[e->x->written[i]], NULL);
+    for (int i = 0; i < e->x->writes && e->ahead.taken; i++)
+        artel__step_put_into(e, &e->ahead.variable[e->x->written[i]], NULL);
     e->ahead.taken = false;
 }
 
@@ -75,7 +77,8 @@ bool artel__step_commit(artel__device_execution *e)
 
 /* -- the next step -- */
 
-static artel_status find_program(const artel__device_execution *e, const artel__fold_plan *fold, const artel__step_program **out)
+static artel_status find_program(const artel__device_execution *e, const artel__fold_plan *fold,
+                                 const artel__step_program **out)
 {
     artel__step_part part = e->x->cut.step.nodes ? ARTEL__PART_STEP : ARTEL__PART_ROWS;
     return artel__step_program_find(e->x, 0, part, fold->rows, fold->batch, false, out);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of a step. A replica alone keeps its sums on the device; what others need crosses this machine's memory. */
+/* Collectives of a step. A replica alone keeps its sums on the device; what others need crosses this machine's memory.
+ */
 #include "device/execution_impl.h"
 
 /* Nodes of all folds of the stage, one launch for each node of the tree; `out` by node and collective. */
-static artel_status combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first, artel__buffer **out)
+static artel_status combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first,
+                            artel__buffer **out)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
     const artel__step_program *p;
@@ -43,8 +45,8 @@ static artel_status take_rows(artel__device_execution *e, artel__value_id id, co
     return artel__step_await_copies(e, artel__step_begin_rows(e, id, fold, to));
 }
 
-static artel_status open_crossing(artel__device_execution *e, const artel__node *node, const artel__fold_plan *fold, crossing *c,
-                                  artel__comm_segment *segment)
+static artel_status open_crossing(artel__device_execution *e, const artel__node *node, const artel__fold_plan *fold,
+                                  crossing *c, artel__comm_segment *segment)
 {
     const artel__value *in = &e->x->graph->value[node->input[0]];
     bool gather = node->op->collective == ARTEL__COLLECTIVE_GATHER;
@@ -56,8 +58,11 @@ static artel_status open_crossing(artel__device_execution *e, const artel__node 
     c->result = c->in + (own + 63) / 64 * 64;
     c->out = node->output[0];
     c->rows = fold->batch;
-    *segment = (artel__comm_segment){
-        .kind = node->op->collective, .dtype = in->dtype, .count = artel_shape_count(&in->shape), .in = c->in, .out = c->result};
+    *segment = (artel__comm_segment){.kind = node->op->collective,
+                                     .dtype = in->dtype,
+                                     .count = artel_shape_count(&in->shape),
+                                     .in = c->in,
+                                     .out = c->result};
     return ARTEL_OK;
 }
 
@@ -81,21 +86,24 @@ static artel_status fill_nodes(artel__device_execution *e, int stage, const arte
     return ARTEL_OK;
 }
 
-static artel_status cross(artel__device_execution *e, int stage, const artel__step *step, crossing *c, artel__comm_segment *segment)
+static artel_status cross(artel__device_execution *e, int stage, const artel__step *step, crossing *c,
+                          artel__comm_segment *segment)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
     bool alone = !e->comm || e->comm->size == 1;
     for (int i = 0; i < cut->collectives; i++) {
         const artel__node *node = &e->x->graph->node[cut->collective[i]];
         ARTEL_TRY(open_crossing(e, node, step->fold, &c[i], &segment[i]));
-        if (node->op->collective == ARTEL__COLLECTIVE_GATHER) ARTEL_TRY(take_rows(e, node->input[0], step->fold, c[i].in));
+        if (node->op->collective == ARTEL__COLLECTIVE_GATHER)
+            ARTEL_TRY(take_rows(e, node->input[0], step->fold, c[i].in));
     }
     if (!alone) ARTEL_TRY(artel__step_await_copies(e, fill_nodes(e, stage, step->fold, c)));
     if (!alone) ARTEL_TRY(e->comm->ops->all_reduce(e->comm->self, step, cut->collective[0], segment, cut->collectives));
     for (int i = 0; i < cut->collectives; i++) {
         bool gather = segment[i].kind == ARTEL__COLLECTIVE_GATHER;
         if (!alone || gather)
-            ARTEL_TRY(artel__step_put(e, c[i].out, c[i].rows, alone ? c[i].in : c[i].result, artel__step_slot(e, c[i].out, 0)));
+            ARTEL_TRY(artel__step_put(e, c[i].out, c[i].rows, alone ? c[i].in : c[i].result,
+                                      artel__step_slot(e, c[i].out, 0)));
     }
     return ARTEL_OK;
 }
@@ -108,10 +116,12 @@ artel_status artel__step_exchange(artel__device_execution *e, int stage, const a
     for (int i = 0; i < cut->collectives; i++)
         gathers = gathers || e->x->graph->node[cut->collective[i]].op->collective == ARTEL__COLLECTIVE_GATHER;
     if (cut->collectives == 0) return ARTEL_OK;
-    if (alone && artel__step_is_grouped(e->x, stage, step->fold, e->scan != NULL)) return ARTEL_OK; /* the group has them */
+    if (alone && artel__step_is_grouped(e->x, stage, step->fold, e->scan != NULL))
+        return ARTEL_OK; /* the group has them */
     if (alone) ARTEL_TRY(fold_alone(e, stage, step->fold));
     if (alone && !gathers) return ARTEL_OK;
-    ARTEL_TRY(artel__calloc(e->ctx, (size_t)cut->collectives, sizeof(crossing) + sizeof(artel__comm_segment), "device", &block));
+    ARTEL_TRY(artel__calloc(e->ctx, (size_t)cut->collectives, sizeof(crossing) + sizeof(artel__comm_segment), "device",
+                            &block));
     crossing *c = block;
     artel_status status = cross(e, stage, step, c, (artel__comm_segment *)(c + cut->collectives));
     status = artel__step_await_copies(e, status); /* results are on their way to the device */

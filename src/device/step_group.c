@@ -5,7 +5,8 @@
 #include "device/words.h"
 
 /* Where a value of a group is, or goes. */
-static artel__buffer **place_of(const artel__device_execution *e, const artel__step_program *p, const artel__group_value *value)
+static artel__buffer **place_of(const artel__device_execution *e, const artel__step_program *p,
+                                const artel__group_value *value)
 {
     const artel__cut_stage *stage = &e->x->cut.stage[p->stage];
     if (value->shard == ARTEL__OF_ROWS) return &e->one[value->id];
@@ -16,7 +17,8 @@ static artel__buffer **place_of(const artel__device_execution *e, const artel__s
 }
 
 /* One array for the whole launch: what is common, then shard by shard. */
-static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step, artel__buffer **out)
+static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step,
+                              artel__buffer **out)
 {
     const artel__step_group *g = p->group;
     artel__fold_plan fold;
@@ -53,7 +55,8 @@ artel_status artel__step_launch_group(artel__device_execution *e, const artel__s
     for (int i = 0; i < g->ins; i++) {
         e->in[count] = *place_of(e, p, &g->in[i]);
         if (!e->in[count++])
-            return artel__fail(e->ctx, ARTEL_ERROR_INTERNAL, "device", "", "value %d is missing in a step", (int)g->in[i].id);
+            return artel__fail(e->ctx, ARTEL_ERROR_INTERNAL, "device", "", "value %d is missing in a step",
+                               (int)g->in[i].id);
     }
     artel__buffer *words = NULL;
     if (g->scalars) {

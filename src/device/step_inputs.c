@@ -9,7 +9,8 @@ static bool is_whole(const artel__device_execution *e, artel__value_id id, const
 }
 
 /* `slot`: where the buffer of a shard goes; all of it where it is one array. */
-static artel_status put_shards(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host, artel__buffer **slot)
+static artel_status put_shards(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host,
+                               artel__buffer **slot)
 {
     artel__value_id id = e->x->graph->input[i];
     for (int s = 0; s < fold->count; s++) {
@@ -71,7 +72,8 @@ void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan 
 static bool was_sent(const artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
 {
     const artel__sent_inputs *sent = &e->sent;
-    return !e->scan && sent->from == inputs && sent->batch == fold->batch && sent->first == fold->first && sent->count == fold->count;
+    return !e->scan && sent->from == inputs && sent->batch == fold->batch && sent->first == fold->first &&
+           sent->count == fold->count;
 }
 
 /* Buffers go where put_input would have put them. */
@@ -93,7 +95,8 @@ static void take_sent(artel__device_execution *e, int i, const artel__fold_plan 
 artel_status artel__step_put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs)
 {
     bool sent = was_sent(e, step->fold, inputs);
-    artel_status status = sent ? ARTEL_OK : artel__step_await_copies(e, ARTEL_OK); /* of what is left out: its memory is used again */
+    artel_status status =
+        sent ? ARTEL_OK : artel__step_await_copies(e, ARTEL_OK); /* of what is left out: its memory is used again */
     if (!sent) artel__step_drop_next(e);
     for (int i = 0; i < e->x->graph->inputs && status == ARTEL_OK; i++) {
         if (sent)

@@ -16,7 +16,8 @@ void artel__step_narrow(const artel__step *step, int s, artel__fold_plan *fold, 
     out->fold = fold;
 }
 
-/* Until the next step is computed. Launches come in the same order in every step, so a block is mostly as long as it was. */
+/* Until the next step is computed. Launches come in the same order in every step, so a block is mostly as long as it
+ * was. */
 int64_t *artel__step_take_words(artel__device_execution *e, int count)
 {
     if (e->used == e->blocks) {
@@ -27,7 +28,8 @@ int64_t *artel__step_take_words(artel__device_execution *e, int count)
     }
     artel__word_block *block = &e->words[e->used++];
     void *word = block->word;
-    if (block->count < count && artel__realloc(e->ctx, (size_t)count * sizeof *block->word, "device", &word) < 0) return NULL;
+    if (block->count < count && artel__realloc(e->ctx, (size_t)count * sizeof *block->word, "device", &word) < 0)
+        return NULL;
     *block = (artel__word_block){word, block->count < count ? count : block->count};
     return block->word;
 }
@@ -39,7 +41,8 @@ artel_status artel__step_put_words(artel__device_execution *e, int64_t *words, i
     return artel__buffer_put(artel__step_platform(e), e->device, ARTEL_DTYPE_INT64, &shape, words, out);
 }
 
-static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer **out)
+static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s,
+                              artel__buffer **out)
 {
     artel__fold_plan fold;
     int64_t start[2];
@@ -63,7 +66,8 @@ static artel_status reserve_pending(artel__device_execution *e)
     return ARTEL_OK;
 }
 
-artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row, artel__buffer *buffer)
+artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row,
+                                    artel__buffer *buffer)
 {
     int count = 2 * p->lowered.faults;
     int64_t *word = artel__step_take_words(e, count);
@@ -96,7 +100,8 @@ static artel_status read_scan(artel__device_execution *e, const artel__step_prog
             out->last_row = by_row ? first + word[1] : -1; /* shards come in order */
             continue;
         }
-        *out = (artel__nonfinite){index, node->name, node->op->name, by_row ? first + word[0] : -1, by_row ? first + word[1] : -1, 0};
+        *out = (artel__nonfinite){
+            index, node->name, node->op->name, by_row ? first + word[0] : -1, by_row ? first + word[1] : -1, 0};
         memcpy(&out->value, &word[2], sizeof out->value);
         if (isnan(out->value)) out->value = NAN; /* of either sign */
     }
@@ -104,15 +109,19 @@ static artel_status read_scan(artel__device_execution *e, const artel__step_prog
     return status;
 }
 
-/* Its arguments are there; results go where they belong, those of APPLY in the place of their variables, those of STEP beside them. */
-artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s)
+/* Its arguments are there; results go where they belong, those of APPLY in the place of their variables, those of STEP
+ * beside them. */
+artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step,
+                                int s)
 {
     const artel__cut_program *cut = artel__step_part_of(e->x, p->stage, p->part);
     int count = cut->ins, results = artel__program_results(p->program), at = 0;
     int64_t before = e->time ? artel__now_ns() : 0;
     for (int i = 0; i < cut->ins; i++) {
         e->in[i] = *artel__step_slot(e, cut->in[i], s);
-        if (!e->in[i]) return artel__fail(e->ctx, ARTEL_ERROR_INTERNAL, "device", "", "value %d is missing in a step", (int)cut->in[i]);
+        if (!e->in[i])
+            return artel__fail(e->ctx, ARTEL_ERROR_INTERNAL, "device", "", "value %d is missing in a step",
+                               (int)cut->in[i]);
     }
     artel__buffer *words = NULL;
     if (p->lowered.scalars) {
@@ -143,7 +152,8 @@ static artel_status put_empty_leaves(artel__device_execution *e, const artel__cu
         void *zero;
         if (e->x->graph->value[cut->out[i]].domain != ARTEL__DOMAIN_NODES) continue;
         ARTEL_TRY(artel__calloc(e->ctx, artel__step_element_bytes(e, cut->out[i]) + 1, 1, "device", &zero));
-        artel_status status = artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, zero, artel__step_slot(e, cut->out[i], s)));
+        artel_status status =
+            artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, zero, artel__step_slot(e, cut->out[i], s)));
         artel__free(e->ctx, zero);
         ARTEL_TRY(status);
     }
@@ -174,7 +184,8 @@ static void read_fault(artel__device_execution *e, const artel__pending_fault *p
         int64_t row = pending->word[2 * i];
         if (row == INT64_MAX) continue;
         row += pending->program->group ? artel__step_group_row(pending->program, step, i) : pending->first_row;
-        if (e->fault.node >= 0 && (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
+        if (e->fault.node >= 0 &&
+            (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
             continue;
         e->fault.node = lowered->fault[i];
         e->fault.row = row;

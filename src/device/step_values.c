@@ -65,11 +65,12 @@ artel_status artel__step_begin_copy(artel__device_execution *e, artel__buffer *b
 }
 
 /* The same to the device. */
-artel_status artel__step_begin_put(artel__device_execution *e, artel_dtype dtype, const artel_shape *shape, const void *host,
-                                   artel__buffer **out)
+artel_status artel__step_begin_put(artel__device_execution *e, artel_dtype dtype, const artel_shape *shape,
+                                   const void *host, artel__buffer **out)
 {
     ARTEL_TRY(reserve_copy(e));
-    ARTEL_TRY(artel__buffer_put_begin(artel__step_platform(e), e->device, dtype, shape, host, &e->copy[e->copies], out));
+    ARTEL_TRY(
+        artel__buffer_put_begin(artel__step_platform(e), e->device, dtype, shape, host, &e->copy[e->copies], out));
     e->copies++;
     return ARTEL_OK;
 }
@@ -88,7 +89,8 @@ artel_status artel__step_await_copies(artel__device_execution *e, artel_status s
 }
 
 /* `host` stays until the copies are waited for. */
-artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int64_t rows, const void *host, artel__buffer **slot)
+artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int64_t rows, const void *host,
+                             artel__buffer **slot)
 {
     const artel__value *value = &e->x->graph->value[id];
     artel_shape shape = value->shape;
@@ -108,7 +110,8 @@ size_t artel__step_element_bytes(const artel__device_execution *e, artel__value_
     return (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype);
 }
 
-artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to)
+artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold,
+                                    uint8_t *to)
 {
     size_t bytes = artel__step_element_bytes(e, id);
     for (int s = 0; s < fold->count; s++) {

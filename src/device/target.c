@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling for devices that are not here: whether the real compilers take a model's programs, and what they would need.
+/* Compiling for devices that are not here: whether the real compilers take a model's programs, and what they would
+ * need.
  *
- * A plug-in makes a topology from a description: of a GPU its figures in protobuf's text form, of TPUs a name. What it compiles is good for nothing else;
- * of a GPU, kernels that are measured are left open.
+ * A plug-in makes a topology from a description: of a GPU its figures in protobuf's text form, of TPUs a name. What it
+ * compiles is good for nothing else; of a GPU, kernels that are measured are left open.
  */
 #include <string.h>
 
@@ -14,12 +15,15 @@ typedef struct known_target {
 
 static const known_target targets[] = {
     {"h100", "cuda",
-     "gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472 "
-     "threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 "
+     "gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 "
+     "shared_memory_per_core: 233472 "
+     "threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: "
+     "65535 "
      "block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98 "
      "device_memory_size: 84942979072 shared_memory_per_block_optin: 232448 cuda_compute_capability { major: 9 "
      "feature_extension: ACCELERATED_FEATURES } registers_per_core_limit: 65536 registers_per_block_limit: 65536 } "
-     "platform_name: \"CUDA\" dnn_version_info { major: 9 minor: 10 patch: 0 } runtime_version { major: 12 minor: 9 patch: 0 } "
+     "platform_name: \"CUDA\" dnn_version_info { major: 9 minor: 10 patch: 0 } runtime_version { major: 12 minor: 9 "
+     "patch: 0 } "
      "device_description_str: \"NVIDIA H100 80GB HBM3\""},
 };
 
@@ -61,7 +65,8 @@ static artel_status open_target(artel__platform *p, const artel__plugin *plugin,
 {
     artel__pjrt_error error;
     const known_target *known = find(name, plugin->kind);
-    p->plugin = (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
+    p->plugin =
+        (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
     ARTEL_TRY(artel__arena_status(&p->arena));
     if (!known && (strcmp(plugin->kind, "tpu") != 0 || !strchr(name, ':')))
         return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "device target",
@@ -69,12 +74,13 @@ static artel_status open_target(artel__platform *p, const artel__plugin *plugin,
                            "\"%.60s\" is no target of a plug-in for %s", name, plugin->kind);
     p->api = artel__pjrt_load(plugin->path, &error);
     if (!p->api)
-        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, plugin->path, "see artel devices", "the plug-in cannot be used: %.400s",
-                           error.text);
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, plugin->path, "see artel devices",
+                           "the plug-in cannot be used: %.400s", error.text);
     if (!ARTEL__PJRT_HAS(p->api, PJRT_TopologyDescription_Create) || !ARTEL__PJRT_HAS(p->api, PJRT_Compile))
         return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, plugin->path, "update the plug-in",
                            "the plug-in compiles for its own devices alone");
-    PJRT_NamedValue option[] = {text_option("target_config", known ? known->facts : ""), text_option("topology", "1x1x1")};
+    PJRT_NamedValue option[] = {text_option("target_config", known ? known->facts : ""),
+                                text_option("topology", "1x1x1")};
     PJRT_TopologyDescription_Create_Args args = {.struct_size = PJRT_TopologyDescription_Create_Args_STRUCT_SIZE,
                                                  .topology_name = name,
                                                  .topology_name_size = strlen(name),
@@ -86,7 +92,8 @@ static artel_status open_target(artel__platform *p, const artel__plugin *plugin,
     return artel__program_keep_init(p);
 }
 
-artel_status artel__platform_open_target(artel_context *ctx, const artel__plugin *plugin, const char *target, artel__platform **out)
+artel_status artel__platform_open_target(artel_context *ctx, const artel__plugin *plugin, const char *target,
+                                         artel__platform **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__platform), "device", &block));

@@ -36,6 +36,7 @@ artel_status artel__tpu_topology(artel_context *ctx, artel__text *out, int *host
     add(out, "", variable("TPU_ACCELERATOR_TYPE"));
     add(out, "topology ", variable("TPU_TOPOLOGY"));
     if (number) artel__text_printf(out, "%shost %lld", out->length ? ", " : "", (long long)host);
-    if (*hosts) artel__text_printf(out, "%sof %d (%.400s)", number ? " " : out->length ? ", one " : "one ", *hosts, names);
+    if (*hosts)
+        artel__text_printf(out, "%sof %d (%.400s)", number ? " " : out->length ? ", one " : "one ", *hosts, names);
     return artel__text_status(out);
 }

@@ -38,7 +38,8 @@ static int64_t word_of(const uint8_t *field, artel_dtype dtype)
     return number;
 }
 
-void artel__words_fill(const artel__graph *graph, const artel__lower_scalar *scalar, int count, const artel__step *step, int64_t *words)
+void artel__words_fill(const artel__graph *graph, const artel__lower_scalar *scalar, int count, const artel__step *step,
+                       int64_t *words)
 {
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     int32_t filled = -1;

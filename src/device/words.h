@@ -7,6 +7,7 @@
 #include "graph/op_exec.h"
 
 /* Fills `words`, one for each scalar: what the nodes' `fill` writes for this step, whose fold is that of the shard. */
-void artel__words_fill(const artel__graph *graph, const artel__lower_scalar *scalar, int count, const artel__step *step, int64_t *words);
+void artel__words_fill(const artel__graph *graph, const artel__lower_scalar *scalar, int count, const artel__step *step,
+                       int64_t *words);
 
 #endif

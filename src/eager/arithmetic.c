@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic of element types that graphs do not compute in: float64 and integers of all widths, two operands of one type.
+/* Arithmetic of element types that graphs do not compute in: float64 and integers of all widths, two operands of one
+ * type.
  *
  *   add, subtract, multiply, maximum, minimum      a result of the same type; integers wrap around, as NumPy's do
  *   divide                                         float64 only
  *   equal, not_equal, less, less_equal, greater, greater_equal    bool
- * Broadcasting is NumPy's. Elements are widened to float64, int64 or uint64, which hold all values of their types, so every result is
- * rounded or cut once.
+ * Broadcasting is NumPy's. Elements are widened to float64, int64 or uint64, which hold all values of their types, so
+ * every result is rounded or cut once.
  */
 #include <string.h>
 
@@ -27,8 +28,9 @@ typedef enum function {
     FUNCTIONS
 } function;
 
-static const char *const names[FUNCTIONS] = {"add",   "subtract",  "multiply", "divide",     "maximum", "minimum",
-                                             "equal", "not_equal", "less",     "less_equal", "greater", "greater_equal"};
+static const char *const names[FUNCTIONS] = {"add",     "subtract",   "multiply", "divide",
+                                             "maximum", "minimum",    "equal",    "not_equal",
+                                             "less",    "less_equal", "greater",  "greater_equal"};
 
 enum {
     PIECE = 256
@@ -138,7 +140,8 @@ static artel_status spread(artel_ndarray *a, const artel_shape *shape, artel_nda
     return status;
 }
 
-artel_status artel__eager_arithmetic(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, artel_ndarray **out)
+artel_status artel__eager_arithmetic(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                                     artel_ndarray **out)
 {
     artel_shape shape;
     artel_ndarray *a = NULL, *b = NULL, *made = NULL;
@@ -147,7 +150,8 @@ artel_status artel__eager_arithmetic(artel_eager *e, const char *name, artel_nda
     while (f < FUNCTIONS && strcmp(names[f], name) != 0) f++;
     if (f == FUNCTIONS || (f == DIVIDE && inputs[0]->dtype != ARTEL_DTYPE_FLOAT64)) return ARTEL_AGAIN;
     if (!artel__shape_broadcast(&inputs[0]->shape, &inputs[1]->shape, &shape))
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "axes are equal, or one of them is 1", "the shapes do not broadcast");
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "axes are equal, or one of them is 1",
+                           "the shapes do not broadcast");
     artel_status status = spread(inputs[0], &shape, &a);
     if (status == ARTEL_OK) status = spread(inputs[1], &shape, &b);
     if (status == ARTEL_OK) status = artel__ndarray_new(e, f >= EQUAL ? ARTEL_DTYPE_BOOL : a->dtype, &shape, &made);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of eager objects and their arrays.
  *
- * An array is a struct of one size; small ones have their elements inside, so making a result is taking a struct from the free list. A view
- * holds a reference to the array that owns the elements.
+ * An array is a struct of one size; small ones have their elements inside, so making a result is taking a struct from
+ * the free list. A view holds a reference to the array that owns the elements.
  */
 #ifndef ARTEL_EAGER_EAGER_IMPL_H
 #define ARTEL_EAGER_EAGER_IMPL_H
@@ -39,7 +39,8 @@ typedef struct artel__chunk {
     artel_ndarray array[ARTEL__CHUNK];
 } artel__chunk;
 
-/* A strategy of one replica for functions on so many rows; 0: on shared values alone. Ends with the last of its functions. */
+/* A strategy of one replica for functions on so many rows; 0: on shared values alone. Ends with the last of its
+ * functions. */
 typedef struct artel__batch {
     int64_t rows, functions;
     artel_strategy *strategy;
@@ -104,16 +105,18 @@ void artel__ndarray_gather(const artel_ndarray *array, void *to);
 artel_status artel__ndarray_check(artel_eager *eager, artel_dtype dtype, const artel_shape *shape);
 
 /* arithmetic.c: two operands of a type that graphs do not compute in; ARTEL_AGAIN: no such operation. */
-artel_status artel__eager_arithmetic(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count, artel_ndarray **out);
+artel_status artel__eager_arithmetic(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
+                                     artel_ndarray **out);
 
 /* The entry for these inputs, traced now if there is none. */
-artel_status artel__eager_find(artel_eager *eager, const artel_eager_function *function, const char *name, artel_ndarray *const *inputs,
-                               int count, const char *attributes, artel__entry **out);
+artel_status artel__eager_find(artel_eager *eager, const artel_eager_function *function, const char *name,
+                               artel_ndarray *const *inputs, int count, const char *attributes, artel__entry **out);
 /* The same where it has been traced; NULL: it has not. */
-artel__entry *artel__eager_known(artel_eager *eager, const artel_eager_function *function, const char *name, artel_ndarray *const *inputs,
-                                 int count, const char *attributes);
+artel__entry *artel__eager_known(artel_eager *eager, const artel_eager_function *function, const char *name,
+                                 artel_ndarray *const *inputs, int count, const char *attributes);
 /* Runs it: at most `most` outputs are handed out. */
-artel_status artel__eager_run(artel_eager *eager, artel__entry *entry, artel_ndarray *const *inputs, artel_ndarray **outputs, int most);
+artel_status artel__eager_run(artel_eager *eager, artel__entry *entry, artel_ndarray *const *inputs,
+                              artel_ndarray **outputs, int most);
 void artel__eager_forget(artel_eager *eager); /* all entries */
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache of sealed functions: found by name, settings, element types and shapes; traced when there is none.
  *
- * Arrays are shared values, whose axes count from 0. An operation that has a batch in Keras, or can do nothing with shared values, gets the
- * first axis of its first array as the rows of a batch, and with it every other array of as many positions and axes, unless these are weights.
+ * Arrays are shared values, whose axes count from 0. An operation that has a batch in Keras, or can do nothing with
+ * shared values, gets the first axis of its first array as the rows of a batch, and with it every other array of as
+ * many positions and axes, unless these are weights.
  */
 #include <ctype.h>
 #include <string.h>
@@ -43,13 +44,14 @@ static uint64_t hash_of(const artel_eager_function *function, const char *name, 
     return hash;
 }
 
-static bool is_that(const artel__entry *entry, const artel_eager_function *function, const char *name, artel_ndarray *const *inputs,
-                    int count, const char *attributes)
+static bool is_that(const artel__entry *entry, const artel_eager_function *function, const char *name,
+                    artel_ndarray *const *inputs, int count, const char *attributes)
 {
     if (entry->owner != function || entry->inputs != count || strcmp(entry->name, name) != 0) return false;
     if (strcmp(entry->attributes, attributes ? attributes : "") != 0) return false;
     for (int i = 0; i < count; i++) {
-        if (entry->input[i].dtype != inputs[i]->dtype || !artel__shape_equal(&entry->input[i].shape, &inputs[i]->shape)) return false;
+        if (entry->input[i].dtype != inputs[i]->dtype || !artel__shape_equal(&entry->input[i].shape, &inputs[i]->shape))
+            return false;
     }
     return true;
 }
@@ -113,8 +115,8 @@ static artel_status trace_operation(void *user, artel_graph *g, const artel_valu
     int made = artel_graph_op_all(g, entry->name, in, entry->inputs, attributes, out, entry->declared);
     if (made < 0) return (artel_status)made;
     if (made > ARTEL__OPERANDS)
-        return artel__fail(entry->arena.ctx, ARTEL_ERROR_UNSUPPORTED, entry->name, "cut the array by artel_ndarray_slice first",
-                           "%d results, more than 32", made);
+        return artel__fail(entry->arena.ctx, ARTEL_ERROR_UNSUPPORTED, entry->name,
+                           "cut the array by artel_ndarray_slice first", "%d results, more than 32", made);
     entry->outputs = made;
     for (int i = made; i < entry->declared; i++) out[i] = out[0];
     return artel_graph_status(g);
@@ -126,7 +128,8 @@ static void describe(const artel__entry *entry, artel_argument *argument)
     for (int i = 0; i < entry->inputs; i++) {
         const artel_shape *shape = &entry->input[i].shape;
         bool rows = entry->has_rows >> i & 1;
-        argument[i] = (artel_argument){.dtype = computed(entry->input[i].dtype), .shared = !rows, .shape = {.rank = shape->rank - rows}};
+        argument[i] = (artel_argument){
+            .dtype = computed(entry->input[i].dtype), .shared = !rows, .shape = {.rank = shape->rank - rows}};
         for (int d = 0; d < argument[i].shape.rank; d++) argument[i].shape.dim[d] = shape->dim[d + rows];
     }
 }
@@ -143,7 +146,8 @@ static artel_status make_function(artel_eager *e, artel__entry *entry, int64_t r
     o.output_count = entry->declared = outputs;
     describe(entry, argument);
     const artel_eager_function *f = entry->owner;
-    ARTEL_TRY(artel_function_create(batch->strategy, &o, f ? f->trace : trace_operation, f ? f->user : entry, &entry->function));
+    ARTEL_TRY(artel_function_create(batch->strategy, &o, f ? f->trace : trace_operation, f ? f->user : entry,
+                                    &entry->function));
     batch->functions++;
     entry->batch = batch;
     return ARTEL_OK;
@@ -213,7 +217,8 @@ static const batched *batched_of(const artel__entry *entry)
                                     {"depth_to_space", 0, false},
                                     {"space_to_depth", 0, false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (same_name(entry->name, table[i].name)) return entry->input[0].shape.rank >= table[i].rank ? &table[i] : NULL;
+        if (same_name(entry->name, table[i].name))
+            return entry->input[0].shape.rank >= table[i].rank ? &table[i] : NULL;
     }
     return NULL;
 }
@@ -252,7 +257,8 @@ static artel_status describe_outputs(artel__entry *entry)
         ARTEL_TRY(artel_function_output(entry->function, i, &made->dtype, &shape, &rows));
         made->shape = shape;
         if (rows) {
-            made->shape = (artel_shape){.rank = shape.rank + 1, .dim = {entry->rows ? entry->input[0].shape.dim[0] : 1}};
+            made->shape =
+                (artel_shape){.rank = shape.rank + 1, .dim = {entry->rows ? entry->input[0].shape.dim[0] : 1}};
             for (int d = 0; d < shape.rank; d++) made->shape.dim[d + 1] = shape.dim[d];
         }
         if (made->dtype == ARTEL_DTYPE_FLOAT32 && entry->narrow != ARTEL_DTYPE_FLOAT32) made->dtype = entry->narrow;
@@ -278,7 +284,8 @@ static artel_status check_types(artel_eager *e, const char *name, artel_ndarray 
         artel_dtype dtype = computed(inputs[i]->dtype);
         if (artel__computes_with(dtype)) continue;
         return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "cast it with artel_ndarray_cast",
-                           "computes in float32, float64, int32 and bool, and array %d is %s", i, artel_dtype_name(dtype));
+                           "computes in float32, float64, int32 and bool, and array %d is %s", i,
+                           artel_dtype_name(dtype));
     }
     return ARTEL_OK;
 }
@@ -358,19 +365,20 @@ static artel__entry *look(artel_eager *e, uint64_t hash, const artel_eager_funct
                           artel_ndarray *const *inputs, int count, const char *attributes)
 {
     artel__entry *entry = e->bucket[hash % ARTEL__BUCKETS];
-    while (entry && !(entry->hash == hash && is_that(entry, function, name, inputs, count, attributes))) entry = entry->next;
+    while (entry && !(entry->hash == hash && is_that(entry, function, name, inputs, count, attributes)))
+        entry = entry->next;
     if (entry) entry->used = ++e->tick;
     return entry;
 }
 
-artel__entry *artel__eager_known(artel_eager *e, const artel_eager_function *function, const char *name, artel_ndarray *const *inputs,
-                                 int count, const char *attributes)
+artel__entry *artel__eager_known(artel_eager *e, const artel_eager_function *function, const char *name,
+                                 artel_ndarray *const *inputs, int count, const char *attributes)
 {
     return look(e, hash_of(function, name, inputs, count, attributes), function, name, inputs, count, attributes);
 }
 
-artel_status artel__eager_find(artel_eager *e, const artel_eager_function *function, const char *name, artel_ndarray *const *inputs,
-                               int count, const char *attributes, artel__entry **out)
+artel_status artel__eager_find(artel_eager *e, const artel_eager_function *function, const char *name,
+                               artel_ndarray *const *inputs, int count, const char *attributes, artel__entry **out)
 {
     uint64_t hash = hash_of(function, name, inputs, count, attributes);
     *out = look(e, hash, function, name, inputs, count, attributes);

@@ -71,10 +71,14 @@ static bool fits(const artel_shape *shape)
 artel_status artel__ndarray_check(artel_eager *e, artel_dtype dtype, const artel_shape *shape)
 {
     if (dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, "array", "encode them as numbers first", "arrays hold no strings");
+        return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, "array", "encode them as numbers first",
+                           "arrays hold no strings");
     if (artel_dtype_size(dtype) == 0)
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "see artel/tensor.h", "%d is no element type", (int)dtype);
-    if (!fits(shape)) return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "use 0 to 8 axes, none negative", "this shape is none");
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "see artel/tensor.h", "%d is no element type",
+                           (int)dtype);
+    if (!fits(shape))
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "use 0 to 8 axes, none negative",
+                           "this shape is none");
     return ARTEL_OK;
 }
 
@@ -139,7 +143,8 @@ void artel__ndarray_settle(artel_ndarray *a)
 
 /* -- elements, wherever they lie -- */
 
-/* Between a strided array and dense memory, axis by axis; the runs of the last axis are copied whole where they are dense. */
+/* Between a strided array and dense memory, axis by axis; the runs of the last axis are copied whole where they are
+ * dense. */
 static void move_axis(const artel_ndarray *a, int axis, char *strided, char **dense, bool out)
 {
     size_t size = artel_dtype_size(a->dtype);
@@ -171,10 +176,11 @@ static artel_status check_elements(const artel_ndarray *a, artel_dtype dtype, in
 {
     artel_context *ctx = a->eager->ctx;
     if (artel_dtype_size(dtype) == 0)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give a numeric element type", "elements of %s", artel_dtype_name(dtype));
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give a numeric element type", "elements of %s",
+                           artel_dtype_name(dtype));
     if (count == a->count) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give room for all of them", "%lld elements of %lld", (long long)count,
-                       (long long)a->count);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give room for all of them", "%lld elements of %lld",
+                       (long long)count, (long long)a->count);
 }
 
 artel_status artel_ndarray_read(const artel_ndarray *a, artel_dtype dtype, void *elements, int64_t count)
@@ -201,7 +207,7 @@ artel_status artel_ndarray_write(artel_ndarray *a, artel_dtype dtype, const void
     ARTEL_TRY(artel__enter(a ? a->eager->ctx : NULL, __func__, "array elements", a, elements));
     ARTEL_TRY(check_elements(a, dtype, count));
     if (dtype == ARTEL_DTYPE_BOOL && a->dtype == dtype) dtype = ARTEL_DTYPE_UINT8; /* any byte that is not 0 is 1 */
-    if (a->dense && dtype == a->dtype) {                                           /* they may be another view's of the same array */
+    if (a->dense && dtype == a->dtype) { /* they may be another view's of the same array */
         memmove(a->data, elements, (size_t)count * artel_dtype_size(dtype));
         return ARTEL_OK;
     }
@@ -233,7 +239,8 @@ artel_status artel_ndarray_cast(const artel_ndarray *a, artel_dtype dtype, artel
 
 /* -- making -- */
 
-artel_status artel_ndarray_create(artel_eager *e, artel_dtype dtype, const artel_shape *shape, const void *elements, artel_ndarray **out)
+artel_status artel_ndarray_create(artel_eager *e, artel_dtype dtype, const artel_shape *shape, const void *elements,
+                                  artel_ndarray **out)
 {
     artel_ndarray *a;
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager shape out", e, shape, out));
@@ -250,7 +257,8 @@ artel_status artel_ndarray_create(artel_eager *e, artel_dtype dtype, const artel
     return ARTEL_OK;
 }
 
-artel_status artel_ndarray_full(artel_eager *e, artel_dtype dtype, const artel_shape *shape, double number, artel_ndarray **out)
+artel_status artel_ndarray_full(artel_eager *e, artel_dtype dtype, const artel_shape *shape, double number,
+                                artel_ndarray **out)
 {
     artel_ndarray *a;
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager shape out", e, shape, out));
@@ -272,18 +280,21 @@ static void draw_block(const artel_eager *e, uint64_t n, uint32_t word[4])
 static artel_status new_draw(artel_eager *e, const artel_shape *shape, bool in_order, artel_ndarray **out)
 {
     if (!in_order)
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "random array", "give finite numbers, low below high, deviations of at least 0",
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "random array",
+                           "give finite numbers, low below high, deviations of at least 0",
                            "these numbers are none or not in order");
     ARTEL_TRY(artel__ndarray_check(e, ARTEL_DTYPE_FLOAT32, shape));
     return artel__ndarray_new(e, ARTEL_DTYPE_FLOAT32, shape, out);
 }
 
-artel_status artel_ndarray_uniform(artel_eager *e, const artel_shape *shape, double low, double high, artel_ndarray **out)
+artel_status artel_ndarray_uniform(artel_eager *e, const artel_shape *shape, double low, double high,
+                                   artel_ndarray **out)
 {
     artel_ndarray *a;
     uint32_t word[4];
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager shape out", e, shape, out));
-    ARTEL_TRY(new_draw(e, shape, isfinite((float)low) && isfinite((float)high) && isfinite((float)(high - low)) && low <= high, &a));
+    ARTEL_TRY(new_draw(
+        e, shape, isfinite((float)low) && isfinite((float)high) && isfinite((float)(high - low)) && low <= high, &a));
     float *to = (float *)(void *)a->data, from = (float)low, span = (float)(high - low), end = (float)high;
     for (int64_t i = 0; i < a->count; i++) {
         if (i % 4 == 0) draw_block(e, (uint64_t)i / 4, word);
@@ -295,7 +306,8 @@ artel_status artel_ndarray_uniform(artel_eager *e, const artel_shape *shape, dou
     return ARTEL_OK;
 }
 
-artel_status artel_ndarray_normal(artel_eager *e, const artel_shape *shape, double mean, double deviation, artel_ndarray **out)
+artel_status artel_ndarray_normal(artel_eager *e, const artel_shape *shape, double mean, double deviation,
+                                  artel_ndarray **out)
 {
     artel_ndarray *a;
     uint32_t word[4];

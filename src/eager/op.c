@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations and functions that are called at once.
  *
- * The way of a small operation is short: its entry is found, its result taken from the free list, and the one kernel of its function runs on the
- * arrays' own memory. Everything else goes through artel_function_run.
+ * The way of a small operation is short: its entry is found, its result taken from the free list, and the one kernel of
+ * its function runs on the arrays' own memory. Everything else goes through artel_function_run.
  */
 #include <string.h>
 
@@ -12,7 +12,8 @@
 static const artel__range ranges[] = {{".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {".most_functions", ARTEL__RANGE_INT64, OPTION(most_functions), 1, 1e9, NULL},
                                       {.name = NULL}};
-static const artel__options_kind kind = {"eager options", "begin with ARTEL_EAGER_OPTIONS_INIT", sizeof(artel_eager_options), ranges};
+static const artel__options_kind kind = {"eager options", "begin with ARTEL_EAGER_OPTIONS_INIT",
+                                         sizeof(artel_eager_options), ranges};
 
 /* Elements from which on other threads are worth waking. */
 #define LARGE 32768
@@ -79,7 +80,8 @@ static artel_status prepare(artel_eager *e, artel_ndarray *a, artel_ndarray **ou
     return status;
 }
 
-static artel_status compute(artel_eager *e, const artel__entry *entry, artel_ndarray *const *in, artel_ndarray *const *made)
+static artel_status compute(artel_eager *e, const artel__entry *entry, artel_ndarray *const *in,
+                            artel_ndarray *const *made)
 {
     artel_array from[ARTEL__OPERANDS], to[ARTEL__OPERANDS];
     if (entry->direct && (e->options.threads == 1 || made[0]->count < LARGE)) {
@@ -111,29 +113,34 @@ static void release_all(artel_ndarray **list, int count)
 }
 
 /* With operands that must be copied first. */
-static artel_status run_prepared(artel_eager *e, artel__entry *entry, artel_ndarray *const *inputs, artel_ndarray **made)
+static artel_status run_prepared(artel_eager *e, artel__entry *entry, artel_ndarray *const *inputs,
+                                 artel_ndarray **made)
 {
     artel_ndarray *in[ARTEL__OPERANDS] = {NULL};
     artel_status status = ARTEL_OK;
     int ready = 0;
-    for (; ready < entry->inputs && status == ARTEL_OK; ready += status == ARTEL_OK) status = prepare(e, inputs[ready], &in[ready]);
+    for (; ready < entry->inputs && status == ARTEL_OK; ready += status == ARTEL_OK)
+        status = prepare(e, inputs[ready], &in[ready]);
     if (status == ARTEL_OK) status = compute(e, entry, in, made);
     if (status == ARTEL_OK) status = finish(e, entry, made);
     release_all(in, ready);
     return status;
 }
 
-artel_status artel__eager_run(artel_eager *e, artel__entry *entry, artel_ndarray *const *inputs, artel_ndarray **outputs, int most)
+artel_status artel__eager_run(artel_eager *e, artel__entry *entry, artel_ndarray *const *inputs,
+                              artel_ndarray **outputs, int most)
 {
     artel_ndarray *made[ARTEL__OPERANDS];
     artel_status status = ARTEL_OK;
     int count = 0;
     bool ready = entry->narrow == ARTEL_DTYPE_FLOAT32;
     for (int i = 0; i < entry->inputs; i++) {
-        ready = ready && inputs[i]->dense && inputs[i]->dtype != ARTEL_DTYPE_FLOAT16 && inputs[i]->dtype != ARTEL_DTYPE_BFLOAT16;
+        ready = ready && inputs[i]->dense && inputs[i]->dtype != ARTEL_DTYPE_FLOAT16 &&
+                inputs[i]->dtype != ARTEL_DTYPE_BFLOAT16;
     }
     for (; count < entry->outputs && status == ARTEL_OK; count += status == ARTEL_OK) {
-        artel_dtype dtype = entry->output[count].dtype == entry->narrow ? ARTEL_DTYPE_FLOAT32 : entry->output[count].dtype;
+        artel_dtype dtype =
+            entry->output[count].dtype == entry->narrow ? ARTEL_DTYPE_FLOAT32 : entry->output[count].dtype;
         status = artel__ndarray_new(e, dtype, &entry->output[count].shape, &made[count]);
     }
     if (status == ARTEL_OK) status = ready ? compute(e, entry, inputs, made) : run_prepared(e, entry, inputs, made);
@@ -158,23 +165,25 @@ static artel_status check_call(artel_eager *e, const char *name, artel_ndarray *
         return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "give 1 to 32 arrays", "%d arrays", count);
     for (int i = 0; i < count; i++) {
         if (!inputs[i] || inputs[i]->eager != e)
-            return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "use arrays of this eager object", "array %d is %s", i,
-                               inputs[i] ? "another eager object's" : "NULL");
+            return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "use arrays of this eager object", "array %d is %s",
+                               i, inputs[i] ? "another eager object's" : "NULL");
     }
     return ARTEL_OK;
 }
 
 /* Of other element types; ARTEL_AGAIN: graphs compute in these, or nobody does. */
-static artel_status by_arithmetic(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, artel_ndarray **out)
+static artel_status by_arithmetic(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                                  artel_ndarray **out)
 {
     artel_dtype dtype = inputs[0]->dtype;
-    if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_BOOL)
+    if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 ||
+        dtype == ARTEL_DTYPE_BOOL)
         return ARTEL_AGAIN;
     return artel__eager_arithmetic(e, name, inputs, count, out);
 }
 
-static int call_operation(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, const char *attributes,
-                          artel_ndarray **outputs, int most)
+static int call_operation(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                          const char *attributes, artel_ndarray **outputs, int most)
 {
     artel__entry *entry;
     artel_status status = check_call(e, name, inputs, count, 1);
@@ -186,17 +195,19 @@ static int call_operation(artel_eager *e, const char *name, artel_ndarray *const
     return status < 0 ? (int)status : entry->outputs;
 }
 
-int artel_eager_op_all(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, const char *attributes,
-                       artel_ndarray **outputs, int most)
+int artel_eager_op_all(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                       const char *attributes, artel_ndarray **outputs, int most)
 {
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager name inputs outputs", e, name, inputs, outputs));
-    if (most < 1) return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "give room for a result", "room for %d results", most);
+    if (most < 1)
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, name, "give room for a result", "room for %d results", most);
     return call_operation(e, name, inputs, count, attributes, outputs, most);
 }
 
-/* What is in the cache and runs on the arrays' own memory, without a look at anything else. ARTEL_AGAIN: it is not so. */
-static artel_status call_known(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, const char *attributes,
-                               artel_ndarray **out)
+/* What is in the cache and runs on the arrays' own memory, without a look at anything else. ARTEL_AGAIN: it is not so.
+ */
+static artel_status call_known(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                               const char *attributes, artel_ndarray **out)
 {
     const void *data[ARTEL__OPERANDS];
     artel_ndarray *made;
@@ -216,8 +227,8 @@ static artel_status call_known(artel_eager *e, const char *name, artel_ndarray *
     return status;
 }
 
-artel_status artel_eager_op(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count, const char *attributes,
-                            artel_ndarray **out)
+artel_status artel_eager_op(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
+                            const char *attributes, artel_ndarray **out)
 {
     if (e && name && inputs && out && count > 0 && count <= ARTEL__OPERANDS) {
         artel_status known = call_known(e, name, inputs, count, attributes, out);
@@ -233,7 +244,8 @@ artel_status artel_eager_unary(artel_eager *e, const char *name, artel_ndarray *
     return artel_eager_op(e, name, &x, 1, NULL, out);
 }
 
-artel_status artel_eager_binary(artel_eager *e, const char *name, artel_ndarray *a, artel_ndarray *b, artel_ndarray **out)
+artel_status artel_eager_binary(artel_eager *e, const char *name, artel_ndarray *a, artel_ndarray *b,
+                                artel_ndarray **out)
 {
     artel_ndarray *const both[2] = {a, b};
     return artel_eager_op(e, name, both, 2, NULL, out);
@@ -241,13 +253,13 @@ artel_status artel_eager_binary(artel_eager *e, const char *name, artel_ndarray 
 
 /* -- functions of the program's -- */
 
-artel_status artel_eager_function_create(artel_eager *e, const char *name, artel_trace_fn *trace, void *user, int output_count,
-                                         artel_eager_function **out)
+artel_status artel_eager_function_create(artel_eager *e, const char *name, artel_trace_fn *trace, void *user,
+                                         int output_count, artel_eager_function **out)
 {
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager out", e, out));
     if (!trace || output_count < 0 || output_count > ARTEL__OPERANDS)
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "function", "give a function to trace and 0 to 32 outputs", "%d outputs%s",
-                           output_count, trace ? "" : ", and trace is NULL");
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "function", "give a function to trace and 0 to 32 outputs",
+                           "%d outputs%s", output_count, trace ? "" : ", and trace is NULL");
     artel_eager_function *f = artel__arena_alloc(&e->arena, 1, sizeof *f);
     if (!f) return ARTEL_ERROR_NO_MEMORY;
     *f = (artel_eager_function){.eager = e,
@@ -262,15 +274,15 @@ artel_status artel_eager_function_create(artel_eager *e, const char *name, artel
     return ARTEL_OK;
 }
 
-artel_status artel_eager_call(artel_eager_function *f, artel_ndarray *const *inputs, int input_count, artel_ndarray **outputs,
-                              int output_count)
+artel_status artel_eager_call(artel_eager_function *f, artel_ndarray *const *inputs, int input_count,
+                              artel_ndarray **outputs, int output_count)
 {
     artel__entry *entry;
     ARTEL_TRY(artel__enter(f ? f->eager->ctx : NULL, __func__, "function", f));
     artel_eager *e = f->eager;
     if (output_count != f->outputs || (output_count > 0 && !outputs) || (input_count > 0 && !inputs))
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, f->name, "give what was declared", "%d outputs; it has %d", output_count,
-                           f->outputs);
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, f->name, "give what was declared", "%d outputs; it has %d",
+                           output_count, f->outputs);
     ARTEL_TRY(check_call(e, f->name, inputs, input_count, 0));
     ARTEL_TRY(artel__eager_find(e, f, f->name, inputs, input_count, NULL, &entry));
     return artel__eager_run(e, entry, inputs, outputs, output_count);

@@ -22,8 +22,8 @@ static artel_status check_axis(const artel_ndarray *a, int *axis)
 {
     if (*axis < 0) *axis += a->shape.rank;
     if (*axis >= 0 && *axis < a->shape.rank) return ARTEL_OK;
-    return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "count axes from 0, or from the end by -1", "the array has %d axes",
-                       a->shape.rank);
+    return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "count axes from 0, or from the end by -1",
+                       "the array has %d axes", a->shape.rank);
 }
 
 /* Where Python's slices begin and end along an axis, and how many positions lie there. */
@@ -42,12 +42,15 @@ static int64_t range_of(int64_t extent, int64_t step, int64_t *begin, int64_t en
     return span <= 0 ? 0 : 1 + (int64_t)((uint64_t)(span - 1) / stride);
 }
 
-artel_status artel_ndarray_slice(artel_ndarray *a, int axis, int64_t begin, int64_t end, int64_t step, artel_ndarray **out)
+artel_status artel_ndarray_slice(artel_ndarray *a, int axis, int64_t begin, int64_t end, int64_t step,
+                                 artel_ndarray **out)
 {
     artel_ndarray *view;
     ARTEL_TRY(artel__enter(a ? a->eager->ctx : NULL, __func__, "array out", a, out));
     ARTEL_TRY(check_axis(a, &axis));
-    if (step == 0) return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "give a step above or below 0", "the step is 0");
+    if (step == 0)
+        return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "give a step above or below 0",
+                           "the step is 0");
     int64_t count = range_of(a->shape.dim[axis], step, &begin, end);
     ARTEL_TRY(artel__ndarray_view(a, &view));
     view->shape.dim[axis] = count;
@@ -141,8 +144,8 @@ artel_status artel_ndarray_transpose(artel_ndarray *a, const int *axes, artel_nd
     for (int d = 0; d < a->shape.rank; d++) {
         from[d] = axes ? axes[d] : a->shape.rank - 1 - d;
         if (from[d] < 0 || from[d] >= a->shape.rank || (seen >> from[d] & 1))
-            return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "name each axis once", "axis %d is named twice or is none",
-                               from[d]);
+            return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "name each axis once",
+                               "axis %d is named twice or is none", from[d]);
         seen |= 1u << from[d];
     }
     ARTEL_TRY(artel__ndarray_view(a, &view));
@@ -163,7 +166,8 @@ artel_status artel_ndarray_broadcast(artel_ndarray *a, const artel_shape *shape,
     ARTEL_TRY(artel__enter(a ? a->eager->ctx : NULL, __func__, "array shape out", a, shape, out));
     ARTEL_TRY(artel__ndarray_check(a->eager, a->dtype, shape));
     if (!artel__shape_broadcast(&a->shape, shape, &joined) || !artel__shape_equal(&joined, shape))
-        return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array", "only axes of extent 1, and new ones in front, are repeated",
+        return artel__fail(a->eager->ctx, ARTEL_ERROR_INVALID, "array",
+                           "only axes of extent 1, and new ones in front, are repeated",
                            "%s does not broadcast to this shape", artel__shape_text(&a->shape, false, has, sizeof has));
     ARTEL_TRY(artel__ndarray_view(a, &view));
     int ahead = shape->rank - a->shape.rank;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints of strategies: folders as those of fit (train/checkpoint.c), of everything that a strategy holds; an estimator writes them, and
- * loops by hand. With a single model its weights have the names that fit gives them, so whoever reads weights of a run reads these, too. */
+/* Checkpoints of strategies: folders as those of fit (train/checkpoint.c), of everything that a strategy holds; an
+ * estimator writes them, and loops by hand. With a single model its weights have the names that fit gives them, so
+ * whoever reads weights of a run reads these, too. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,16 +39,18 @@ static artel_status make_manifest(artel_strategy *strategy, const artel__estimat
     json_t *counters;
     artel_context *ctx = artel__snapshot_context(strategy);
     ARTEL_TRY(artel__snapshot_counters(strategy, &counters));
-    json_t *manifest = json_pack("{s:i, s:{s:s}, s:I, s:I, s:I, s:b, s:o}", "format", FORMAT, "identity", "kind", "strategy", "step",
-                                 (json_int_t)save->step, "epoch", (json_int_t)save->epoch, "max_steps", (json_int_t)save->max_steps,
-                                 "finished", save->finished, "counters", counters);
+    json_t *manifest =
+        json_pack("{s:i, s:{s:s}, s:I, s:I, s:I, s:b, s:o}", "format", FORMAT, "identity", "kind", "strategy", "step",
+                  (json_int_t)save->step, "epoch", (json_int_t)save->epoch, "max_steps", (json_int_t)save->max_steps,
+                  "finished", save->finished, "counters", counters);
     if (!manifest) return artel__fail_memory(ctx, "checkpoint", 0);
     artel_status status = artel__json_dump_string(ctx, manifest, ARTEL__JSON_PYTHON, out);
     json_decref(manifest);
     return status;
 }
 
-static artel_status take_image(artel_strategy *strategy, const artel__estimator_save *save, artel__checkpoint_image *image)
+static artel_status take_image(artel_strategy *strategy, const artel__estimator_save *save,
+                               artel__checkpoint_image *image)
 {
     void *bytes;
     lister l = {artel__snapshot_context(strategy), image};
@@ -62,7 +65,8 @@ static artel_status take_image(artel_strategy *strategy, const artel__estimator_
     return make_manifest(strategy, save, &image->manifest);
 }
 
-static artel_status write_checkpoint(artel_strategy *strategy, const char *directory, int keep, const artel__estimator_save *save)
+static artel_status write_checkpoint(artel_strategy *strategy, const char *directory, int keep,
+                                     const artel__estimator_save *save)
 {
     artel__checkpoint_image image = {.step = 0};
     artel_context *ctx = artel__snapshot_context(strategy);
@@ -80,8 +84,9 @@ artel_status artel__estimator_save_now(artel__estimator_side *side, const artel_
     const artel_estimator_options *o = &side->estimator->options;
     ARTEL_TRY(write_checkpoint(side->strategy, o->model_dir, (int)o->keep_checkpoint_max, save));
     snprintf(path, sizeof path, "%s/ckpt-%lld", o->model_dir, (long long)save->step);
-    artel__estimator_event(side->estimator,
-                           &(artel_event){.kind = ARTEL_EVENT_CHECKPOINT, .step = save->step, .epoch = save->epoch, .text = path});
+    artel__estimator_event(
+        side->estimator,
+        &(artel_event){.kind = ARTEL_EVENT_CHECKPOINT, .step = save->step, .epoch = save->epoch, .text = path});
     return ARTEL_OK;
 }
 
@@ -102,8 +107,8 @@ static artel_status take_entry(void *user, const char *name, int variable)
     const artel__variable *v = &artel__snapshot_table(t->strategy)->item[variable];
     if (t->values_only && artel__starts_with(name, "optimizer.")) return ARTEL_OK;
     ARTEL_TRY(artel__checkpoint_name(ctx, "", name, &dotted));
-    artel_status status =
-        artel__checkpoint_tensor(&t->tensors, dotted, (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype), &plain);
+    artel_status status = artel__checkpoint_tensor(
+        &t->tensors, dotted, (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype), &plain);
     artel__free(ctx, dotted);
     if (status == ARTEL_OK) artel__snapshot_store(t->strategy, variable, plain);
     return status;
@@ -124,12 +129,14 @@ static artel_status take_up(artel_strategy *strategy, bool values_only, const ch
     return artel__snapshot_take_counters(strategy, folder, counters);
 }
 
-artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out, int64_t *max_steps)
+artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out,
+                                      int64_t *max_steps)
 {
     char *folder = NULL;
     json_t *manifest = NULL;
     artel_context *ctx = side->estimator->ctx;
-    artel_status status = artel__checkpoint_newer(ctx, side->estimator->options.model_dir, newer_than, out, &folder, &manifest);
+    artel_status status =
+        artel__checkpoint_newer(ctx, side->estimator->options.model_dir, newer_than, out, &folder, &manifest);
     if (manifest && max_steps) *max_steps = json_integer_value(json_object_get(manifest, "max_steps"));
     if (status == ARTEL_OK && out->step > newer_than)
         status = take_up(side->strategy, side->mode == ARTEL_ESTIMATOR_EVALUATE, folder, manifest);
@@ -143,7 +150,8 @@ artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer
 static artel_status check_directory(artel_context *ctx, const char *directory)
 {
     if (directory[0] && strlen(directory) <= 4000) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "checkpoint", "name a directory", "the directory has no name, or one that is too long");
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "checkpoint", "name a directory",
+                       "the directory has no name, or one that is too long");
 }
 
 artel_status artel_strategy_save(artel_strategy *strategy, const char *directory, int64_t step, int keep)
@@ -152,8 +160,8 @@ artel_status artel_strategy_save(artel_strategy *strategy, const char *directory
     ARTEL_TRY(artel__enter(ctx, __func__, "strategy directory", strategy, directory));
     ARTEL_TRY(check_directory(ctx, directory));
     if (step < 0 || keep < 0)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "checkpoint", "count from 0", "step %lld, %d checkpoints to keep", (long long)step,
-                           keep);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "checkpoint", "count from 0", "step %lld, %d checkpoints to keep",
+                           (long long)step, keep);
     return write_checkpoint(strategy, directory, keep ? keep : INT32_MAX, &(artel__estimator_save){.step = step});
 }
 

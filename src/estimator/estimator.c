@@ -8,13 +8,14 @@
 #include "train/checkpoint_file.h"
 
 #define OPTION(field) offsetof(artel_estimator_options, field)
-static const artel__range ranges[] = {{"save_checkpoints_steps", ARTEL__RANGE_INT64, OPTION(save_checkpoints_steps), 0, 1e15, NULL},
-                                      {"save_checkpoints_secs", ARTEL__RANGE_DOUBLE, OPTION(save_checkpoints_secs), 0, 1e9, NULL},
-                                      {"keep_checkpoint_max", ARTEL__RANGE_INT64, OPTION(keep_checkpoint_max), 1, 1e6, NULL},
-                                      {"save_summary_steps", ARTEL__RANGE_INT64, OPTION(save_summary_steps), 0, 1e15, NULL},
-                                      {.name = NULL}};
-static const artel__options_kind kind = {"estimator options", "begin with ARTEL_ESTIMATOR_OPTIONS_INIT", sizeof(artel_estimator_options),
-                                         ranges};
+static const artel__range ranges[] = {
+    {"save_checkpoints_steps", ARTEL__RANGE_INT64, OPTION(save_checkpoints_steps), 0, 1e15, NULL},
+    {"save_checkpoints_secs", ARTEL__RANGE_DOUBLE, OPTION(save_checkpoints_secs), 0, 1e9, NULL},
+    {"keep_checkpoint_max", ARTEL__RANGE_INT64, OPTION(keep_checkpoint_max), 1, 1e6, NULL},
+    {"save_summary_steps", ARTEL__RANGE_INT64, OPTION(save_summary_steps), 0, 1e15, NULL},
+    {.name = NULL}};
+static const artel__options_kind kind = {"estimator options", "begin with ARTEL_ESTIMATOR_OPTIONS_INIT",
+                                         sizeof(artel_estimator_options), ranges};
 
 /* What is wrong with the strategy's options is said when one is made. */
 static void copy_strategy(artel_estimator *e)
@@ -94,7 +95,8 @@ static artel_status list_columns(artel__estimator_side *side, const artel_value 
 }
 
 /* A number of float32, a row or shared. */
-static artel_value take_number(artel__estimator_side *side, artel_graph *g, artel_value value, const char *name, bool *rows)
+static artel_value take_number(artel__estimator_side *side, artel_graph *g, artel_value value, const char *name,
+                               bool *rows)
 {
     artel_dtype dtype;
     artel_shape shape;
@@ -108,7 +110,8 @@ static artel_value take_number(artel__estimator_side *side, artel_graph *g, arte
     return dtype == ARTEL_DTYPE_FLOAT32 ? value : artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"float32\"}");
 }
 
-static artel_status trace_training(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec, artel_value *out)
+static artel_status trace_training(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec,
+                                   artel_value *out)
 {
     bool rows;
     artel_value loss = take_number(side, g, spec->loss, "loss", &rows);
@@ -119,9 +122,11 @@ static artel_status trace_training(artel__estimator_side *side, artel_graph *g, 
 }
 
 /* What is not there is a constant: a function says beforehand how many outputs it has. */
-static artel_status trace_evaluation(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec, artel_value *out)
+static artel_status trace_evaluation(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec,
+                                     artel_value *out)
 {
-    if (spec->metric_count < 0 || spec->metric_count > ARTEL_ESTIMATOR_METRICS) return misuse(side, "give 0 to 16", "this many metrics");
+    if (spec->metric_count < 0 || spec->metric_count > ARTEL_ESTIMATOR_METRICS)
+        return misuse(side, "give 0 to 16", "this many metrics");
     side->values = 1 + spec->metric_count;
     for (int i = 0; i < side->values; i++) {
         const char *name = i ? spec->metrics[i - 1].name : "loss";
@@ -143,7 +148,8 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     ARTEL_TRY(list_columns(side, in, &batch));
     ARTEL_TRY(o->model(o->user, g, &batch, &spec));
     ARTEL_TRY(artel_graph_status(g));
-    return side->mode == ARTEL_ESTIMATOR_TRAIN ? trace_training(side, g, &spec, out) : trace_evaluation(side, g, &spec, out);
+    return side->mode == ARTEL_ESTIMATOR_TRAIN ? trace_training(side, g, &spec, out)
+                                               : trace_evaluation(side, g, &spec, out);
 }
 
 /* -- sides -- */
@@ -161,7 +167,8 @@ static artel_status make_function(artel__estimator_side *side)
     if (trains && !artel__function_writes(side->function))
         return misuse(side, "set the spec's optimizer, or write variables by artel_graph_apply()", "it trains nothing");
     for (int i = 0; i < side->values; i++) {
-        side->value[i] = artel__arena_alloc(&side->arena, side->rows[i] ? (size_t)side->input.given.batch_size : 1, sizeof(float));
+        side->value[i] =
+            artel__arena_alloc(&side->arena, side->rows[i] ? (size_t)side->input.given.batch_size : 1, sizeof(float));
     }
     return artel__arena_status(&side->arena);
 }
@@ -173,14 +180,15 @@ static artel_status make_strategy(artel__estimator_side *side, artel_cluster *cl
     s.cluster = cluster;
     s.batch_size = side->input.given.batch_size;
     if (side->mode == ARTEL_ESTIMATOR_EVALUATE) s.shards = 0;
-    bool together = s.strategy && (strcmp(s.strategy, "multi-worker") == 0 || strcmp(s.strategy, "parameter-server") == 0);
+    bool together =
+        s.strategy && (strcmp(s.strategy, "multi-worker") == 0 || strcmp(s.strategy, "parameter-server") == 0);
     if (side->mode == ARTEL_ESTIMATOR_EVALUATE && together) s.strategy = NULL;
     ARTEL_TRY(artel_strategy_create(side->estimator->ctx, &s, &side->strategy));
     return o->build ? o->build(o->user, side->strategy, side->mode) : ARTEL_OK;
 }
 
-artel_status artel__side_open(artel_estimator *e, artel_estimator_mode mode, artel_estimator_input_fn *input, void *user,
-                              artel_cluster *cluster, artel__estimator_side *out)
+artel_status artel__side_open(artel_estimator *e, artel_estimator_mode mode, artel_estimator_input_fn *input,
+                              void *user, artel_cluster *cluster, artel__estimator_side *out)
 {
     *out = (artel__estimator_side){.estimator = e, .mode = mode};
     artel__arena_init(&out->arena, e->ctx);
@@ -201,7 +209,8 @@ void artel__side_close(artel__estimator_side *side)
     side->strategy = NULL;
 }
 
-artel_status artel__side_point(artel__estimator_side *side, const char *folder, const char *tag, int64_t step, double value)
+artel_status artel__side_point(artel__estimator_side *side, const char *folder, const char *tag, int64_t step,
+                               double value)
 {
     char path[ARTEL__ESTIMATOR_PATH];
     artel_estimator *e = side->estimator;

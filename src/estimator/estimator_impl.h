@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of estimators. A side is what one strategy needs: training has one, evaluation another one, which gets the variables from
- * checkpoints alone. So an evaluator beside the run and an evaluation in the midst of it are the same code, and give the same numbers. */
+/* The inside of estimators. A side is what one strategy needs: training has one, evaluation another one, which gets the
+ * variables from checkpoints alone. So an evaluator beside the run and an evaluation in the midst of it are the same
+ * code, and give the same numbers. */
 #ifndef ARTEL_ESTIMATOR_ESTIMATOR_IMPL_H
 #define ARTEL_ESTIMATOR_ESTIMATOR_IMPL_H
 
@@ -37,11 +38,12 @@ typedef struct artel__estimator_side {
 } artel__estimator_side;
 
 /* estimator.c: input, strategy and function of a mode. `cluster`: of the strategy; NULL: this process alone. */
-artel_status artel__side_open(artel_estimator *estimator, artel_estimator_mode mode, artel_estimator_input_fn *input, void *user,
-                              artel_cluster *cluster, artel__estimator_side *out);
+artel_status artel__side_open(artel_estimator *estimator, artel_estimator_mode mode, artel_estimator_input_fn *input,
+                              void *user, artel_cluster *cluster, artel__estimator_side *out);
 void artel__side_close(artel__estimator_side *side);
 /* Points for TensorBoard, in a directory below the estimator's ("" for that itself). */
-artel_status artel__side_point(artel__estimator_side *side, const char *folder, const char *tag, int64_t step, double value);
+artel_status artel__side_point(artel__estimator_side *side, const char *folder, const char *tag, int64_t step,
+                               double value);
 void artel__estimator_event(const artel_estimator *estimator, const artel_event *event);
 
 /* checkpoint.c */
@@ -50,8 +52,10 @@ typedef struct artel__estimator_save {
     bool finished;
 } artel__estimator_save;
 artel_status artel__estimator_save_now(artel__estimator_side *side, const artel__estimator_save *save);
-/* Takes up the newest checkpoint if it is newer than a step; step -1 in *out: there is none. `max_steps` (or NULL): of the run that wrote it. */
-artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out, int64_t *max_steps);
+/* Takes up the newest checkpoint if it is newer than a step; step -1 in *out: there is none. `max_steps` (or NULL): of
+ * the run that wrote it. */
+artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out,
+                                      int64_t *max_steps);
 
 /* evaluate.c: what evaluates, over all checkpoints of a call. */
 typedef struct artel__evaluator {
@@ -65,7 +69,8 @@ typedef struct artel__evaluator {
     int64_t evaluated;      /* the step; -1: none */
     artel_history *history; /* of the last evaluation */
 } artel__evaluator;
-artel_status artel__evaluator_open(artel_estimator *estimator, const artel_eval_spec *spec, int64_t max_steps, artel__evaluator *out);
+artel_status artel__evaluator_open(artel_estimator *estimator, const artel_eval_spec *spec, int64_t max_steps,
+                                   artel__evaluator *out);
 void artel__evaluator_close(artel__evaluator *evaluator);
 /* The newest checkpoint, if it was not evaluated. */
 artel_status artel__evaluator_look(artel__evaluator *evaluator);
@@ -75,7 +80,8 @@ artel_status artel__evaluator_follow(artel__evaluator *evaluator);
 void artel__evaluator_give(artel__evaluator *evaluator, artel_history **out);
 
 /* train.c. `evaluator`: looks at checkpoints in between, where it is not NULL. */
-artel_status artel__estimator_train(artel_estimator *estimator, const artel_train_spec *spec, artel__evaluator *evaluator);
+artel_status artel__estimator_train(artel_estimator *estimator, const artel_train_spec *spec,
+                                    artel__evaluator *evaluator);
 
 /* export.c: after an evaluation; `last`: training is over. */
 artel_status artel__export(const artel__evaluator *evaluator, bool last);

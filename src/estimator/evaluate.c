@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluating side: checkpoints are taken up, evaluated, told and exported. Metrics are means over rows, added up in float64 in the
- * order of the data: the same under every strategy, in every process. */
+/* The evaluating side: checkpoints are taken up, evaluated, told and exported. Metrics are means over rows, added up in
+ * float64 in the order of the data: the same under every strategy, in every process. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,17 +23,20 @@ static artel_status check_exporter(const artel__evaluator *v, const artel_export
     const artel_estimator *e = v->side.estimator;
     if (x->kind < ARTEL_EXPORTER_LATEST || x->kind > ARTEL_EXPORTER_FINAL)
         return wrong(e, "exporter", "latest, best or final", "no such kind");
-    if (x->keep < 0) return wrong(e, "exporter", "keep at least 1, or 0 for the default", "it keeps a negative number of exports");
+    if (x->keep < 0)
+        return wrong(e, "exporter", "keep at least 1, or 0 for the default", "it keeps a negative number of exports");
     if (x->name && (!x->name[0] || strlen(x->name) > 200 || strchr(x->name, '/') || x->name[0] == '.'))
         return wrong(e, "exporter", "give the name of a folder", "the name is none");
     for (int i = 0; i < v->side.values; i++) {
         if (!x->metric || strcmp(x->metric, v->side.name[i]) == 0) return ARTEL_OK;
     }
-    return wrong(e, x->metric, "name \"loss\" or one of the model function's metrics", "there is no such metric to be best by");
+    return wrong(e, x->metric, "name \"loss\" or one of the model function's metrics",
+                 "there is no such metric to be best by");
 }
 
 static const artel__range no_ranges[] = {{.name = NULL}};
-static const artel__options_kind exporter_kind = {"exporter", "begin with ARTEL_EXPORTER_INIT", sizeof(artel_exporter), no_ranges};
+static const artel__options_kind exporter_kind = {"exporter", "begin with ARTEL_EXPORTER_INIT", sizeof(artel_exporter),
+                                                  no_ranges};
 
 /* The program's list, whose entries may be shorter or longer than those of this library. */
 static artel_status take_exporters(artel__evaluator *v)
@@ -54,10 +57,12 @@ static artel_status take_exporters(artel__evaluator *v)
     return ARTEL_OK;
 }
 
-artel_status artel__evaluator_open(artel_estimator *e, const artel_eval_spec *spec, int64_t max_steps, artel__evaluator *out)
+artel_status artel__evaluator_open(artel_estimator *e, const artel_eval_spec *spec, int64_t max_steps,
+                                   artel__evaluator *out)
 {
     *out = (artel__evaluator){.spec = spec, .max_steps = max_steps, .evaluated = -1};
-    if (spec->exporter_count < 0 || spec->exporter_count > MOST_EXPORTERS || (spec->exporter_count > 0 && !spec->exporters))
+    if (spec->exporter_count < 0 || spec->exporter_count > MOST_EXPORTERS ||
+        (spec->exporter_count > 0 && !spec->exporters))
         return wrong(e, "evaluation", "give a list, and how many there are", "the exporters are no list");
     if (spec->name && (strlen(spec->name) > 200 || strchr(spec->name, '/')))
         return wrong(e, "evaluation", "give the name of a folder", "the name is none");
@@ -80,7 +85,8 @@ static artel_status add_batch(artel__estimator_side *side, int64_t batch, double
 {
     int64_t rows;
     artel_array out[ARTEL__ESTIMATOR_VALUES] = {{.data = NULL}};
-    for (int i = 0; i < ARTEL__ESTIMATOR_VALUES; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = side->value[i]};
+    for (int i = 0; i < ARTEL__ESTIMATOR_VALUES; i++)
+        out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = side->value[i]};
     ARTEL_TRY(artel__input_read(&side->input, batch, &rows));
     ARTEL_TRY(artel_function_run(side->function, side->input.array, side->input.columns, out, ARTEL__ESTIMATOR_VALUES));
     for (int i = 0; i < side->values; i++) {
@@ -102,7 +108,8 @@ static artel_status stopped(const artel__evaluator *v)
 {
     artel_context *ctx = v->side.estimator->ctx;
     if (!artel__cancelled(ctx)) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_CANCELLED, "evaluation", "call artel_context_clear to go on", "the evaluation was cancelled");
+    return artel__fail(ctx, ARTEL_ERROR_CANCELLED, "evaluation", "call artel_context_clear to go on",
+                       "the evaluation was cancelled");
 }
 
 static artel_status tell(artel__evaluator *v, const artel_metric_value *metric, int count)
@@ -111,7 +118,8 @@ static artel_status tell(artel__evaluator *v, const artel_metric_value *metric, 
     snprintf(folder, sizeof folder, v->spec->name ? "eval_%s" : "eval", v->spec->name);
     for (int i = 0; i < v->side.values; i++) {
         ARTEL_TRY(artel__side_point(&v->side, folder, metric[i].name, v->found.step, metric[i].value));
-        artel__log(v->side.estimator->ctx, ARTEL_LOG_NOTE, "step %lld: %s %.9g", (long long)v->found.step, metric[i].name, metric[i].value);
+        artel__log(v->side.estimator->ctx, ARTEL_LOG_NOTE, "step %lld: %s %.9g", (long long)v->found.step,
+                   metric[i].name, metric[i].value);
     }
     ARTEL_TRY(artel__tfevents_flush(v->side.events));
     artel__estimator_event(v->side.estimator, &(artel_event){.kind = ARTEL_EVENT_EVALUATE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exporters: MODEL_DIR/export/NAME/STEP, each whole or not there. What is best so far lies beside them, in best.json, so that a run that
- * is taken up again does not take a worse one for it. */
+/* Exporters: MODEL_DIR/export/NAME/STEP, each whole or not there. What is best so far lies beside them, in best.json,
+ * so that a run that is taken up again does not take a worse one for it. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ static artel_status read_best(const exporting *x, double *best)
     bool good = artel__json_number(json_object_get(json, "value"), best);
     json_decref(json);
     if (good) return ARTEL_OK;
-    return artel__fail(x->ctx, ARTEL_ERROR_CORRUPT, path, "remove it to begin anew", "it does not say what is best so far");
+    return artel__fail(x->ctx, ARTEL_ERROR_CORRUPT, path, "remove it to begin anew",
+                       "it does not say what is best so far");
 }
 
 static artel_status write_best(const exporting *x)
@@ -100,8 +101,9 @@ static artel_status write(const exporting *x)
     snprintf(temporary, sizeof temporary, "%s/tmp-%s", x->folder, mark);
     ARTEL_TRY(artel__remove_tree(x->ctx, temporary));
     ARTEL_TRY(artel__make_directory(x->ctx, temporary));
-    artel_status status =
-        x->exporter->write ? x->exporter->write(x->exporter->user, x->evaluator->side.strategy, temporary) : write_models(x, temporary);
+    artel_status status = x->exporter->write
+                              ? x->exporter->write(x->exporter->user, x->evaluator->side.strategy, temporary)
+                              : write_models(x, temporary);
     if (status == ARTEL_OK) status = publish(x, temporary);
     if (status < 0) artel__remove_tree(x->ctx, temporary);
     return status;

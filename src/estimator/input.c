@@ -23,8 +23,8 @@ static artel__input_role role_of(const artel_data_array *column)
 static artel_dtype dtype_of(artel_dtype dtype)
 {
     if (dtype == ARTEL_DTYPE_BOOL) return dtype;
-    bool real =
-        dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
+    bool real = dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
+                dtype == ARTEL_DTYPE_BFLOAT16;
     return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32;
 }
 
@@ -62,16 +62,20 @@ static artel_status take_columns(artel__input *in, artel__arena *arena)
 static artel_status check(const artel__input *in)
 {
     const artel_estimator_input *given = &in->given;
-    if (!given->data) return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "let it open data", "it has given no data");
+    if (!given->data)
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "let it open data", "it has given no data");
     if (given->batch_size < 1 || given->batch_size > 1000000000 || given->passes < 0)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give batches of at least one row, and passes of at least 0",
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function",
+                           "give batches of at least one row, and passes of at least 0",
                            "batches of %lld rows, %lld passes", (long long)given->batch_size, (long long)given->passes);
     if (artel_data_count(given->data) < 1)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give arrays of one length, with rows", "the data has no rows");
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give arrays of one length, with rows",
+                           "the data has no rows");
     return ARTEL_OK;
 }
 
-artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena, artel__input *out)
+artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena,
+                               artel__input *out)
 {
     *out = (artel__input){.ctx = ctx, .given = {.struct_size = sizeof out->given, .batch_size = 32, .passes = 1}};
     artel_status status = function(user, ctx, &out->given);
@@ -97,7 +101,8 @@ void artel__input_close(artel__input *in)
 
 int64_t artel__input_batches(const artel__input *in)
 {
-    return in->given.passes == 0 || in->given.passes > INT64_MAX / in->per_pass ? INT64_MAX : in->given.passes * in->per_pass;
+    return in->given.passes == 0 || in->given.passes > INT64_MAX / in->per_pass ? INT64_MAX
+                                                                                : in->given.passes * in->per_pass;
 }
 
 artel_status artel__input_read(artel__input *in, int64_t batch, int64_t *rows)

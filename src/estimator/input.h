@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of what an input function has given, by number: so a step's batch does not depend on who computes it, and when. */
+/* Batches of what an input function has given, by number: so a step's batch does not depend on who computes it, and
+ * when. */
 #ifndef ARTEL_ESTIMATOR_INPUT_H
 #define ARTEL_ESTIMATOR_INPUT_H
 
@@ -27,7 +28,8 @@ typedef struct artel__input {
 } artel__input;
 
 /* Lists lie in the arena. */
-artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena, artel__input *out);
+artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena,
+                               artel__input *out);
 void artel__input_close(artel__input *input);
 /* Batches until it ends; INT64_MAX: it does not. */
 int64_t artel__input_batches(const artel__input *input);

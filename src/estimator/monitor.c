@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions that survive the loss of tasks: what a job knows lies in its newest checkpoint, so that is where all go back to.
+/* Sessions that survive the loss of tasks: what a job knows lies in its newest checkpoint, so that is where all go back
+ * to.
  *
  *   task 0   restore, push, unit, unit, ..., (pull, save), ..., close
  *   others   serve
@@ -13,7 +14,8 @@ static const artel__range ranges[] = {{".save_every", ARTEL__RANGE_INT64, OPTION
                                       {".keep", ARTEL__RANGE_INT, OPTION(keep), 1, 1e6, NULL},
                                       {".retries", ARTEL__RANGE_INT, OPTION(retries), 0, 1e6, NULL},
                                       {.name = NULL}};
-static const artel__options_kind kind = {"monitor options", "begin with ARTEL_MONITOR_OPTIONS_INIT", sizeof(artel_monitor_options), ranges};
+static const artel__options_kind kind = {"monitor options", "begin with ARTEL_MONITOR_OPTIONS_INIT",
+                                         sizeof(artel_monitor_options), ranges};
 
 typedef struct monitor {
     artel_session *session;
@@ -63,7 +65,8 @@ static artel_status renew(monitor *m)
     if (++m->losses > m->options.retries)
         return artel__fail(m->ctx, ARTEL_ERROR_RUN, "session", "see why tasks are lost, or allow more .retries",
                            "tasks were lost %d times without a checkpoint in between", m->losses);
-    artel__log(m->ctx, ARTEL_LOG_NOTE, "session: a task is lost; all go back to the newest checkpoint when it is here again");
+    artel__log(m->ctx, ARTEL_LOG_NOTE,
+               "session: a task is lost; all go back to the newest checkpoint when it is here again");
     return artel_communicator_renew(communicator);
 }
 
@@ -78,7 +81,8 @@ static artel_status watch(monitor *m)
     }
 }
 
-artel_status artel_session_monitor(artel_session *s, const artel_monitor_options *options, int64_t units, artel_unit_fn *unit, void *user)
+artel_status artel_session_monitor(artel_session *s, const artel_monitor_options *options, int64_t units,
+                                   artel_unit_fn *unit, void *user)
 {
     monitor m = {.session = s, .options = ARTEL_MONITOR_OPTIONS_INIT, .units = units, .unit = unit, .user = user};
     m.ctx = s ? artel__placed_context(s) : NULL;
@@ -87,7 +91,8 @@ artel_status artel_session_monitor(artel_session *s, const artel_monitor_options
     m.strategy = artel__placed_strategy(s);
     bool named = m.options.directory && m.options.directory[0], possible = units >= 0 && units <= MOST_UNITS;
     if (!named || !possible || !unit)
-        return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "monitor options", "name a directory, a number of units and a function", "%s",
+        return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "monitor options",
+                           "name a directory, a number of units and a function", "%s",
                            !unit    ? "there is no unit function"
                            : !named ? "there is no directory"
                                     : "so many units are not possible");

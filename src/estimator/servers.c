@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps over parameter servers: the chief schedules one closure a step, with that step's batch, and hears their losses in the order of the
- * steps. Before a checkpoint all that was scheduled is waited for. A server that was lost with its variables takes the training back to the
- * newest checkpoint, which coordinator and disk keep alike. */
+/* Steps over parameter servers: the chief schedules one closure a step, with that step's batch, and hears their losses
+ * in the order of the steps. Before a checkpoint all that was scheduled is waited for. A server that was lost with its
+ * variables takes the training back to the newest checkpoint, which coordinator and disk keep alike. */
 #include "estimator/trainer.h"
 #include "function/snapshot.h"
 
@@ -64,8 +64,8 @@ static artel_status schedule(chief *c, bool *told)
     artel_status status = artel__input_read(in, c->scheduled, &rows);
     *told = *told || status < 0;
     if (status < 0) return status;
-    ARTEL_TRY(
-        artel_coordinator_schedule(c->coordinator, c->t->side.function, in->array, in->columns, NULL, &c->remote[c->scheduled % AHEAD]));
+    ARTEL_TRY(artel_coordinator_schedule(c->coordinator, c->t->side.function, in->array, in->columns, NULL,
+                                         &c->remote[c->scheduled % AHEAD]));
     c->scheduled++;
     return ARTEL_OK;
 }
@@ -76,7 +76,8 @@ static artel_status stopped(chief *c, bool *told)
     if (!artel__cancelled(ctx) && !artel__preempted(ctx)) return ARTEL_OK;
     *told = true;
     if (artel__cancelled(ctx))
-        return artel__fail(ctx, ARTEL_ERROR_CANCELLED, "train", "call artel_context_clear to go on", "the training was cancelled");
+        return artel__fail(ctx, ARTEL_ERROR_CANCELLED, "train", "call artel_context_clear to go on",
+                           "the training was cancelled");
     ARTEL_TRY(save(c, false, told));
     *told = true;
     return artel__fail(ctx, ARTEL_ERROR_PREEMPTED, "train", "start it again to go on", "the training was asked to end");

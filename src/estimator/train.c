@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The training side: a loop of units (function/cluster.c), one step each, with checkpoints between two of them.
  *
- * A checkpoint is written at the beginning of the unit that follows, by the task that writes at that moment: there the state is that of all
- * whole steps. A unit that is played again after a task was lost writes the same file again, or finds it written. */
+ * A checkpoint is written at the beginning of the unit that follows, by the task that writes at that moment: there the
+ * state is that of all whole steps. A unit that is played again after a task was lost writes the same file again, or
+ * finds it written. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static artel_status rest(artel__step_trainer *t, int64_t step)
 {
     if (!artel_strategy_writes(t->side.strategy) || !artel__step_is_due(t, step)) return ARTEL_OK;
     ARTEL_TRY(artel__step_save(t, step, false));
-    return t->evaluator && step > t->first ? evaluate(t) : ARTEL_OK; /* the first checkpoint is not evaluated: nothing was trained */
+    return t->evaluator && step > t->first ? evaluate(t)
+                                           : ARTEL_OK; /* the first checkpoint is not evaluated: nothing was trained */
 }
 
 /* -- a step -- */
@@ -52,8 +54,9 @@ static artel_status rest(artel__step_trainer *t, int64_t step)
 artel_status artel__step_tell(artel__step_trainer *t, int64_t step)
 {
     if (isnan(t->loss))
-        return artel__fail(t->side.estimator->ctx, ARTEL_ERROR_RUN, "train", "lower the learning rate, or look at the data",
-                           "the loss of step %lld is not a number", (long long)step);
+        return artel__fail(t->side.estimator->ctx, ARTEL_ERROR_RUN, "train",
+                           "lower the learning rate, or look at the data", "the loss of step %lld is not a number",
+                           (long long)step);
     const artel_estimator_options *o = &t->side.estimator->options;
     artel__estimator_event(t->side.estimator, &(artel_event){.kind = ARTEL_EVENT_STEP,
                                                              .step = step,
@@ -61,7 +64,8 @@ artel_status artel__step_tell(artel__step_trainer *t, int64_t step)
                                                              .step_in_epoch = (step - 1) % t->side.input.per_pass + 1,
                                                              .steps_per_epoch = t->side.input.per_pass,
                                                              .loss = t->loss});
-    if (o->save_summary_steps == 0 || step % o->save_summary_steps != 0 || !artel_strategy_writes(t->side.strategy)) return ARTEL_OK;
+    if (o->save_summary_steps == 0 || step % o->save_summary_steps != 0 || !artel_strategy_writes(t->side.strategy))
+        return ARTEL_OK;
     return artel__side_point(&t->side, "", "loss", step, t->loss);
 }
 
@@ -83,7 +87,8 @@ static artel_status begin(artel__step_trainer *t)
     int64_t batches = artel__input_batches(&t->side.input);
     artel_checkpoint_info found;
     artel_status status = ARTEL_ERROR_NOT_FOUND;
-    for (int i = 0; i < LOOKS && status == ARTEL_ERROR_NOT_FOUND; i++) /* a job that this task joins removes the oldest ones */
+    for (int i = 0; i < LOOKS && status == ARTEL_ERROR_NOT_FOUND;
+         i++) /* a job that this task joins removes the oldest ones */
         status = artel__estimator_restore(&t->side, -1, &found, NULL);
     ARTEL_TRY(status);
     t->saved = found.step;
@@ -93,8 +98,8 @@ static artel_status begin(artel__step_trainer *t)
     if (t->target > batches) t->target = batches;
     if (t->target > MOST_STEPS) t->target = MOST_STEPS;
     if (t->first >= t->target)
-        artel__log(t->side.estimator->ctx, ARTEL_LOG_NOTE, "%s: %lld steps are done already", t->side.estimator->options.model_dir,
-                   (long long)t->first);
+        artel__log(t->side.estimator->ctx, ARTEL_LOG_NOTE, "%s: %lld steps are done already",
+                   t->side.estimator->options.model_dir, (long long)t->first);
     return ARTEL_OK;
 }
 
@@ -103,14 +108,16 @@ static artel_status end(artel__step_trainer *t, artel_status status)
     int64_t step = artel_strategy_units(t->side.strategy);
     bool writes = artel_strategy_writes(t->side.strategy);
     if (status == ARTEL_OK && writes) return artel__step_save(t, step, true);
-    if (status == ARTEL_ERROR_PREEMPTED && writes && t->saved != step && artel__step_save(t, step, false) < 0) return ARTEL_ERROR_IO;
+    if (status == ARTEL_ERROR_PREEMPTED && writes && t->saved != step && artel__step_save(t, step, false) < 0)
+        return ARTEL_ERROR_IO;
     return status;
 }
 
 /* By this task: the steps, those of others by a coordinator, or what workers and servers do. */
 static artel_status run(artel__step_trainer *t, bool servers)
 {
-    if (servers && !artel_cluster_writes(t->side.estimator->strategy.cluster)) return artel_coordinator_serve(t->side.strategy);
+    if (servers && !artel_cluster_writes(t->side.estimator->strategy.cluster))
+        return artel_coordinator_serve(t->side.strategy);
     ARTEL_TRY(begin(t));
     if (servers) return artel__step_schedule(t);
     return end(t, artel_strategy_loop(t->side.strategy, t->target, one_step, t));

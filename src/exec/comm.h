@@ -36,23 +36,29 @@ typedef struct artel__comm_parcel {
 
 typedef struct artel__comm_ops {
     /* Finishes several folds at once; `collective` numbers the call within the step. */
-    artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
-    /* The same in two halves, for a rank that has something else to do meanwhile: post returns at once, await waits. One at a time. */
-    artel_status (*post)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective,
+                               const artel__comm_segment *segments, int count);
+    /* The same in two halves, for a rank that has something else to do meanwhile: post returns at once, await waits.
+     * One at a time. */
+    artel_status (*post)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
+                         int count);
     artel_status (*await)(void *comm);
-    /* The same for sums, in the background: begin returns at once; progress moves what can be moved without waiting, of what was posted,
-     * too; finish waits for all that has been begun. When one of these five fails, or with abandon, all are over, and nothing is borrowed
-     * any more. */
-    artel_status (*begin)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    /* The same for sums, in the background: begin returns at once; progress moves what can be moved without waiting, of
+     * what was posted, too; finish waits for all that has been begun. When one of these five fails, or with abandon,
+     * all are over, and nothing is borrowed any more. */
+    artel_status (*begin)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
+                          int count);
     artel_status (*progress)(void *comm);
     artel_status (*finish)(void *comm);
     void (*abandon)(void *comm);
-    /* What some ranks send to others, who expect it: at most one parcel from a rank to another. Whoever has none need not call. */
-    artel_status (*exchange)(void *comm, const artel__step *step, int32_t collective, const artel__comm_parcel *parcel, int count);
+    /* What some ranks send to others, who expect it: at most one parcel from a rank to another. Whoever has none need
+     * not call. */
+    artel_status (*exchange)(void *comm, const artel__step *step, int32_t collective, const artel__comm_parcel *parcel,
+                             int count);
     /* Waits until every replica has come here; `ok` false spreads a local failure. Returns a failure if any failed. */
     artel_status (*barrier)(void *comm, bool ok);
-    /* Adds up what all ranks have left in memory before a barrier. Any thread; neither waits nor fails. Only called where all ranks belong
-     * to this process (artel__run_join). */
+    /* Adds up what all ranks have left in memory before a barrier. Any thread; neither waits nor fails. Only called
+     * where all ranks belong to this process (artel__run_join). */
     void (*sum)(void *comm, const artel__comm_sum *sum);
 } artel__comm_ops;
 

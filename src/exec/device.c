@@ -16,8 +16,8 @@ struct artel__execution {
     void *self;
 };
 
-artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph, const artel__plan_options *options,
-                            artel__executable **out)
+artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph,
+                            const artel__plan_options *options, artel__executable **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "plan", &block));
@@ -39,7 +39,8 @@ void artel__executable_destroy(artel__executable *executable)
     artel__free(executable->ctx, executable);
 }
 
-const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows, double *operations)
+const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows,
+                                     double *operations)
 {
     return executable->device->ops->kernel(executable->self, node, rows, operations);
 }
@@ -64,7 +65,8 @@ bool artel__executable_programs(const artel__executable *executable, char out[65
     return executable->device->ops->programs && executable->device->ops->programs(executable->self, out);
 }
 
-artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out)
+artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options,
+                                     artel__execution **out)
 {
     artel_context *ctx = executable->ctx;
     void *block;
@@ -138,7 +140,8 @@ const artel__fault *artel__execution_fault(const artel__execution *execution)
     return execution->ops->fault(execution->self);
 }
 
-bool artel__execution_find_nonfinite(artel__execution *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out)
+bool artel__execution_find_nonfinite(artel__execution *execution, const artel__step *step, const void *const *inputs,
+                                     artel__nonfinite *out)
 {
     return execution->ops->find_nonfinite(execution->self, step, inputs, out);
 }

@@ -2,9 +2,9 @@
 /* What computes: the cores of this machine, or a device behind a plug-in, behind one interface.
  *
  *   device --compile--> executable --create--> execution: compute, read, apply, compute, ...
- * An executable is a sealed graph made ready for a largest batch; it is read-only and shared by the executions of all replicas. An execution
- * belongs to one thread at a time and has what a replica needs besides its variables. Where values lie is the device's affair: nobody
- * else holds a pointer to one, but for what `read` hands out.
+ * An executable is a sealed graph made ready for a largest batch; it is read-only and shared by the executions of all
+ * replicas. An execution belongs to one thread at a time and has what a replica needs besides its variables. Where
+ * values lie is the device's affair: nobody else holds a pointer to one, but for what `read` hands out.
  */
 #ifndef ARTEL_EXEC_DEVICE_H
 #define ARTEL_EXEC_DEVICE_H
@@ -34,8 +34,8 @@ typedef struct artel__execution_options {
     artel__pool *pool;
     const artel__comm *comm; /* NULL: one replica */
     int index;               /* of this process's replica: where there are several devices alike, which of them */
-    /* Called in compute when a device has all its work and nothing is left but to wait for it; NULL: nobody has anything to do then. Cores
-     * do not call it. */
+    /* Called in compute when a device has all its work and nothing is left but to wait for it; NULL: nobody has
+     * anything to do then. Cores do not call it. */
     void (*meanwhile)(void *user);
     void *meanwhile_user;
 } artel__execution_options;
@@ -75,7 +75,8 @@ static inline void artel__exchange_add(artel__exchange *exchange, artel__collect
 
 /* What a kind of device fills in. `void *` are its own executables and executions. */
 typedef struct artel__device_ops {
-    artel_status (*compile)(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out);
+    artel_status (*compile)(artel_context *ctx, void *device, const artel__graph *graph,
+                            const artel__plan_options *options, void **out);
     void (*release)(void *executable);
     const char *(*kernel)(const void *executable, int32_t node, int64_t rows, double *operations);
     void (*dump)(const void *executable, artel__text *out);
@@ -88,7 +89,8 @@ typedef struct artel__device_ops {
     void (*stop_when)(void *execution, const atomic_bool *stop);
     artel_status (*compute)(void *execution, const artel__step *step, const void *const *inputs);
     void (*apply)(void *execution, const artel__step *step);
-    void (*send)(void *execution, const artel__fold_plan *fold, const void *const *inputs); /* optional: inputs are read where they lie */
+    void (*send)(void *execution, const artel__fold_plan *fold,
+                 const void *const *inputs); /* optional: inputs are read where they lie */
     const void *(*read)(const void *execution, int kept);
     const artel__fault *(*fault)(const void *execution);
     bool (*find_nonfinite)(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
@@ -105,40 +107,45 @@ typedef struct artel__device {
 extern const artel__device artel__cpu; /* the cores of this machine: exec/cpu */
 
 /* Both are borrowed and must outlive the executable. */
-artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph, const artel__plan_options *options,
-                            artel__executable **out);
+artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph,
+                            const artel__plan_options *options, artel__executable **out);
 void artel__executable_destroy(artel__executable *executable);
-/* What computes a node ("view", "collective" where nothing does) and its floating-point operations for `rows` rows of a replica; 0 when
- * the operation does not count them. */
-const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows, double *operations);
+/* What computes a node ("view", "collective" where nothing does) and its floating-point operations for `rows` rows of a
+ * replica; 0 when the operation does not count them. */
+const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows,
+                                     double *operations);
 /* Stable text: what computes each node and why, and where values lie. */
 void artel__executable_dump(const artel__executable *executable, artel__text *out);
 /* The exchange of that number within a step; false: there are no more. */
 bool artel__executable_exchange(const artel__executable *executable, int index, artel__exchange *out);
 /* A line about a device's programs and what a step needs of its memory; nothing of cores. */
 void artel__executable_summary(const artel__executable *executable, artel__text *out);
-/* What its programs are, as 64 hex digits, where another process could have made others of the same graph, for they are chosen by measuring;
- * false: it could not, or they are not known yet, for they come from another process with the first step. */
+/* What its programs are, as 64 hex digits, where another process could have made others of the same graph, for they are
+ * chosen by measuring; false: it could not, or they are not known yet, for they come from another process with the
+ * first step. */
 bool artel__executable_programs(const artel__executable *executable, char out[65]);
 
-artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out);
+artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options,
+                                     artel__execution **out);
 void artel__execution_destroy(artel__execution *execution);
-/* Of an executable with common variables: those of all replicas by rank. They share the APPLY phase out and read one another's gradients
- * in it; so all must have computed before one applies, and none computes again before all have applied. */
+/* Of an executable with common variables: those of all replicas by rank. They share the APPLY phase out and read one
+ * another's gradients in it; so all must have computed before one applies, and none computes again before all have
+ * applied. */
 artel_status artel__execution_join(artel__execution *const *executions, int count);
 
-/* While `*stop` is true, computing ends early with ARTEL_ERROR_CANCELLED. Lent for the life of the execution; NULL: never. */
+/* While `*stop` is true, computing ends early with ARTEL_ERROR_CANCELLED. Lent for the life of the execution; NULL:
+ * never. */
 void artel__execution_stop_when(artel__execution *execution, const atomic_bool *stop);
 
-/* Forward and backward up to the last collective; no variable changes. `inputs` are the fed values in the graph's order. May be
- * repeated or abandoned. */
+/* Forward and backward up to the last collective; no variable changes. `inputs` are the fed values in the graph's
+ * order. May be repeated or abandoned. */
 artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs);
 /* The APPLY nodes of the step just computed, or this replica's share of them: cannot fail. */
 void artel__execution_apply(artel__execution *execution, const artel__step *step);
 /* Whether inputs are sent to a device before they are computed with. */
 bool artel__execution_sends(const artel__execution *execution);
-/* Begins to send the inputs of the next step, in `meanwhile`. They stay as they are until the compute behind that one begins; compute with the very same
- * list of inputs and as many rows takes what was sent, any other leaves it out. */
+/* Begins to send the inputs of the next step, in `meanwhile`. They stay as they are until the compute behind that one
+ * begins; compute with the very same list of inputs and as many rows takes what was sent, any other leaves it out. */
 void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
 /* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
 const void *artel__execution_read(const artel__execution *execution, int n);

@@ -116,8 +116,10 @@ static void move_run(const artel__variable *variable, uint8_t *data, int64_t cou
     }
 }
 
-/* Between elements [first, first + count) of the plain form and the variable at `data`. One of `in` and `out` is NULL. */
-static void move(const artel__variable *variable, uint8_t *data, int64_t first, int64_t count, const uint8_t *in, uint8_t *out)
+/* Between elements [first, first + count) of the plain form and the variable at `data`. One of `in` and `out` is NULL.
+ */
+static void move(const artel__variable *variable, uint8_t *data, int64_t first, int64_t count, const uint8_t *in,
+                 uint8_t *out)
 {
     size_t size = artel_dtype_size(variable->dtype), held = artel_dtype_size(artel__variable_held(variable));
     bool plain = variable->layout == ARTEL__LAYOUT_PLAIN;
@@ -126,7 +128,8 @@ static void move(const artel__variable *variable, uint8_t *data, int64_t first, 
         int64_t end = plain ? first + count : (column / PANEL + 1) * PANEL;
         if (!plain && end > variable->columns) end = variable->columns;
         width = end - column < first + count - at ? end - column : first + count - at;
-        size_t offset = (size_t)(plain ? at : artel__panels_offset(variable->rows, variable->columns, row, column)) * held;
+        size_t offset =
+            (size_t)(plain ? at : artel__panels_offset(variable->rows, variable->columns, row, column)) * held;
         size_t done = (size_t)(at - first) * size;
         move_run(variable, data + offset, width, in ? in + done : NULL, out ? out + done : NULL);
     }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The values of variables: a replica's own, or those of several replicas.
  *
- * Where they lie, and how, is known to this room alone: whoever computes reads and writes them through a run, everybody else through
- * the verbs below. There are two forms. The plain one is that of files: the elements of a variable in the order of its shape. The image
- * is that of memory: the bytes of a range of variables as a run holds them, padding included; equal states have equal images,
- * and images of one table of variables can be exchanged between processes of one kind. Variables of float16 and bfloat16 are 16 bits in the
- * plain form and float32 in the image.
+ * Where they lie, and how, is known to this room alone: whoever computes reads and writes them through a run, everybody
+ * else through the verbs below. There are two forms. The plain one is that of files: the elements of a variable in the
+ * order of its shape. The image is that of memory: the bytes of a range of variables as a run holds them, padding
+ * included; equal states have equal images, and images of one table of variables can be exchanged between processes of
+ * one kind. Variables of float16 and bfloat16 are 16 bits in the plain form and float32 in the image.
  *
- * A device may hold newer values than this machine's memory (exec/state_home.h). The verbs bring them, and cannot fail; whoever can report
- * a failure calls artel__state_bring first. Copies and images of all variables bring nothing to where they are written.
+ * A device may hold newer values than this machine's memory (exec/state_home.h). The verbs bring them, and cannot fail;
+ * whoever can report a failure calls artel__state_bring first. Copies and images of all variables bring nothing to
+ * where they are written.
  *
  * A state belongs to one thread at a time; reading it is allowed to any number once it was brought.
  */
@@ -42,8 +43,8 @@ void artel__state_fetch(const artel__state *state, int variable, void *plain);
 /* The same of elements [first, first + count) of the plain form; `plain` holds just these. */
 void artel__state_store_part(artel__state *state, int variable, int64_t first, int64_t count, const void *plain);
 void artel__state_fetch_part(const artel__state *state, int variable, int64_t first, int64_t count, void *plain);
-/* The memory of a variable, in its layout, for whoever exchanges parts of it with other processes: brought, and then as if stored. Borrowed
- * until the next step. */
+/* The memory of a variable, in its layout, for whoever exchanges parts of it with other processes: brought, and then as
+ * if stored. Borrowed until the next step. */
 void *artel__state_lend(artel__state *state, int variable);
 /* Every element of a floating-point variable becomes `value`, as its dtype holds it. */
 void artel__state_fill(artel__state *state, int variable, float value);

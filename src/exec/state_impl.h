@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a state: one block, in which each variable has its offset, and the device that may have newer values. For this room and
- * tests. */
+/* The inside of a state: one block, in which each variable has its offset, and the device that may have newer values.
+ * For this room and tests. */
 #ifndef ARTEL_EXEC_STATE_IMPL_H
 #define ARTEL_EXEC_STATE_IMPL_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server owns of a strategy: the memory of its variables and slots, and for each function a graph that applies its updates.
+/* What a server owns of a strategy: the memory of its variables and slots, and for each function a graph that applies
+ * its updates.
  *
- * Variables are whole and lie as they do in a worker, so messages are copies of memory. Behind them are the slots, behind these rooms
- * where updates are put. A function's graph has the optimizer's nodes as artel__optimizer_step makes them in any training graph,
- * constraints and assignments; so the bits are those of a process that does it all.
+ * Variables are whole and lie as they do in a worker, so messages are copies of memory. Behind them are the slots,
+ * behind these rooms where updates are put. A function's graph has the optimizer's nodes as artel__optimizer_step makes
+ * them in any training graph, constraints and assignments; so the bits are those of a process that does it all.
  */
 #include <string.h>
 
@@ -47,10 +48,11 @@ struct artel__book {
 
 /* -- declaring -- */
 
-static artel_status add(artel__book *b, const artel__variable *like, const char *name, artel__variable_kind kind, int *out)
+static artel_status add(artel__book *b, const artel__variable *like, const char *name, artel__variable_kind kind,
+                        int *out)
 {
-    *out =
-        artel__variables_add(&b->variables, name, kind, like->dtype, &like->shape, like->layout == ARTEL__LAYOUT_PANELS ? like->rows : 0);
+    *out = artel__variables_add(&b->variables, name, kind, like->dtype, &like->shape,
+                                like->layout == ARTEL__LAYOUT_PANELS ? like->rows : 0);
     return *out < 0 ? (artel_status)*out : ARTEL_OK;
 }
 
@@ -91,9 +93,11 @@ static artel_status declare_rooms(artel__book *b)
             place *p = &b->place[u->variable];
             if (p->variable < 0) continue;
             if (p->value < 0) ARTEL_TRY(add(b, like, "value", ARTEL__VARIABLE_SLOT, &p->value));
-            if (p->squares < 0 && u->kept_squares >= 0) ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
+            if (p->squares < 0 && u->kept_squares >= 0)
+                ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
             if (p->norm >= 0 || u->kept_norm < 0) continue;
-            p->norm = artel__variables_add(&b->variables, "norm", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT64, &scalar, 0);
+            p->norm =
+                artel__variables_add(&b->variables, "norm", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT64, &scalar, 0);
             if (p->norm < 0) return (artel_status)p->norm;
         }
     }
@@ -176,7 +180,8 @@ static ruler *ruler_of(artel__book *b, const artel_function *f)
 static artel_status build(artel__book *b, const artel_function *f)
 {
     applier *a = &b->applier[f->number];
-    const artel__plan_options options = {.batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(b->strategy->ctx)};
+    const artel__plan_options options = {
+        .batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(b->strategy->ctx)};
     a->ruler = ruler_of(b, f);
     artel__graph_init(&a->graph, &b->arena, &b->variables, true);
     a->graph.scope = "optimizer";
@@ -304,7 +309,8 @@ void artel__book_apply(artel__book *b, const artel_function *f, double rate)
         r->iteration++;
     }
     uint32_t caller = artel__fp_enter();
-    artel__execution_compute(a->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
+    artel__execution_compute(a->run, &step,
+                             NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(a->run, &step);
     add_differences(b, f);
     artel__fp_leave(caller);
@@ -325,7 +331,8 @@ void artel__book_image(artel__book *b, void *image)
     uint8_t *at = image;
     artel__state_image(b->state, kept(b), image);
     at += artel__image_bytes(&b->variables, kept(b));
-    for (int i = 0; i < b->rulers; i++) memcpy(at + (size_t)i * sizeof(int64_t), &b->ruler[i].iteration, sizeof(int64_t));
+    for (int i = 0; i < b->rulers; i++)
+        memcpy(at + (size_t)i * sizeof(int64_t), &b->ruler[i].iteration, sizeof(int64_t));
 }
 
 void artel__book_restore(artel__book *b, const void *image)
@@ -333,5 +340,6 @@ void artel__book_restore(artel__book *b, const void *image)
     const uint8_t *at = image;
     artel__state_restore(b->state, kept(b), image);
     at += artel__image_bytes(&b->variables, kept(b));
-    for (int i = 0; i < b->rulers; i++) memcpy(&b->ruler[i].iteration, at + (size_t)i * sizeof(int64_t), sizeof(int64_t));
+    for (int i = 0; i < b->rulers; i++)
+        memcpy(&b->ruler[i].iteration, at + (size_t)i * sizeof(int64_t), sizeof(int64_t));
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closures over parameter servers: what the chief, workers and servers of a strategy say to one another, and what a server owns.
+/* Closures over parameter servers: what the chief, workers and servers of a strategy say to one another, and what a
+ * server owns.
  *
  *   chief (coordinate.c)      deals closures out to workers that ask; asks servers for variables, and gives them back
- *   worker (work.c)           reads variables from servers, runs, sends what is to be written to servers, then the outputs to the chief
- *   server (own.c, book.c)    owns variables and slots; applies each closure's updates once
- * All are members of the mesh, in a generation at a time (closure_job.c). When somebody comes or goes all drop what is under way and meet
- * again: closures without a result are dealt out again, and servers know by their numbers those that they have applied.
+ *   worker (work.c)           reads variables from servers, runs, sends what is to be written to servers, then the
+ * outputs to the chief server (own.c, book.c)    owns variables and slots; applies each closure's updates once All are
+ * members of the mesh, in a generation at a time (closure_job.c). When somebody comes or goes all drop what is under
+ * way and meet again: closures without a result are dealt out again, and servers know by their numbers those that they
+ * have applied.
  */
 #ifndef ARTEL_FUNCTION_CLOSURE_H
 #define ARTEL_FUNCTION_CLOSURE_H
@@ -18,13 +20,16 @@ enum {
     ARTEL__MOST_MEMBERS = 256
 };
 
-/* Values are part of the wire format. `install` is the number of the coordinator's life in all but ASK and those of workers to the chief. */
+/* Values are part of the wire format. `install` is the number of the coordinator's life in all but ASK and those of
+ * workers to the chief. */
 typedef enum artel__closure_op {
-    ARTEL__CLOSURE_TICKET =
-        1, /* worker -> chief: give me one. Answer: part: the function; item: its number; a: rows; b: 1 + data; inputs */
-    ARTEL__CLOSURE_RESULT = 2,  /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
-    ARTEL__CLOSURE_ASK = 3,     /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
-    ARTEL__CLOSURE_READ = 4,    /* worker -> server: what a function reads; position: known already. Answer: position, the variables */
+    ARTEL__CLOSURE_TICKET = 1, /* worker -> chief: give me one. Answer: part: the function; item: its number; a: rows;
+                                  b: 1 + data; inputs */
+    ARTEL__CLOSURE_RESULT =
+        2, /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
+    ARTEL__CLOSURE_ASK = 3, /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
+    ARTEL__CLOSURE_READ =
+        4, /* worker -> server: what a function reads; position: known already. Answer: position, the variables */
     ARTEL__CLOSURE_APPLY = 5,   /* worker -> server: updates of closure `item` */
     ARTEL__CLOSURE_FETCH = 6,   /* chief -> server: variable `part` */
     ARTEL__CLOSURE_STORE = 7,   /* variable `part` is now this */
@@ -53,10 +58,11 @@ typedef struct artel__closure_job {
     int server[ARTEL__MOST_MEMBERS];            /* rank by index; -1: it is not here */
     int chief, servers, workers;                /* rank; how many are here */
     bool last;                                  /* asked to end */
-    bool aside;                                 /* in a thread beside that of the context, whose failures are its own affair */
+    bool aside; /* in a thread beside that of the context, whose failures are its own affair */
 } artel__closure_job;
 
-/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; all that was posted is withdrawn. */
+/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; all that was
+ * posted is withdrawn. */
 typedef artel_status artel__closure_role_fn(artel__closure_job *job, void *user);
 
 /* From one generation to the next, until the job is done. Any thread, one at a time. */

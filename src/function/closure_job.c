@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one generation to the next, whatever a task's role. Every task says that it holds step 0, so no state goes from one to another;
- * what there is to repair is repaired by the coordinator. */
+/* From one generation to the next, whatever a task's role. Every task says that it holds step 0, so no state goes from
+ * one to another; what there is to repair is repaired by the coordinator. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -87,7 +87,8 @@ size_t artel__closure_most(const artel_strategy *s)
 size_t artel__output_bytes(const artel_function *f, int i, int64_t rows)
 {
     const artel__value *v = &f->graph.value[f->graph.kept[i]];
-    return (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype) * (size_t)(v->domain == ARTEL__DOMAIN_ROW ? rows : 1);
+    return (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype) *
+           (size_t)(v->domain == ARTEL__DOMAIN_ROW ? rows : 1);
 }
 
 /* -- generations -- */
@@ -96,9 +97,11 @@ static artel_status begin(artel_strategy *s)
 {
     char facts[ARTEL__FACTS_MAX + 1], hex[65];
     ARTEL_TRY(artel__functions_hash(s, hex));
-    int length = snprintf(
-        facts, sizeof facts, "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n",
-        ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed, artel__arithmetic_name(s->arithmetic));
+    int length =
+        snprintf(facts, sizeof facts,
+                 "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n",
+                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed,
+                 artel__arithmetic_name(s->arithmetic));
     if (length < 0 || (size_t)length >= sizeof facts) return ARTEL_ERROR_INTERNAL;
     artel__mesh_request request = {.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     return artel__mesh_begin(s->options.cluster, &request);
@@ -124,8 +127,9 @@ static void take_seat(artel__closure_job *j, const artel__mesh_order *order)
     j->endpoint = j->seat.ranks > 1 ? j->seat.endpoint[0] : NULL;
     j->last = order->last;
     if (!j->seat.begins)
-        artel__log(j->ctx, ARTEL_LOG_NOTE, "generation %u: %d member%s, %d joined, %d left (%s)", (unsigned)j->seat.generation,
-                   j->seat.members, j->seat.members == 1 ? "" : "s", j->seat.joiners, j->seat.leavers, j->seat.why);
+        artel__log(j->ctx, ARTEL_LOG_NOTE, "generation %u: %d member%s, %d joined, %d left (%s)",
+                   (unsigned)j->seat.generation, j->seat.members, j->seat.members == 1 ? "" : "s", j->seat.joiners,
+                   j->seat.leavers, j->seat.why);
 }
 
 /* *over: all have ended. */
@@ -135,7 +139,9 @@ static artel_status follow(artel__closure_job *j, bool *over)
     for (bool seated = false; !seated && !*over;) {
         ARTEL_TRY(artel__mesh_await(j->cluster, &order));
         switch (order.kind) {
-        case ARTEL__MESH_COPY: artel__mesh_copied(j->cluster, false, 0); break; /* all say that they hold the same: not asked for */
+        case ARTEL__MESH_COPY:
+            artel__mesh_copied(j->cluster, false, 0);
+            break; /* all say that they hold the same: not asked for */
         case ARTEL__MESH_SERVE: artel__mesh_served(j->cluster); break;
         case ARTEL__MESH_START:
             take_seat(j, &order);
@@ -167,7 +173,8 @@ static artel_status run(artel__closure_job *j, artel__closure_role_fn *role, voi
         if (over) break;
         artel_status status = j->last ? ARTEL_OK : j->chief < 0 ? await_chief(j) : role(j, user);
         if (status < 0) return status;
-        if (!j->aside) artel__operation_begin(j->ctx); /* what a generation that is over has recorded is no failure of this job */
+        if (!j->aside)
+            artel__operation_begin(j->ctx); /* what a generation that is over has recorded is no failure of this job */
         if (status == ARTEL_OK && !artel__mesh_stopping(j->cluster)) {
             artel__mesh_finished(j->cluster, 0, 0);
             continue;

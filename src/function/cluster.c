@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of units, alone and among the tasks of a cluster.
  *
- * Between two units the state is whole (all variables, the counters) and a function of the unit's number, as between two units of fit
- * (train/regroup.c). Whoever was interrupted takes back what the running unit has written, rests, follows the mesh's orders (gives its
- * state, takes another one's) and goes on in the next seat. What tasks must have in common, the functions and variables themselves, is
- * compared when they form.
+ * Between two units the state is whole (all variables, the counters) and a function of the unit's number, as between
+ * two units of fit (train/regroup.c). Whoever was interrupted takes back what the running unit has written, rests,
+ * follows the mesh's orders (gives its state, takes another one's) and goes on in the next seat. What tasks must have
+ * in common, the functions and variables themselves, is compared when they form.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +73,9 @@ static artel_status take_back(struct artel__loop *l)
     artel_strategy *s = l->strategy;
     if (l->runs_of_unit == 0) return ARTEL_OK;
     if (!l->kept)
-        return artel__fail(s->ctx, ARTEL_ERROR_RUN, "loop", "let every unit make as many runs that write variables as the one before",
-                           "unit %lld was interrupted after a run, and the units before had made one", (long long)l->done);
+        return artel__fail(
+            s->ctx, ARTEL_ERROR_RUN, "loop", "let every unit make as many runs that write variables as the one before",
+            "unit %lld was interrupted after a run, and the units before had made one", (long long)l->done);
     restore_all(s, l->image);
     write_counters(s, l->counter);
     l->runs_of_unit = 0;
@@ -88,7 +89,8 @@ static artel_status make_room(struct artel__loop *l)
     if (l->counter) return ARTEL_OK;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next) l->counters++;
     l->counters++;
-    ARTEL_TRY(artel__alloc(s->ctx, artel__image_bytes(&s->variables, artel__all_of(&s->variables)) + 1, "loop", &l->image));
+    ARTEL_TRY(
+        artel__alloc(s->ctx, artel__image_bytes(&s->variables, artel__all_of(&s->variables)) + 1, "loop", &l->image));
     ARTEL_TRY(artel__calloc(s->ctx, (size_t)l->counters, sizeof *l->counter, "loop", &counter));
     l->counter = counter;
     l->keeps = true; /* until the first unit has shown how many runs it makes */
@@ -109,7 +111,8 @@ static void send_state(struct artel__loop *l, artel__mesh_stream *stream)
     if (status == ARTEL_OK) status = artel__mesh_send(stream, &done, sizeof done);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, l->counter, (size_t)l->counters * sizeof *l->counter);
     if (status == ARTEL_OK)
-        artel__mesh_send(stream, l->image, (size_t)h.bytes); /* who asked notices a failure, and asks again or is lost */
+        artel__mesh_send(stream, l->image,
+                         (size_t)h.bytes); /* who asked notices a failure, and asks again or is lost */
 }
 
 static artel_status take_state(struct artel__loop *l, artel__mesh_stream *stream)
@@ -118,14 +121,16 @@ static artel_status take_state(struct artel__loop *l, artel__mesh_stream *stream
     head h;
     int64_t done;
     ARTEL_TRY(artel__mesh_receive(stream, &h, sizeof h));
-    if (h.bytes != artel__image_bytes(&s->variables, artel__all_of(&s->variables)) || h.counters != (uint64_t)l->counters)
+    if (h.bytes != artel__image_bytes(&s->variables, artel__all_of(&s->variables)) ||
+        h.counters != (uint64_t)l->counters)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
                            "the state of another task does not fit these variables");
     ARTEL_TRY(artel__mesh_receive(stream, &done, sizeof done));
     ARTEL_TRY(artel__mesh_receive(stream, l->counter, (size_t)l->counters * sizeof *l->counter));
     ARTEL_TRY(artel__mesh_receive(stream, l->image, (size_t)h.bytes));
     if (artel__hash64(l->image, (size_t)h.bytes) != h.hash || done < 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere", "the state of another task is damaged");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
+                           "the state of another task is damaged");
     restore_all(s, l->image);
     write_counters(s, l->counter);
     l->done = done;
@@ -137,7 +142,8 @@ static artel_status copy(struct artel__loop *l, const artel__mesh_order *order)
     artel_status status = take_state(l, order->stream);
     bool whole = status == ARTEL_OK && (uint64_t)l->done == order->step;
     if (status == ARTEL_OK)
-        artel__log(l->strategy->ctx, ARTEL_LOG_NOTE, "continuing from unit %lld, with the state of another task", (long long)l->done);
+        artel__log(l->strategy->ctx, ARTEL_LOG_NOTE, "continuing from unit %lld, with the state of another task",
+                   (long long)l->done);
     artel__mesh_copied(l->cluster, whole, hash_of(l->strategy));
     return status == ARTEL_ERROR_RUN ? ARTEL_OK : status;
 }
@@ -168,8 +174,8 @@ static artel_status take_seat(struct artel__loop *l, const artel__mesh_order *or
     artel_strategy *s = l->strategy;
     const artel__mesh_seat *seat = &order->seat;
     if (order->step != (uint64_t)l->done)
-        return artel__fail(s->ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this", "asked to go on from %llu, at %lld",
-                           (unsigned long long)order->step, (long long)l->done);
+        return artel__fail(s->ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this",
+                           "asked to go on from %llu, at %lld", (unsigned long long)order->step, (long long)l->done);
     if (seat->ranks > 1) ARTEL_TRY(make_group(l, seat));
     l->seat = *seat;
     l->writer = seat->writer;
@@ -177,9 +183,10 @@ static artel_status take_seat(struct artel__loop *l, const artel__mesh_order *or
     s->first = seat->first;
     s->ranks = seat->ranks;
     if (!seat->begins)
-        artel__log(s->ctx, ARTEL_LOG_NOTE, "generation %u: %d member%s from unit %lld, %d joined, %d left (%s); paused %.0f ms",
-                   (unsigned)seat->generation, seat->members, seat->members == 1 ? "" : "s", (long long)l->done, seat->joiners,
-                   seat->leavers, seat->why, (double)seat->pause_ns * 1e-6);
+        artel__log(s->ctx, ARTEL_LOG_NOTE,
+                   "generation %u: %d member%s from unit %lld, %d joined, %d left (%s); paused %.0f ms",
+                   (unsigned)seat->generation, seat->members, seat->members == 1 ? "" : "s", (long long)l->done,
+                   seat->joiners, seat->leavers, seat->why, (double)seat->pause_ns * 1e-6);
     l->seated = true;
     return ARTEL_OK;
 }
@@ -215,7 +222,8 @@ static void hash_text(artel__sha256 *sha, const char *text)
     artel__sha256_update(sha, text, strlen(text) + 1);
 }
 
-/* What servers do, which no worker's graph has: steps of optimizers. And how much of a closure comes from a worker's data. */
+/* What servers do, which no worker's graph has: steps of optimizers. And how much of a closure comes from a worker's
+ * data. */
 static bool hash_servers(artel__sha256 *sha, const artel_strategy *s)
 {
     bool good = true;
@@ -224,7 +232,8 @@ static bool hash_servers(artel__sha256 *sha, const artel_strategy *s)
         good = record != NULL;
         if (good) hash_text(sha, record);
         free(record);
-        for (int i = 0; i < o->count; i++) artel__sha256_update(sha, &o->variable[i]->index, sizeof o->variable[i]->index);
+        for (int i = 0; i < o->count; i++)
+            artel__sha256_update(sha, &o->variable[i]->index, sizeof o->variable[i]->index);
     }
     for (const artel_worker_data *data = s->data; data; data = data->next)
         artel__sha256_update(sha, &data->options.arrays, sizeof data->options.arrays);
@@ -262,8 +271,9 @@ static artel_status facts_of(struct artel__loop *l, char *out, size_t size)
         snprintf(out, size,
                  "version of artel=%s\npass=loop\nprogram=%.32s\nbatch "
                  "size=%lld\nshards=%lld\nseed=%llu\nunits=%lld\narithmetic=%s\nall-reduce=%s\n",
-                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (long long)s->options.shards, (unsigned long long)s->options.seed,
-                 (long long)l->units, artel__arithmetic_name(s->arithmetic), s->plan.all_reduce ? s->plan.all_reduce->name : "auto");
+                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (long long)s->options.shards,
+                 (unsigned long long)s->options.seed, (long long)l->units, artel__arithmetic_name(s->arithmetic),
+                 s->plan.all_reduce ? s->plan.all_reduce->name : "auto");
     return length > 0 && (size_t)length < size ? ARTEL_OK : ARTEL_ERROR_INTERNAL;
 }
 
@@ -272,8 +282,11 @@ static artel_status begin(struct artel__loop *l)
     artel_strategy *s = l->strategy;
     char facts[ARTEL__FACTS_MAX + 1];
     ARTEL_TRY(facts_of(l, facts, sizeof facts));
-    artel__mesh_request request = {
-        .facts = facts, .replicas = s->plan.replicas, .shards = (int32_t)s->options.shards, .step = (uint64_t)l->done, .hash = hash_of(s)};
+    artel__mesh_request request = {.facts = facts,
+                                   .replicas = s->plan.replicas,
+                                   .shards = (int32_t)s->options.shards,
+                                   .step = (uint64_t)l->done,
+                                   .hash = hash_of(s)};
     ARTEL_TRY(artel__mesh_begin(l->cluster, &request));
     l->begun = true;
     l->over = false;
@@ -303,7 +316,8 @@ static artel_status work(struct artel__loop *l, artel_unit_fn *unit, void *user)
 static artel_status cancelled(const artel_strategy *s)
 {
     if (!artel__cancelled(s->ctx)) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_CANCELLED, "loop", "call artel_context_clear to go on", "the loop was cancelled");
+    return artel__fail(s->ctx, ARTEL_ERROR_CANCELLED, "loop", "call artel_context_clear to go on",
+                       "the loop was cancelled");
 }
 
 static artel_status loop_alone(struct artel__loop *l, artel_unit_fn *unit, void *user)
@@ -311,7 +325,8 @@ static artel_status loop_alone(struct artel__loop *l, artel_unit_fn *unit, void 
     while (l->done < l->units) {
         ARTEL_TRY(cancelled(l->strategy));
         if (artel__preempted(l->strategy->ctx))
-            return artel__fail(l->strategy->ctx, ARTEL_ERROR_PREEMPTED, "loop", "save, and go on later", "the loop was asked to end");
+            return artel__fail(l->strategy->ctx, ARTEL_ERROR_PREEMPTED, "loop", "save, and go on later",
+                               "the loop was asked to end");
         ARTEL_TRY(work(l, unit, user));
     }
     return ARTEL_OK;
@@ -320,7 +335,8 @@ static artel_status loop_alone(struct artel__loop *l, artel_unit_fn *unit, void 
 static void rest(struct artel__loop *l)
 {
     unseat(l);
-    artel__operation_begin(l->strategy->ctx); /* what a generation that is over has recorded is no failure of this loop */
+    artel__operation_begin(
+        l->strategy->ctx); /* what a generation that is over has recorded is no failure of this loop */
     artel__mesh_rest(l->cluster, (uint64_t)l->done, hash_of(l->strategy));
 }
 
@@ -331,7 +347,8 @@ static artel_status loop_together(struct artel__loop *l, artel_unit_fn *unit, vo
         if (!l->seated) ARTEL_TRY(follow(l));
         if (l->over) break;
         artel_status status = ARTEL_OK;
-        while (status == ARTEL_OK && l->done < l->units && !l->last && !artel__mesh_stopping(l->cluster)) status = work(l, unit, user);
+        while (status == ARTEL_OK && l->done < l->units && !l->last && !artel__mesh_stopping(l->cluster))
+            status = work(l, unit, user);
         if (status < 0 && !l->interrupted) return status;
         if (status < 0) ARTEL_TRY(take_back(l));
         if (status == ARTEL_OK && (l->done >= l->units || l->last) && !artel__mesh_stopping(l->cluster)) {
@@ -341,7 +358,8 @@ static artel_status loop_together(struct artel__loop *l, artel_unit_fn *unit, vo
             rest(l);
     }
     if (l->last && l->done < l->units)
-        return artel__fail(l->strategy->ctx, ARTEL_ERROR_PREEMPTED, "loop", "save, and go on later", "the loop was asked to end");
+        return artel__fail(l->strategy->ctx, ARTEL_ERROR_PREEMPTED, "loop", "save, and go on later",
+                           "the loop was asked to end");
     return ARTEL_OK;
 }
 
@@ -418,14 +436,15 @@ artel_status artel_strategy_loop(artel_strategy *s, int64_t units, artel_unit_fn
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
     if (!unit || units < 0 || units > MOST_UNITS)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "give a function, and how many units there are in all", "%lld units%s",
-                           (long long)units, unit ? "" : ", and no function");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "give a function, and how many units there are in all",
+                           "%lld units%s", (long long)units, unit ? "" : ", and no function");
     if (s->servers)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "schedule closures: artel_coordinator_schedule",
                            "a loop of units is for tasks that step together, and parameter servers have none");
     ARTEL_TRY(artel__loop_begin(s, NULL));
     if (s->loop->running)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "let a unit run functions only", "a loop in a unit of its own strategy");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "let a unit run functions only",
+                           "a loop in a unit of its own strategy");
     s->loop->units = units;
     return run_loop(s->loop, unit, user);
 }
@@ -440,8 +459,8 @@ artel_status artel_strategy_set_units(artel_strategy *s, int64_t units)
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
     ARTEL_TRY(artel__loop_begin(s, NULL));
     if (units < 0 || s->loop->running)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "set the units that are done before the loop begins", "%lld units%s",
-                           (long long)units, s->loop->running ? ", in a unit" : "");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "set the units that are done before the loop begins",
+                           "%lld units%s", (long long)units, s->loop->running ? ", in a unit" : "");
     s->loop->done = units;
     return ARTEL_OK;
 }

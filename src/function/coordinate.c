@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The coordinator's thread: one generation after another, speaks with the servers; deals closures out (deal.c).
  *
- * When a generation ends, closures under way go back to the front of the queue, in their order. A worker that has finished one
- * says so again in the next generation, and if nobody has begun it anew, that result counts. */
+ * When a generation ends, closures under way go back to the front of the queue, in their order. A worker that has
+ * finished one says so again in the next generation, and if nobody has begun it anew, that result counts. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -48,7 +48,8 @@ static artel_error error_about(const char *who, const char *advice, const char *
 /* -- servers -- */
 
 /* A call to a server, and its answer; `done` when it has been read. */
-static artel_status ask(artel__driver *d, int server, const artel__lane_head *head, const artel__net_piece *piece, artel__lane_head *answer)
+static artel_status ask(artel__driver *d, int server, const artel__lane_head *head, const artel__net_piece *piece,
+                        artel__lane_head *answer)
 {
     const artel__closure_job *j = d->j;
     artel__lane *lane = &d->client[j->server[server]].lane;
@@ -58,7 +59,8 @@ static artel_status ask(artel__driver *d, int server, const artel__lane_head *he
     if (status == ARTEL_OK) status = artel__closure_move(j);
     while (status == ARTEL_OK && !artel__slot_arrived(&d->call)) status = artel__closure_wait(j);
     if (status != ARTEL_OK) return status;
-    if (artel__lane_take(lane, &d->call, answer) < 0 || answer->flags != ARTEL__CLOSURE_OK) return artel__driver_misfit(d, "a server");
+    if (artel__lane_take(lane, &d->call, answer) < 0 || answer->flags != ARTEL__CLOSURE_OK)
+        return artel__driver_misfit(d, "a server");
     return ARTEL_OK;
 }
 
@@ -74,8 +76,9 @@ static void raise_lost(artel_coordinator *c, int server)
 {
     char who[32];
     snprintf(who, sizeof who, "ps %d", server);
-    artel_error error = error_about(who, "go back to what was kept (artel_coordinator_go_back), or assign the variables",
-                                    "this server was started again, and what it had is lost");
+    artel_error error =
+        error_about(who, "go back to what was kept (artel_coordinator_go_back), or assign the variables",
+                    "this server was started again, and what it had is lost");
     pthread_mutex_lock(&c->mutex);
     artel__coordinator_raise(c, &error);
     pthread_mutex_unlock(&c->mutex);
@@ -119,7 +122,8 @@ static artel_status write_variable(artel__driver *d, int variable)
 {
     artel_strategy *s = d->c->strategy;
     int server = s->owner[variable];
-    artel__net_piece piece = {artel__state_lend(s->state[0], variable), (size_t)s->variables.item[variable].count * sizeof(float)};
+    artel__net_piece piece = {artel__state_lend(s->state[0], variable),
+                              (size_t)s->variables.item[variable].count * sizeof(float)};
     artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)variable};
     return done(d, server, ask(d, server, &head, &piece, &answer));
 }
@@ -179,7 +183,8 @@ static artel_status do_command(artel__driver *d)
     }
     if (status != ARTEL_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    if (c->command == kind && c->variable == variable) c->command = ARTEL__COMMAND_NONE; /* else the caller wants another by now */
+    if (c->command == kind && c->variable == variable)
+        c->command = ARTEL__COMMAND_NONE; /* else the caller wants another by now */
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mutex);
     return ARTEL_OK;
@@ -251,7 +256,8 @@ static artel_status await_servers(artel__driver *d, int missing)
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     char who[32];
     snprintf(who, sizeof who, "ps %d", missing);
-    for (; !artel__mesh_stopping(d->j->cluster) && !is_closing(d->c); nanosleep(&pause, NULL)) remind(d, who, d->c->serverless_ns, true);
+    for (; !artel__mesh_stopping(d->j->cluster) && !is_closing(d->c); nanosleep(&pause, NULL))
+        remind(d, who, d->c->serverless_ns, true);
     return artel__mesh_stopping(d->j->cluster) ? ARTEL_AGAIN : ARTEL_OK;
 }
 
@@ -303,7 +309,8 @@ static artel_status open_clients(artel__driver *d)
     for (int r = 0; r < ranks; r++) {
         d->client[r].lane = artel__closure_lane(d->j, r);
         if (d->j->type[r] != ARTEL__TASK_WORKER) continue;
-        ARTEL_TRY(artel__calloc(d->c->ctx, (size_t)d->c->options.in_flight, sizeof(artel__driver_held), "coordinator", &block));
+        ARTEL_TRY(artel__calloc(d->c->ctx, (size_t)d->c->options.in_flight, sizeof(artel__driver_held), "coordinator",
+                                &block));
         d->client[r].held = block;
     }
     return ARTEL_OK;
@@ -369,7 +376,8 @@ static artel_status run(artel__driver *d)
     note_lost(&d->c->serverless_ns, missing >= 0);
     note_lost(&d->c->idle_ns, d->j->workers == 0);
     if (!d->j->endpoint) return missing >= 0 ? await_servers(d, missing) : ARTEL_OK;
-    if (open_clients(d) < 0) return artel__driver_fatal(d->c, ARTEL_ERROR_NO_MEMORY, "no memory for the calls of workers");
+    if (open_clients(d) < 0)
+        return artel__driver_fatal(d->c, ARTEL_ERROR_NO_MEMORY, "no memory for the calls of workers");
     artel_status status = missing >= 0 ? await_servers(d, missing) : ARTEL_OK;
     if (status == ARTEL_OK && missing < 0) status = meet_servers(d);
     return status == ARTEL_OK ? loop(d) : status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A coordinator as its caller sees it: scheduling, waiting, errors that are raised once; and variables of the servers. */
+/* A coordinator as its caller sees it: scheduling, waiting, errors that are raised once; and variables of the servers.
+ */
 #include "function/coordinator_impl.h"
 
 #include <string.h>
@@ -9,10 +10,11 @@
 #include "net/tcp.h"
 
 #define OPTION(field) offsetof(artel_coordinator_options, field)
-static const artel__range ranges[] = {{".in_flight", ARTEL__RANGE_INT, OPTION(in_flight), 1, ARTEL__MOST_IN_FLIGHT, NULL},
-                                      {".queue", ARTEL__RANGE_INT64, OPTION(queue), 1, 1e9, NULL},
-                                      {".patience", ARTEL__RANGE_DOUBLE, OPTION(patience), 0, 1e9, NULL},
-                                      {.name = NULL}};
+static const artel__range ranges[] = {
+    {".in_flight", ARTEL__RANGE_INT, OPTION(in_flight), 1, ARTEL__MOST_IN_FLIGHT, NULL},
+    {".queue", ARTEL__RANGE_INT64, OPTION(queue), 1, 1e9, NULL},
+    {".patience", ARTEL__RANGE_DOUBLE, OPTION(patience), 0, 1e9, NULL},
+    {.name = NULL}};
 static const artel__options_kind options_kind = {"coordinator options", "begin with ARTEL_COORDINATOR_OPTIONS_INIT",
                                                  sizeof(artel_coordinator_options), ranges};
 
@@ -33,9 +35,11 @@ static artel_status sleep_on(artel_coordinator *c)
 {
     struct timespec until = artel__after_ns(ARTEL__LOOK_NS);
     if (c->fatal.status < 0) return report(c, &c->fatal);
-    if (c->ended) return artel__fail(c->ctx, ARTEL_ERROR_RUN, "coordinator", "start the job again", "the job has ended");
+    if (c->ended)
+        return artel__fail(c->ctx, ARTEL_ERROR_RUN, "coordinator", "start the job again", "the job has ended");
     if (artel__cancelled(c->ctx))
-        return artel__fail(c->ctx, ARTEL_ERROR_CANCELLED, "coordinator", "call artel_context_clear to go on", "waiting was cancelled");
+        return artel__fail(c->ctx, ARTEL_ERROR_CANCELLED, "coordinator", "call artel_context_clear to go on",
+                           "waiting was cancelled");
     pthread_cond_timedwait(&c->changed, &c->mutex, &until);
     return ARTEL_OK;
 }
@@ -68,12 +72,14 @@ static artel_status leave(artel_coordinator *c, artel_status status)
 static artel_status check_role(artel_strategy *s, const char *role)
 {
     if (s->servers == 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "make the strategy \"parameter-server\" with a cluster",
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name,
+                           "make the strategy \"parameter-server\" with a cluster",
                            "closures are for variables that parameter servers own");
     if (strcmp(artel_cluster_role(s->options.cluster), role) == 0) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "coordinator",
-                       "open it on the chief, and call artel_coordinator_serve on workers and ps tasks", "this task is %s %d",
-                       artel_cluster_role(s->options.cluster), artel_cluster_index(s->options.cluster));
+                       "open it on the chief, and call artel_coordinator_serve on workers and ps tasks",
+                       "this task is %s %d", artel_cluster_role(s->options.cluster),
+                       artel_cluster_index(s->options.cluster));
 }
 
 static artel_status make_lists(artel_coordinator *c)
@@ -106,7 +112,8 @@ static void destroy(artel_coordinator *c)
     artel__free(ctx, c);
 }
 
-artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_options *options, artel_coordinator **out)
+artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_options *options,
+                                    artel_coordinator **out)
 {
     artel_coordinator_options chosen = ARTEL_COORDINATOR_OPTIONS_INIT;
     void *block;
@@ -114,7 +121,8 @@ artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_o
     ARTEL_TRY(artel__take_options(s->ctx, &options_kind, options, &chosen));
     ARTEL_TRY(check_role(s, "chief"));
     if (s->coordinator)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "coordinator", "close the other one first", "the strategy has a coordinator");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "coordinator", "close the other one first",
+                           "the strategy has a coordinator");
     ARTEL_TRY(artel__strategy_open(s));
     ARTEL_TRY(artel__calloc(s->ctx, 1, sizeof(artel_coordinator), "coordinator", &block));
     artel_coordinator *c = block;
@@ -126,7 +134,8 @@ artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_o
     artel_status status = make_lists(c);
     if (status == ARTEL_OK) c->started = pthread_create(&c->thread, NULL, artel__closure_coordinate, c) == 0;
     if (status == ARTEL_OK && !c->started)
-        status = artel__fail(s->ctx, ARTEL_ERROR_NO_MEMORY, "coordinator", "allow more threads", "its thread could not be started");
+        status = artel__fail(s->ctx, ARTEL_ERROR_NO_MEMORY, "coordinator", "allow more threads",
+                             "its thread could not be started");
     if (status < 0) {
         destroy(c);
         return status;
@@ -182,7 +191,8 @@ static size_t input_bytes(const artel_function *f, int i, int64_t rows)
     return (size_t)artel_shape_count(&a->shape) * (size_t)(a->shared ? 1 : rows) * artel_dtype_size(a->dtype);
 }
 
-static artel_status make_closure(artel_coordinator *c, artel_function *f, const artel_array *in, int inputs, artel__closure **out)
+static artel_status make_closure(artel_coordinator *c, artel_function *f, const artel_array *in, int inputs,
+                                 artel__closure **out)
 {
     void *block;
     int64_t rows;
@@ -191,7 +201,8 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
     for (int i = 0; i < inputs; i++) bytes += artel__net_padded(input_bytes(f, i, rows));
     ARTEL_TRY(artel__alloc(c->ctx, bytes + 8, "closure", &block));
     artel__closure *x = block;
-    *x = (artel__closure){.function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs, .rate = -1};
+    *x = (artel__closure){
+        .function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs, .rate = -1};
     char *at = (char *)block + first;
     for (int i = 0; i < inputs; i++) {
         const artel__function_argument *a = &f->argument[i];
@@ -237,8 +248,8 @@ static void put(artel_coordinator *c, artel__closure *x, artel_remote *r)
     c->remote = r;
 }
 
-artel_status artel_coordinator_schedule(artel_coordinator *c, artel_function *f, const artel_array *inputs, int input_count,
-                                        artel_worker_data *data, artel_remote **remote)
+artel_status artel_coordinator_schedule(artel_coordinator *c, artel_function *f, const artel_array *inputs,
+                                        int input_count, artel_worker_data *data, artel_remote **remote)
 {
     artel__closure *x;
     artel_remote *r = NULL;
@@ -291,8 +302,9 @@ static artel_status copy_outputs(const artel_remote *r, const artel_array *outpu
         size_t bytes = artel__output_bytes(f, i, r->rows);
         artel_dtype dtype = f->graph.value[f->graph.kept[i]].dtype;
         if (outputs[i].data && outputs[i].dtype != dtype)
-            return artel__fail(r->ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type", "output %d is %s, the array %s",
-                               i, artel_dtype_name(dtype), artel_dtype_name(outputs[i].dtype));
+            return artel__fail(r->ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type",
+                               "output %d is %s, the array %s", i, artel_dtype_name(dtype),
+                               artel_dtype_name(outputs[i].dtype));
         if (outputs[i].data) memcpy(outputs[i].data, at, bytes);
         at += artel__net_padded(bytes);
     }
@@ -306,7 +318,8 @@ static artel_status await_remote(artel_remote *r)
     if (!c) return ARTEL_OK;
     int64_t before = artel__now_ns();
     pthread_mutex_lock(&c->mutex);
-    while (status == ARTEL_OK && r->state != ARTEL__CLOSURE_DONE && r->state != ARTEL__CLOSURE_DROPPED) status = sleep_on(c);
+    while (status == ARTEL_OK && r->state != ARTEL__CLOSURE_DONE && r->state != ARTEL__CLOSURE_DROPPED)
+        status = sleep_on(c);
     if (status == ARTEL_OK) artel__times_add(&c->fetch, artel__now_ns() - before);
     pthread_mutex_unlock(&c->mutex);
     return status;
@@ -316,10 +329,11 @@ artel_status artel_remote_fetch(artel_remote *r, const artel_array *outputs, int
 {
     ARTEL_TRY(artel__enter(r ? r->ctx : NULL, __func__, "remote", r));
     if (output_count != 0 && (output_count != r->function->outputs || !outputs))
-        return artel__fail(r->ctx, ARTEL_ERROR_INVALID, r->function->name, "give an array for each, or none", "%d outputs; it has %d",
-                           output_count, r->function->outputs);
+        return artel__fail(r->ctx, ARTEL_ERROR_INVALID, r->function->name, "give an array for each, or none",
+                           "%d outputs; it has %d", output_count, r->function->outputs);
     ARTEL_TRY(await_remote(r));
-    if (r->error.status < 0) return artel__fail(r->ctx, r->error.status, r->error.where, r->error.advice, "%s", r->error.what);
+    if (r->error.status < 0)
+        return artel__fail(r->ctx, r->error.status, r->error.where, r->error.advice, "%s", r->error.what);
     if (rows) *rows = r->rows;
     return output_count ? copy_outputs(r, outputs) : ARTEL_OK;
 }
@@ -355,7 +369,8 @@ static artel_status about_variable(artel_strategy *s, artel__command_kind kind, 
 {
     artel_coordinator *c = s->coordinator;
     if (!c)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->variables.item[variable].name, "open a coordinator on the chief first",
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->variables.item[variable].name,
+                           "open a coordinator on the chief first",
                            "this variable is a parameter server's, and nobody here speaks with it");
     pthread_mutex_lock(&c->mutex);
     return leave(c, command(c, kind, variable));
@@ -381,7 +396,8 @@ artel_status artel_coordinator_go_back(artel_coordinator *c)
 {
     ARTEL_TRY(enter(c, __func__));
     if (!c->kept[0])
-        return leave(c, artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator", "call artel_coordinator_keep before", "nothing was kept"));
+        return leave(c, artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator", "call artel_coordinator_keep before",
+                                    "nothing was kept"));
     return leave(c, command(c, ARTEL__COMMAND_GO_BACK, -1));
 }
 
@@ -390,8 +406,8 @@ artel_status artel_coordinator_look(artel_coordinator *c, artel_coordinator_metr
     ARTEL_TRY(artel__enter(c ? c->ctx : NULL, __func__, "coordinator out", c, out));
     size_t size = out->struct_size < sizeof *out ? out->struct_size : sizeof *out;
     if (size < sizeof size)
-        return artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator metrics", "set struct_size to the size of the struct",
-                           "struct_size is not set");
+        return artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator metrics",
+                           "set struct_size to the size of the struct", "struct_size is not set");
     pthread_mutex_lock(&c->mutex);
     artel_coordinator_metrics now = c->metrics;
     now.struct_size = out->struct_size;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a coordinator: what its caller's thread and its own share.
  *
- * The caller puts closures into the queue and waits; the coordinator's thread (coordinate.c) deals them out, takes results, and does what
- * the caller asks of the servers. `mutex` guards all but what is said to be the thread's own; nobody talks to the network while holding it.
+ * The caller puts closures into the queue and waits; the coordinator's thread (coordinate.c) deals them out, takes
+ * results, and does what the caller asks of the servers. `mutex` guards all but what is said to be the thread's own;
+ * nobody talks to the network while holding it.
  */
 #ifndef ARTEL_FUNCTION_COORDINATOR_IMPL_H
 #define ARTEL_FUNCTION_COORDINATOR_IMPL_H
@@ -93,9 +94,10 @@ struct artel_coordinator {
     artel__endpoint *endpoint; /* of the generation, to wake the thread; NULL: there is none */
     uint8_t **kept;            /* by server, of the last KEEP */
     size_t *kept_bytes;
-    uint64_t *life;                    /* by server, as last heard; 0: never. The thread's own */
-    int64_t lost_ns;                   /* when a generation ended with work under way; 0 */
-    int64_t serverless_ns, idle_ns;    /* since when a server, or every worker, is lost; 0: they are here. The thread's own */
+    uint64_t *life;  /* by server, as last heard; 0: never. The thread's own */
+    int64_t lost_ns; /* when a generation ended with work under way; 0 */
+    int64_t serverless_ns,
+        idle_ns; /* since when a server, or every worker, is lost; 0: they are here. The thread's own */
     artel_coordinator_metrics metrics; /* its counts */
     artel__times build, run, fetch, recover;
 };

@@ -72,7 +72,8 @@ static artel_status call_layer(artel__layer *layer, artel__call *call)
     const layer_class *c = class_of(layer);
     int outputs = c->own.output_count > 0 ? c->own.output_count : 1;
     artel_graph g;
-    artel_value *in = artel__arena_alloc(call->graph->arena, (size_t)call->inputs + 1, sizeof *in), out[ARTEL__LAYER_OUTPUTS];
+    artel_value *in = artel__arena_alloc(call->graph->arena, (size_t)call->inputs + 1, sizeof *in),
+                out[ARTEL__LAYER_OUTPUTS];
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     artel__graph_wrap(&g, call->graph);
     for (int i = 0; i < call->inputs; i++) in[i] = artel__graph_give(&g, call->in[i].value);
@@ -97,14 +98,16 @@ static artel_status call_layer(artel__layer *layer, artel__call *call)
 static artel_status check_name(artel_context *ctx, const char *what, const char *name)
 {
     if (name && name[0] && strlen(name) < sizeof((layer_class *)NULL)->name) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give it a name of less than 128 bytes", "it has no name, or too long a one");
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give it a name of less than 128 bytes",
+                       "it has no name, or too long a one");
 }
 
 static const artel__range no_ranges[] = {{.name = NULL}};
 
 artel_status artel_context_add_layer(artel_context *ctx, const artel_layer_definition *definition)
 {
-    static const artel__options_kind kind = {"layer definition", "set struct_size", sizeof(artel_layer_definition), no_ranges};
+    static const artel__options_kind kind = {"layer definition", "set struct_size", sizeof(artel_layer_definition),
+                                             no_ranges};
     artel_layer_definition own = {.struct_size = sizeof own};
     void *block;
     ARTEL_TRY(artel__enter(ctx, __func__, "context definition", ctx, definition));
@@ -149,7 +152,8 @@ static artel__value_id add_loss(const void *self, const char *config, artel__gra
 
 static artel_status add_class(artel_context *ctx, const char *kind_name, const artel_loss_definition *definition)
 {
-    static const artel__options_kind kind = {"loss definition", "set struct_size", sizeof(artel_loss_definition), no_ranges};
+    static const artel__options_kind kind = {"loss definition", "set struct_size", sizeof(artel_loss_definition),
+                                             no_ranges};
     artel_loss_definition own = {.struct_size = sizeof own};
     void *block;
     ARTEL_TRY(artel__take_options(ctx, &kind, definition, &own));
@@ -195,11 +199,14 @@ double artel_custom_number(const artel_custom_layer *l, const char *key, double 
     return number;
 }
 
-int artel_custom_add_weight(artel_custom_layer *l, const char *name, const artel_shape *shape, const char *initializer, bool trainable)
+int artel_custom_add_weight(artel_custom_layer *l, const char *name, const artel_shape *shape, const char *initializer,
+                            bool trainable)
 {
     ARTEL_TRY(artel__need(l ? l->layer->arena->ctx : NULL, __func__, "layer name shape", l, name, shape));
     artel__layer *layer = l->layer;
-    if (!l->building) return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "declare weights in build", "a weight is declared in call");
+    if (!l->building)
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "declare weights in build",
+                                 "a weight is declared in call");
     if (!name[0] || shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 1)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give a name, and 0 to 8 axes of at least 1",
                                  "a weight without a name or elements");
@@ -222,7 +229,7 @@ artel_value artel_custom_weight(artel_custom_layer *l, artel_graph *g, int index
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     if (!l || index < 0 || index >= l->layer->variable_count)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, l ? l->layer->name : "layer", "use indices that artel_custom_add_weight gave",
-                                   "there is no weight %d", index);
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, l ? l->layer->name : "layer",
+                                   "use indices that artel_custom_add_weight gave", "there is no weight %d", index);
     return artel__graph_give(g, artel__layer_weight(l->layer, g->graph, index));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that a program writes: a node whose kernel, shape rule and gradient are callbacks, and shared objects that hold them.
+/* Operations that a program writes: a node whose kernel, shape rule and gradient are callbacks, and shared objects that
+ * hold them.
  *
  * Rows are the tasks of the kernel: any run of them may be computed by any thread. */
 #include <dlfcn.h>
@@ -79,7 +80,8 @@ static void run_custom(const void *params, int64_t begin, int64_t end, void *scr
     p->operation->compute(p->operation->user, end - begin, p->out_row, in, p->out + begin * p->out_row);
 }
 
-static const artel__kernel custom_kernel = {.name = "custom", .isa = ARTEL__ISA_BASELINE, .tasks = rows_of, .run = run_custom};
+static const artel__kernel custom_kernel = {
+    .name = "custom", .isa = ARTEL__ISA_BASELINE, .tasks = rows_of, .run = run_custom};
 static const artel__kernel *const custom_kernels[] = {&custom_kernel, NULL};
 
 static void describe_custom(const artel__node *node, artel__text *out)
@@ -94,8 +96,8 @@ static artel_status grad_custom(artel__gradient *g)
     artel_value in[MOST_INPUTS], made[MOST_INPUTS];
     artel_graph wrapped;
     if (!a->operation->gradient)
-        return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_UNSUPPORTED, a->operation->name, "give the operation a gradient",
-                           "the operation has no gradient");
+        return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_UNSUPPORTED, a->operation->name,
+                           "give the operation a gradient", "the operation has no gradient");
     artel__graph_wrap(&wrapped, g->graph);
     for (int i = 0; i < node.inputs; i++) {
         in[i] = artel__graph_give(&wrapped, g->in[i]);
@@ -106,7 +108,8 @@ static artel_status grad_custom(artel__gradient *g)
     artel_status status = a->operation->gradient(a->operation->user, &wrapped, in, node.inputs, out, dy, made);
     ARTEL_TRY(g->graph->status);
     if (status < 0)
-        return artel__fail(artel__graph_context(g->graph), status, a->operation->name, "see what it has found", "its gradient failed");
+        return artel__fail(artel__graph_context(g->graph), status, a->operation->name, "see what it has found",
+                           "its gradient failed");
     for (int i = 0; i < node.inputs; i++) {
         if (!g->needed[i] || made[i] < 0) continue;
         artel__value_id value = artel__graph_take(&wrapped, made[i]);
@@ -135,7 +138,8 @@ artel_value artel_graph_custom(artel_graph *g, const artel_operation *operation,
 {
     artel__value_id in[MOST_INPUTS];
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    if (!operation || !operation->name || !operation->infer || !operation->compute || !inputs || count < 1 || count > MOST_INPUTS)
+    if (!operation || !operation->name || !operation->infer || !operation->compute || !inputs || count < 1 ||
+        count > MOST_INPUTS)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "operation", "give a name, infer, compute and 1 to 8 inputs",
                                    "a part of the operation is missing, or there are %d inputs", count);
     for (int i = 0; i < count; i++) in[i] = artel__graph_take(g, inputs[i]);
@@ -159,7 +163,8 @@ artel_status artel_context_add_operation(artel_context *ctx, const artel_operati
     ARTEL_TRY(artel__enter(ctx, __func__, "context operation", ctx, operation));
     ARTEL_TRY(artel__take_options(ctx, &kind, operation, &own));
     if (!own.name || !own.name[0] || !own.infer || !own.compute)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "operation", "give a name, infer and compute", "a part of the operation is missing");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "operation", "give a name, infer and compute",
+                           "a part of the operation is missing");
     size_t length = strlen(own.name) + 1;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof own + length, "operation", &block));
     artel_operation *copy = block;
@@ -176,14 +181,16 @@ artel_status artel_context_load_extension(artel_context *ctx, const char *path)
     char full[4096];
     bool bare = !strchr(path, '/'); /* a name alone would be searched where libraries are */
     if (!path[0] || strlen(path) + 3 > sizeof full)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "extension", "give the path of a shared object", "a path of %zu bytes", strlen(path));
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "extension", "give the path of a shared object",
+                           "a path of %zu bytes", strlen(path));
     strcpy(full, bare ? "./" : "");
     strcat(full, path);
     void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "artel_extension") : NULL;
     if (!symbol) {
         const char *why = library ? "it shows no such function" : dlerror();
-        artel_status status = artel__fail(ctx, library ? ARTEL_ERROR_INVALID : ARTEL_ERROR_NOT_FOUND, path,
-                                          "give a shared object with a function artel_extension (artel/extend.h)", "%s", why ? why : "");
+        artel_status status =
+            artel__fail(ctx, library ? ARTEL_ERROR_INVALID : ARTEL_ERROR_NOT_FOUND, path,
+                        "give a shared object with a function artel_extension (artel/extend.h)", "%s", why ? why : "");
         if (library) dlclose(library);
         return status;
     }

@@ -12,7 +12,8 @@ static artel__closure *find(artel_coordinator *c, uint64_t number, artel__closur
     artel__closure_list *lists[2] = {&c->running, &c->waiting};
     for (int k = 0; k < 2; k++) {
         artel__closure *x = lists[k]->first;
-        while (x && x->number < number && (k == 0 || x->dealt)) x = x->next; /* behind those that come again nothing was ever dealt */
+        while (x && x->number < number && (k == 0 || x->dealt))
+            x = x->next; /* behind those that come again nothing was ever dealt */
         *in = lists[k];
         if (x && x->number == number && x->dealt) return x;
     }
@@ -47,7 +48,8 @@ static void take_failure(artel_coordinator *c, const artel__driver_held *h, arte
     const artel_error *sent = artel__slot_data(&h->call, 0, 0, sizeof error);
     if (sent) error = *sent;
     if (error.status >= 0) error.status = ARTEL_ERROR_INTERNAL;
-    error.where[sizeof error.where - 1] = error.what[sizeof error.what - 1] = error.advice[sizeof error.advice - 1] = '\0';
+    error.where[sizeof error.where - 1] = error.what[sizeof error.what - 1] = error.advice[sizeof error.advice - 1] =
+        '\0';
     if (x->remote) x->remote->error = error;
     c->metrics.failed++;
     artel__closure_end(c, x, ARTEL__CLOSURE_DONE);
@@ -60,7 +62,8 @@ static bool may_have_rows(const artel_coordinator *c, const artel__closure *x, i
     return x->data ? rows >= 0 && rows <= c->strategy->options.batch_size : rows == x->rows;
 }
 
-static artel_status take_result(artel__driver *d, artel__driver_client *who, const artel__driver_held *h, const artel__lane_head *head)
+static artel_status take_result(artel__driver *d, artel__driver_client *who, const artel__driver_held *h,
+                                const artel__lane_head *head)
 {
     artel_coordinator *c = d->c;
     static const artel_error unfit = {.status = ARTEL_ERROR_INVALID,
@@ -142,7 +145,8 @@ artel__driver_held *artel__deal_next(const artel__driver *d, artel__driver_clien
         for (int t = 0; who->held && t < d->c->options.in_flight; t++) {
             artel__driver_held *h = &who->held[t];
             if (h->state != ARTEL__HELD_HELD) continue;
-            if (best && (who->out > (*whose)->out || (who->out == (*whose)->out && h->arrived > best->arrived))) continue;
+            if (best && (who->out > (*whose)->out || (who->out == (*whose)->out && h->arrived > best->arrived)))
+                continue;
             best = h;
             *whose = who;
         }
@@ -185,7 +189,8 @@ artel_status artel__deal(artel__driver *d)
                                  .position = floor,
                                  .rate = x->rate,
                                  .a = (uint64_t)x->rows,
-                                 .b = (x->data ? (uint64_t)x->data->number + 1 : 0) | (uint64_t)d->c->options.in_flight << 32};
+                                 .b = (x->data ? (uint64_t)x->data->number + 1 : 0) | (uint64_t)d->c->options.in_flight
+                                                                                          << 32};
         h->closure = x;
         h->state = ARTEL__HELD_LEAVING;
         who->out++;
@@ -205,7 +210,8 @@ artel_status artel__deal_end(artel__driver *d, bool *all)
         for (int t = 0; who->held && t < d->c->options.in_flight; t++) {
             artel__driver_held *h = &who->held[t];
             if (h->state == ARTEL__HELD_HELD && !who->told) {
-                artel__lane_head head = {.op = ARTEL__CLOSURE_TICKET, .flags = ARTEL__CLOSURE_OVER, .install = d->c->session};
+                artel__lane_head head = {
+                    .op = ARTEL__CLOSURE_TICKET, .flags = ARTEL__CLOSURE_OVER, .install = d->c->session};
                 who->told = true;
                 h->state = ARTEL__HELD_LEAVING;
                 artel_status status = artel__closure_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in functions and of variables. A value knows when it was added by its number, which passes leave as it is; so a place is where in the
- * row of values it begins. */
+/* Places in functions and of variables. A value knows when it was added by its number, which passes leave as it is; so
+ * a place is where in the row of values it begins. */
 #include <string.h>
 
 #include "artel/session.h"
@@ -18,7 +18,8 @@ artel_status artel_device_merge(artel_context *ctx, const char *outer, const cha
     artel__device_name merged = artel__device_name_merge(&a, &b);
     artel__device_name_write(&merged, text);
     if (strlen(text) >= room)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "give room for 192 bytes", "%zu bytes are not enough", room);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "give room for 192 bytes", "%zu bytes are not enough",
+                           room);
     memcpy(out, text, strlen(text) + 1);
     return ARTEL_OK;
 }
@@ -57,8 +58,8 @@ artel_status artel_graph_device(artel_graph *g, const char *device)
         artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "device", "name places in functions of a strategy",
                             "a part of a model has no place");
     else if (g->device_depth == ARTEL__MOST_DEVICES)
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "end places: artel_graph_device_end", "more than %d places are open",
-                            ARTEL__MOST_DEVICES);
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "end places: artel_graph_device_end",
+                            "more than %d places are open", ARTEL__MOST_DEVICES);
     ARTEL_TRY(g->graph->status);
     artel_status status = artel__device_name_read(g->ctx, device ? device : "", &inner);
     if (status < 0) return g->graph->status = status;
@@ -71,7 +72,8 @@ void artel_graph_device_end(artel_graph *g)
 {
     if (!g || g->graph->status < 0) return;
     if (g->device_depth == 0) {
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "call it once for each artel_graph_device", "no place is open");
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "call it once for each artel_graph_device",
+                            "no place is open");
         return;
     }
     g->device_depth--;
@@ -81,8 +83,8 @@ void artel_graph_device_end(artel_graph *g)
 artel_status artel__devices_finish(artel_graph *g)
 {
     if (g->graph->status == ARTEL_OK && g->device_depth)
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "end them: artel_graph_device_end", "%d places are still open",
-                            g->device_depth);
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "end them: artel_graph_device_end",
+                            "%d places are still open", g->device_depth);
     return g->graph->status;
 }
 

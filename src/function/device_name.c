@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading, merging and writing names of places: after tensorflow/python/framework/device_spec.py, of which tests/api/test_session.py
- * asks every case. */
+/* Reading, merging and writing names of places: after tensorflow/python/framework/device_spec.py, of which
+ * tests/api/test_session.py asks every case. */
 #include "function/device_name.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@ static const char *const types[] = {"CPU", "GPU", "TPU"};
 
 static artel_status refuse(artel_context *ctx, const char *text, const char *why)
 {
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "write /job:NAME/task:N/device:TYPE:N, or a part of it", "\"%.120s\" %s", text,
-                       why);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "write /job:NAME/task:N/device:TYPE:N, or a part of it",
+                       "\"%.120s\" %s", text, why);
 }
 
 static bool read_number(const char *text, int *out)
@@ -69,8 +69,10 @@ static const char *read_field(char *field, artel__device_name *out)
     if (rest) return strcmp(field, "device") == 0 ? read_type(value, rest, out) : "has a field that there is not";
     if (value && strcmp(field, "job") == 0)
         return read_text(value, out->job, sizeof out->job) ? NULL : "has a job without a name, or with too long a one";
-    if (value && strcmp(field, "replica") == 0) return read_number(value, &out->replica) ? NULL : "has a replica that is no number";
-    if (value && strcmp(field, "task") == 0) return read_number(value, &out->task) ? NULL : "has a task that is no number";
+    if (value && strcmp(field, "replica") == 0)
+        return read_number(value, &out->replica) ? NULL : "has a replica that is no number";
+    if (value && strcmp(field, "task") == 0)
+        return read_number(value, &out->task) ? NULL : "has a task that is no number";
     return known_type(field) ? read_type(known_type(field), value, out) : "has a field that there is not";
 }
 

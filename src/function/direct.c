@@ -6,7 +6,8 @@
 
 #include "function/function_impl.h"
 
-/* Between marked addresses: more than what kernels reckon from one, so that none of them is taken for another operand. */
+/* Between marked addresses: more than what kernels reckon from one, so that none of them is taken for another operand.
+ */
 #define SPACE ((uintptr_t)1 << 32)
 
 static int argument_of(const artel__graph *graph, artel__value_id id)
@@ -24,7 +25,8 @@ static bool is_alone(const artel_function *f)
     if (graph->nodes != 1 || f->outputs != 1 || f->writes || f->rows_arguments) return false;
     const artel__node *node = &graph->node[0];
     bool view = node->op->placement == ARTEL__PLACE_VIEW || node->op->placement == ARTEL__PLACE_VIEW_WRITTEN;
-    if (view || node->op->collective || !node->op->exec || node->outputs != 1 || graph->kept[0] != node->output[0]) return false;
+    if (view || node->op->collective || !node->op->exec || node->outputs != 1 || graph->kept[0] != node->output[0])
+        return false;
     for (int i = 0; i < node->inputs; i++) {
         if (node->input[i] >= 0 && argument_of(graph, node->input[i]) < 0) return false;
     }
@@ -37,14 +39,15 @@ static bool is_alone(const artel_function *f)
 /* Fills them with addresses that nothing else has: word k of a set. */
 static void fill_marked(artel__direct *d, uint8_t *params, uintptr_t base)
 {
-    for (int i = 0; i < d->inputs; i++) d->in[i] = d->argument[i] < 0 ? NULL : (void *)(base + (uintptr_t)(i + 1) * SPACE);
+    for (int i = 0; i < d->inputs; i++)
+        d->in[i] = d->argument[i] < 0 ? NULL : (void *)(base + (uintptr_t)(i + 1) * SPACE);
     d->out[0] = (void *)(base + (uintptr_t)(d->inputs + 1) * SPACE);
     memset(params, 0, d->exec->params_size);
     d->exec->fill(&d->args, params);
 }
 
-/* Two fillings differ in the words that are addresses: where each of these is one of the node's, runs only put theirs in its place. Each
- * operand may be there once. */
+/* Two fillings differ in the words that are addresses: where each of these is one of the node's, runs only put theirs
+ * in its place. Each operand may be there once. */
 static void find_places(artel__direct *d)
 {
     _Alignas(64) uint8_t one[ARTEL__MAX_PARAMS], two[ARTEL__MAX_PARAMS];
@@ -58,7 +61,8 @@ static void find_places(artel__direct *d)
         memcpy(&b, two + at, sizeof b);
         if (a == b) continue;
         uintptr_t operand = (a - base[0]) / SPACE;
-        if (a - base[0] != b - base[1] || (a - base[0]) % SPACE || operand < 1 || operand > (uintptr_t)d->inputs + 1) return;
+        if (a - base[0] != b - base[1] || (a - base[0]) % SPACE || operand < 1 || operand > (uintptr_t)d->inputs + 1)
+            return;
         if (d->place[operand - 1] >= 0) return;
         d->place[operand - 1] = (int16_t)at;
     }
@@ -124,8 +128,8 @@ artel_status artel__direct_run(artel__direct *d, artel_context *ctx, const void 
     artel__fp_leave(caller);
     if (d->fault.row == INT64_MAX) return ARTEL_OK;
     artel__operation_begin(ctx);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, d->args.node->name, "correct the data", "the index %lld is out of range",
-                       (long long)d->fault.value);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, d->args.node->name, "correct the data",
+                       "the index %lld is out of range", (long long)d->fault.value);
 }
 
 void artel__function_drop(artel_function *f)

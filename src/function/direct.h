@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of one kernel on shared arguments, run where the caller's arrays lie: no buffers, no copies, no other threads.
+/* Functions of one kernel on shared arguments, run where the caller's arrays lie: no buffers, no copies, no other
+ * threads.
  *
- * For whoever calls many small ones (the eager room). Which they are, and their bits, are those of artel_function_run().
+ * For whoever calls many small ones (the eager room). Which they are, and their bits, are those of
+ * artel_function_run().
  */
 #ifndef ARTEL_FUNCTION_DIRECT_H
 #define ARTEL_FUNCTION_DIRECT_H
@@ -34,7 +36,8 @@ typedef struct artel__direct {
 /* Makes *out in memory of `arena` where the function is such a one; else *out is NULL. */
 artel_status artel__function_direct(const artel_function *function, artel__arena *arena, artel__direct **out);
 void artel__direct_fini(artel_context *ctx, artel__direct *direct); /* NULL accepted */
-/* One run: `inputs` by argument, of the shapes that were declared. The only output goes to `output`. A fault inside is reported. */
+/* One run: `inputs` by argument, of the shapes that were declared. The only output goes to `output`. A fault inside is
+ * reported. */
 artel_status artel__direct_run(artel__direct *direct, artel_context *ctx, const void *const *inputs, void *output);
 
 /* Gives a function up before its strategy. */

@@ -42,7 +42,8 @@ artel_status artel__driver_misfit(const artel__driver *driver, const char *who);
 artel_status artel__deal(artel__driver *driver);
 /* Takes what a worker has sent; *did: there was something. */
 artel_status artel__deal_look(artel__driver *driver, artel__driver_client *who, bool *did);
-/* Of the workers that ask, the one that has the fewest closures; of equal ones who has waited longest. NULL: nobody asks. */
+/* Of the workers that ask, the one that has the fewest closures; of equal ones who has waited longest. NULL: nobody
+ * asks. */
 artel__driver_held *artel__deal_next(const artel__driver *driver, artel__driver_client **whose);
 /* What was sent has left, or never will. */
 void artel__deal_left(artel__driver *driver, artel__driver_held *held);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions whose variables belong to servers: what they would write is kept instead, for whoever runs them to send.
  *
- * A worker's graph has everything but the writing: gradients (clipping by norm is a worker's own affair, as in TensorFlow) and values to
- * assign are results of it. Moving statistics are written by layers themselves, into the worker's copy; what they have added is sent.
+ * A worker's graph has everything but the writing: gradients (clipping by norm is a worker's own affair, as in
+ * TensorFlow) and values to assign are results of it. Moving statistics are written by layers themselves, into the
+ * worker's copy; what they have added is sent.
  */
 #include <string.h>
 
@@ -14,21 +15,25 @@
 artel_status artel__elsewhere_begin(artel_strategy *s, artel_cluster *cluster)
 {
     if (artel__mesh_is_single(cluster))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name,
-                           "start it with artel launch -n 2 --ps 1, or set TF_CONFIG, and open the cluster with parameter_servers set",
-                           "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
+        return artel__fail(
+            s->ctx, ARTEL_ERROR_INVALID, s->plan.name,
+            "start it with artel launch -n 2 --ps 1, or set TF_CONFIG, and open the cluster with parameter_servers set",
+            "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
     int tasks = artel__mesh_tasks(cluster)->tasks;
     if (tasks > ARTEL__MOST_MEMBERS)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start fewer tasks",
                            "%d tasks; closures are dealt among %d at the most", tasks, ARTEL__MOST_MEMBERS);
     s->servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
     if (s->servers >= 1 && s->servers <= ARTEL__PLACE_SERVERS) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start one ps task, or up to 256", "%d ps tasks", s->servers);
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start one ps task, or up to 256", "%d ps tasks",
+                       s->servers);
 }
 
 artel_status artel__elsewhere_check(artel_strategy *s, const artel__optimizer *o)
 {
-    const char *what = o->matrix ? "an optimizer that sees whole matrices" : o->accumulation_steps > 1 ? "gradient accumulation" : NULL;
+    const char *what = o->matrix                   ? "an optimizer that sees whole matrices"
+                       : o->accumulation_steps > 1 ? "gradient accumulation"
+                                                   : NULL;
     if (!what) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->class_name, "choose another optimizer, or another strategy",
                        "%s is not supported with parameter servers", what);
@@ -141,8 +146,12 @@ static artel_status check_variable(const artel_function *f, const artel__variabl
 static artel_status add_difference(artel_function *f, artel__update *u, int variable)
 {
     const artel__variable *v = &f->strategy->variables.item[variable];
-    *u = (artel__update){
-        .kind = ARTEL__UPDATE_DIFFERENCE, .variable = variable, .item = -1, .kept = -1, .kept_squares = -1, .kept_norm = -1};
+    *u = (artel__update){.kind = ARTEL__UPDATE_DIFFERENCE,
+                         .variable = variable,
+                         .item = -1,
+                         .kept = -1,
+                         .kept_squares = -1,
+                         .kept_norm = -1};
     u->difference = artel__arena_alloc(&f->arena, (size_t)v->count + 1, sizeof *u->difference);
     return u->difference ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }

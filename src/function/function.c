@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: traced once, sealed, planned at their first run.
  *
- * What a function gives back is kept by the graph; the passes that a step of fit goes through are gone through here, too, so that a loop
- * which does what fit does has its graph.
+ * What a function gives back is kept by the graph; the passes that a step of fit goes through are gone through here,
+ * too, so that a loop which does what fit does has its graph.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "op/fuse.h"
 
 static const artel__range ranges[] = {{.name = NULL}};
-static const artel__options_kind kind = {"function options", "begin with ARTEL_FUNCTION_OPTIONS_INIT", sizeof(artel_function_options),
-                                         ranges};
+static const artel__options_kind kind = {"function options", "begin with ARTEL_FUNCTION_OPTIONS_INIT",
+                                         sizeof(artel_function_options), ranges};
 
 enum {
     MOST_ARGUMENTS = 4096,
@@ -24,22 +24,25 @@ enum {
 static artel_status check_options(artel_context *ctx, const artel_function_options *o)
 {
     if (o->argument_count < 0 || o->argument_count > MOST_ARGUMENTS || (o->argument_count > 0 && !o->arguments))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "function options", "describe 0 to 4096 arguments", "%d arguments%s",
-                           o->argument_count, o->arguments ? "" : ", and no description");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "function options", "describe 0 to 4096 arguments",
+                           "%d arguments%s", o->argument_count, o->arguments ? "" : ", and no description");
     if (o->output_count < 0 || o->output_count > MOST_OUTPUTS)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "function options", "declare 0 to 4096 outputs", "%d outputs", o->output_count);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "function options", "declare 0 to 4096 outputs", "%d outputs",
+                           o->output_count);
     return ARTEL_OK;
 }
 
 static artel_status take_argument(artel_function *f, const artel_argument *from, int i)
 {
     artel__function_argument *to = &f->argument[i];
-    const char *name = from->name ? artel__arena_strdup(&f->arena, from->name) : artel__arena_printf(&f->arena, "argument %d", i);
+    const char *name =
+        from->name ? artel__arena_strdup(&f->arena, from->name) : artel__arena_printf(&f->arena, "argument %d", i);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
     *to = (artel__function_argument){name, from->dtype, from->shared, from->shape};
     if (!artel__computes_with(from->dtype))
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use float32, float64, int32 or bool; arrays are converted",
-                           "an argument of %s", artel_dtype_name(from->dtype));
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name,
+                           "use float32, float64, int32 or bool; arrays are converted", "an argument of %s",
+                           artel_dtype_name(from->dtype));
     if (from->shape.rank < 0 || from->shape.rank >= ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name, "use 0 to 7 axes", "this shape is none");
     if (!from->shared) f->rows_arguments++;
@@ -63,7 +66,8 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
     artel_status status = trace(user, g, in, out);
     if (status >= 0) artel__devices_finish(g);
     ARTEL_TRY(graph->status);
-    if (status < 0) return artel__fail(f->strategy->ctx, status, f->name, "see what it has found", "the traced function failed");
+    if (status < 0)
+        return artel__fail(f->strategy->ctx, status, f->name, "see what it has found", "the traced function failed");
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LEAVE}, out, f->outputs);
     for (int i = 0; i < f->outputs; i++) {
         if (out[i] == ARTEL_NO_VALUE)
@@ -72,7 +76,8 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
                                "output %d was not written", i);
         artel__value_id value = artel__graph_take(g, out[i]);
         ARTEL_TRY(graph->status);
-        if (graph->value[value].node < 0 && graph->value[value].dtype <= ARTEL_DTYPE_FLOAT64) /* an argument, a variable: a copy of it */
+        if (graph->value[value].node < 0 &&
+            graph->value[value].dtype <= ARTEL_DTYPE_FLOAT64) /* an argument, a variable: a copy of it */
             value = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, value);
         artel__graph_keep(graph, value);
     }
@@ -119,14 +124,15 @@ static artel_status make(artel_function *f, const artel_function_options *o, art
     return trace_function(f, trace, user);
 }
 
-artel_status artel_function_create(artel_strategy *s, const artel_function_options *options, artel_trace_fn *trace, void *user,
-                                   artel_function **out)
+artel_status artel_function_create(artel_strategy *s, const artel_function_options *options, artel_trace_fn *trace,
+                                   void *user, artel_function **out)
 {
     artel_function_options chosen = ARTEL_FUNCTION_OPTIONS_INIT;
     void *block;
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy options out", s, options, out));
     ARTEL_TRY(artel__take_options(s->ctx, &kind, options, &chosen));
-    if (!trace) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "function", "give a function to trace", "trace is NULL");
+    if (!trace)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "function", "give a function to trace", "trace is NULL");
     ARTEL_TRY(check_options(s->ctx, &chosen));
     ARTEL_TRY(artel__calloc(s->ctx, 1, sizeof(artel_function), "function", &block));
     artel_function *f = block;
@@ -148,11 +154,13 @@ artel_status artel_function_create(artel_strategy *s, const artel_function_optio
     return ARTEL_OK;
 }
 
-artel_status artel_function_output(const artel_function *f, int index, artel_dtype *dtype, artel_shape *shape, bool *rows)
+artel_status artel_function_output(const artel_function *f, int index, artel_dtype *dtype, artel_shape *shape,
+                                   bool *rows)
 {
     ARTEL_TRY(artel__enter(f ? f->strategy->ctx : NULL, __func__, "function", f));
     if (index < 0 || index >= f->outputs)
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "count from 0", "there is no output %d", index);
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "count from 0", "there is no output %d",
+                           index);
     const artel__value *value = &f->graph.value[f->graph.kept[index]];
     if (dtype) *dtype = value->dtype;
     if (shape) *shape = value->shape;

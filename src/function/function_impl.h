@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of strategies and functions, shared by the files of this room.
  *
- * A strategy is open once its first function runs: its variables are then final, every replica has a state, a pool and a thread. What
- * is made from a strategy lies in lists of its own and lives as long.
+ * A strategy is open once its first function runs: its variables are then final, every replica has a state, a pool and
+ * a thread. What is made from a strategy lies in lists of its own and lives as long.
  */
 #ifndef ARTEL_FUNCTION_FUNCTION_IMPL_H
 #define ARTEL_FUNCTION_FUNCTION_IMPL_H
@@ -132,7 +132,8 @@ enum {
 /* While a function is traced. Values of the caller are places: passes may rename what lies behind them. */
 struct artel_graph {
     artel_context *ctx;
-    artel_strategy *strategy; /* NULL: a layer, a loss, an operation of a program is called into a graph of the library's */
+    artel_strategy
+        *strategy; /* NULL: a layer, a loss, an operation of a program is called into a graph of the library's */
     artel__graph *graph;
     struct artel__tape *tape; /* of what is asked of it (tape.h); NULL: nobody listens */
     artel__place *place;
@@ -153,7 +154,8 @@ typedef struct artel__function_replica {
     size_t *bytes;
     artel__fold_plan fold;
     int64_t *start;
-    void **gathered; /* by output, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
+    void **
+        gathered; /* by output, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
     size_t *gathered_bytes;
     artel_status status;
     bool faulted;
@@ -195,7 +197,8 @@ void artel__function_destroy(artel_function *function);
 void artel__function_unplace(artel_function *function);
 /* Opens a strategy: variables are final from here on. */
 artel_status artel__strategy_open(artel_strategy *strategy);
-artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options, artel_strategy_options *out);
+artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
+                                          artel_strategy_options *out);
 /* Of the plain form. */
 size_t artel__variable_bytes(const artel__variable *variable);
 /* A model whose weights it holds; NULL: it does not. */
@@ -203,8 +206,9 @@ artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel
 /* What declares something fails once it is open. */
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
 
-/* elsewhere.c: variables that servers own. Of the strategy's options and cluster; of an optimizer that is made; while a function is
- * traced, what it would write; what it reads, once it is sealed; who owns which variable, once all are declared. */
+/* elsewhere.c: variables that servers own. Of the strategy's options and cluster; of an optimizer that is made; while a
+ * function is traced, what it would write; what it reads, once it is sealed; who owns which variable, once all are
+ * declared. */
 artel_status artel__elsewhere_begin(artel_strategy *strategy, artel_cluster *cluster);
 artel_status artel__elsewhere_check(artel_strategy *strategy, const artel__optimizer *optimizer);
 void artel__elsewhere_assign(artel_graph *graph, const artel_variable *variable, artel__value_id value);
@@ -219,15 +223,18 @@ artel_status artel__elsewhere_write(artel_strategy *strategy, int variable);
 /* run.c: arguments as they must be, *rows of them; and a run, whose number counts for random operations. */
 artel_status artel__function_check(const artel_function *function, const artel_array *in, int inputs, int64_t *rows);
 /* The same of one argument, and of how many rows there are; *rows -1: not known yet. */
-artel_status artel__function_check_one(const artel_function *function, int argument, const artel_array *given, int64_t *rows);
+artel_status artel__function_check_one(const artel_function *function, int argument, const artel_array *given,
+                                       int64_t *rows);
 artel_status artel__function_check_rows(const artel_function *function, int64_t rows);
 artel_status artel__function_open(artel_function *function);
-artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out, int64_t rows);
+artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out,
+                                     int64_t rows);
 
 /* cluster.c. What all tasks must have in common. */
 artel_status artel__functions_hash(const artel_strategy *strategy, char hex[65]);
-/* Among other tasks: whether functions may run now (in a unit, in a seat); that a run was interrupted by what is no failure of
- * this task; that it counts. `begin` takes the cluster of the options; all do nothing where there is none. */
+/* Among other tasks: whether functions may run now (in a unit, in a seat); that a run was interrupted by what is no
+ * failure of this task; that it counts. `begin` takes the cluster of the options; all do nothing where there is none.
+ */
 artel_status artel__loop_begin(artel_strategy *strategy, artel_cluster *cluster);
 artel_status artel__loop_may_run(const artel_strategy *strategy);
 void artel__loop_interrupted(artel_strategy *strategy);
@@ -236,7 +243,8 @@ const atomic_bool *artel__loop_stop_flag(const artel_strategy *strategy);
 artel__mesh_activity *artel__loop_activity(const artel_strategy *strategy, int index);
 void artel__loop_end(artel_strategy *strategy);
 
-/* device.c. Where a node shall be, as the program says; what it says nothing about is empty. Whether every place that was opened has ended. */
+/* device.c. Where a node shall be, as the program says; what it says nothing about is empty. Whether every place that
+ * was opened has ended. */
 artel__device_name artel__function_device(const artel_function *function, int node);
 artel_status artel__devices_finish(artel_graph *graph);
 
@@ -245,13 +253,15 @@ void artel__graph_wrap(artel_graph *out, artel__graph *graph);
 /* A place for a value, or ARTEL_NO_VALUE after a failure. */
 artel_value artel__graph_give(artel_graph *graph, artel__value_id value);
 /* The same for a value that lies as a variable of this form does, or like it. */
-artel_value artel__graph_give_weights(artel_graph *graph, artel__value_id value, int64_t rows, const artel_shape *shape);
-/* What lies behind a place, plain: weights in panels are copied. ARTEL__NO_VALUE after a failure, with which the graph is marked. */
+artel_value artel__graph_give_weights(artel_graph *graph, artel__value_id value, int64_t rows,
+                                      const artel_shape *shape);
+/* What lies behind a place, plain: weights in panels are copied. ARTEL__NO_VALUE after a failure, with which the graph
+ * is marked. */
 artel__value_id artel__graph_take(artel_graph *graph, artel_value value);
 /* The place itself, for who takes panels, too; NULL after a failure. */
 const artel__place *artel__graph_place(artel_graph *graph, artel_value value);
 /* Marks the graph as failed. */
-artel_value artel__graph_refuse(artel_graph *graph, artel_status status, const char *where, const char *advice, const char *format, ...)
-    ARTEL__PRINTF(5, 6);
+artel_value artel__graph_refuse(artel_graph *graph, artel_status status, const char *where, const char *advice,
+                                const char *format, ...) ARTEL__PRINTF(5, 6);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models, losses, gradients and what is written at the end of a run.
  *
- * Weights of products lie in panels (ARCHITECTURE.md); so do their gradients. A place remembers the matrix, and panels become plain only
- * where an operation wants to see elements; an optimizer takes them as they are.
+ * Weights of products lie in panels (ARCHITECTURE.md); so do their gradients. A place remembers the matrix, and panels
+ * become plain only where an operation wants to see elements; an optimizer takes them as they are.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@ static artel_status fuse(artel_graph *g, artel__tensor *out, int outputs)
     return artel__op_fuse(g->graph, held, count);
 }
 
-static artel_status call_model(artel_graph *g, const artel__adopted *adopted, const artel_value *inputs, artel_value *outputs)
+static artel_status call_model(artel_graph *g, const artel__adopted *adopted, const artel_value *inputs,
+                               artel_value *outputs)
 {
     artel__model *nn = adopted->model->nn;
     artel__graph *graph = g->graph;
@@ -38,19 +39,22 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
     for (int i = 0; i < nn->inputs; i++) {
         in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
         ARTEL_TRY(graph->status);
-        if (graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64) in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT32);
+        if (graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64)
+            in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT32);
     }
     for (int i = 0; i < nn->inputs; i++) {
         const artel__value *given = &graph->value[in[i].value];
         const artel__model_input *wanted = &nn->input[i];
         bool fits = given->domain == ARTEL__DOMAIN_ROW && given->shape.rank == wanted->shape.rank;
-        for (int d = 0; fits && d < wanted->shape.rank; d++) fits = wanted->shape.dim[d] < 0 || wanted->shape.dim[d] == given->shape.dim[d];
+        for (int d = 0; fits && d < wanted->shape.rank; d++)
+            fits = wanted->shape.dim[d] < 0 || wanted->shape.dim[d] == given->shape.dim[d];
         char a[128], b[128];
         if (!fits)
-            return artel__graph_refuse(g, ARTEL_ERROR_INVALID, wanted->name, "give rows of the shape of the input",
-                                       "an input of %s%s for %s", given->domain == ARTEL__DOMAIN_ROW ? "" : "a shared value of ",
-                                       artel__shape_text(&given->shape, given->domain == ARTEL__DOMAIN_ROW, a, sizeof a),
-                                       artel__shape_text(&wanted->shape, true, b, sizeof b)),
+            return artel__graph_refuse(
+                       g, ARTEL_ERROR_INVALID, wanted->name, "give rows of the shape of the input",
+                       "an input of %s%s for %s", given->domain == ARTEL__DOMAIN_ROW ? "" : "a shared value of ",
+                       artel__shape_text(&given->shape, given->domain == ARTEL__DOMAIN_ROW, a, sizeof a),
+                       artel__shape_text(&wanted->shape, true, b, sizeof b)),
                    graph->status;
     }
     graph->variable_base = adopted->base;
@@ -63,8 +67,8 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
     return graph->status;
 }
 
-artel_status artel_graph_call(artel_graph *g, artel_model *model, const artel_value *inputs, int input_count, artel_value *outputs,
-                              int output_count)
+artel_status artel_graph_call(artel_graph *g, artel_model *model, const artel_value *inputs, int input_count,
+                              artel_value *outputs, int output_count)
 {
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph", g));
     ARTEL_TRY(g->graph->status);
@@ -75,11 +79,11 @@ artel_status artel_graph_call(artel_graph *g, artel_model *model, const artel_va
                g->graph->status;
     if (!inputs || !outputs || input_count != model->nn->inputs || output_count != model->nn->outputs)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, model->nn->name, "give all of both",
-                                   "the model has %d inputs and %d outputs, the call %d and %d", model->nn->inputs, model->nn->outputs,
-                                   input_count, output_count),
+                                   "the model has %d inputs and %d outputs, the call %d and %d", model->nn->inputs,
+                                   model->nn->outputs, input_count, output_count),
                g->graph->status;
-    artel__tape_entry *entry =
-        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_CALL, .which = adopted->number}, inputs, input_count);
+    artel__tape_entry *entry = artel__tape_begin(
+        g, &(artel__tape_entry){.kind = ARTEL__TAPE_CALL, .which = adopted->number}, inputs, input_count);
     ARTEL_TRY(call_model(g, adopted, inputs, outputs));
     artel__tape_end(g, entry, outputs, output_count);
     return g->graph->status;
@@ -93,7 +97,8 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     if (g->graph->value[t].dtype == ARTEL_DTYPE_FLOAT64 || g->graph->value[p].dtype == ARTEL_DTYPE_FLOAT64)
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "loss", "cast both to float32, or write it with operations",
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "loss",
+                                   "cast both to float32, or write it with operations",
                                    "losses do not compute in float64");
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
     if (status == ARTEL_OK) status = artel__loss_read(g->graph->arena, json, &config);
@@ -115,18 +120,20 @@ static artel__value_id seed_of(artel__graph *graph, artel__value_id target)
 {
     bool wide = graph->value[target].dtype == ARTEL_DTYPE_FLOAT64;
     if (wide || graph->value[target].domain != ARTEL__DOMAIN_ROW) return artel__op_fill_like(graph, target, 1);
-    artel__loss_seed seed = {.like = target, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1, .sum = true};
+    artel__loss_seed seed = {
+        .like = target, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1, .sum = true};
     return artel__op_loss_seed(graph, &seed);
 }
 
-artel_status artel_graph_gradients(artel_graph *g, artel_value target, const artel_value *wanted, int count, artel_value *out)
+artel_status artel_graph_gradients(artel_graph *g, artel_value target, const artel_value *wanted, int count,
+                                   artel_value *out)
 {
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph", g));
     artel__graph *graph = g->graph;
     ARTEL_TRY(graph->status);
     if (!wanted || !out || count < 1)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients", "name at least one value and room for its gradient",
-                                   "an argument is missing"),
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients",
+                                   "name at least one value and room for its gradient", "an argument is missing"),
                graph->status;
     artel__value_id of = artel__graph_take(g, target);
     artel__value_id *id = artel__arena_alloc(graph->arena, 2 * (size_t)count, sizeof *id), *made = id + count;
@@ -137,14 +144,15 @@ artel_status artel_graph_gradients(artel_graph *g, artel_value target, const art
     }
     ARTEL_TRY(graph->status);
     if (graph->value[of].dtype > ARTEL_DTYPE_FLOAT64)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients", "differentiate a float32 or float64 value", "the target is %s",
-                                   artel_dtype_name(graph->value[of].dtype)),
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients", "differentiate a float32 or float64 value",
+                                   "the target is %s", artel_dtype_name(graph->value[of].dtype)),
                graph->status;
     artel_value *asked = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *asked);
     if (!asked) return graph->status = ARTEL_ERROR_NO_MEMORY;
     asked[0] = target;
     memcpy(asked + 1, wanted, (size_t)count * sizeof *asked);
-    artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_GRADIENTS}, asked, count + 1);
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_GRADIENTS}, asked, count + 1);
     artel__value_id seed = seed_of(graph, of);
     ARTEL_TRY(graph->status);
     artel__differentiate request = {.add = &artel__op_binary_def,
@@ -175,10 +183,12 @@ static artel__value_id fit_to(artel_graph *g, const artel_variable *variable, ar
     if (!place) return ARTEL__NO_VALUE;
     const artel__value *from = &graph->value[place->value];
     char a[128], b[128];
-    if (from->domain != ARTEL__DOMAIN_GLOBAL || from->dtype != to->dtype || !artel__shape_equal(&place->shape, &to->shape)) {
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, to->name, "give a shared value of the variable's shape and element type",
-                            "%s of %s%s for a variable of %s", what, from->domain == ARTEL__DOMAIN_ROW ? "rows " : "",
-                            artel__shape_text(&place->shape, false, a, sizeof a), artel__shape_text(&to->shape, false, b, sizeof b));
+    if (from->domain != ARTEL__DOMAIN_GLOBAL || from->dtype != to->dtype ||
+        !artel__shape_equal(&place->shape, &to->shape)) {
+        artel__graph_refuse(
+            g, ARTEL_ERROR_INVALID, to->name, "give a shared value of the variable's shape and element type",
+            "%s of %s%s for a variable of %s", what, from->domain == ARTEL__DOMAIN_ROW ? "rows " : "",
+            artel__shape_text(&place->shape, false, a, sizeof a), artel__shape_text(&to->shape, false, b, sizeof b));
         return ARTEL__NO_VALUE;
     }
     bool panels = from->layout == ARTEL__LAYOUT_PANELS;
@@ -196,8 +206,8 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
         return false;
     }
     if (!variable || variable->strategy != s) {
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "variable", "use a variable of the strategy that traces", "the variable is %s",
-                            variable ? "another strategy's" : "NULL");
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "variable", "use a variable of the strategy that traces",
+                            "the variable is %s", variable ? "another strategy's" : "NULL");
         return false;
     }
     if (g->assigned[variable->index]) {
@@ -245,7 +255,8 @@ static artel_status apply(artel_graph *g, artel_optimizer *optimizer, const arte
     graph->phase = ARTEL__PHASE_APPLY;
     for (int i = 0; i < optimizer->count; i++) {
         if (fitted[i] < 0) continue;
-        artel__constraint_apply(graph, &optimizer->variable[i]->constraint, artel__graph_variable(graph, optimizer->variable[i]->index));
+        artel__constraint_apply(graph, &optimizer->variable[i]->constraint,
+                                artel__graph_variable(graph, optimizer->variable[i]->index));
     }
     graph->phase = ARTEL__PHASE_BACKWARD;
     graph->scope = "";
@@ -257,8 +268,8 @@ void artel_graph_apply(artel_graph *g, artel_optimizer *optimizer, const artel_v
     if (!g || g->graph->status < 0) return;
     if (!optimizer || !gradients || !g->strategy || optimizer->strategy != g->strategy || count != optimizer->count) {
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, "optimizer",
-                            "give an optimizer of the strategy and a gradient for each of its variables", "%d gradients for %d variables",
-                            count, optimizer ? optimizer->count : 0);
+                            "give an optimizer of the strategy and a gradient for each of its variables",
+                            "%d gradients for %d variables", count, optimizer ? optimizer->count : 0);
         return;
     }
     if (g->applied) {

@@ -67,11 +67,13 @@ static artel__value_id condition_of(artel_graph *g, artel_value value)
     const artel__value *found = &g->graph->value[id];
     if (found->dtype == ARTEL_DTYPE_BOOL && found->shape.rank == 0) return id;
     artel__graph_refuse(g, ARTEL_ERROR_INVALID, "condition", "compare two scalars, or reduce with \"any\" or \"all\"",
-                        "a condition is a bool scalar, and this is %s with %d axes", artel_dtype_name(found->dtype), found->shape.rank);
+                        "a condition is a bool scalar, and this is %s with %d axes", artel_dtype_name(found->dtype),
+                        found->shape.rank);
     return ARTEL__NO_VALUE;
 }
 
-/* Gives floats a value of their own, all of them or those that occur twice: what a body differentiates by one of its inputs is not by another. */
+/* Gives floats a value of their own, all of them or those that occur twice: what a body differentiates by one of its
+ * inputs is not by another. */
 static void separate(artel_graph *g, artel_value *state, int count, bool all)
 {
     for (int i = 0; i < count && g->graph->status == ARTEL_OK; i++) {
@@ -94,7 +96,8 @@ static artel_value choose(artel_graph *g, artel__value_id condition, artel_value
     char text[2][128];
     if (dtype != graph->value[other].dtype || !artel__shape_equal(&graph->value[one].shape, &graph->value[other].shape))
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "control flow", "keep shapes and element types",
-                                   "the value is %s of %s on one side and %s of %s on the other", artel_dtype_name(dtype),
+                                   "the value is %s of %s on one side and %s of %s on the other",
+                                   artel_dtype_name(dtype),
                                    artel__shape_text(&graph->value[one].shape, false, text[0], sizeof text[0]),
                                    artel_dtype_name(graph->value[other].dtype),
                                    artel__shape_text(&graph->value[other].shape, false, text[1], sizeof text[1]));
@@ -115,7 +118,8 @@ artel_status artel_graph_choose(artel_graph *g, const artel_choice *choice, arte
     ARTEL_TRY(g->graph->status);
     ARTEL_TRY(take(g, "choice", sizeof own, choice, &own));
     if (!c->then || !c->otherwise || c->output_count < 1 || c->output_count > MOST_VALUES)
-        return invalid(g, "choice", "give two functions and 1 to 256 outputs", "a function is missing, or so many outputs");
+        return invalid(g, "choice", "give two functions and 1 to 256 outputs",
+                       "a function is missing, or so many outputs");
     artel__value_id condition = condition_of(g, c->condition);
     ARTEL_TRY(g->graph->status);
     artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_CHOOSE}, &c->condition, 1);
@@ -135,7 +139,8 @@ artel_status artel_graph_loop(artel_graph *g, const artel_loop *loop, artel_valu
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph loop state", g, loop, state));
     ARTEL_TRY(g->graph->status);
     ARTEL_TRY(take(g, "loop", sizeof own, loop, &own));
-    if (!l->condition || !l->body || l->state_count < 1 || l->state_count > MOST_VALUES || l->most < 1 || l->most > MOST_STEPS)
+    if (!l->condition || !l->body || l->state_count < 1 || l->state_count > MOST_VALUES || l->most < 1 ||
+        l->most > MOST_STEPS)
         return invalid(g, "loop", "give two functions, 1 to 256 values and 1 to 10000 rounds",
                        "a function is missing, or so many of these");
     memcpy(now, state, (size_t)l->state_count * sizeof *now);
@@ -181,12 +186,15 @@ static artel_status read_sequences(track *t)
         ARTEL_TRY(g->graph->status);
         int axis = axis_of(t, id);
         const artel_shape *shape = &g->graph->value[id].shape;
-        if (axis < 0 || axis >= shape->rank) return invalid(g, "scan", "of rows the batch is axis 0", "a sequence does not have this axis");
-        if (i > 0 && shape->dim[axis] != t->length) return invalid(g, "scan", "give them one length", "sequences of different lengths");
+        if (axis < 0 || axis >= shape->rank)
+            return invalid(g, "scan", "of rows the batch is axis 0", "a sequence does not have this axis");
+        if (i > 0 && shape->dim[axis] != t->length)
+            return invalid(g, "scan", "give them one length", "sequences of different lengths");
         t->length = shape->dim[axis];
     }
     if (t->length < 1 || t->length > MOST_STEPS)
-        return invalid(g, "scan", "it is written out: cut it, or use a recurrent layer", "a sequence of none or more than 10000 positions");
+        return invalid(g, "scan", "it is written out: cut it, or use a recurrent layer",
+                       "a sequence of none or more than 10000 positions");
     return ARTEL_OK;
 }
 
@@ -210,7 +218,8 @@ static artel_status keep(track *t, int result, int64_t at, artel_value value)
     artel_shape shape = graph->value[id].shape;
     int axis = axis_of(t, id);
     if (axis < 0 || axis > shape.rank || shape.rank == ARTEL_MAX_RANK)
-        return invalid(t->g, "scan", "give it more axes, or stack along another", "a result cannot be stacked along this axis");
+        return invalid(t->g, "scan", "give it more axes, or stack along another",
+                       "a result cannot be stacked along this axis");
     memmove(&shape.dim[axis + 1], &shape.dim[axis], (size_t)(shape.rank - axis) * sizeof *shape.dim);
     shape.dim[axis] = 1;
     shape.rank++;
@@ -226,7 +235,8 @@ static artel_status step(track *t, int64_t at, artel_value *state)
     separate(t->g, in, s->state_count, true);
     for (int i = 0; i < s->sequence_count; i++) in[s->state_count + i] = position(t, t->sequence[i], at);
     ARTEL_TRY(t->g->graph->status);
-    ARTEL_TRY(call(t->g, s->body, s->user, &(passed){in, s->state_count + s->sequence_count, out, s->state_count + s->result_count}));
+    ARTEL_TRY(call(t->g, s->body, s->user,
+                   &(passed){in, s->state_count + s->sequence_count, out, s->state_count + s->result_count}));
     if (s->state_count) memcpy(state, out, (size_t)s->state_count * sizeof *out);
     for (int i = 0; i < s->result_count; i++) ARTEL_TRY(keep(t, i, at, out[s->state_count + i]));
     return ARTEL_OK;
@@ -257,7 +267,8 @@ static artel_status scan(track *t, artel_value *state, artel_value *results)
     if (!t->made) return graph->status = ARTEL_ERROR_NO_MEMORY;
     if (s->state_count) memcpy(now, state, (size_t)s->state_count * sizeof *now);
     for (int64_t i = 0; i < t->length; i++) ARTEL_TRY(step(t, s->reverse ? t->length - 1 - i : i, now));
-    for (int i = 0; i < s->result_count; i++) results[i] = artel__graph_give(t->g, join(t, t->made + i * t->length, (int)t->length));
+    for (int i = 0; i < s->result_count; i++)
+        results[i] = artel__graph_give(t->g, join(t, t->made + i * t->length, (int)t->length));
     ARTEL_TRY(graph->status);
     if (s->state_count) memcpy(state, now, (size_t)s->state_count * sizeof *now);
     return ARTEL_OK;
@@ -269,11 +280,13 @@ static artel__tape_entry *begin_scan(artel_graph *g, const artel_scan *s, const 
     artel_value in[MOST_VALUES + MOST_STACKED];
     if (s->state_count) memcpy(in, state, (size_t)s->state_count * sizeof *in);
     memcpy(in + s->state_count, s->sequences, (size_t)s->sequence_count * sizeof *in);
-    const artel__tape_entry asked = {.kind = ARTEL__TAPE_SCAN, .which = s->axis, .states = s->state_count, .flag = s->reverse};
+    const artel__tape_entry asked = {
+        .kind = ARTEL__TAPE_SCAN, .which = s->axis, .states = s->state_count, .flag = s->reverse};
     return artel__tape_begin(g, &asked, in, s->state_count + s->sequence_count);
 }
 
-static void end_scan(artel_graph *g, artel__tape_entry *entry, const artel_scan *s, const artel_value *state, const artel_value *results)
+static void end_scan(artel_graph *g, artel__tape_entry *entry, const artel_scan *s, const artel_value *state,
+                     const artel_value *results)
 {
     artel_value out[MOST_VALUES + MOST_STACKED];
     if (s->state_count) memcpy(out, state, (size_t)s->state_count * sizeof *out);
@@ -288,10 +301,11 @@ artel_status artel_graph_scan(artel_graph *g, const artel_scan *given, artel_val
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph scan", g, given));
     ARTEL_TRY(g->graph->status);
     ARTEL_TRY(take(g, "scan", sizeof own, given, &own));
-    bool counts = s->sequence_count >= 1 && s->sequence_count <= MOST_STACKED && s->state_count >= 0 && s->state_count <= MOST_VALUES &&
-                  s->result_count >= 0 && s->result_count <= MOST_STACKED;
+    bool counts = s->sequence_count >= 1 && s->sequence_count <= MOST_STACKED && s->state_count >= 0 &&
+                  s->state_count <= MOST_VALUES && s->result_count >= 0 && s->result_count <= MOST_STACKED;
     if (!counts || !s->body || !s->sequences || (s->state_count > 0 && !state) || (s->result_count > 0 && !results))
-        return invalid(g, "scan", "give a body, 1 to 64 sequences and room for what it has", "something is missing, or so many of these");
+        return invalid(g, "scan", "give a body, 1 to 64 sequences and room for what it has",
+                       "something is missing, or so many of these");
     track t = {.g = g, .scan = s};
     artel__tape_entry *entry = begin_scan(g, s, state);
     ARTEL_TRY(scan(&t, state, results));

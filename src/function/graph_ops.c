@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations by name: Keras' own (nn/layer_ops.list), as if a model held them.
  *
- * A record in Keras' form is made of the name and the attributes; who adds an operation there adds it here, too. Axes of rows count the
- * batch, as in Keras. Shared values have none: their axes are moved up by one, for operations are written for rows.
+ * A record in Keras' form is made of the name and the attributes; who adds an operation there adds it here, too. Axes
+ * of rows count the batch, as in Keras. Shared values have none: their axes are moved up by one, for operations are
+ * written for rows.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static const artel__layer_def *find_operation(artel_graph *g, const char *name, 
     names[count] = NULL;
     const char *near = artel__nearest_name(class_name, names);
     artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, name, "see docs/layers.md for the operations",
-                        "there is no operation of this name%s%s%s", near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+                        "there is no operation of this name%s%s%s", near ? " (did you mean " : "", near ? near : "",
+                        near ? "?)" : "");
     return NULL;
 }
 
@@ -106,7 +108,8 @@ static const char *const with_axis[] = {"Sort", "Argsort", "Concatenate", NULL};
 /* Reductions without an axis are over all. */
 static void move_axes(maker *m, json_t *out, const char *class_name, json_t *given, int rank)
 {
-    static const char *const axes[] = {"axis", "axis1", "axis2", "axisa", "axisb", "axisc", "source", "destination", NULL};
+    static const char *const axes[] = {"axis",  "axis1",  "axis2",       "axisa", "axisb",
+                                       "axisc", "source", "destination", NULL};
     static const char *const reductions[] = {
         "Sum",    "Mean",     "Max",        "Min",         "Prod",          "Amax",         "Amin",    "Var",
         "Std",    "Any",      "All",        "Logsumexp",   "Norm",          "Nansum",       "Nanprod", "Nanmean",
@@ -118,7 +121,8 @@ static void move_axes(maker *m, json_t *out, const char *class_name, json_t *giv
     }
     json_t *axis = json_object_get(given, "axis");
     if (axis && !json_is_null(axis)) return;
-    if (is_among(class_name, along_one) && (axis || strcmp(class_name, "Concatenate") != 0)) set(m, out, "axis", json_integer(-1));
+    if (is_among(class_name, along_one) && (axis || strcmp(class_name, "Concatenate") != 0))
+        set(m, out, "axis", json_integer(-1));
     if (!is_among(class_name, reductions)) return;
     json_t *all = json_array();
     for (int d = 0; d < rank; d++) add(m, all, json_integer(d + 1));
@@ -138,11 +142,13 @@ static json_t *for_rows(const char *class_name, json_t *given, int rank)
         set(&m, out, "axes", reversed);
     } else if (value && strcmp(class_name, "Tensordot") != 0) { /* which counts from the first axis of each operand */
         json_t *moved = moved_axis(&m, value);
-        set(&m, out, "axes", strcmp(class_name, "Transpose") == 0 ? in_front(&m, json_integer(0), moved) : json_incref(moved));
+        set(&m, out, "axes",
+            strcmp(class_name, "Transpose") == 0 ? in_front(&m, json_integer(0), moved) : json_incref(moved));
         json_decref(moved);
     }
     if ((value = json_object_get(given, "newshape"))) set(&m, out, "newshape", in_front(&m, json_null(), value));
-    if ((value = json_object_get(given, "pad_width"))) set(&m, out, "pad_width", in_front(&m, json_pack("[ii]", 0, 0), value));
+    if ((value = json_object_get(given, "pad_width")))
+        set(&m, out, "pad_width", in_front(&m, json_pack("[ii]", 0, 0), value));
     if (strcmp(class_name, "Tile") == 0 && (value = json_object_get(given, "repeats")))
         set(&m, out, "repeats", in_front(&m, json_integer(1), value));
     if (out && !m.failed) return out;
@@ -185,7 +191,8 @@ static json_t *record_of(maker *m, const artel__layer_def *def, const char *clas
 }
 
 /* Operations in `lists` have one argument of all their tensors. */
-static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes, int count)
+static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes,
+                            int count)
 {
     static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Meshgrid", NULL};
     json_t *args = json_array(), *kwargs = json_object(), *value;
@@ -202,8 +209,8 @@ static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *c
     return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
 }
 
-static artel_status call_operation(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes,
-                                   artel__call *call)
+static artel_status call_operation(artel_graph *g, const artel__layer_def *def, const char *class_name,
+                                   json_t *attributes, artel__call *call)
 {
     maker m = {.failed = false};
     json_t *record = record_of(&m, def, class_name, attributes);
@@ -228,7 +235,8 @@ static int shared_product(artel_graph *g, const artel_value *inputs, artel_value
     artel_shape in = graph->value[x].shape, w = place->shape;
     if (w.rank != 2 || in.rank < 1 || in.dim[in.rank - 1] != w.dim[0]) {
         char a[128], b[128];
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "matmul", "the last axis of rows meets the first of a shared matrix",
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "matmul",
+                            "the last axis of rows meets the first of a shared matrix",
                             "rows of %s cannot be multiplied with %s", artel__shape_text(&in, false, a, sizeof a),
                             artel__shape_text(&w, false, b, sizeof b));
         return graph->status;
@@ -236,8 +244,8 @@ static int shared_product(artel_graph *g, const artel_value *inputs, artel_value
     bool fits = graph->value[place->value].layout == ARTEL__LAYOUT_PANELS && place->rows == w.dim[0];
     artel__value_id panels = fits ? place->value : artel__op_panels(graph, artel__graph_take(g, inputs[1]));
     artel_shape columns = {.rank = 1, .dim = {w.dim[1]}};
-    out[0] =
-        artel__graph_give(g, artel__op_product(graph, artel__as_float(graph, x), panels, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE));
+    out[0] = artel__graph_give(g, artel__op_product(graph, artel__as_float(graph, x), panels, ARTEL__NO_VALUE, 1,
+                                                    &columns, ARTEL__FUSED_NONE));
     return graph->status < 0 ? graph->status : 1;
 }
 
@@ -249,7 +257,8 @@ static json_t *read_attributes(artel_graph *g, const char *name, const char *tex
     artel_status status = artel__json_load(g->ctx, name, text ? text : "{}", text ? strlen(text) : 2, &json);
     if (status == ARTEL_OK && json_is_object(json)) return json;
     json_decref(json);
-    artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "give a JSON object, such as {\"axis\": -1}", "the attributes are no JSON object");
+    artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "give a JSON object, such as {\"axis\": -1}",
+                        "the attributes are no JSON object");
     return NULL;
 }
 
@@ -268,8 +277,8 @@ static bool choose_real(artel_graph *g, const char *class_name, const artel__ten
     return true;
 }
 
-static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes, const artel_value *inputs,
-                     int count, artel_value *outputs, int most)
+static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes,
+                     const artel_value *inputs, int count, artel_value *outputs, int most)
 {
     artel__graph *graph = g->graph;
     artel__tensor in[MOST_INPUTS], out[ARTEL__LAYER_OUTPUTS];
@@ -282,8 +291,10 @@ static int call_with(artel_graph *g, const artel__layer_def *def, const char *cl
     if (!choose_real(g, class_name, in, count)) return graph->status;
     if (call.shared) flatten(g, class_name, attributes, in, count);
     if (graph->status < 0) return graph->status;
-    json_t *settings = call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
-    artel_status status = settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
+    json_t *settings =
+        call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
+    artel_status status =
+        settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
     json_decref(settings);
     graph->real = ARTEL_DTYPE_FLOAT32;
     if (status < 0) {
@@ -294,14 +305,15 @@ static int call_with(artel_graph *g, const artel__layer_def *def, const char *cl
     return graph->status < 0 ? graph->status : call.outputs;
 }
 
-int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes, artel_value *outputs,
-                       int most)
+int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes,
+                       artel_value *outputs, int most)
 {
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph", g));
     if (g->graph->status < 0) return g->graph->status;
     char class_name[NAME_ROOM];
     if (!name || !inputs || count < 1 || count > MOST_INPUTS || !outputs || most < 1) {
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, name ? name : "operation", "give a name, 1 to 32 inputs and room for a result",
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, name ? name : "operation",
+                            "give a name, 1 to 32 inputs and room for a result",
                             "an argument is missing, or there are %d inputs", count);
         return g->graph->status;
     }
@@ -310,18 +322,22 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
     json_t *settings = def ? read_attributes(g, name, attributes) : NULL;
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
-    bool product = strcmp(class_name, "Matmul") == 0 && a && b && g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
-                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL && g->graph->value[a->value].dtype != ARTEL_DTYPE_FLOAT64 &&
+    bool product = strcmp(class_name, "Matmul") == 0 && a && b &&
+                   g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
+                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL &&
+                   g->graph->value[a->value].dtype != ARTEL_DTYPE_FLOAT64 &&
                    g->graph->value[b->value].dtype != ARTEL_DTYPE_FLOAT64;
-    artel__tape_entry *entry =
-        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
-    int made = product ? shared_product(g, inputs, outputs) : call_with(g, def, class_name, settings, inputs, count, outputs, most);
+    artel__tape_entry *entry = artel__tape_begin(
+        g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
+    int made = product ? shared_product(g, inputs, outputs)
+                       : call_with(g, def, class_name, settings, inputs, count, outputs, most);
     json_decref(settings);
     artel__tape_end(g, entry, outputs, made < most ? made : most);
     return g->graph->status < 0 ? g->graph->status : made;
 }
 
-artel_value artel_graph_op(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes)
+artel_value artel_graph_op(artel_graph *g, const char *name, const artel_value *inputs, int count,
+                           const char *attributes)
 {
     artel_value out = ARTEL_NO_VALUE;
     return artel_graph_op_all(g, name, inputs, count, attributes, &out, 1) < 0 ? ARTEL_NO_VALUE : out;

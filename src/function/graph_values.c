@@ -44,7 +44,8 @@ artel_value artel__graph_give(artel_graph *g, artel__value_id value)
     return artel__graph_give_weights(g, value, 0, &g->graph->value[value].shape);
 }
 
-artel_value artel__graph_refuse(artel_graph *g, artel_status status, const char *where, const char *advice, const char *format, ...)
+artel_value artel__graph_refuse(artel_graph *g, artel_status status, const char *where, const char *advice,
+                                const char *format, ...)
 {
     char text[512];
     va_list list;
@@ -59,8 +60,8 @@ const artel__place *artel__graph_place(artel_graph *g, artel_value value)
 {
     if (g->graph->status < 0) return NULL;
     if (value >= 0 && value < g->places) return &g->place[value];
-    artel__graph_refuse(g, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given", "%d is no value of this graph",
-                        (int)value);
+    artel__graph_refuse(g, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given",
+                        "%d is no value of this graph", (int)value);
     return NULL;
 }
 
@@ -85,12 +86,13 @@ bool artel_graph_training(const artel_graph *g)
     return g && g->graph->training;
 }
 
-artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel_dtype *dtype, artel_shape *shape, bool *rows)
+artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel_dtype *dtype, artel_shape *shape,
+                                  bool *rows)
 {
     ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph", g));
     if (value < 0 || value >= g->places)
-        return artel__fail(g->ctx, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given", "%d is no value of this graph",
-                           (int)value);
+        return artel__fail(g->ctx, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given",
+                           "%d is no value of this graph", (int)value);
     const artel__value *found = &g->graph->value[g->place[value].value];
     if (dtype) *dtype = found->dtype;
     if (shape) *shape = g->place[value].shape;
@@ -102,24 +104,27 @@ artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel
 
 bool artel__computes_with(artel_dtype dtype)
 {
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL;
+    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_INT32 ||
+           dtype == ARTEL_DTYPE_BOOL;
 }
 
 artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_shape *shape, const void *elements)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     if (!shape || !elements)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "give both", "the shape or the elements are NULL");
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "give both",
+                                   "the shape or the elements are NULL");
     if (!artel__computes_with(dtype))
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant", "use float32, float64, int32 or bool", "a constant of %s",
-                                   artel_dtype_name(dtype));
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant", "use float32, float64, int32 or bool",
+                                   "a constant of %s", artel_dtype_name(dtype));
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 0)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "use 0 to 8 axes", "this shape is none");
     artel__value_id value = artel__op_constant(g->graph, dtype, shape, elements);
     if (value < 0) return ARTEL_NO_VALUE;
     const artel__constant_attributes *made = g->graph->node[g->graph->value[value].node].attributes;
     artel__tape_entry *entry = artel__tape_begin(
-        g, &(artel__tape_entry){.kind = ARTEL__TAPE_CONSTANT, .dtype = dtype, .shape = *shape, .elements = made->data}, NULL, 0);
+        g, &(artel__tape_entry){.kind = ARTEL__TAPE_CONSTANT, .dtype = dtype, .shape = *shape, .elements = made->data},
+        NULL, 0);
     return artel__tape_gave(g, entry, artel__graph_give(g, value));
 }
 
@@ -128,7 +133,8 @@ artel_value artel_graph_number(artel_graph *g, double number)
     artel_shape scalar = {.rank = 0};
     float value = (float)number;
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    if (number == (double)value || number != number) return artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &scalar, &value);
+    if (number == (double)value || number != number)
+        return artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &scalar, &value);
     artel__value_id made = artel__op_constant_exact(g->graph, number);
     if (made < 0) return ARTEL_NO_VALUE;
     const artel__tape_entry asked = {.kind = ARTEL__TAPE_NUMBER, .number = {number}};
@@ -140,14 +146,17 @@ artel_value artel_graph_variable(artel_graph *g, artel_variable *variable)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     if (!variable || variable->strategy != g->strategy)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "variable", "use a variable of the strategy that traces", "the variable is %s",
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "variable", "use a variable of the strategy that traces",
+                                   "the variable is %s",
                                    !g->strategy ? "a strategy's, and this is a part of a model"
                                    : variable   ? "another strategy's"
                                                 : "NULL");
     const artel__variable *declared = &g->strategy->variables.item[variable->index];
-    artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_VARIABLE, .which = variable->index}, NULL, 0);
-    return artel__tape_gave(
-        g, entry, artel__graph_give_weights(g, artel__graph_variable(g->graph, variable->index), declared->rows, &declared->shape));
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_VARIABLE, .which = variable->index}, NULL, 0);
+    return artel__tape_gave(g, entry,
+                            artel__graph_give_weights(g, artel__graph_variable(g->graph, variable->index),
+                                                      declared->rows, &declared->shape));
 }
 
 /* -- random numbers -- */
@@ -167,14 +176,19 @@ artel_value artel_graph_dropout(artel_graph *g, artel_value x, double rate)
     artel__value_id value = artel__graph_take(g, x);
     if (!takes_rows(g, "dropout", value)) return ARTEL_NO_VALUE;
     if (g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "dropout", "cast it to float32", "masks are not made for float64");
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "dropout", "cast it to float32",
+                                   "masks are not made for float64");
     if (!(rate >= 0 && rate < 1))
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "dropout", "give a rate of at least 0 and below 1", "a rate of %g", rate);
-    artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_DROPOUT, .number = {rate}}, &x, 1);
-    return artel__tape_gave(g, entry, artel__graph_give(g, rate == 0 ? value : artel__op_dropout(g->graph, value, rate, &each)));
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "dropout", "give a rate of at least 0 and below 1",
+                                   "a rate of %g", rate);
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_DROPOUT, .number = {rate}}, &x, 1);
+    return artel__tape_gave(g, entry,
+                            artel__graph_give(g, rate == 0 ? value : artel__op_dropout(g->graph, value, rate, &each)));
 }
 
-artel_value artel_graph_uniform(artel_graph *g, artel_value like, const artel_shape *shape, double low, double high, bool shared)
+artel_value artel_graph_uniform(artel_graph *g, artel_value like, const artel_shape *shape, double low, double high,
+                                bool shared)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id value = artel__graph_take(g, like);
@@ -182,9 +196,11 @@ artel_value artel_graph_uniform(artel_graph *g, artel_value like, const artel_sh
     if (!shape || artel_shape_count(shape) < 0 || !(isfinite(low) && isfinite(high) && low <= high))
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "uniform", "give a shape and two finite numbers in order",
                                    "numbers between %g and %g", low, high);
-    const artel__tape_entry asked = {.kind = ARTEL__TAPE_UNIFORM, .shape = *shape, .number = {low, high}, .flag = shared};
+    const artel__tape_entry asked = {
+        .kind = ARTEL__TAPE_UNIFORM, .shape = *shape, .number = {low, high}, .flag = shared};
     artel__tape_entry *entry = artel__tape_begin(g, &asked, &like, 1);
-    return artel__tape_gave(g, entry, artel__graph_give(g, artel__op_uniform(g->graph, value, low, high, shape, shared)));
+    return artel__tape_gave(g, entry,
+                            artel__graph_give(g, artel__op_uniform(g->graph, value, low, high, shape, shared)));
 }
 
 artel_value artel_graph_normal(artel_graph *g, artel_value like, const artel_shape *shape, double deviation)
@@ -193,8 +209,8 @@ artel_value artel_graph_normal(artel_graph *g, artel_value like, const artel_sha
     artel__value_id value = artel__graph_take(g, like);
     if (!takes_rows(g, "normal", value)) return ARTEL_NO_VALUE;
     if (!shape || artel_shape_count(shape) < 0 || !(isfinite(deviation) && deviation >= 0))
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "normal", "give a shape and a deviation of at least 0", "a deviation of %g",
-                                   deviation);
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "normal", "give a shape and a deviation of at least 0",
+                                   "a deviation of %g", deviation);
     const artel__tape_entry asked = {.kind = ARTEL__TAPE_NORMAL, .shape = *shape, .number = {deviation}};
     artel__tape_entry *entry = artel__tape_begin(g, &asked, &like, 1);
     artel__value_id zeros = artel__op_uniform(g->graph, value, 0, 0, shape, false);
@@ -207,7 +223,8 @@ artel_value artel_graph_normal(artel_graph *g, artel_value like, const artel_sha
 static artel__value_id part_of(artel__graph *graph, artel__value_id pair, int which, artel_dtype dtype)
 {
     artel_shape scalar = {.rank = 0};
-    return artel__op_reshape(graph, artel__op_cast(graph, artel__op_slice(graph, pair, 0, which, 1, 1), dtype), &scalar);
+    return artel__op_reshape(graph, artel__op_cast(graph, artel__op_slice(graph, pair, 0, which, 1, 1), dtype),
+                             &scalar);
 }
 
 /* How many rows there are, as a scalar of their type. */
@@ -230,17 +247,20 @@ static artel__value_id reduce_rows(artel__graph *graph, artel__value_id rows, bo
         return artel__op_binary(graph, ARTEL__BINARY_DIV, value, count_rows(graph, rows));
     }
     if (graph->value[rows].shape.rank == 0 && !wide)
-        value = part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, rows, ARTEL__NO_VALUE)), 0, ARTEL_DTYPE_FLOAT32);
+        value = part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, rows, ARTEL__NO_VALUE)), 0,
+                        ARTEL_DTYPE_FLOAT32);
     else
         value = artel__op_all_reduce(graph, artel__op_fold_sum(graph, rows));
     if (!mean) return artel__op_batch_sum(graph, value, rows);
-    return artel__op_batch_mean(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, value, count_rows(graph, rows)), rows);
+    return artel__op_batch_mean(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, value, count_rows(graph, rows)),
+                                rows);
 }
 
 static artel__value_id extreme(artel__graph *graph, artel__value_id rows, bool least)
 {
     if (!least) return artel__op_batch_max(graph, rows);
-    return artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, artel__op_batch_max(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, rows)));
+    return artel__op_unary(graph, ARTEL__UNARY_NEG, NULL,
+                           artel__op_batch_max(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, rows)));
 }
 
 artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_value rows)
@@ -251,8 +271,10 @@ artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_
     if (reduction == ARTEL_REDUCTION_PRODUCT || reduction < ARTEL_REDUCTION_SUM || reduction > ARTEL_REDUCTION_PRODUCT)
         return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "reduce", "return the rows and reduce them outside",
                                    "rows have sums, means, minima and maxima, but no products");
-    artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_REDUCE, .which = (int)reduction}, &rows, 1);
-    if (g->graph->value[value].dtype > ARTEL_DTYPE_FLOAT64) value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_REDUCE, .which = (int)reduction}, &rows, 1);
+    if (g->graph->value[value].dtype > ARTEL_DTYPE_FLOAT64)
+        value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
     if (g->graph->value[value].precision) { /* sums are float32 */
         artel_dtype outer = g->graph->precision;
         g->graph->precision = ARTEL_DTYPE_FLOAT32;
@@ -260,7 +282,7 @@ artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_
         g->graph->precision = outer;
     }
     bool sums = reduction == ARTEL_REDUCTION_SUM || reduction == ARTEL_REDUCTION_MEAN;
-    artel__value_id reduced =
-        sums ? reduce_rows(g->graph, value, reduction == ARTEL_REDUCTION_MEAN) : extreme(g->graph, value, reduction == ARTEL_REDUCTION_MIN);
+    artel__value_id reduced = sums ? reduce_rows(g->graph, value, reduction == ARTEL_REDUCTION_MEAN)
+                                   : extreme(g->graph, value, reduction == ARTEL_REDUCTION_MIN);
     return artel__tape_gave(g, entry, artel__graph_give(g, reduced));
 }

@@ -141,7 +141,8 @@ static artel_status make_optimizer(loader *l, const json_t *from, const json_t *
     char *text;
     if (!variables) return ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        if (!artel__json_integer(json_array_get(list, i), &number) || number < 0 || number >= l->saved.count[ARTEL__SAVED_VARIABLES])
+        if (!artel__json_integer(json_array_get(list, i), &number) || number < 0 ||
+            number >= l->saved.count[ARTEL__SAVED_VARIABLES])
             return artel__saved_damaged(&l->saved, "variables", "no number of a variable");
         variables[i] = l->variable[number];
     }
@@ -230,7 +231,8 @@ static artel_status load_function(loader *l, const json_t *from)
     artel_argument *argument = artel__arena_alloc(&s->arena, (size_t)o.argument_count + 1, sizeof *argument);
     artel_value *value = artel__arena_alloc(&s->arena, (size_t)(o.argument_count + tape.places) + 1, sizeof *value);
     if (!argument || !value) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < o.argument_count; i++) ARTEL_TRY(read_argument(s, json_array_get(arguments, (size_t)i), &argument[i]));
+    for (int i = 0; i < o.argument_count; i++)
+        ARTEL_TRY(read_argument(s, json_array_get(arguments, (size_t)i), &argument[i]));
     o.arguments = argument;
     artel__replay replay = {.saved = s,
                             .variable = l->variable,
@@ -252,7 +254,8 @@ static artel_status load_functions(loader *l, const json_t *record)
     return ARTEL_OK;
 }
 
-artel_status artel_functions_load(artel_context *ctx, const char *path, const artel_strategy_options *options, artel_strategy **out)
+artel_status artel_functions_load(artel_context *ctx, const char *path, const artel_strategy_options *options,
+                                  artel_strategy **out)
 {
     artel_strategy_options chosen;
     json_t *record = NULL;

@@ -8,15 +8,17 @@
 
 static artel_status check_variables(artel_strategy *s, artel_variable *const *variables, int count)
 {
-    if (count < 1) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "name at least one variable", "%d variables", count);
+    if (count < 1)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "name at least one variable", "%d variables",
+                           count);
     for (int i = 0; i < count; i++) {
         if (!variables[i] || variables[i]->strategy != s)
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "use variables of this strategy", "variable %d is %s", i,
-                               variables[i] ? "another strategy's" : "NULL");
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "use variables of this strategy",
+                               "variable %d is %s", i, variables[i] ? "another strategy's" : "NULL");
         for (int k = 0; k < i; k++) {
             if (variables[k] == variables[i])
-                return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]), "name each variable once",
-                                   "the variable is named twice");
+                return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]),
+                                   "name each variable once", "the variable is named twice");
         }
     }
     return ARTEL_OK;
@@ -31,8 +33,8 @@ static artel_status read_rule(artel_strategy *s, const char *text, artel__optimi
     ARTEL_TRY(status);
     if (!out->scales_loss && out->loss_scale_factor == 1) return ARTEL_OK;
     json_decref(out->record);
-    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "optimizer", "scale the loss in the function, and divide its gradients",
-                       "loss scaling by the optimizer");
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "optimizer",
+                       "scale the loss in the function, and divide its gradients", "loss scaling by the optimizer");
 }
 
 static artel_status declare(artel_optimizer *o, artel_variable *const *variables)
@@ -50,10 +52,11 @@ static artel_status declare(artel_optimizer *o, artel_variable *const *variables
     return artel__elsewhere_check(s, &o->rule); /* servers have the slots */
 }
 
-artel_status artel_optimizer_create(artel_strategy *s, const char *optimizer, artel_variable *const *variables, int count,
-                                    artel_optimizer **out)
+artel_status artel_optimizer_create(artel_strategy *s, const char *optimizer, artel_variable *const *variables,
+                                    int count, artel_optimizer **out)
 {
-    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy optimizer variables out", s, optimizer, variables, out));
+    ARTEL_TRY(
+        artel__enter(s ? s->ctx : NULL, __func__, "strategy optimizer variables out", s, optimizer, variables, out));
     ARTEL_TRY(artel__strategy_may_declare(s, "optimizer"));
     ARTEL_TRY(check_variables(s, variables, count));
     artel_optimizer *made = artel__arena_alloc(&s->arena, 1, sizeof *made);
@@ -73,7 +76,8 @@ artel_status artel_optimizer_create(artel_strategy *s, const char *optimizer, ar
     return ARTEL_OK;
 }
 
-artel_status artel_optimizer_create_for_model(artel_strategy *s, const char *optimizer, artel_model *model, artel_optimizer **out)
+artel_status artel_optimizer_create_for_model(artel_strategy *s, const char *optimizer, artel_model *model,
+                                              artel_optimizer **out)
 {
     artel_variable *const *variables;
     int count;
@@ -87,8 +91,8 @@ void artel_graph_minimise(artel_graph *g, artel_optimizer *o, artel_value target
 {
     if (!g || g->graph->status < 0) return;
     if (!o || o->strategy != g->strategy) {
-        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "minimise", "use an optimizer of the strategy that traces", "the optimizer is %s",
-                            o ? "another strategy's" : "NULL");
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "minimise", "use an optimizer of the strategy that traces",
+                            "the optimizer is %s", o ? "another strategy's" : "NULL");
         return;
     }
     size_t count = (size_t)o->count;
@@ -98,7 +102,8 @@ void artel_graph_minimise(artel_graph *g, artel_optimizer *o, artel_value target
         return;
     }
     for (size_t i = 0; i < count; i++) value[i] = artel_graph_variable(g, o->variable[i]);
-    if (artel_graph_gradients(g, target, value, o->count, value + count) == ARTEL_OK) artel_graph_apply(g, o, value + count, o->count);
+    if (artel_graph_gradients(g, target, value, o->count, value + count) == ARTEL_OK)
+        artel_graph_apply(g, o, value + count, o->count);
 }
 
 int64_t artel_optimizer_iterations(const artel_optimizer *o)
@@ -110,7 +115,8 @@ artel_status artel_optimizer_set_iterations(artel_optimizer *o, int64_t iteratio
 {
     ARTEL_TRY(artel__enter(o ? o->strategy->ctx : NULL, __func__, "optimizer", o));
     if (iterations < 0)
-        return artel__fail(o->strategy->ctx, ARTEL_ERROR_INVALID, "optimizer", "count from 0", "%lld steps", (long long)iterations);
+        return artel__fail(o->strategy->ctx, ARTEL_ERROR_INVALID, "optimizer", "count from 0", "%lld steps",
+                           (long long)iterations);
     o->iterations = iterations;
     return ARTEL_OK;
 }
@@ -119,8 +125,8 @@ artel_status artel_optimizer_set_rate(artel_optimizer *o, double rate)
 {
     ARTEL_TRY(artel__enter(o ? o->strategy->ctx : NULL, __func__, "optimizer", o));
     if (!(isfinite(rate) && rate >= 0))
-        return artel__fail(o->strategy->ctx, ARTEL_ERROR_INVALID, "optimizer", "give a rate, for example 0.001; 0: what the optimizer has",
-                           "a learning rate of %g", rate);
+        return artel__fail(o->strategy->ctx, ARTEL_ERROR_INVALID, "optimizer",
+                           "give a rate, for example 0.001; 0: what the optimizer has", "a learning rate of %g", rate);
     o->rate = rate;
     return ARTEL_OK;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server of closures: answers one call after another. The updates of a closure are applied whole between two calls, so what a worker
- * reads of a server is always the state after some number of closures; and by the closure's number once. */
+/* A server of closures: answers one call after another. The updates of a closure are applied whole between two calls,
+ * so what a worker reads of a server is always the state after some number of closures; and by the closure's number
+ * once. */
 #include <string.h>
 #include <sys/random.h>
 
 #include "function/closure.h"
 
 enum {
-    FORGET = 1 << 16 /* closures that are done everywhere and still known by number, before they are forgotten together */
+    FORGET =
+        1 << 16 /* closures that are done everywhere and still known by number, before they are forgotten together */
 };
 
 typedef struct client {
@@ -48,7 +50,8 @@ static bool was_applied(const own *o, uint64_t number)
 /* All closures before `floor` have their results, so none of them is ever sent again. */
 static void forget(own *o, uint64_t floor)
 {
-    size_t bytes = floor > o->base ? (size_t)((floor - o->base) / 8) : 0, known = bytes < o->applied_bytes ? bytes : o->applied_bytes;
+    size_t bytes = floor > o->base ? (size_t)((floor - o->base) / 8) : 0,
+           known = bytes < o->applied_bytes ? bytes : o->applied_bytes;
     if (bytes < FORGET / 8) return;
     if (known > 0) {
         memmove(o->applied, o->applied + known, o->applied_bytes - known);
@@ -96,7 +99,8 @@ static size_t bytes_of(const own *o, int variable)
     return (size_t)o->strategy->variables.item[variable].count * sizeof(float);
 }
 
-/* What a function reads of this server, unless the worker has it. A copy: the next update may come before it has left. */
+/* What a function reads of this server, unless the worker has it. A copy: the next update may come before it has left.
+ */
 static artel_status read_variables(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
@@ -141,7 +145,8 @@ static artel_status apply(own *o, client *c, const artel__lane_head *in, artel__
     forget(o, in->a);
     if (was_applied(o, in->item)) return answer(c, out, NULL, 0);
     for (int k = 0; k < f->updates; k++) {
-        if (o->strategy->owner[f->update[k].variable] == o->server) ARTEL_TRY(take_update(o, &c->call, &at, &f->update[k]));
+        if (o->strategy->owner[f->update[k].variable] == o->server)
+            ARTEL_TRY(take_update(o, &c->call, &at, &f->update[k]));
     }
     if (at.offset != c->call.length) return artel__closure_misfit(o->strategy->ctx, "a worker");
     ARTEL_TRY(mark(o, in->item));
@@ -198,7 +203,8 @@ static artel_status restore(own *o, client *c, artel__lane_head *out)
 {
     size_t bytes = artel__book_bytes(o->book);
     const void *data = artel__slot_data(&c->call, 0, 0, bytes);
-    if (!data || c->call.length != artel__net_padded(bytes)) return artel__closure_misfit(o->strategy->ctx, "the chief");
+    if (!data || c->call.length != artel__net_padded(bytes))
+        return artel__closure_misfit(o->strategy->ctx, "the chief");
     artel__book_restore(o->book, data);
     o->version++;
     return answer(c, out, NULL, 0);

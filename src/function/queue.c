@@ -45,10 +45,11 @@ void artel__closure_end(artel_coordinator *c, artel__closure *x, artel__closure_
     if (r) {
         r->state = state;
         if (state == ARTEL__CLOSURE_DROPPED)
-            r->error = (artel_error){.status = ARTEL_ERROR_CANCELLED,
-                                     .where = "closure",
-                                     .what = "it was dropped, for one before it had failed, or the coordinator was closed",
-                                     .advice = "schedule it again"};
+            r->error =
+                (artel_error){.status = ARTEL_ERROR_CANCELLED,
+                              .where = "closure",
+                              .what = "it was dropped, for one before it had failed, or the coordinator was closed",
+                              .advice = "schedule it again"};
         if (r->released) artel__remote_forget(r);
     }
     if (!x->leaving) artel__free(c->ctx, x);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tape, played: the calls of a function that was saved, made on a graph that is traced.
  *
- * The public functions check what they are given; here is checked what they cannot know: that places fit into the table of values, that there
- * is room for what a call writes, that callbacks of control flow get what is theirs and give as many values as they must. */
+ * The public functions check what they are given; here is checked what they cannot know: that places fit into the table
+ * of values, that there is room for what a call writes, that callbacks of control flow get what is theirs and give as
+ * many values as they must. */
 #include <string.h>
 
 #include "base/extension.h"
@@ -78,7 +79,8 @@ static artel_status play_variable(const played *p)
 
 static artel_status play_call(const played *p)
 {
-    return artel_graph_call(p->graph, p->replay->model[p->entry->which], p->in, p->entry->inputs, p->out, p->entry->outputs);
+    return artel_graph_call(p->graph, p->replay->model[p->entry->which], p->in, p->entry->inputs, p->out,
+                            p->entry->outputs);
 }
 
 static artel_status play_loss(const played *p)
@@ -135,8 +137,9 @@ static artel_status play_custom(const played *p)
 {
     const artel_operation *operation = artel__extension_find(p->graph->ctx, ARTEL__EXTENSION_OPERATION, p->entry->name);
     if (!operation)
-        return artel__fail(p->graph->ctx, ARTEL_ERROR_UNSUPPORTED, p->entry->name, "add it first (artel_context_add_operation)",
-                           "%s asks for this operation of a program, which the context does not have", p->replay->saved->path);
+        return artel__fail(
+            p->graph->ctx, ARTEL_ERROR_UNSUPPORTED, p->entry->name, "add it first (artel_context_add_operation)",
+            "%s asks for this operation of a program, which the context does not have", p->replay->saved->path);
     p->out[0] = artel_graph_custom(p->graph, operation, p->in, p->entry->inputs);
     return ARTEL_OK;
 }
@@ -150,10 +153,12 @@ typedef struct body {
     int inputs, outputs;
 } body;
 
-static artel_status play_part(artel__replay *r, artel_graph *g, const artel_value *in, int inputs, artel_value *out, int outputs)
+static artel_status play_part(artel__replay *r, artel_graph *g, const artel_value *in, int inputs, artel_value *out,
+                              int outputs)
 {
     const artel__tape_entry *e = r->at;
-    if (!e || e->kind != ARTEL__TAPE_ENTER || e->outputs != inputs) return damaged(r, "control flow without what it does");
+    if (!e || e->kind != ARTEL__TAPE_ENTER || e->outputs != inputs)
+        return damaged(r, "control flow without what it does");
     r->at = e->next;
     ARTEL_TRY(set_values(r, e->output, inputs, in));
     return play_until_leave(r, g, out, outputs);
@@ -197,7 +202,8 @@ static artel_status play_scan(const played *p)
 {
     const artel__tape_entry *e = p->entry;
     int states = e->states;
-    if (states > e->inputs || states > e->outputs) return damaged(p->replay, "a scan whose state is longer than what it has");
+    if (states > e->inputs || states > e->outputs)
+        return damaged(p->replay, "a scan whose state is longer than what it has");
     body b = {p->replay, e->inputs, e->outputs};
     const artel_scan scan = {.struct_size = sizeof scan,
                              .body = trace_body,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of functions: rows to their replicas, a step on each, results back.
  *
- * As a step of fit: every replica copies its rows, computes (collectives join it with the others), agrees with the others that all went
- * well, hands out its results and applies. Between these nothing changes, so a failed run leaves every variable as it was.
+ * As a step of fit: every replica copies its rows, computes (collectives join it with the others), agrees with the
+ * others that all went well, hands out its results and applies. Between these nothing changes, so a failed run leaves
+ * every variable as it was.
  */
 #include <string.h>
 
@@ -57,12 +58,15 @@ static artel_status open_replica(artel_function *f, int index)
     ARTEL_TRY(artel__arena_status(&f->place));
     for (int i = 0; i < f->arguments; i++) {
         const artel__function_argument *a = &f->argument[i];
-        size_t bytes = (size_t)artel_shape_count(&a->shape) * (size_t)(a->shared ? 1 : rows) * artel_dtype_size(a->dtype) + 64;
+        size_t bytes =
+            (size_t)artel_shape_count(&a->shape) * (size_t)(a->shared ? 1 : rows) * artel_dtype_size(a->dtype) + 64;
         ARTEL_TRY(artel__alloc_aligned(s->ctx, bytes, a->name, &replica->buffer[i]));
         replica->bytes[i] = bytes;
     }
-    artel__execution_options options = {
-        .state = s->state[index], .pool = s->pool[index], .comm = s->group ? artel__group_comm(s->group, index) : NULL, .index = index};
+    artel__execution_options options = {.state = s->state[index],
+                                        .pool = s->pool[index],
+                                        .comm = s->group ? artel__group_comm(s->group, index) : NULL,
+                                        .index = index};
     if (s->ranks > s->plan.replicas && index > 0) ARTEL_TRY(open_gathers(f, replica));
     ARTEL_TRY(artel__execution_create(f->plan, &options, &replica->run));
     artel__execution_stop_when(replica->run, artel__loop_stop_flag(s));
@@ -88,7 +92,8 @@ void artel__function_unplace(artel_function *f)
             if (replica->bytes[i]) artel__free_aligned(s->ctx, replica->buffer[i], replica->bytes[i]);
         }
         for (int i = 0; replica->gathered_bytes && i < f->outputs; i++) {
-            if (replica->gathered_bytes[i]) artel__free_aligned(s->ctx, replica->gathered[i], replica->gathered_bytes[i]);
+            if (replica->gathered_bytes[i])
+                artel__free_aligned(s->ctx, replica->gathered[i], replica->gathered_bytes[i]);
         }
     }
     artel__executable_destroy(f->plan);
@@ -153,8 +158,9 @@ artel_status artel__function_check_one(const artel_function *f, int i, const art
                            given->data ? "its element type is none" : "its data is NULL");
     if (!artel__shape_equal(&wanted, &given->shape)) {
         bool rank = given->shape.rank >= 0 && given->shape.rank <= ARTEL_MAX_RANK;
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name, "rows have the batch as their first axis, the same for all",
-                           "an array of %s for %s", rank ? artel__shape_text(&given->shape, false, has, sizeof has) : "no shape",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name,
+                           "rows have the batch as their first axis, the same for all", "an array of %s for %s",
+                           rank ? artel__shape_text(&given->shape, false, has, sizeof has) : "no shape",
                            artel__shape_text(&a->shape, !a->shared, text, sizeof text));
     }
     if (!a->shared) *rows = wanted.dim[0];
@@ -165,7 +171,8 @@ artel_status artel__function_check_rows(const artel_function *f, int64_t rows)
 {
     if (rows >= 1 && rows <= f->strategy->options.batch_size) return ARTEL_OK;
     return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "set batch_size when the strategy is made",
-                       "%lld rows (1 to %lld are possible)", (long long)rows, (long long)f->strategy->options.batch_size);
+                       "%lld rows (1 to %lld are possible)", (long long)rows,
+                       (long long)f->strategy->options.batch_size);
 }
 
 artel_status artel__function_check(const artel_function *f, const artel_array *in, int inputs, int64_t *rows)
@@ -176,22 +183,24 @@ artel_status artel__function_check(const artel_function *f, const artel_array *i
     return artel__function_check_rows(f, *rows);
 }
 
-static artel_status check_call(const artel_function *f, const artel_array *in, int inputs, const artel_array *out, int outputs,
-                               int64_t *rows)
+static artel_status check_call(const artel_function *f, const artel_array *in, int inputs, const artel_array *out,
+                               int outputs, int64_t *rows)
 {
     artel_context *ctx = f->strategy->ctx;
     if (inputs != f->arguments || outputs != f->outputs || (inputs > 0 && !in) || (outputs > 0 && !out))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "give what was declared", "%d inputs and %d outputs; it has %d and %d",
-                           inputs, outputs, f->arguments, f->outputs);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "give what was declared",
+                           "%d inputs and %d outputs; it has %d and %d", inputs, outputs, f->arguments, f->outputs);
     ARTEL_TRY(artel__function_check(f, in, inputs, rows));
     for (int i = 0; i < outputs; i++) {
         const artel__value *value = &f->graph.value[f->graph.kept[i]];
         if (out[i].data && out[i].dtype != value->dtype)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type", "output %d is %s, the array %s", i,
-                               artel_dtype_name(value->dtype), artel_dtype_name(out[i].dtype));
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type",
+                               "output %d is %s, the array %s", i, artel_dtype_name(value->dtype),
+                               artel_dtype_name(out[i].dtype));
     }
     if (artel__cancelled(ctx))
-        return artel__fail(ctx, ARTEL_ERROR_CANCELLED, f->name, "call artel_context_clear to go on", "the run was cancelled");
+        return artel__fail(ctx, ARTEL_ERROR_CANCELLED, f->name, "call artel_context_clear to go on",
+                           "the run was cancelled");
     return ARTEL_OK;
 }
 
@@ -202,7 +211,8 @@ static void copy_in(const call *c, artel__function_replica *replica)
     const artel_function *f = c->function;
     for (int i = 0; i < f->arguments; i++) {
         const artel__function_argument *a = &f->argument[i];
-        int64_t row = artel_shape_count(&a->shape), first = a->shared ? 0 : replica->fold.row, rows = a->shared ? 1 : replica->fold.rows;
+        int64_t row = artel_shape_count(&a->shape), first = a->shared ? 0 : replica->fold.row,
+                rows = a->shared ? 1 : replica->fold.rows;
         const char *from = (const char *)c->in[i].data + (size_t)(first * row) * artel_dtype_size(c->in[i].dtype);
         if (c->in[i].dtype == a->dtype && a->dtype != ARTEL_DTYPE_BOOL)
             memcpy(replica->buffer[i], from, (size_t)(rows * row) * artel_dtype_size(a->dtype));
@@ -225,7 +235,8 @@ static void copy_out(const call *c, const artel__function_replica *replica, int 
 }
 
 /* In a cluster every task gets the rows of all. */
-static artel_status gather(const call *c, artel__function_replica *replica, int index, const artel__step *step, const artel__comm *comm)
+static artel_status gather(const call *c, artel__function_replica *replica, int index, const artel__step *step,
+                           const artel__comm *comm)
 {
     artel_function *f = c->function;
     for (int i = 0; i < f->outputs; i++) {
@@ -241,7 +252,8 @@ static artel_status gather(const call *c, artel__function_replica *replica, int 
     return ARTEL_OK;
 }
 
-static artel_status hand_out(const call *c, artel__function_replica *replica, int index, const artel__step *step, const artel__comm *comm)
+static artel_status hand_out(const call *c, artel__function_replica *replica, int index, const artel__step *step,
+                             const artel__comm *comm)
 {
     artel_strategy *s = c->function->strategy;
     copy_out(c, replica, index);
@@ -305,15 +317,18 @@ static artel_status report_fault(const artel_function *f)
     for (int r = 0; r < f->strategy->plan.replicas; r++) {
         if (!f->replica[r].faulted) continue;
         const artel__fault *fault = artel__execution_fault(f->replica[r].run);
-        if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row)) first = fault;
+        if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row))
+            first = fault;
     }
     const char *name = f->graph.node[first->node].name;
     return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name[0] ? name : f->name,
                        "correct the data, or enlarge the vocabulary or the number of classes",
-                       "row %lld holds the index %lld, which is out of range", (long long)first->row, (long long)first->value);
+                       "row %lld holds the index %lld, which is out of range", (long long)first->row,
+                       (long long)first->value);
 }
 
-/* Who came through the barrier knows that all did, so those of this process who were stopped behind it take the result over. */
+/* Who came through the barrier knows that all did, so those of this process who were stopped behind it take the result
+ * over. */
 static void complete(const artel_function *f)
 {
     artel_strategy *s = f->strategy;
@@ -360,7 +375,8 @@ artel_status artel__function_execute(artel_function *f, const artel_array *in, c
     return join_status(f);
 }
 
-artel_status artel_function_run(artel_function *f, const artel_array *inputs, int input_count, const artel_array *outputs, int output_count)
+artel_status artel_function_run(artel_function *f, const artel_array *inputs, int input_count,
+                                const artel_array *outputs, int output_count)
 {
     int64_t rows;
     ARTEL_TRY(artel__enter(f ? f->strategy->ctx : NULL, __func__, "function", f));

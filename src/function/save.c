@@ -15,7 +15,8 @@ typedef struct uses {
 
 static artel_status make_uses(artel__saved *saved, const artel_strategy *s, uses *u)
 {
-    *u = (uses){.models = s->adopted ? s->adopted->number + 1 : 0, .optimizers = s->optimizer ? s->optimizer->number + 1 : 0};
+    *u = (uses){.models = s->adopted ? s->adopted->number + 1 : 0,
+                .optimizers = s->optimizer ? s->optimizer->number + 1 : 0};
     u->variable = artel__arena_alloc(&saved->arena, (size_t)s->variables.count + 1, sizeof *u->variable);
     u->model = artel__arena_alloc(&saved->arena, (size_t)u->models + 1, sizeof *u->model);
     u->optimizer = artel__arena_alloc(&saved->arena, (size_t)u->optimizers + 1, sizeof *u->optimizer);
@@ -74,7 +75,8 @@ static json_t *values_record(artel__saved *saved, const artel_strategy *s, int v
 static json_t *model_record(artel__saved *saved, const artel_strategy *s, const artel__adopted *a)
 {
     json_t *object = json_object(), *weights = json_array();
-    for (int i = 0; i < a->model->nn->variables->count; i++) artel__saved_add(saved, weights, values_record(saved, s, a->base + i));
+    for (int i = 0; i < a->model->nn->variables->count; i++)
+        artel__saved_add(saved, weights, values_record(saved, s, a->base + i));
     artel__saved_set(saved, object, "model", json_incref(a->model->nn->record));
     artel__saved_set(saved, object, "weights", weights);
     return object;
@@ -87,7 +89,8 @@ static const artel__adopted *model_of(const artel_strategy *s, int number)
     return a;
 }
 
-/* Variables and models in the order of the strategy's table, so that their numbers are those of another table made in this order. */
+/* Variables and models in the order of the strategy's table, so that their numbers are those of another table made in
+ * this order. */
 static json_t *items_record(artel__saved *saved, const artel_strategy *s, const uses *u)
 {
     json_t *list = json_array();
@@ -109,7 +112,8 @@ static json_t *optimizer_record(artel__saved *saved, const artel_strategy *s, co
     json_t *object = json_object(), *variables = json_array(), *slots = json_array();
     for (int i = 0; i < o->count; i++)
         artel__saved_add(saved, variables, json_integer(saved->number[ARTEL__SAVED_VARIABLES][o->variable[i]->index]));
-    for (int i = 0; i < o->slots.file_count; i++) artel__saved_add(saved, slots, values_record(saved, s, o->slots.file_order[i]));
+    for (int i = 0; i < o->slots.file_count; i++)
+        artel__saved_add(saved, slots, values_record(saved, s, o->slots.file_order[i]));
     artel__saved_set(saved, object, "record", json_incref(o->rule.record));
     artel__saved_set(saved, object, "variables", variables);
     artel__saved_set(saved, object, "iterations", json_integer(o->iterations));
@@ -156,7 +160,8 @@ static json_t *strategy_record(artel__saved *saved, const artel_strategy *s)
     json_t *object = json_object();
     artel__saved_set(saved, object, "batch_size", json_integer(s->options.batch_size));
     artel__saved_set(saved, object, "shards", json_integer(s->options.shards));
-    artel__saved_set(saved, object, "seed", json_integer((json_int_t)s->options.seed)); /* as signed: JSON has no more */
+    artel__saved_set(saved, object, "seed",
+                     json_integer((json_int_t)s->options.seed)); /* as signed: JSON has no more */
     artel__saved_set(saved, object, "arithmetic", json_string(artel__arithmetic_name(s->arithmetic)));
     artel__saved_set(saved, object, "runs", json_integer(s->runs));
     artel__saved_set(saved, object, "units", json_integer(artel_strategy_units(s)));
@@ -165,7 +170,8 @@ static json_t *strategy_record(artel__saved *saved, const artel_strategy *s)
 
 /* -- saving -- */
 
-static json_t *whole_record(artel__saved *saved, const artel_strategy *s, artel_function *const *functions, int count, const uses *u)
+static json_t *whole_record(artel__saved *saved, const artel_strategy *s, artel_function *const *functions, int count,
+                            const uses *u)
 {
     json_t *record = json_object(), *list = json_array();
     artel__saved_set(saved, record, "format", json_string("artel functions"));
@@ -193,7 +199,8 @@ static artel_status check_functions(const artel_strategy *s, artel_function *con
                                "function %d is none of this strategy", i);
         for (int k = 0; k < i; k++) {
             if (strcmp(functions[k]->name, functions[i]->name) == 0)
-                return artel__fail(s->ctx, ARTEL_ERROR_INVALID, functions[i]->name, "give each function a name of its own",
+                return artel__fail(s->ctx, ARTEL_ERROR_INVALID, functions[i]->name,
+                                   "give each function a name of its own",
                                    "two functions have this name, by which they are found again");
         }
     }
@@ -239,10 +246,11 @@ artel_status artel_functions_save(artel_strategy *s, artel_function *const *func
     artel_function **all = NULL;
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy path", s, path));
     if (count < 0 || (count > 0 && !functions))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "saving", "give functions and their number, or NULL and 0", "%d functions%s", count,
-                           functions ? "" : ", and none");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "saving", "give functions and their number, or NULL and 0",
+                           "%d functions%s", count, functions ? "" : ", and none");
     if (s->servers)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, s->plan.name, "store the model (artel_strategy_store) and save that",
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, s->plan.name,
+                           "store the model (artel_strategy_store) and save that",
                            "functions whose variables parameter servers own are not saved");
     artel__saved_init(&saved, s->ctx, path);
     artel_status status = count ? ARTEL_OK : all_functions(&saved, s, &all, &count);
@@ -255,7 +263,8 @@ artel_status artel_functions_save(artel_strategy *s, artel_function *const *func
 
 static artel_status none(const artel_strategy *s, const char *what, const char *name)
 {
-    return artel__fail(s->ctx, ARTEL_ERROR_NOT_FOUND, name, "ask for one that it has", "the strategy has no such %s", what);
+    return artel__fail(s->ctx, ARTEL_ERROR_NOT_FOUND, name, "ask for one that it has", "the strategy has no such %s",
+                       what);
 }
 
 artel_status artel_strategy_function(artel_strategy *s, const char *name, artel_function **out)
@@ -314,7 +323,8 @@ artel_status artel_function_argument(const artel_function *f, int index, artel_a
 {
     ARTEL_TRY(artel__enter(f ? f->strategy->ctx : NULL, __func__, "function out", f, out));
     if (index < 0 || index >= f->arguments)
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "count from 0", "there is no argument %d", index);
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "count from 0", "there is no argument %d",
+                           index);
     const artel__function_argument *a = &f->argument[index];
     *out = (artel_argument){a->name, a->dtype, a->shared, a->shape};
     return ARTEL_OK;

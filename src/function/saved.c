@@ -61,7 +61,8 @@ artel_status artel__saved_write(artel__saved *s, const json_t *record)
     return status;
 }
 
-static artel_status take_member(artel__saved *s, artel__zip *zip, const char *name, uint64_t limit, artel__zip_content *out)
+static artel_status take_member(artel__saved *s, artel__zip *zip, const char *name, uint64_t limit,
+                                artel__zip_content *out)
 {
     const artel__zip_member *member = artel__zip_find(zip, name);
     if (member) return artel__zip_extract(zip, member, limit, out);
@@ -123,7 +124,8 @@ json_t *artel__saved_dims(artel__saved *s, const artel_shape *shape)
     return list;
 }
 
-void artel__saved_put(artel__saved *s, json_t *object, artel_dtype dtype, const artel_shape *shape, const void *elements)
+void artel__saved_put(artel__saved *s, json_t *object, artel_dtype dtype, const artel_shape *shape,
+                      const void *elements)
 {
     artel__text_pad(&s->values, 0, ALIGNMENT);
     artel__saved_set(s, object, "dtype", json_string(artel_dtype_name(dtype)));
@@ -139,7 +141,8 @@ artel_status artel__saved_damaged(const artel__saved *s, const char *key, const 
     return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->path, "save the functions again", "\"%.40s\": %s", key, what);
 }
 
-artel_status artel__saved_integer(const artel__saved *s, const json_t *object, const char *key, int64_t least, int64_t most, int64_t *out)
+artel_status artel__saved_integer(const artel__saved *s, const json_t *object, const char *key, int64_t least,
+                                  int64_t most, int64_t *out)
 {
     int64_t number;
     if (!artel__json_integer(json_object_get(object, key), &number) || number < least || number > most)
@@ -184,19 +187,22 @@ artel_status artel__saved_shape(const artel__saved *s, const json_t *object, art
     ARTEL_TRY(artel__saved_list(s, object, "shape", &list));
     if (json_array_size(list) > ARTEL_MAX_RANK) return artel__saved_damaged(s, "shape", "more than 8 axes");
     for (size_t d = 0; d < json_array_size(list); d++) {
-        if (!artel__json_integer(json_array_get(list, d), &shape.dim[shape.rank++])) return artel__saved_damaged(s, "shape", "no numbers");
+        if (!artel__json_integer(json_array_get(list, d), &shape.dim[shape.rank++]))
+            return artel__saved_damaged(s, "shape", "no numbers");
     }
     if (artel_shape_count(&shape) < 0) return artel__saved_damaged(s, "shape", "no shape");
     *out = shape;
     return ARTEL_OK;
 }
 
-artel_status artel__saved_get(const artel__saved *s, const json_t *object, artel_dtype *dtype, artel_shape *shape, const void **out)
+artel_status artel__saved_get(const artel__saved *s, const json_t *object, artel_dtype *dtype, artel_shape *shape,
+                              const void **out)
 {
     const char *name = NULL;
     int64_t at = 0;
     ARTEL_TRY(artel__saved_string(s, object, "dtype", &name));
-    if (artel_dtype_parse(name, dtype) < 0 || artel_dtype_size(*dtype) == 0) return artel__saved_damaged(s, "dtype", "no element type");
+    if (artel_dtype_parse(name, dtype) < 0 || artel_dtype_size(*dtype) == 0)
+        return artel__saved_damaged(s, "dtype", "no element type");
     ARTEL_TRY(artel__saved_shape(s, object, shape));
     ARTEL_TRY(artel__saved_integer(s, object, "at", 0, (int64_t)s->size, &at));
     uint64_t left = (s->size - (uint64_t)at) / artel_dtype_size(*dtype);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions in files (artel/saved.h), for those who write them (save.c) and read them (load.c, replay.c): the archive, JSON that is put
- * together or taken apart, elements, and tapes in that form (tape_json.c).
+/* Functions in files (artel/saved.h), for those who write them (save.c) and read them (load.c, replay.c): the archive,
+ * JSON that is put together or taken apart, elements, and tapes in that form (tape_json.c).
  *
- * Nothing of a file is trusted: numbers are read with their ranges, elements with the bytes that are there, and what they mean is left to the
- * public functions that are called with them. */
+ * Nothing of a file is trusted: numbers are read with their ranges, elements with the bytes that are there, and what
+ * they mean is left to the public functions that are called with them. */
 #ifndef ARTEL_FUNCTION_SAVED_IMPL_H
 #define ARTEL_FUNCTION_SAVED_IMPL_H
 
@@ -27,8 +27,8 @@ typedef struct artel__saved {
     artel_context *ctx;
     const char *path;
     artel__arena arena;
-    artel__text values;                     /* saving: elements so far */
-    bool failed;                            /* saving: some JSON could not be made: no memory, or text that is no UTF-8 */
+    artel__text values; /* saving: elements so far */
+    bool failed;        /* saving: some JSON could not be made: no memory, or text that is no UTF-8 */
     const int *number[ARTEL__SAVED_THINGS]; /* saving: by number in the strategy: in the file, or -1 */
     const uint8_t *bytes;                   /* loading: elements, aligned */
     size_t size, text_size;                 /* of these, and of the JSON */
@@ -50,13 +50,14 @@ void artel__saved_set(artel__saved *saved, json_t *object, const char *key, json
 void artel__saved_add(artel__saved *saved, json_t *list, json_t *value);
 json_t *artel__saved_dims(artel__saved *saved, const artel_shape *shape);
 /* Adds elements, and where they are, to `object`: "dtype", "shape", "at". */
-void artel__saved_put(artel__saved *saved, json_t *object, artel_dtype dtype, const artel_shape *shape, const void *elements);
+void artel__saved_put(artel__saved *saved, json_t *object, artel_dtype dtype, const artel_shape *shape,
+                      const void *elements);
 
 /* -- taking apart: failures are CORRUPT and say what is wrong with which key -- */
 
 artel_status artel__saved_damaged(const artel__saved *saved, const char *key, const char *what);
-artel_status artel__saved_integer(const artel__saved *saved, const json_t *object, const char *key, int64_t least, int64_t most,
-                                  int64_t *out);
+artel_status artel__saved_integer(const artel__saved *saved, const json_t *object, const char *key, int64_t least,
+                                  int64_t most, int64_t *out);
 artel_status artel__saved_real(const artel__saved *saved, const json_t *object, const char *key, double *out);
 /* Borrowed from the JSON. */
 artel_status artel__saved_string(const artel__saved *saved, const json_t *object, const char *key, const char **out);
@@ -64,7 +65,8 @@ artel_status artel__saved_flag(const artel__saved *saved, const json_t *object, 
 artel_status artel__saved_list(const artel__saved *saved, const json_t *object, const char *key, const json_t **out);
 artel_status artel__saved_shape(const artel__saved *saved, const json_t *object, artel_shape *out);
 /* "dtype", "shape" and the elements, borrowed from the file's. */
-artel_status artel__saved_get(const artel__saved *saved, const json_t *object, artel_dtype *dtype, artel_shape *shape, const void **out);
+artel_status artel__saved_get(const artel__saved *saved, const json_t *object, artel_dtype *dtype, artel_shape *shape,
+                              const void **out);
 
 /* -- tape_json.c -- */
 

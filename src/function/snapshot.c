@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for what a strategy holds. Lists of a strategy have what was made last in front, so numbers count from their ends. */
+/* Names for what a strategy holds. Lists of a strategy have what was made last in front, so numbers count from their
+ * ends. */
 #include "function/snapshot.h"
 
 #include <stdio.h>
@@ -132,7 +133,8 @@ artel_status artel__snapshot_counters(const artel_strategy *s, json_t **out)
     bool good = steps != NULL;
     for (const artel_optimizer *o = s->optimizer; o && good; o = o->next)
         good = json_array_insert_new(steps, 0, json_integer((json_int_t)o->iterations)) == 0;
-    *out = json_pack("{s:I, s:I, s:o}", "runs", (json_int_t)s->runs, "units", (json_int_t)artel_strategy_units(s), "optimizers", steps);
+    *out = json_pack("{s:I, s:I, s:o}", "runs", (json_int_t)s->runs, "units", (json_int_t)artel_strategy_units(s),
+                     "optimizers", steps);
     if (good && *out) return ARTEL_OK;
     json_decref(*out);
     *out = NULL;
@@ -146,10 +148,12 @@ artel_status artel__snapshot_take_counters(artel_strategy *s, const char *where,
     size_t left = json_array_size(steps), count = 0;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next) count++;
     if (count != left || !json_is_integer(runs) || json_integer_value(runs) < 0 || units < 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where, "go on with the program that wrote it, or begin in an empty directory",
+        return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where,
+                           "go on with the program that wrote it, or begin in an empty directory",
                            "the counters of %zu optimizers are not those of the %zu here", left, count);
     s->runs = json_integer_value(runs);
-    for (artel_optimizer *o = s->optimizer; o; o = o->next) o->iterations = json_integer_value(json_array_get(steps, --left));
+    for (artel_optimizer *o = s->optimizer; o; o = o->next)
+        o->iterations = json_integer_value(json_array_get(steps, --left));
     return artel_strategy_set_units(s, units);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole state of a strategy, for whoever keeps it on disk: variables under names that files have, and counters. Between two runs. */
+/* The whole state of a strategy, for whoever keeps it on disk: variables under names that files have, and counters.
+ * Between two runs. */
 #ifndef ARTEL_FUNCTION_SNAPSHOT_H
 #define ARTEL_FUNCTION_SNAPSHOT_H
 
@@ -9,9 +10,9 @@
 
 typedef artel_status artel__snapshot_fn(void *user, const char *name, int variable);
 
-/* Every variable once, in the same order each time. Of the only model: Keras' path in its weights tree; of the k-th of several:
- * "model.k/..."; "variable/NAME"; "optimizer.N" in the order of Keras' files, "optimizer.k.N" of several; "rows.N": states of layers
- * that no file of Keras has. Opens the strategy. */
+/* Every variable once, in the same order each time. Of the only model: Keras' path in its weights tree; of the k-th of
+ * several: "model.k/..."; "variable/NAME"; "optimizer.N" in the order of Keras' files, "optimizer.k.N" of several;
+ * "rows.N": states of layers that no file of Keras has. Opens the strategy. */
 artel_status artel__snapshot_visit(artel_strategy *strategy, artel__snapshot_fn *visit, void *user);
 artel_context *artel__snapshot_context(const artel_strategy *strategy);
 /* The table of variables, of an open strategy. */
@@ -19,8 +20,8 @@ const artel__variables *artel__snapshot_table(const artel_strategy *strategy);
 /* Their image (exec/state.h); and one of them, on all replicas, from its plain form. */
 void artel__snapshot_image(const artel_strategy *strategy, void *image);
 void artel__snapshot_store(artel_strategy *strategy, int variable, const void *plain);
-/* Where servers own the variables: all of them into the memory here, or from here to the servers, by the chief while its coordinator is
- * open. What optimizers keep stays at the servers. Nothing elsewhere. */
+/* Where servers own the variables: all of them into the memory here, or from here to the servers, by the chief while
+ * its coordinator is open. What optimizers keep stays at the servers. Nothing elsewhere. */
 artel_status artel__snapshot_pull(artel_strategy *strategy);
 artel_status artel__snapshot_push(artel_strategy *strategy);
 /* Runs, units and the steps of each optimizer. Errors of the second: ARTEL_ERROR_CORRUPT. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strategies as a caller holds them: who computes, and the variables that all of them share.
  *
- * Everything is declared first: variables, the weights of models, the slots of optimizers go into one table. The first run opens the
- * strategy; from then on the table is final, for a state is one block (exec/state.h).
+ * Everything is declared first: variables, the weights of models, the slots of optimizers go into one table. The first
+ * run opens the strategy; from then on the table is final, for a state is one block (exec/state.h).
  */
 #include <string.h>
 
@@ -17,16 +17,18 @@ static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION
                                       {".replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, ARTEL__MAX_REPLICAS, NULL},
                                       {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {.name = NULL}};
-static const artel__options_kind kind = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT", sizeof(artel_strategy_options),
-                                         ranges};
+static const artel__options_kind kind = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT",
+                                         sizeof(artel_strategy_options), ranges};
 static const artel__range no_ranges[] = {{.name = NULL}};
 static const artel__options_kind variable_kind = {"variable options", "begin with ARTEL_VARIABLE_OPTIONS_INIT",
                                                   sizeof(artel_variable_options), no_ranges};
 
 artel_status artel__read_spec(artel_context *ctx, const char *what, const char *text, json_t **out)
 {
-    if (!text || !*text) return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give a name or a JSON record", "nothing is named");
-    return text[0] == '{' ? artel__json_load_written(ctx, what, text, strlen(text), out) : artel__spec_read(ctx, what, text, out);
+    if (!text || !*text)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give a name or a JSON record", "nothing is named");
+    return text[0] == '{' ? artel__json_load_written(ctx, what, text, strlen(text), out)
+                          : artel__spec_read(ctx, what, text, out);
 }
 
 size_t artel__variable_bytes(const artel__variable *v)
@@ -45,15 +47,16 @@ static artel_status read_arithmetic(artel_strategy *s)
 {
     const char *text = s->options.arithmetic;
     bool any = !text || !*text || strcmp(text, "auto") == 0, alone = artel__mesh_is_single(s->options.cluster);
-    s->arithmetic = any && alone && artel__isa_of_machine() == ARTEL__ISA_AMX ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
+    s->arithmetic =
+        any && alone && artel__isa_of_machine() == ARTEL__ISA_AMX ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
     for (int a = ARTEL__ARITHMETIC_CHAIN; !any && a <= ARTEL__ARITHMETIC_TILES; a++) {
         if (strcmp(text, artel__arithmetic_name((artel__arithmetic)a)) != 0) continue;
         s->arithmetic = (artel__arithmetic)a;
         any = true;
     }
     if (any) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give auto, chain or tiles", "\"%.60s\" is not an arithmetic",
-                       text);
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give auto, chain or tiles",
+                       "\"%.60s\" is not an arithmetic", text);
 }
 
 static artel_status open_plan(artel_strategy *s)
@@ -82,7 +85,8 @@ static artel_status open_plan(artel_strategy *s)
     return artel__group_choose(s->group, s->plan.all_reduce, NULL);
 }
 
-artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options, artel_strategy_options *out)
+artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
+                                          artel_strategy_options *out)
 {
     *out = (artel_strategy_options)ARTEL_STRATEGY_OPTIONS_INIT;
     return artel__take_options(ctx, &kind, options, out);
@@ -155,7 +159,8 @@ int64_t artel_strategy_runs(const artel_strategy *s)
 artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
-    if (runs < 0) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
+    if (runs < 0)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
     s->runs = runs;
     return ARTEL_OK;
 }
@@ -163,7 +168,8 @@ artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
 artel_status artel__strategy_may_declare(artel_strategy *s, const char *what)
 {
     if (!s->open) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "declare variables, models and optimizers before the first run",
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what,
+                       "declare variables, models and optimizers before the first run",
                        "the strategy has run; its variables are final");
 }
 
@@ -183,15 +189,19 @@ static artel_status add_variable(artel_strategy *s, int index, artel_variable **
 static artel_status check_variable(artel_strategy *s, const artel_variable_options *o)
 {
     if (!o->name || !o->name[0])
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "give it a name", "the variable has no name");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "give it a name",
+                           "the variable has no name");
     for (int i = 0; i < s->variables.count; i++) {
         if (strcmp(s->variables.item[i].name, o->name) == 0)
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give each variable a name of its own", "this variable exists");
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give each variable a name of its own",
+                               "this variable exists");
     }
     if (o->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32", "a variable of %s", artel_dtype_name(o->dtype));
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32", "a variable of %s",
+                           artel_dtype_name(o->dtype));
     if (o->shape.rank < 0 || o->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&o->shape) < 1)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give 0 to 8 axes of at least 1", "this shape has no elements");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give 0 to 8 axes of at least 1",
+                           "this shape has no elements");
     return ARTEL_OK;
 }
 
@@ -209,7 +219,8 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
         if (!initial) return ARTEL_ERROR_NO_MEMORY;
         memcpy(initial, chosen.initial, count * sizeof *initial);
     }
-    int index = artel__variables_add(&s->variables, chosen.name, ARTEL__VARIABLE_TRAINABLE, chosen.dtype, &chosen.shape, 0);
+    int index =
+        artel__variables_add(&s->variables, chosen.name, ARTEL__VARIABLE_TRAINABLE, chosen.dtype, &chosen.shape, 0);
     artel_variable *variable;
     ARTEL_TRY(add_variable(s, index, &variable));
     variable->initial = initial;
@@ -234,11 +245,11 @@ static artel_status check_access(artel_variable *v, int64_t count)
     artel_strategy *s = v->strategy;
     const artel__variable *declared = &s->variables.item[v->index];
     if (count != artel_shape_count(&declared->shape))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give room for all of them", "%lld elements of %lld",
-                           (long long)count, (long long)artel_shape_count(&declared->shape));
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give room for all of them",
+                           "%lld elements of %lld", (long long)count, (long long)artel_shape_count(&declared->shape));
     if (declared->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, declared->name, "leave it to the model that has it", "a variable of %s",
-                           artel_dtype_name(declared->dtype));
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, declared->name, "leave it to the model that has it",
+                           "a variable of %s", artel_dtype_name(declared->dtype));
     return artel__strategy_open(s);
 }
 
@@ -287,7 +298,8 @@ static artel_status copy_table(artel_strategy *s, const artel_model *model)
         const artel__variable *v = &from->item[i];
         const char *name = v->name;
         for (int k = 0; k < s->variables.count; k++) {
-            if (strcmp(s->variables.item[k].name, name) == 0) name = artel__arena_printf(&s->arena, "%s/%s", model->nn->name, v->name);
+            if (strcmp(s->variables.item[k].name, name) == 0)
+                name = artel__arena_printf(&s->arena, "%s/%s", model->nn->name, v->name);
             if (!name) return ARTEL_ERROR_NO_MEMORY;
         }
         int index = artel__variables_add(&s->variables, name, v->kind, v->dtype, &v->shape, v->rows);
@@ -308,9 +320,11 @@ artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model", s, model));
     ARTEL_TRY(artel__strategy_may_declare(s, model->nn->name));
     if (model->ctx != s->ctx)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "make both from one context", "the model is another context's");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "make both from one context",
+                           "the model is another context's");
     if (artel__strategy_find(s, model))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once", "the strategy has this model");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once",
+                           "the strategy has this model");
     for (int i = 0; s->servers && i < model->nn->variables->count; i++) {
         const artel__variable *v = &model->nn->variables->item[i];
         if (artel__variable_narrow(v))
@@ -321,10 +335,11 @@ artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
     int count = model->nn->variables->count;
     adoption a = {s, artel__arena_alloc(&s->arena, 1, sizeof *a.adopted)};
     if (!a.adopted) return ARTEL_ERROR_NO_MEMORY;
-    *a.adopted = (artel__adopted){.model = model,
-                                  .base = s->variables.count,
-                                  .item = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *)),
-                                  .trainable = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *))};
+    *a.adopted =
+        (artel__adopted){.model = model,
+                         .base = s->variables.count,
+                         .item = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *)),
+                         .trainable = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *))};
     ARTEL_TRY(artel__arena_status(&s->arena));
     ARTEL_TRY(copy_table(s, model));
     ARTEL_TRY(artel__model_visit(model->nn, take_variable, &a));
@@ -342,7 +357,8 @@ static artel_status need_model(artel_strategy *s, const artel_model *model, arte
                        "the strategy does not hold the weights of this model");
 }
 
-artel_status artel_strategy_variables(artel_strategy *s, const artel_model *model, bool all, artel_variable *const **variables, int *count)
+artel_status artel_strategy_variables(artel_strategy *s, const artel_model *model, bool all,
+                                      artel_variable *const **variables, int *count)
 {
     artel__adopted *adopted;
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model variables count", s, model, variables, count));
@@ -434,14 +450,17 @@ static artel_status open_replicas(artel_strategy *s)
     }
     ARTEL_TRY(start_models(s));
     start_variables(s);
-    for (int r = 1; r < replicas && !s->common; r++) artel__state_copy(s->state[r], s->state[0], artel__all_of(&s->variables));
+    for (int r = 1; r < replicas && !s->common; r++)
+        artel__state_copy(s->state[r], s->state[0], artel__all_of(&s->variables));
     return artel__crew_create(s->ctx, replicas, s->plan.threads <= artel__usable_cores(), &s->crew);
 }
 
 artel_status artel__strategy_open(artel_strategy *s)
 {
     if (s->crew) return ARTEL_OK;
-    if (s->open) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "make a new one", "the strategy could not be opened");
+    if (s->open)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "make a new one",
+                           "the strategy could not be opened");
     s->open = true;
     if (s->servers) ARTEL_TRY(artel__elsewhere_place(s));
     return open_replicas(s);

@@ -19,7 +19,8 @@ static const char *copy_text(artel_graph *g, const char *text)
     return copy;
 }
 
-artel__tape_entry *artel__tape_begin(artel_graph *g, const artel__tape_entry *call, const artel_value *inputs, int count)
+artel__tape_entry *artel__tape_begin(artel_graph *g, const artel__tape_entry *call, const artel_value *inputs,
+                                     int count)
 {
     if (!g->tape || g->graph->status < 0) return NULL;
     artel__tape_entry *entry = artel__arena_alloc(g->graph->arena, 1, sizeof *entry);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a traced function has asked for, call by call: the form in which functions are saved.
  *
- * A tape holds the calls of artel/graph.h with their arguments, and not the nodes that they became: replaying it (replay.c) goes through the
- * same checks as a program does, and what operations are made of may change from version to version. Values are known by their places in
- * the graph that was traced. What callbacks of control flow ask for lies between ENTER (the inputs they got) and LEAVE (their outputs). */
+ * A tape holds the calls of artel/graph.h with their arguments, and not the nodes that they became: replaying it
+ * (replay.c) goes through the same checks as a program does, and what operations are made of may change from version to
+ * version. Values are known by their places in the graph that was traced. What callbacks of control flow ask for lies
+ * between ENTER (the inputs they got) and LEAVE (their outputs). */
 #ifndef ARTEL_FUNCTION_TAPE_H
 #define ARTEL_FUNCTION_TAPE_H
 
@@ -36,8 +37,8 @@ typedef struct artel__tape_entry {
     artel__tape_kind kind;
     const char *name;     /* of an operation, a loss (or its record) */
     const char *settings; /* of an operation, as they were given; NULL: none */
-    int which;            /* the number of a variable, a model, an optimizer; a reduction; rounds of a loop; axis of a scan */
-    int states;           /* of a scan */
+    int which;  /* the number of a variable, a model, an optimizer; a reduction; rounds of a loop; axis of a scan */
+    int states; /* of a scan */
     artel_dtype dtype;    /* of a constant */
     artel_shape shape;    /* of a constant, of random numbers */
     const void *elements; /* of a constant; in the graph's arena */
@@ -53,9 +54,10 @@ typedef struct artel__tape {
     int places; /* that the graph has given */
 } artel__tape;
 
-/* Adds a copy of what `call` says (texts, too) with its inputs; NULL when nothing is recorded (parts of models) or memory is out, with which
- * the graph is marked. Before the call is made: it may write its outputs over its inputs. */
-artel__tape_entry *artel__tape_begin(artel_graph *graph, const artel__tape_entry *call, const artel_value *inputs, int count);
+/* Adds a copy of what `call` says (texts, too) with its inputs; NULL when nothing is recorded (parts of models) or
+ * memory is out, with which the graph is marked. Before the call is made: it may write its outputs over its inputs. */
+artel__tape_entry *artel__tape_begin(artel_graph *graph, const artel__tape_entry *call, const artel_value *inputs,
+                                     int count);
 /* The outputs of the call; does nothing for NULL, or when the graph has failed. */
 void artel__tape_end(artel_graph *graph, artel__tape_entry *entry, const artel_value *outputs, int count);
 /* The same of one output, which it returns. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tapes as JSON: a list of calls, {"do": "op", "name": "add", "in": [0, 1], "out": [2]}. One table says what each kind of call has, for writing
- * and reading alike. */
+/* Tapes as JSON: a list of calls, {"do": "op", "name": "add", "in": [0, 1], "out": [2]}. One table says what each kind
+ * of call has, for writing and reading alike. */
 #include <string.h>
 
 #include "function/saved_impl.h"
@@ -52,7 +52,9 @@ static const struct {
     [ARTEL__TAPE_CHOOSE] = {"choose", {{.name = NULL}}},
     [ARTEL__TAPE_LOOP] = {"loop", {{"most", FORM_INTEGER, AT(which)}}},
     [ARTEL__TAPE_SCAN] = {"scan",
-                          {{"axis", FORM_INTEGER, AT(which)}, {"states", FORM_INTEGER, AT(states)}, {"reverse", FORM_FLAG, AT(flag)}}},
+                          {{"axis", FORM_INTEGER, AT(which)},
+                           {"states", FORM_INTEGER, AT(states)},
+                           {"reverse", FORM_FLAG, AT(flag)}}},
     [ARTEL__TAPE_ENTER] = {"enter", {{.name = NULL}}},
     [ARTEL__TAPE_LEAVE] = {"leave", {{.name = NULL}}},
 };
@@ -75,7 +77,9 @@ static void write_field(artel__saved *s, json_t *object, const field *f, const a
     case FORM_TEXT_OR_NONE: value = text_or_null(*(const char *const *)at); break;
     case FORM_VARIABLE:
     case FORM_MODEL:
-    case FORM_OPTIMIZER: value = json_integer(s->number[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES][e->which]); break;
+    case FORM_OPTIMIZER:
+        value = json_integer(s->number[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES][e->which]);
+        break;
     case FORM_REDUCTION: value = json_string(reductions[e->which]); break;
     case FORM_INTEGER: value = json_integer(*(const int *)at); break;
     case FORM_REAL: value = artel__json_real(*(const double *)at); break;
@@ -92,10 +96,12 @@ typedef struct numbers {
     int count;
 } numbers;
 
-static void write_values(artel__saved *s, json_t *object, const char *key, const artel_value *values, int count, const numbers *n)
+static void write_values(artel__saved *s, json_t *object, const char *key, const artel_value *values, int count,
+                         const numbers *n)
 {
     json_t *list = json_array();
-    for (int i = 0; i < count; i++) artel__saved_add(s, list, json_integer(values[i] < 0 ? ARTEL_NO_VALUE : n->of[values[i]]));
+    for (int i = 0; i < count; i++)
+        artel__saved_add(s, list, json_integer(values[i] < 0 ? ARTEL_NO_VALUE : n->of[values[i]]));
     artel__saved_set(s, object, key, list);
 }
 
@@ -147,7 +153,8 @@ static artel_status read_field(const artel__saved *s, const json_t *object, cons
     switch (f->form) {
     case FORM_NONE: return ARTEL_OK;
     case FORM_TEXT: return artel__saved_string(s, object, f->name, at);
-    case FORM_TEXT_OR_NONE: return json_is_null(json_object_get(object, f->name)) ? ARTEL_OK : artel__saved_string(s, object, f->name, at);
+    case FORM_TEXT_OR_NONE:
+        return json_is_null(json_object_get(object, f->name)) ? ARTEL_OK : artel__saved_string(s, object, f->name, at);
     case FORM_REDUCTION: return read_reduction(s, object, f->name, at);
     case FORM_REAL: return artel__saved_real(s, object, f->name, at);
     case FORM_FLAG: return artel__saved_flag(s, object, f->name, at);
@@ -157,13 +164,15 @@ static artel_status read_field(const artel__saved *s, const json_t *object, cons
     case FORM_VARIABLE:
     case FORM_MODEL:
     case FORM_OPTIMIZER:
-        ARTEL_TRY(artel__saved_integer(s, object, f->name, 0, s->count[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES] - 1, &number));
+        ARTEL_TRY(artel__saved_integer(s, object, f->name, 0,
+                                       s->count[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES] - 1, &number));
     }
     *(int *)at = (int)number;
     return ARTEL_OK;
 }
 
-static artel_status read_values(artel__saved *s, const json_t *object, const char *key, const artel_value **out, int *count)
+static artel_status read_values(artel__saved *s, const json_t *object, const char *key, const artel_value **out,
+                                int *count)
 {
     const json_t *list = NULL;
     int64_t number;
@@ -189,7 +198,8 @@ static artel_status read_kind(const artel__saved *s, const json_t *object, artel
         *out = (artel__tape_kind)k;
         return ARTEL_OK;
     }
-    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, s->path, "load it with the version that saved it, or a newer one",
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, s->path,
+                       "load it with the version that saved it, or a newer one",
                        "a function does \"%.40s\", which this version does not know", name);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long things took, in bins whose widths grow by a tenth: means and shares of any number of times in a few hundred words. */
+/* How long things took, in bins whose widths grow by a tenth: means and shares of any number of times in a few hundred
+ * words. */
 #include "function/coordinator_impl.h"
 #include "kernel/math.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker of closures: asks the chief for some, and for each reads what it reads from the servers, runs it, sends what is to be written,
- * and then the outputs. The next ones lie here already while one runs. A result that the chief may not have heard when a generation ends is
- * sent once more in the next. */
+/* A worker of closures: asks the chief for some, and for each reads what it reads from the servers, runs it, sends what
+ * is to be written, and then the outputs. The next ones lie here already while one runs. A result that the chief may
+ * not have heard when a generation ends is sent once more in the next. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -67,9 +67,11 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
     int first = *used;
     if (all->op == ARTEL__CLOSURE_READ) head.position = w->known[f->number * w->strategy->servers + server];
     for (int k = 0; all->op == ARTEL__CLOSURE_APPLY && k < f->updates; k++) {
-        if (w->strategy->owner[f->update[k].variable] == server) *used += list_update(w, f, &f->update[k], w->piece + *used);
+        if (w->strategy->owner[f->update[k].variable] == server)
+            *used += list_update(w, f, &f->update[k], w->piece + *used);
     }
-    return artel__closure_judge(artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
+    return artel__closure_judge(
+        artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
 }
 
 static artel_status take_values(worker *w, const artel_function *f, int server, const artel__lane_head *answer)
@@ -98,7 +100,8 @@ static artel_status take_answer(worker *w, const artel_function *f, int server, 
 }
 
 /* The same call to all servers that the function has to do with; takes the answers as they come. */
-static artel_status exchange(worker *w, const artel__closure_job *j, const artel_function *f, const artel__lane_head *all)
+static artel_status exchange(worker *w, const artel__closure_job *j, const artel_function *f,
+                             const artel__lane_head *all)
 {
     artel_status status = ARTEL_OK;
     bool due[ARTEL__MOST_MEMBERS] = {false};
@@ -175,7 +178,8 @@ static void note_statistics(const artel_strategy *s, const artel_function *f, bo
         const artel__update *u = &f->update[k];
         if (u->kind != ARTEL__UPDATE_DIFFERENCE) continue;
         const float *now = artel__state_lend(s->state[0], u->variable);
-        for (int64_t i = 0; i < s->variables.item[u->variable].count; i++) u->difference[i] = after ? now[i] - u->difference[i] : now[i];
+        for (int64_t i = 0; i < s->variables.item[u->variable].count; i++)
+            u->difference[i] = after ? now[i] - u->difference[i] : now[i];
     }
 }
 
@@ -204,7 +208,8 @@ static artel_status compute(worker *w, const artel__closure_job *j, artel_functi
     return ARTEL_OK;
 }
 
-static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *t, artel_function *f, const artel__lane_head *in)
+static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *t, artel_function *f,
+                                const artel__lane_head *in)
 {
     int64_t rows;
     artel__lane_head head = {.op = ARTEL__CLOSURE_READ, .part = in->part, .install = in->install, .item = in->item};
@@ -242,7 +247,8 @@ static artel_status work_on(worker *w, const artel__closure_job *j, ticket *t, c
     artel_function *f = artel__closure_function(w->strategy, in->part);
     if (!f) return artel__closure_misfit(w->strategy->ctx, "the chief");
     int64_t before = artel__now_ns();
-    t->result = (artel__lane_head){.op = ARTEL__CLOSURE_RESULT, .part = in->part, .install = in->install, .item = in->item};
+    t->result =
+        (artel__lane_head){.op = ARTEL__CLOSURE_RESULT, .part = in->part, .install = in->install, .item = in->item};
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, before);
     artel_status status = run_closure(w, j, t, f, in);
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
@@ -265,7 +271,8 @@ static artel_status ask(worker *w, ticket *t)
     if (t->finished) head = t->result;
     t->asked = true;
     int pieces = failed ? 1 : t->finished ? t->pieces : 0;
-    return artel__closure_judge(artel__lane_call(&w->chief, &t->call, &head, failed ? &error : t->piece, pieces, w->most));
+    return artel__closure_judge(
+        artel__lane_call(&w->chief, &t->call, &head, failed ? &error : t->piece, pieces, w->most));
 }
 
 /* What came first of all that is here. */
@@ -320,9 +327,11 @@ static artel_status loop(worker *w, const artel__closure_job *j)
 static artel_status work(artel__closure_job *j, void *user)
 {
     worker *w = user;
-    size_t known = (size_t)j->strategy->servers * (size_t)(j->strategy->function ? j->strategy->function->number + 1 : 0);
+    size_t known =
+        (size_t)j->strategy->servers * (size_t)(j->strategy->function ? j->strategy->function->number + 1 : 0);
     w->chief = artel__closure_lane(j, j->chief);
-    for (int i = 0; i < j->strategy->servers; i++) w->lane[i] = artel__closure_lane(j, j->server[i] < 0 ? j->chief : j->server[i]);
+    for (int i = 0; i < j->strategy->servers; i++)
+        w->lane[i] = artel__closure_lane(j, j->server[i] < 0 ? j->chief : j->server[i]);
     memset(w->known, 0, known * sizeof *w->known);
     artel_status status = loop(w, j);
     for (int i = 0; i < ARTEL__MOST_IN_FLIGHT; i++) {
@@ -337,7 +346,8 @@ static artel_status work(artel__closure_job *j, void *user)
 static artel_status make_lists(worker *w)
 {
     artel_strategy *s = w->strategy;
-    size_t servers = (size_t)s->servers, functions = s->function ? (size_t)s->function->number + 1 : 0, in = 1, out = 1, updates = 1;
+    size_t servers = (size_t)s->servers, functions = s->function ? (size_t)s->function->number + 1 : 0, in = 1, out = 1,
+           updates = 1;
     for (const artel_function *f = s->function; f; f = f->next) {
         if ((size_t)f->arguments + 1 > in) in = (size_t)f->arguments + 1;
         if ((size_t)f->outputs + 1 > out) out = (size_t)f->outputs + 1;

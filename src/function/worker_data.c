@@ -9,7 +9,8 @@ static const artel__range ranges[] = {{".arrays", ARTEL__RANGE_INT, OPTION(array
 static const artel__options_kind kind = {"worker data options", "begin with ARTEL_WORKER_DATA_OPTIONS_INIT",
                                          sizeof(artel_worker_data_options), ranges};
 
-artel_status artel_worker_data_create(artel_strategy *s, const artel_worker_data_options *options, artel_worker_data **out)
+artel_status artel_worker_data_create(artel_strategy *s, const artel_worker_data_options *options,
+                                      artel_worker_data **out)
 {
     artel_worker_data_options chosen = ARTEL_WORKER_DATA_OPTIONS_INIT;
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy options out", s, options, out));
@@ -41,8 +42,8 @@ artel_status artel__worker_data_open(artel_strategy *s, int worker)
     for (artel_worker_data *data = s->data; data; data = data->next) {
         artel_status status = data->options.open(data->options.user, worker, &data->state);
         if (status < 0)
-            return artel__fail(s->ctx, status, data->options.name, "see what its function has found", "worker %d could not open this data",
-                               worker);
+            return artel__fail(s->ctx, status, data->options.name, "see what its function has found",
+                               "worker %d could not open this data", worker);
         data->opened = true;
     }
     return ARTEL_OK;
@@ -54,10 +55,11 @@ artel_status artel__worker_data_next(artel_worker_data *data, int worker, artel_
     artel_status status = o->next(o->user, data->state, arrays, o->arrays);
     if (status == ARTEL_OK) return ARTEL_OK;
     if (status == ARTEL_AGAIN)
-        return artel__fail(data->strategy->ctx, ARTEL_ERROR_NOT_FOUND, o->name, "schedule no more closures than it has batches",
+        return artel__fail(data->strategy->ctx, ARTEL_ERROR_NOT_FOUND, o->name,
+                           "schedule no more closures than it has batches",
                            "worker %d has no more batches of this data", worker);
-    return artel__fail(data->strategy->ctx, status, o->name, "see what its function has found", "the next batch failed on worker %d",
-                       worker);
+    return artel__fail(data->strategy->ctx, status, o->name, "see what its function has found",
+                       "the next batch failed on worker %d", worker);
 }
 
 void artel__worker_data_close(artel_strategy *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting: every node gets a stage and a program; then each program collects its nodes and the values that cross its border. */
+/* Cutting: every node gets a stage and a program; then each program collects its nodes and the values that cross its
+ * border. */
 #include "graph/cut.h"
 
 #include <string.h>
@@ -77,14 +78,16 @@ static bool can_wait(const cutter *c, int32_t index)
 static artel_status postpone(cutter *c, int32_t stages)
 {
     const artel__graph *graph = c->graph;
-    int32_t *first = artel__arena_alloc(c->arena, (size_t)graph->values + 1, sizeof *first); /* by value: the stage that first reads it */
+    int32_t *first = artel__arena_alloc(c->arena, (size_t)graph->values + 1,
+                                        sizeof *first); /* by value: the stage that first reads it */
     if (!first) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < graph->values; i++) first[i] = stages;
     for (int i = 0; i < graph->kept_count; i++) first[graph->kept[i]] = 0;
     for (int32_t i = graph->nodes - 1; i >= 0; i--) {
         const artel__node *node = &graph->node[i];
         int32_t reader = stages, own = c->place[i].kind == APPLY ? stages - 1 : c->place[i].stage;
-        for (int k = 0; k < node->outputs; k++) reader = first[node->output[k]] < reader ? first[node->output[k]] : reader;
+        for (int k = 0; k < node->outputs; k++)
+            reader = first[node->output[k]] < reader ? first[node->output[k]] : reader;
         if (can_wait(c, i) && reader > own && reader < stages) own = c->place[i].stage = reader;
         for (int k = 0; k < node->inputs; k++) {
             if (node->input[k] >= 0 && own < first[node->input[k]]) first[node->input[k]] = own;
@@ -133,7 +136,8 @@ static artel_status list_outputs(cutter *c, place at, artel__cut_program *progra
     for (int32_t i = 0; i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         for (int k = 0; k < operands(node) && !belongs(c, i, at); k++) {
-            if (node->input[k] >= 0 && belongs(c, graph->value[node->input[k]].node, at)) c->seen[node->input[k]] = mark;
+            if (node->input[k] >= 0 && belongs(c, graph->value[node->input[k]].node, at))
+                c->seen[node->input[k]] = mark;
         }
     }
     for (int i = 0; i < graph->kept_count; i++) {
@@ -225,7 +229,8 @@ static void dump_values(const char *title, const artel__value_id *id, int count,
 static void dump_program(const char *name, const artel__cut_program *program, artel__text *out)
 {
     if (!program->nodes) return;
-    artel__text_printf(out, "  %s: %d nodes %d..%d", name, program->nodes, (int)program->node[0], (int)program->node[program->nodes - 1]);
+    artel__text_printf(out, "  %s: %d nodes %d..%d", name, program->nodes, (int)program->node[0],
+                       (int)program->node[program->nodes - 1]);
     dump_values("reads", program->in, program->ins, out);
     dump_values("gives", program->out, program->outs, out);
     artel__text_append(out, "\n");
@@ -239,7 +244,8 @@ void artel__cut_dump(const artel__graph *graph, const artel__cut *cut, artel__te
         dump_program("common", &stage->common, out);
         dump_program("rows", &stage->rows, out);
         for (int i = 0; i < stage->collectives; i++)
-            artel__text_printf(out, "  %s: node %d\n", graph->node[stage->collective[i]].op->name, (int)stage->collective[i]);
+            artel__text_printf(out, "  %s: node %d\n", graph->node[stage->collective[i]].op->name,
+                               (int)stage->collective[i]);
     }
     dump_program("apply", &cut->apply, out);
     dump_program("all of it as one", &cut->step, out);

@@ -5,7 +5,8 @@
  * inputs. A value used several times collects its contributions in a list; they are added in the order of the forward
  * uses, which is part of the definition of the result (floating-point addition does not associate). A GLOBAL operand
  * of a ROW operation gets its gradient through a fold and an all-reduce, which the operation's `grad` adds itself.
- * Gradients are computed in the precision of the node they belong to, and the gradient of a 16-bit value is rounded to its type.
+ * Gradients are computed in the precision of the node they belong to, and the gradient of a 16-bit value is rounded to
+ * its type.
  */
 #include <string.h>
 
@@ -82,7 +83,8 @@ static artel_status visit(differentiator *d, int32_t index)
     artel__gradient g = {.graph = d->graph, .node = index};
     const artel__op_def *op = d->graph->node[index].op;
     bool any_gradient = false, any_needed = false;
-    for (int k = 0; k < ARTEL__MAX_OPERANDS; k++) g.in[k] = g.out[k] = g.out_gradient[k] = g.in_gradient[k] = ARTEL__NO_VALUE;
+    for (int k = 0; k < ARTEL__MAX_OPERANDS; k++)
+        g.in[k] = g.out[k] = g.out_gradient[k] = g.in_gradient[k] = ARTEL__NO_VALUE;
     int inputs = d->graph->node[index].inputs, outputs = d->graph->node[index].outputs;
     for (int k = 0; k < inputs; k++) {
         g.in[k] = d->graph->node[index].input[k];
@@ -101,7 +103,8 @@ static artel_status visit(differentiator *d, int32_t index)
     d->graph->precision = d->graph->node[index].precision;
     if (!op->grad) {
         return artel__fail(artel__graph_context(d->graph), ARTEL_ERROR_UNSUPPORTED, d->graph->scope,
-                           "freeze the layers before it, or leave it out of the loss", "the operation %s has no gradient", op->name);
+                           "freeze the layers before it, or leave it out of the loss",
+                           "the operation %s has no gradient", op->name);
     }
     ARTEL_TRY(op->grad(&g));
     for (int k = 0; k < inputs; k++) {

@@ -15,8 +15,8 @@ static void dump_value(const artel__graph *graph, artel__value_id id, artel__tex
     const artel__value *value = &graph->value[id];
     artel__text_show(out, "%%%d", (int)id);
     if (value->variable >= 0) artel__text_show(out, "{%s}", graph->variables->item[value->variable].name);
-    artel__text_show(out, ":%s.%s%s%s%s", domain_names[value->domain], artel_dtype_name(value->dtype), value->precision ? "~" : "",
-                     value->precision ? artel_dtype_name(value->precision) : "",
+    artel__text_show(out, ":%s.%s%s%s%s", domain_names[value->domain], artel_dtype_name(value->dtype),
+                     value->precision ? "~" : "", value->precision ? artel_dtype_name(value->precision) : "",
                      artel__shape_text(&value->shape, false, shape, sizeof shape));
 }
 

@@ -54,13 +54,15 @@ artel__value_id artel__graph_add_value(artel__graph *graph, const artel__value *
     return graph->values++;
 }
 
-artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, artel_dtype dtype, const artel_shape *shape)
+artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, artel_dtype dtype,
+                                   const artel_shape *shape)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     void *block = grow(graph, graph->input, graph->inputs, &graph->input_capacity, sizeof *graph->input);
     if (!block) return ARTEL__NO_VALUE;
     graph->input = block;
-    artel__value value = {.domain = domain, .dtype = dtype, .shape = *shape, .node = -1, .variable = -1, .input = graph->inputs};
+    artel__value value = {
+        .domain = domain, .dtype = dtype, .shape = *shape, .node = -1, .variable = -1, .input = graph->inputs};
     artel__value_id id = artel__graph_add_value(graph, &value);
     if (id >= 0) graph->input[graph->inputs++] = id;
     return id;
@@ -78,7 +80,8 @@ artel__value_id artel__graph_variable(artel__graph *graph, int variable)
             remember(graph, ARTEL_ERROR_NO_MEMORY);
             return ARTEL__NO_VALUE;
         }
-        for (int i = 0; i < count; i++) ids[i] = i < graph->variable_values ? graph->variable_value[i] : ARTEL__NO_VALUE;
+        for (int i = 0; i < count; i++)
+            ids[i] = i < graph->variable_values ? graph->variable_value[i] : ARTEL__NO_VALUE;
         graph->variable_value = ids;
         graph->variable_values = count;
     }
@@ -107,13 +110,13 @@ int artel__graph_keep(artel__graph *graph, artel__value_id value)
     return graph->kept_count++;
 }
 
-static bool make_infer(artel__graph *graph, const artel__op_def *op, const void *attributes, const artel__value_id *inputs, int count,
-                       artel__infer *infer)
+static bool make_infer(artel__graph *graph, const artel__op_def *op, const void *attributes,
+                       const artel__value_id *inputs, int count, artel__infer *infer)
 {
     *infer = (artel__infer){.graph = graph, .op = op, .attributes = attributes, .inputs = count};
     if (count > ARTEL__MAX_OPERANDS) {
-        remember(graph, artel__fail(artel__graph_context(graph), ARTEL_ERROR_INTERNAL, op->name, "", "%d operands, the most is %d", count,
-                                    ARTEL__MAX_OPERANDS));
+        remember(graph, artel__fail(artel__graph_context(graph), ARTEL_ERROR_INTERNAL, op->name, "",
+                                    "%d operands, the most is %d", count, ARTEL__MAX_OPERANDS));
         return false;
     }
     for (int i = 0; i < count; i++) infer->in[i] = inputs[i] >= 0 ? &graph->value[inputs[i]] : NULL;
@@ -125,7 +128,8 @@ static bool inputs_fit(const artel__infer *infer)
 {
     bool fit = true;
     for (int k = 0; k < infer->inputs; k++)
-        fit = fit && (!infer->in[k] || infer->in[k]->dtype != ARTEL_DTYPE_FLOAT32 || infer->in[k]->precision == infer->graph->precision);
+        fit = fit && (!infer->in[k] || infer->in[k]->dtype != ARTEL_DTYPE_FLOAT32 ||
+                      infer->in[k]->precision == infer->graph->precision);
     return fit;
 }
 
@@ -143,15 +147,16 @@ static void infer_precision(artel__infer *infer)
             out->precision = infer->in[0]->precision;
         else if (exact)
             out->precision = precision;
-        else if (k == 0 && out->domain == ARTEL__DOMAIN_ROW && op->placement != ARTEL__PLACE_VIEW_WRITTEN && precision) {
+        else if (k == 0 && out->domain == ARTEL__DOMAIN_ROW && op->placement != ARTEL__PLACE_VIEW_WRITTEN &&
+                 precision) {
             out->precision = precision;
             out->rounds = true;
         }
     }
 }
 
-artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, const void *attributes, const artel__value_id *inputs,
-                                 int count)
+artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, const void *attributes,
+                                 const artel__value_id *inputs, int count)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     void *copy = NULL;

@@ -7,13 +7,14 @@
  * is computed from these alone. BATCH: likewise, but with one entry for each row of the whole global batch; only
  * all-gather makes them, of rows, and what is computed from its results.
  *
- * Mixed precision: 16-bit tensors are float32 values of which each is one that the 16-bit type holds, whichever way they are stored. A node added while
- * graph->precision is such a type computes in float32, and its first ROW result is rounded once. GLOBAL and NODES results stay float32:
- * statistics, folds. The gradient of a value has the precision of the value.
+ * Mixed precision: 16-bit tensors are float32 values of which each is one that the 16-bit type holds, whichever way
+ * they are stored. A node added while graph->precision is such a type computes in float32, and its first ROW result is
+ * rounded once. GLOBAL and NODES results stay float32: statistics, folds. The gradient of a value has the precision of
+ * the value.
  *
  * A builder is single-threaded. Nodes are numbered in the order of creation, which is also the order of execution, so a
- * node may only use values that exist already. (The recomputation pass puts nodes in between, whose values come last.) A sealed graph is immutable and may be used from any
- * thread.
+ * node may only use values that exist already. (The recomputation pass puts nodes in between, whose values come last.)
+ * A sealed graph is immutable and may be used from any thread.
  */
 #ifndef ARTEL_GRAPH_GRAPH_H
 #define ARTEL_GRAPH_GRAPH_H
@@ -51,7 +52,8 @@ typedef enum artel__layout {
 typedef struct artel__value {
     artel__domain domain;
     artel_dtype dtype;
-    artel_dtype precision; /* of a float32 value: FLOAT16 or BFLOAT16 when each element is one that this type holds; else FLOAT32 */
+    artel_dtype precision; /* of a float32 value: FLOAT16 or BFLOAT16 when each element is one that this type holds;
+                              else FLOAT32 */
     bool rounds;           /* the run rounds it to its precision once its node has computed it */
     artel_shape shape;     /* of one row, one node block, or the whole value */
     int64_t storage;       /* elements in memory of the same, layout padding included; set from the shape when 0 */
@@ -92,7 +94,8 @@ typedef struct artel__variable {
     size_t offset;         /* bytes from the start of the state block, 64-byte aligned */
 } artel__variable;
 
-/* Whether a variable is of a 16-bit floating type. It lies in memory, and is a value of graphs, as float32 that this type holds. */
+/* Whether a variable is of a 16-bit floating type. It lies in memory, and is a value of graphs, as float32 that this
+ * type holds. */
 static inline bool artel__variable_narrow(const artel__variable *variable)
 {
     return variable->dtype == ARTEL_DTYPE_FLOAT16 || variable->dtype == ARTEL_DTYPE_BFLOAT16;
@@ -126,28 +129,33 @@ typedef struct artel__graph {
     int nodes, node_capacity;
     artel__value_id *variable_value; /* by variable: its value in this graph, or ARTEL__NO_VALUE */
     int variable_values;
-    artel__value_id *stand_in; /* by variable: what is read in its place, or ARTEL__NO_VALUE (op/stand_in.h); NULL: nothing anywhere */
+    artel__value_id *stand_in; /* by variable: what is read in its place, or ARTEL__NO_VALUE (op/stand_in.h); NULL:
+                                  nothing anywhere */
     int stand_ins;
-    int variable_base;      /* added to the numbers of variables: where those of the model that is being called begin; else 0 */
+    int variable_base; /* added to the numbers of variables: where those of the model that is being called begin; else 0
+                        */
     artel__value_id *input; /* fed from outside, in order of declaration */
     int inputs, input_capacity;
     artel__value_id *kept; /* results that outlive the step (loss, metrics, predictions) */
     int kept_count, kept_capacity;
-    artel__phase phase;           /* of the nodes being added */
-    const char *scope;            /* name given to the nodes being added */
-    artel_dtype precision;        /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
-    artel_dtype real;             /* what operations that are called by name make of numbers: FLOAT32, or FLOAT64 beside such operands */
+    artel__phase phase;    /* of the nodes being added */
+    const char *scope;     /* name given to the nodes being added */
+    artel_dtype precision; /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not
+                              at all */
+    artel_dtype
+        real; /* what operations that are called by name make of numbers: FLOAT32, or FLOAT64 beside such operands */
     artel__arithmetic arithmetic; /* of products of two bfloat16 operands; set before the graph is used */
     bool gating;                  /* APPLY nodes being added are gated */
     int64_t period;               /* of the APPLY nodes being added */
-    artel__value_id extra;        /* ROW float32 scalar: what layers add to the loss of a row; ARTEL__NO_VALUE: nothing */
-    artel__value_id gate;         /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
-    bool training;                /* layers that differ between training and inference ask this */
-    int64_t batch_size;           /* the most rows of a global batch; 0: not known */
-    int batch_groups;             /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
-    uint32_t random_ops;          /* random operations so far: each gets its own number for the counter (base/rng.h) */
-    struct artel__ahead
-        *ahead; /* what is computed of the inputs before the graph sees them; NULL: nothing. Of interest while it is built */
+    artel__value_id extra; /* ROW float32 scalar: what layers add to the loss of a row; ARTEL__NO_VALUE: nothing */
+    artel__value_id
+        gate;            /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
+    bool training;       /* layers that differ between training and inference ask this */
+    int64_t batch_size;  /* the most rows of a global batch; 0: not known */
+    int batch_groups;    /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
+    uint32_t random_ops; /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    struct artel__ahead *ahead; /* what is computed of the inputs before the graph sees them; NULL: nothing. Of interest
+                                   while it is built */
     bool sealed;
     artel_status status; /* the first failure while building; every later call is a no-op */
 } artel__graph;
@@ -160,7 +168,8 @@ static inline artel_context *artel__graph_context(const artel__graph *graph)
 }
 
 /* A value fed at every step (data): ROW or GLOBAL. */
-artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, artel_dtype dtype, const artel_shape *shape);
+artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, artel_dtype dtype,
+                                   const artel_shape *shape);
 /* The GLOBAL value of a variable; the same id at every call. */
 artel__value_id artel__graph_variable(artel__graph *graph, int variable);
 /* Keeps a value until the end of the step, so that it can be read; returns its index among the kept. */
@@ -169,8 +178,8 @@ int artel__graph_keep(artel__graph *graph, artel__value_id value);
 /* Adds a node and infers its outputs. `attributes` is copied (op->attribute_size bytes); NULL leaves them zero.
  * Returns the first output, or ARTEL__NO_VALUE after a failure, which is recorded. Inputs of ARTEL__NO_VALUE stand
  * for absent optional ones; after a failed call every later one fails quietly. */
-artel__value_id artel__graph_add(artel__graph *graph, const struct artel__op_def *op, const void *attributes, const artel__value_id *inputs,
-                                 int count);
+artel__value_id artel__graph_add(artel__graph *graph, const struct artel__op_def *op, const void *attributes,
+                                 const artel__value_id *inputs, int count);
 /* The n-th output of the node that made `value`. */
 artel__value_id artel__graph_output(const artel__graph *graph, artel__value_id value, int n);
 static inline const artel__value *artel__graph_value(const artel__graph *graph, artel__value_id id)
@@ -184,7 +193,8 @@ static inline const artel__value *artel__graph_value(const artel__graph *graph, 
  * of shards can change. out[i] is the gradient of wanted[i], or ARTEL__NO_VALUE when no target depends on it. */
 typedef struct artel__differentiate {
     const struct artel__op_def *add;
-    const struct artel__op_def *narrow; /* attribute: artel_dtype; rounds its input. Gradients of 16-bit values meet it */
+    const struct artel__op_def
+        *narrow; /* attribute: artel_dtype; rounds its input. Gradients of 16-bit values meet it */
     const artel__value_id *targets, *seeds;
     int target_count;
     const artel__value_id *wanted;

@@ -6,9 +6,10 @@
 #include <string.h>
 
 static const char *const names[] = {
-    [ARTEL_DTYPE_FLOAT32] = "f32", [ARTEL_DTYPE_FLOAT64] = "f64", [ARTEL_DTYPE_FLOAT16] = "f16", [ARTEL_DTYPE_BFLOAT16] = "bf16",
-    [ARTEL_DTYPE_INT8] = "i8",     [ARTEL_DTYPE_INT16] = "i16",   [ARTEL_DTYPE_INT32] = "i32",   [ARTEL_DTYPE_INT64] = "i64",
-    [ARTEL_DTYPE_UINT8] = "ui8",   [ARTEL_DTYPE_UINT16] = "ui16", [ARTEL_DTYPE_UINT32] = "ui32", [ARTEL_DTYPE_UINT64] = "ui64",
+    [ARTEL_DTYPE_FLOAT32] = "f32",   [ARTEL_DTYPE_FLOAT64] = "f64", [ARTEL_DTYPE_FLOAT16] = "f16",
+    [ARTEL_DTYPE_BFLOAT16] = "bf16", [ARTEL_DTYPE_INT8] = "i8",     [ARTEL_DTYPE_INT16] = "i16",
+    [ARTEL_DTYPE_INT32] = "i32",     [ARTEL_DTYPE_INT64] = "i64",   [ARTEL_DTYPE_UINT8] = "ui8",
+    [ARTEL_DTYPE_UINT16] = "ui16",   [ARTEL_DTYPE_UINT32] = "ui32", [ARTEL_DTYPE_UINT64] = "ui64",
     [ARTEL_DTYPE_BOOL] = "i1",
 };
 
@@ -96,8 +97,9 @@ artel__hlo_value artel__hlo_add(artel__hlo *h, const artel__hlo_type *type)
 artel__hlo_value artel__hlo_wrong(artel__hlo *h, const char *op)
 {
     if (h->status == ARTEL_OK)
-        h->status = artel__fail(h->ctx, ARTEL_ERROR_INTERNAL, "device", "please report it; training on processors is not concerned",
-                                "operands of %s do not fit", op);
+        h->status =
+            artel__fail(h->ctx, ARTEL_ERROR_INTERNAL, "device",
+                        "please report it; training on processors is not concerned", "operands of %s do not fit", op);
     return -1;
 }
 
@@ -243,7 +245,8 @@ artel__hlo_value artel__hlo_compare(artel__hlo *h, const char *how, artel__hlo_v
 artel__hlo_value artel__hlo_select(artel__hlo *h, artel__hlo_value condition, artel__hlo_value a, artel__hlo_value b)
 {
     const artel__hlo_type *type = artel__hlo_type_of(h, a);
-    if (!artel__hlo_same_shape(type, artel__hlo_type_of(h, b)) || !artel__hlo_same_shape(type, artel__hlo_type_of(h, condition)))
+    if (!artel__hlo_same_shape(type, artel__hlo_type_of(h, b)) ||
+        !artel__hlo_same_shape(type, artel__hlo_type_of(h, condition)))
         return artel__hlo_wrong(h, "select");
     artel__hlo_value out = artel__hlo_add(h, type);
     if (out < 0) return -1;
@@ -277,7 +280,8 @@ artel__hlo_value artel__hlo_convert(artel__hlo *h, artel__hlo_value a, artel_dty
 artel__hlo_value artel__hlo_bitcast(artel__hlo *h, artel__hlo_value a, artel_dtype to)
 {
     artel_dtype from = artel__hlo_type_of(h, a)->dtype;
-    if (artel_dtype_size(from) != artel_dtype_size(to) || from == ARTEL_DTYPE_BOOL) return artel__hlo_wrong(h, "bitcast_convert");
+    if (artel_dtype_size(from) != artel_dtype_size(to) || from == ARTEL_DTYPE_BOOL)
+        return artel__hlo_wrong(h, "bitcast_convert");
     return from == to ? a : change(h, "bitcast_convert", a, to);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StableHLO text, one operation a line: what devices are handed. Only operations of StableHLO 1.0, and chlo.erf, which every plug-in takes.
+/* StableHLO text, one operation a line: what devices are handed. Only operations of StableHLO 1.0, and chlo.erf, which
+ * every plug-in takes.
  *
- * Values are numbered; a function writes one operation and returns its result. After a failure (memory, a wrong shape) every later call does
- * nothing, and artel__hlo_finish says so. Operands of one operation have one type unless said otherwise. Not thread-safe.
+ * Values are numbered; a function writes one operation and returns its result. After a failure (memory, a wrong shape)
+ * every later call does nothing, and artel__hlo_finish says so. Operands of one operation have one type unless said
+ * otherwise. Not thread-safe.
  */
 #ifndef ARTEL_GRAPH_HLO_H
 #define ARTEL_GRAPH_HLO_H
@@ -62,7 +64,8 @@ artel__hlo_value artel__hlo_compare(artel__hlo *h, const char *how, artel__hlo_v
 /* BOOL: whether a float is neither infinite nor NaN. */
 artel__hlo_value artel__hlo_is_finite(artel__hlo *h, artel__hlo_value a);
 artel__hlo_value artel__hlo_select(artel__hlo *h, artel__hlo_value condition, artel__hlo_value a, artel__hlo_value b);
-/* To another type, by value: floats to integers towards zero, BOOL to 0 and 1. The value itself when it has the type. */
+/* To another type, by value: floats to integers towards zero, BOOL to 0 and 1. The value itself when it has the type.
+ */
 artel__hlo_value artel__hlo_convert(artel__hlo *h, artel__hlo_value a, artel_dtype to);
 /* The same bits as another type of the same size. */
 artel__hlo_value artel__hlo_bitcast(artel__hlo *h, artel__hlo_value a, artel_dtype to);
@@ -82,37 +85,47 @@ artel__hlo_value artel__hlo_broadcast_trailing(artel__hlo *h, artel__hlo_value a
 /* Axis i of the result is axis axes[i] of `a`. */
 artel__hlo_value artel__hlo_transpose(artel__hlo *h, artel__hlo_value a, const int *axes);
 /* Elements first, first + step, ... below end, on each axis. */
-artel__hlo_value artel__hlo_slice(artel__hlo *h, artel__hlo_value a, const int64_t *first, const int64_t *end, const int64_t *step);
+artel__hlo_value artel__hlo_slice(artel__hlo *h, artel__hlo_value a, const int64_t *first, const int64_t *end,
+                                  const int64_t *step);
 /* One axis of it with step 1. */
 artel__hlo_value artel__hlo_slice_axis(artel__hlo *h, artel__hlo_value a, int axis, int64_t first, int64_t end);
-/* `value`: a scalar; `low` and `high` of them before and behind each axis (negative: cut off), `inside` between two elements. */
-artel__hlo_value artel__hlo_pad(artel__hlo *h, artel__hlo_value a, artel__hlo_value value, const int64_t *low, const int64_t *high,
-                                const int64_t *inside);
+/* `value`: a scalar; `low` and `high` of them before and behind each axis (negative: cut off), `inside` between two
+ * elements. */
+artel__hlo_value artel__hlo_pad(artel__hlo *h, artel__hlo_value a, artel__hlo_value value, const int64_t *low,
+                                const int64_t *high, const int64_t *inside);
 artel__hlo_value artel__hlo_concatenate(artel__hlo *h, const artel__hlo_value *in, int count, int axis);
 artel__hlo_value artel__hlo_reverse(artel__hlo *h, artel__hlo_value a, int axis);
 /* The part of extents `size` that begins at `first` (scalars of one integer type, by axis), moved to lie inside. */
-artel__hlo_value artel__hlo_dynamic_slice(artel__hlo *h, artel__hlo_value a, const artel__hlo_value *first, const int64_t *size);
+artel__hlo_value artel__hlo_dynamic_slice(artel__hlo *h, artel__hlo_value a, const artel__hlo_value *first,
+                                          const int64_t *size);
 /* `a` with `part` in that place. */
-artel__hlo_value artel__hlo_dynamic_update(artel__hlo *h, artel__hlo_value a, artel__hlo_value part, const artel__hlo_value *first);
+artel__hlo_value artel__hlo_dynamic_update(artel__hlo *h, artel__hlo_value a, artel__hlo_value part,
+                                           const artel__hlo_value *first);
 /* Rows of `a` by `index`, an integer vector: result row i is row index[i]. Indices outside are moved inside. */
 artel__hlo_value artel__hlo_gather_rows(artel__hlo *h, artel__hlo_value a, artel__hlo_value index);
-/* `a` with row index[i] replaced by row i of `rows`; indices outside are passed over. No two may be equal; `ascending`: they are sorted. */
-artel__hlo_value artel__hlo_scatter_rows(artel__hlo *h, artel__hlo_value a, artel__hlo_value index, artel__hlo_value rows, bool ascending);
+/* `a` with row index[i] replaced by row i of `rows`; indices outside are passed over. No two may be equal; `ascending`:
+ * they are sorted. */
+artel__hlo_value artel__hlo_scatter_rows(artel__hlo *h, artel__hlo_value a, artel__hlo_value index,
+                                         artel__hlo_value rows, bool ascending);
 /* All operands ordered along the axis as the first one is, `how` "LT": ascending; equals keep their order. */
-void artel__hlo_sort(artel__hlo *h, const char *how, const artel__hlo_value *in, int count, int axis, artel__hlo_value *out);
+void artel__hlo_sort(artel__hlo *h, const char *how, const artel__hlo_value *in, int count, int axis,
+                     artel__hlo_value *out);
 
 /* -- sums and products -- */
 
-/* `op` "add", "multiply", "maximum", "minimum", "and", "or", from `init`; bit i of `axes`: axis i goes. The order is the device's. */
+/* `op` "add", "multiply", "maximum", "minimum", "and", "or", from `init`; bit i of `axes`: axis i goes. The order is
+ * the device's. */
 artel__hlo_value artel__hlo_reduce(artel__hlo *h, const char *op, double init, artel__hlo_value a, uint32_t axes);
 /* Matrices; which axis of each is contracted. */
 artel__hlo_value artel__hlo_dot(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b);
 /* The result has the batch axes, the free ones of `a`, those of `b`. Products of 16-bit types give float32. */
 typedef struct artel__hlo_dims {
     int batch, contracted;
-    int batch_a[ARTEL__HLO_RANK], batch_b[ARTEL__HLO_RANK], contracted_a[ARTEL__HLO_RANK], contracted_b[ARTEL__HLO_RANK];
+    int batch_a[ARTEL__HLO_RANK], batch_b[ARTEL__HLO_RANK], contracted_a[ARTEL__HLO_RANK],
+        contracted_b[ARTEL__HLO_RANK];
 } artel__hlo_dims;
-artel__hlo_value artel__hlo_dot_general(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, const artel__hlo_dims *dims);
+artel__hlo_value artel__hlo_dot_general(artel__hlo *h, artel__hlo_value a, artel__hlo_value b,
+                                        const artel__hlo_dims *dims);
 typedef struct artel__hlo_window {
     const char *numbers; /* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" */
     int axes;
@@ -128,14 +141,16 @@ artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_v
 
 #define ARTEL__HLO_CARRIED 16
 
-/* Turns 0 to trips - 1 (a scalar INT32). What is written between begin and end belongs to a turn; it may read values from outside. */
+/* Turns 0 to trips - 1 (a scalar INT32). What is written between begin and end belongs to a turn; it may read values
+ * from outside. */
 typedef struct artel__hlo_loop {
     artel__hlo_value turn;                        /* scalar INT32 */
     artel__hlo_value carried[ARTEL__HLO_CARRIED]; /* what the turn before has left; behind the end: the last one */
     int count;
     artel__hlo_value result; /* the first of them */
 } artel__hlo_loop;
-void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__hlo_value *init, int count, artel__hlo_loop *loop);
+void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__hlo_value *init, int count,
+                           artel__hlo_loop *loop);
 void artel__hlo_loop_end(artel__hlo *h, artel__hlo_loop *loop, const artel__hlo_value *next);
 
 /* -- functions -- */
@@ -143,9 +158,10 @@ void artel__hlo_loop_end(artel__hlo *h, artel__hlo_loop *loop, const artel__hlo_
 /* The @main of another module, as a function of this one. */
 void artel__hlo_add_function(artel__hlo *h, const char *name, const char *module);
 /* Its results on these operands. */
-void artel__hlo_call(artel__hlo *h, const char *name, const artel__hlo_value *in, int ins, const artel__hlo_type *type, int outs,
-                     artel__hlo_value *out);
-/* As artel__hlo_barrier, for all of them at once and in place: nothing behind them begins to be merged with what is before any of them. */
+void artel__hlo_call(artel__hlo *h, const char *name, const artel__hlo_value *in, int ins, const artel__hlo_type *type,
+                     int outs, artel__hlo_value *out);
+/* As artel__hlo_barrier, for all of them at once and in place: nothing behind them begins to be merged with what is
+ * before any of them. */
 void artel__hlo_barriers(artel__hlo *h, artel__hlo_value *values, int count);
 
 /* The module. Errors: what failed first. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a module and their calls. Compilers put the function in place of its call; what shall stay apart is put between barriers. */
+/* Functions of a module and their calls. Compilers put the function in place of its call; what shall stay apart is put
+ * between barriers. */
 #include <string.h>
 
 #include "graph/hlo_impl.h"
@@ -18,8 +19,8 @@ static bool begin_results(artel__hlo *h, const artel__hlo_type *type, int count,
     return first >= 0;
 }
 
-void artel__hlo_call(artel__hlo *h, const char *name, const artel__hlo_value *in, int ins, const artel__hlo_type *type, int outs,
-                     artel__hlo_value *out)
+void artel__hlo_call(artel__hlo *h, const char *name, const artel__hlo_value *in, int ins, const artel__hlo_type *type,
+                     int outs, artel__hlo_value *out)
 {
     if (!begin_results(h, type, outs, out)) return;
     artel__text_printf(&h->body, "func.call @%s(", name);

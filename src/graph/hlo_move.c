@@ -62,11 +62,13 @@ artel__hlo_value artel__hlo_transpose(artel__hlo *h, artel__hlo_value a, const i
     return out;
 }
 
-artel__hlo_value artel__hlo_slice(artel__hlo *h, artel__hlo_value a, const int64_t *first, const int64_t *end, const int64_t *step)
+artel__hlo_value artel__hlo_slice(artel__hlo *h, artel__hlo_value a, const int64_t *first, const int64_t *end,
+                                  const int64_t *step)
 {
     artel__hlo_type from = *artel__hlo_type_of(h, a), type = from;
     for (int i = 0; i < from.rank; i++) {
-        if (first[i] < 0 || end[i] > from.dim[i] || first[i] > end[i] || step[i] < 1) return artel__hlo_wrong(h, "slice");
+        if (first[i] < 0 || end[i] > from.dim[i] || first[i] > end[i] || step[i] < 1)
+            return artel__hlo_wrong(h, "slice");
         type.dim[i] = (end[i] - first[i] + step[i] - 1) / step[i];
     }
     artel__hlo_value out = artel__hlo_add(h, &type);
@@ -94,11 +96,12 @@ artel__hlo_value artel__hlo_slice_axis(artel__hlo *h, artel__hlo_value a, int ax
     return artel__hlo_slice(h, a, begin, until, step);
 }
 
-artel__hlo_value artel__hlo_pad(artel__hlo *h, artel__hlo_value a, artel__hlo_value value, const int64_t *low, const int64_t *high,
-                                const int64_t *inside)
+artel__hlo_value artel__hlo_pad(artel__hlo *h, artel__hlo_value a, artel__hlo_value value, const int64_t *low,
+                                const int64_t *high, const int64_t *inside)
 {
     artel__hlo_type type = *artel__hlo_type_of(h, a);
-    if (artel__hlo_type_of(h, value)->rank != 0 || artel__hlo_type_of(h, value)->dtype != type.dtype) return artel__hlo_wrong(h, "pad");
+    if (artel__hlo_type_of(h, value)->rank != 0 || artel__hlo_type_of(h, value)->dtype != type.dtype)
+        return artel__hlo_wrong(h, "pad");
     for (int i = 0; i < type.rank; i++) {
         int64_t gaps = type.dim[i] > 1 ? (type.dim[i] - 1) * inside[i] : 0;
         type.dim[i] += low[i] + high[i] + gaps;
@@ -149,7 +152,8 @@ artel__hlo_value artel__hlo_reverse(artel__hlo *h, artel__hlo_value a, int axis)
 
 /* -- places that are computed -- */
 
-artel__hlo_value artel__hlo_dynamic_slice(artel__hlo *h, artel__hlo_value a, const artel__hlo_value *first, const int64_t *size)
+artel__hlo_value artel__hlo_dynamic_slice(artel__hlo *h, artel__hlo_value a, const artel__hlo_value *first,
+                                          const int64_t *size)
 {
     artel__hlo_type type = *artel__hlo_type_of(h, a);
     artel__hlo_value in[1 + ARTEL__HLO_RANK] = {a};
@@ -168,7 +172,8 @@ artel__hlo_value artel__hlo_dynamic_slice(artel__hlo *h, artel__hlo_value a, con
     return out;
 }
 
-artel__hlo_value artel__hlo_dynamic_update(artel__hlo *h, artel__hlo_value a, artel__hlo_value part, const artel__hlo_value *first)
+artel__hlo_value artel__hlo_dynamic_update(artel__hlo *h, artel__hlo_value a, artel__hlo_value part,
+                                           const artel__hlo_value *first)
 {
     artel__hlo_type type = *artel__hlo_type_of(h, a);
     artel__hlo_value in[2 + ARTEL__HLO_RANK] = {a, part};
@@ -199,25 +204,33 @@ artel__hlo_value artel__hlo_gather_rows(artel__hlo *h, artel__hlo_value a, artel
     places.dim[places.rank++] = 1;
     artel__hlo_value in[] = {a, artel__hlo_reshape(h, index, &places)}, out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = \"stablehlo.gather\"(%%%d, %%%d) {dimension_numbers = #stablehlo.gather<offset_dims = ", out,
-                       in[0], in[1]);
+    artel__text_printf(
+        &h->body,
+        "    %%%d = \"stablehlo.gather\"(%%%d, %%%d) {dimension_numbers = #stablehlo.gather<offset_dims = ", out, in[0],
+        in[1]);
     write_row_axes(&h->body, from.rank);
-    artel__text_append(&h->body, ", collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1");
+    artel__text_append(
+        &h->body,
+        ", collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1");
     for (int i = 1; i < from.rank; i++) artel__text_printf(&h->body, ", %" PRId64, from.dim[i]);
     artel__text_append(&h->body, ">, indices_are_sorted = false}");
     artel__hlo_write_signature(h, in, 2, out);
     return out;
 }
 
-artel__hlo_value artel__hlo_scatter_rows(artel__hlo *h, artel__hlo_value a, artel__hlo_value index, artel__hlo_value rows, bool ascending)
+artel__hlo_value artel__hlo_scatter_rows(artel__hlo *h, artel__hlo_value a, artel__hlo_value index,
+                                         artel__hlo_value rows, bool ascending)
 {
-    artel__hlo_type type = *artel__hlo_type_of(h, a), places = *artel__hlo_type_of(h, index), scalar = {.dtype = type.dtype};
-    if (type.rank < 1 || places.rank != 1 || artel__hlo_type_of(h, rows)->rank != type.rank) return artel__hlo_wrong(h, "scatter");
+    artel__hlo_type type = *artel__hlo_type_of(h, a), places = *artel__hlo_type_of(h, index),
+                    scalar = {.dtype = type.dtype};
+    if (type.rank < 1 || places.rank != 1 || artel__hlo_type_of(h, rows)->rank != type.rank)
+        return artel__hlo_wrong(h, "scatter");
     places.dim[places.rank++] = 1;
     artel__hlo_value in[] = {a, artel__hlo_reshape(h, index, &places), rows}, out = artel__hlo_add(h, &type);
     artel__hlo_value old = artel__hlo_add(h, &scalar), new = artel__hlo_add(h, &scalar);
     if (new < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = \"stablehlo.scatter\"(%%%d, %%%d, %%%d) ({\n      ^bb0(%%%d: ", out, in[0], in[1], in[2], old);
+    artel__text_printf(&h->body, "    %%%d = \"stablehlo.scatter\"(%%%d, %%%d, %%%d) ({\n      ^bb0(%%%d: ", out, in[0],
+                       in[1], in[2], old);
     artel__hlo_write_type(&h->body, &scalar);
     artel__text_printf(&h->body, ", %%%d: ", new);
     artel__hlo_write_type(&h->body, &scalar);
@@ -226,14 +239,16 @@ artel__hlo_value artel__hlo_scatter_rows(artel__hlo *h, artel__hlo_value a, arte
     artel__text_append(&h->body, "\n    }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = ");
     write_row_axes(&h->body, type.rank);
     artel__text_printf(&h->body,
-                       ", inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = %s, "
+                       ", inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, "
+                       "indices_are_sorted = %s, "
                        "unique_indices = true}",
                        ascending ? "true" : "false");
     artel__hlo_write_signature(h, in, 3, out);
     return out;
 }
 
-void artel__hlo_sort(artel__hlo *h, const char *how, const artel__hlo_value *in, int count, int axis, artel__hlo_value *out)
+void artel__hlo_sort(artel__hlo *h, const char *how, const artel__hlo_value *in, int count, int axis,
+                     artel__hlo_value *out)
 {
     artel__hlo_value pair[2 * ARTEL__HLO_CARRIED];
     if (count < 1 || count > ARTEL__HLO_CARRIED) artel__hlo_wrong(h, "sort");
@@ -254,8 +269,9 @@ void artel__hlo_sort(artel__hlo *h, const char *how, const artel__hlo_value *in,
     }
     artel__text_append(&h->body, "):\n    ");
     artel__hlo_value before = artel__hlo_compare(h, how, pair[0], pair[1]);
-    artel__text_printf(&h->body, "        stablehlo.return %%%d : tensor<i1>\n    }) {dimension = %d : i64, is_stable = true} : (", before,
-                       axis);
+    artel__text_printf(
+        &h->body, "        stablehlo.return %%%d : tensor<i1>\n    }) {dimension = %d : i64, is_stable = true} : (",
+        before, axis);
     for (int i = 0; i < count; i++) {
         if (i) artel__text_append(&h->body, ", ");
         artel__hlo_write_type(&h->body, artel__hlo_type_of(h, in[i]));

@@ -18,8 +18,9 @@ artel__hlo_value artel__hlo_reduce(artel__hlo *h, const char *op, double init, a
     if (count == 0) return a;
     artel__hlo_value in[] = {a, artel__hlo_splat(h, init, &scalar)}, out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = stablehlo.reduce(%%%d init: %%%d) applies stablehlo.%s across dimensions = ", out, a, in[1],
-                       op);
+    artel__text_printf(&h->body,
+                       "    %%%d = stablehlo.reduce(%%%d init: %%%d) applies stablehlo.%s across dimensions = ", out, a,
+                       in[1], op);
     artel__hlo_write_axes(&h->body, gone, count);
     artel__hlo_write_signature(h, in, 2, out);
     return out;
@@ -27,7 +28,8 @@ artel__hlo_value artel__hlo_reduce(artel__hlo *h, const char *op, double init, a
 
 artel__hlo_value artel__hlo_dot(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
 {
-    return artel__hlo_dot_general(h, a, b, &(artel__hlo_dims){.contracted = 1, .contracted_a = {axis_a}, .contracted_b = {axis_b}});
+    return artel__hlo_dot_general(
+        h, a, b, &(artel__hlo_dims){.contracted = 1, .contracted_a = {axis_a}, .contracted_b = {axis_b}});
 }
 
 static bool is_free(const int *batch, int batches, const int *contracted, int contractions, int axis)
@@ -41,7 +43,8 @@ static bool is_free(const int *batch, int batches, const int *contracted, int co
     return true;
 }
 
-static bool pairs_fit(const artel__hlo_type *a, const artel__hlo_type *b, const int *axis_a, const int *axis_b, int count)
+static bool pairs_fit(const artel__hlo_type *a, const artel__hlo_type *b, const int *axis_a, const int *axis_b,
+                      int count)
 {
     for (int i = 0; i < count; i++) {
         if (axis_a[i] < 0 || axis_a[i] >= a->rank || axis_b[i] < 0 || axis_b[i] >= b->rank) return false;
@@ -52,7 +55,9 @@ static bool pairs_fit(const artel__hlo_type *a, const artel__hlo_type *b, const 
 
 static artel__hlo_value narrowed(artel__hlo *h, artel__hlo_value a)
 {
-    return h->narrow && artel__hlo_type_of(h, a)->dtype == ARTEL_DTYPE_FLOAT32 ? artel__hlo_convert(h, a, ARTEL_DTYPE_BFLOAT16) : a;
+    return h->narrow && artel__hlo_type_of(h, a)->dtype == ARTEL_DTYPE_FLOAT32
+               ? artel__hlo_convert(h, a, ARTEL_DTYPE_BFLOAT16)
+               : a;
 }
 
 artel__hlo_value artel__hlo_dot_general(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, const artel__hlo_dims *d)
@@ -120,8 +125,10 @@ artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_v
     type.dtype = left.dtype;
     artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = stablehlo.convolution(%%%d, %%%d) dim_numbers = %s, window = {pad = [", out, a, b, w->numbers);
-    for (int i = 0; i < w->axes; i++) artel__text_printf(&h->body, "%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "", w->low[i], w->high[i]);
+    artel__text_printf(&h->body, "    %%%d = stablehlo.convolution(%%%d, %%%d) dim_numbers = %s, window = {pad = [",
+                       out, a, b, w->numbers);
+    for (int i = 0; i < w->axes; i++)
+        artel__text_printf(&h->body, "%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "", w->low[i], w->high[i]);
     artel__text_append(&h->body, "]");
     write_steps(&h->body, "stride", w->stride, w->axes);
     write_steps(&h->body, "lhs_dilate", w->spread, w->axes);
@@ -131,14 +138,16 @@ artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_v
     artel__text_printf(&h->body,
                        "%s} {batch_group_count = %" PRId64 " : i64, feature_group_count = %" PRId64
                        " : i64, precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]}",
-                       w->reverse ? "]" : "", w->batch_groups ? w->batch_groups : 1, w->groups ? w->groups : 1, precision, precision);
+                       w->reverse ? "]" : "", w->batch_groups ? w->batch_groups : 1, w->groups ? w->groups : 1,
+                       precision, precision);
     artel__hlo_write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
     return artel__hlo_convert(h, out, to->dtype);
 }
 
 /* -- loops -- */
 
-void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__hlo_value *init, int count, artel__hlo_loop *loop)
+void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__hlo_value *init, int count,
+                           artel__hlo_loop *loop)
 {
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_INT32};
     *loop = (artel__hlo_loop){.count = count, .turn = -1, .result = -1};
@@ -149,7 +158,8 @@ void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__h
         if (i == 0) loop->result = result;
     }
     loop->turn = artel__hlo_add(h, &scalar);
-    for (int i = 0; i < count && h->status >= 0; i++) loop->carried[i] = artel__hlo_add(h, artel__hlo_type_of(h, init[i]));
+    for (int i = 0; i < count && h->status >= 0; i++)
+        loop->carried[i] = artel__hlo_add(h, artel__hlo_type_of(h, init[i]));
     if (h->status < 0) return;
     artel__text_printf(&h->body, "    %%%d", end);
     for (int i = 0; i < count; i++) artel__text_printf(&h->body, ", %%%d", loop->result + i);

@@ -90,9 +90,11 @@ void artel__lower_refuse(artel__lower *lower, const char *detail)
 static artel__hlo_value take_word(artel__lower_program *p, int i, artel_dtype dtype)
 {
     artel__hlo *h = &p->hlo;
-    artel__hlo_value word = artel__hlo_reshape(h, artel__hlo_slice_axis(h, p->words, 0, i, i + 1), &(artel__hlo_type){.rank = 0});
+    artel__hlo_value word =
+        artel__hlo_reshape(h, artel__hlo_slice_axis(h, p->words, 0, i, i + 1), &(artel__hlo_type){.rank = 0});
     if (dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_UINT64) return artel__hlo_bitcast(h, word, dtype);
-    if (dtype == ARTEL_DTYPE_FLOAT32) return artel__hlo_bitcast(h, artel__hlo_convert(h, word, ARTEL_DTYPE_UINT32), dtype);
+    if (dtype == ARTEL_DTYPE_FLOAT32)
+        return artel__hlo_bitcast(h, artel__hlo_convert(h, word, ARTEL_DTYPE_UINT32), dtype);
     if (dtype != ARTEL_DTYPE_BOOL) return artel__hlo_convert(h, word, dtype);
     return artel__hlo_compare(h, "NE", word, artel__hlo_number(h, 0, word));
 }
@@ -106,8 +108,8 @@ artel__hlo_value artel__lower_scalar_of(artel__lower *lower, size_t offset, arte
         if (s->node == node && s->offset == offset && s->dtype == dtype) return p->known[i];
     }
     if (p->scalars == p->most_scalars) {
-        p->hlo.status =
-            artel__fail(p->hlo.ctx, ARTEL_ERROR_INTERNAL, lower->node->name, "", "%s asks for too many scalars", lower->node->op->name);
+        p->hlo.status = artel__fail(p->hlo.ctx, ARTEL_ERROR_INTERNAL, lower->node->name, "",
+                                    "%s asks for too many scalars", lower->node->op->name);
         return -1;
     }
     int i = p->scalars++;
@@ -119,19 +121,21 @@ void artel__lower_fault_in(artel__lower *lower, artel__hlo_value bad, artel__hlo
 {
     artel__lower_program *p = lower->program;
     artel__hlo *h = &p->hlo;
-    artel__hlo_type type = *artel__hlo_type_of(h, bad), flat = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {artel__hlo_count(&type)}};
+    artel__hlo_type type = *artel__hlo_type_of(h, bad),
+                    flat = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {artel__hlo_count(&type)}};
     int64_t inner = lower->rows > 0 ? flat.dim[0] / lower->rows : 1;
     if (p->faults == MOST_FAULTS || flat.dim[0] == 0) return; /* the first of so many nodes are told */
     artel__hlo_value place = artel__hlo_iota(h, &flat, 0), none = artel__hlo_integer(h, INT64_MAX, &flat);
     artel__hlo_value where = artel__hlo_select(h, artel__hlo_reshape(h, bad, &flat), place, none);
     artel__hlo_value first = artel__hlo_reduce(h, "minimum", 9.2e18, where, 1);
     artel__hlo_value met = artel__hlo_compare(h, "EQ", place, artel__hlo_broadcast(h, first, &flat, NULL));
-    artel__hlo_value one = artel__hlo_select(h, met, artel__hlo_reshape(h, value, &flat), artel__hlo_number(h, 0, place));
+    artel__hlo_value one =
+        artel__hlo_select(h, met, artel__hlo_reshape(h, value, &flat), artel__hlo_number(h, 0, place));
     artel__hlo_value row = artel__hlo_binary(h, "divide", first, artel__hlo_number(h, (double)inner, first));
     artel__hlo_value far = artel__hlo_integer(h, INT64_MAX, &(artel__hlo_type){.dtype = ARTEL_DTYPE_INT64});
     artel__hlo_value found = artel__hlo_compare(h, "LT", first, artel__hlo_number(h, (double)flat.dim[0], first));
-    p->fault[p->faults++] =
-        (fault){(int32_t)(lower->node - lower->graph->node), artel__hlo_select(h, found, row, far), artel__hlo_reduce(h, "add", 0, one, 1)};
+    p->fault[p->faults++] = (fault){(int32_t)(lower->node - lower->graph->node), artel__hlo_select(h, found, row, far),
+                                    artel__hlo_reduce(h, "add", 0, one, 1)};
 }
 
 bool artel__lower_halves(const artel__lower *lower)
@@ -141,7 +145,8 @@ bool artel__lower_halves(const artel__lower *lower)
 
 artel_dtype artel__lower_held(const artel__lower *lower, int a, int b)
 {
-    artel_dtype of_a = lower->graph->value[lower->node->input[a]].precision, of_b = lower->graph->value[lower->node->input[b]].precision;
+    artel_dtype of_a = lower->graph->value[lower->node->input[a]].precision,
+                of_b = lower->graph->value[lower->node->input[b]].precision;
     return of_a == of_b && (of_a == ARTEL_DTYPE_BFLOAT16 || of_a == ARTEL_DTYPE_FLOAT16) ? of_a : ARTEL_DTYPE_FLOAT32;
 }
 
@@ -169,10 +174,12 @@ static void scan_value(artel__lower *lower, int k)
                      place = artel__hlo_iota(h, &flat, 0);
     artel__hlo_value good = artel__hlo_is_finite(h, x), none = artel__hlo_integer(h, INT64_MAX, &flat);
     artel__hlo_value first = artel__hlo_reduce(h, "minimum", 9.2e18, artel__hlo_select(h, good, none, place), 1);
-    artel__hlo_value last = artel__hlo_reduce(h, "maximum", -1, artel__hlo_select(h, good, artel__hlo_number(h, -1, place), place), 1);
+    artel__hlo_value last =
+        artel__hlo_reduce(h, "maximum", -1, artel__hlo_select(h, good, artel__hlo_number(h, -1, place), place), 1);
     artel__hlo_value is_first = artel__hlo_compare(h, "EQ", place, artel__hlo_broadcast(h, first, &flat, NULL));
     artel__hlo_value bits = artel__hlo_bitcast(h, x, ARTEL_DTYPE_INT64);
-    artel__hlo_value value = artel__hlo_reduce(h, "add", 0, artel__hlo_select(h, is_first, bits, artel__hlo_number(h, 0, bits)), 1);
+    artel__hlo_value value =
+        artel__hlo_reduce(h, "add", 0, artel__hlo_select(h, is_first, bits, artel__hlo_number(h, 0, bits)), 1);
     artel__hlo_value width = artel__hlo_number(h, (double)inner, first), word[3];
     artel__hlo_value found = artel__hlo_compare(h, "GE", last, artel__hlo_number(h, 0, last));
     word[0] = artel__hlo_select(h, found, artel__hlo_binary(h, "divide", first, width), first);
@@ -206,7 +213,8 @@ static void finish_outputs(artel__lower *lower)
 }
 
 /* A node that is passed over leaves what it writes as it was. */
-static artel__hlo_value when_open(artel__lower *lower, artel__hlo_value open, artel__hlo_value now, artel__hlo_value was)
+static artel__hlo_value when_open(artel__lower *lower, artel__hlo_value open, artel__hlo_value now,
+                                  artel__hlo_value was)
 {
     if (open < 0) return now;
     artel__hlo_type type = *artel__hlo_type_of(lower->hlo, was);
@@ -239,15 +247,20 @@ static void finish_written(artel__lower *lower)
     artel__hlo_value open = any ? find_open(lower) : -1;
     for (int k = 0; k < lower->node->inputs; k++) {
         if (lower->written[k] < 0) continue;
-        artel__hlo_value now = artel__hlo_reshape(lower->hlo, lower->written[k], artel__hlo_type_of(lower->hlo, lower->in[k]));
+        artel__hlo_value now =
+            artel__hlo_reshape(lower->hlo, lower->written[k], artel__hlo_type_of(lower->hlo, lower->in[k]));
         p->variable[lower->node->input[k]] = when_open(lower, open, now, lower->in[k]);
     }
 }
 
 static void write_node(artel__lower_program *p, const artel__node *node)
 {
-    artel__lower lower = {
-        .graph = p->request->graph, .node = node, .attributes = node->attributes, .hlo = &p->hlo, .rows = p->request->rows, .program = p};
+    artel__lower lower = {.graph = p->request->graph,
+                          .node = node,
+                          .attributes = node->attributes,
+                          .hlo = &p->hlo,
+                          .rows = p->request->rows,
+                          .program = p};
     for (int i = 0; i < ARTEL__MAX_OPERANDS; i++) lower.in[i] = lower.out[i] = lower.written[i] = -1;
     bool known = true; /* what reads a refused value is not written */
     for (int i = 0; i < node->inputs; i++) {
@@ -345,7 +358,8 @@ static artel_status write_program(artel__lower_program *p, artel__text *text)
     return write_once(p, p->scalars, text);
 }
 
-artel_status artel__lower_write(const artel__lower_request *request, artel__arena *arena, artel__text *text, artel__lowered *out)
+artel_status artel__lower_write(const artel__lower_request *request, artel__arena *arena, artel__text *text,
+                                artel__lowered *out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(arena->ctx, 1, sizeof(artel__lower_program), "device", &block));
@@ -354,8 +368,12 @@ artel_status artel__lower_write(const artel__lower_request *request, artel__aren
     p->arena = arena;
     artel__text_init(&p->refused, arena->ctx);
     artel_status status = write_program(p, text);
-    *out = (artel__lowered){
-        .scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans, .by_batch = p->by_batch};
+    *out = (artel__lowered){.scalar = p->scalar,
+                            .scalars = p->scalars,
+                            .faults = p->faults,
+                            .scanned = p->scanned,
+                            .scans = p->scans,
+                            .by_batch = p->by_batch};
     if (status == ARTEL_OK && p->refused.length) {
         out->refused = artel__arena_strdup(arena, p->refused.data);
         artel__text_clear(text);
@@ -367,11 +385,13 @@ artel_status artel__lower_write(const artel__lower_request *request, artel__aren
     return status < 0 ? status : artel__arena_status(arena);
 }
 
-artel_status artel__lower_graph(const artel__graph *graph, int64_t rows, artel__arena *arena, artel__text *text, artel__lowered *out)
+artel_status artel__lower_graph(const artel__graph *graph, int64_t rows, artel__arena *arena, artel__text *text,
+                                artel__lowered *out)
 {
     int32_t *node = artel__arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *node);
     artel__value_id *in = artel__arena_alloc(arena, (size_t)(graph->inputs + graph->variable_values) + 1, sizeof *in);
-    artel__value_id *result = artel__arena_alloc(arena, (size_t)(graph->kept_count + graph->variable_values) + 1, sizeof *result);
+    artel__value_id *result =
+        artel__arena_alloc(arena, (size_t)(graph->kept_count + graph->variable_values) + 1, sizeof *result);
     artel__lower_request request = {
         .graph = graph, .node = node, .nodes = graph->nodes, .in = in, .out = result, .rows = rows, .batch = rows};
     ARTEL_TRY(artel__arena_status(arena));
@@ -383,7 +403,8 @@ artel_status artel__lower_graph(const artel__graph *graph, int64_t rows, artel__
     }
     ARTEL_TRY(artel__lower_write(&request, arena, text, out));
     if (out->refused)
-        return artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
+        return artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, "device",
+                           "train on processors; see docs/devices.md",
                            "devices do not compute these operations in this version: %s", out->refused);
     return ARTEL_OK;
 }

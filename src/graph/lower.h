@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of a graph as programs of a device: artel__op_def.lower writes a node for the rows of one shard.
  *
- * ROW values have the rows in front of their shape, BATCH values those of the global batch; GLOBAL values and the leaf of a fold (NODES)
- * have their own shape alone. All layouts are plain: panels are a form of this machine's memory only, so a value with panels is its matrix
- * of shape.dim, and a variable its Keras shape. What an operation cannot write it refuses by name, and the others go on, so that all are
- * told at once.
+ * ROW values have the rows in front of their shape, BATCH values those of the global batch; GLOBAL values and the leaf
+ * of a fold (NODES) have their own shape alone. All layouts are plain: panels are a form of this machine's memory only,
+ * so a value with panels is its matrix of shape.dim, and a variable its Keras shape. What an operation cannot write it
+ * refuses by name, and the others go on, so that all are told at once.
  *
- * A value that is rounded to 16 bits is rounded behind its node by whoever writes the program. A node that writes (op->writes) says what
- * its operands become.
+ * A value that is rounded to 16 bits is rounded behind its node by whoever writes the program. A node that writes
+ * (op->writes) says what its operands become.
  */
 #ifndef ARTEL_GRAPH_LOWER_H
 #define ARTEL_GRAPH_LOWER_H
@@ -43,16 +43,18 @@ artel__hlo_type artel__lower_type(const artel__graph *graph, artel__value_id id,
 /* That of output `k`, of input `k`. */
 artel__hlo_type artel__lower_out_type(const artel__lower *lower, int k);
 artel__hlo_type artel__lower_in_type(const artel__lower *lower, int k);
-/* Rows of the global batch: whoever asks gets a program for each. artel__lower_scalar_of is better where a number does. */
+/* Rows of the global batch: whoever asks gets a program for each. artel__lower_scalar_of is better where a number does.
+ */
 int64_t artel__lower_batch(const artel__lower *lower);
-/* Says that the node cannot be written; each name is told once. Its outputs stay -1, and what reads them is not written. `detail`: which
- * of its forms; "": all. */
+/* Says that the node cannot be written; each name is told once. Its outputs stay -1, and what reads them is not
+ * written. `detail`: which of its forms; "": all. */
 void artel__lower_refuse(artel__lower *lower, const char *detail);
-/* A scalar that changes with the step or the shard: the field at `offset` in the params which `fill` writes on the host, of that dtype
- * (FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, BOOL). `fill` sees the rows of the shard and no arrays. */
+/* A scalar that changes with the step or the shard: the field at `offset` in the params which `fill` writes on the
+ * host, of that dtype (FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, BOOL). `fill` sees the rows of the shard and no
+ * arrays. */
 artel__hlo_value artel__lower_scalar_of(artel__lower *lower, size_t offset, artel_dtype dtype);
-/* The node has met a fault in the rows where `bad` (BOOL, rows in front) is true: the first of them is told, with its `value` (INT64 of the
- * same shape). */
+/* The node has met a fault in the rows where `bad` (BOOL, rows in front) is true: the first of them is told, with its
+ * `value` (INT64 of the same shape). */
 void artel__lower_fault_in(artel__lower *lower, artel__hlo_value bad, artel__hlo_value value);
 /* Whether convolutions of bfloat16 numbers may round their results to bfloat16. */
 bool artel__lower_halves(const artel__lower *lower);
@@ -72,29 +74,36 @@ typedef struct artel__lower_request {
     int64_t rows, batch;
     const char *precision; /* of products: as artel__hlo.precision; NULL: HIGHEST */
     bool narrow;           /* as artel__hlo.narrow */
-    bool half;             /* what holds 16-bit numbers may be stored as such, and convolutions of bfloat16 numbers give bfloat16 numbers */
-    bool scan;             /* look for what is not finite */
+    bool half; /* what holds 16-bit numbers may be stored as such, and convolutions of bfloat16 numbers give bfloat16
+                  numbers */
+    bool scan; /* look for what is not finite */
 } artel__lower_request;
 
-/* What else a program takes and gives: with scalars, one more argument behind the others, INT64 [scalars]; with faults, one more result
- * behind the others, INT64 [faults][2]: row in the shard (INT64_MAX: none), value; by fault the node. All in the arena. */
+/* What else a program takes and gives: with scalars, one more argument behind the others, INT64 [scalars]; with faults,
+ * one more result behind the others, INT64 [faults][2]: row in the shard (INT64_MAX: none), value; by fault the node.
+ * All in the arena. */
 typedef struct artel__lowered {
     artel__lower_scalar *scalar;
     int scalars;
     int32_t *fault;
     int faults;
-    int32_t *scanned; /* by row of the last result, INT64 [scans][3]: the node; in the row: the first and the last row of the shard whose
-                         output has a number that is not finite (INT64_MAX, -1: none; 0, 0 in values without rows), and its bits as float64 */
+    int32_t *scanned; /* by row of the last result, INT64 [scans][3]: the node; in the row: the first and the last row
+                         of the shard whose output has a number that is not finite (INT64_MAX, -1: none; 0, 0 in values
+                         without rows), and its bits as float64 */
     int scans;
     bool by_batch;       /* it is another program for another batch */
     const char *refused; /* names, with commas; NULL: none */
 } artel__lowered;
 
-/* Writes one program. What cannot be written is no error: `out` says so, and `text` is empty then. Errors: NO_MEMORY, INTERNAL. */
-artel_status artel__lower_write(const artel__lower_request *request, artel__arena *arena, artel__text *text, artel__lowered *out);
+/* Writes one program. What cannot be written is no error: `out` says so, and `text` is empty then. Errors: NO_MEMORY,
+ * INTERNAL. */
+artel_status artel__lower_write(const artel__lower_request *request, artel__arena *arena, artel__text *text,
+                                artel__lowered *out);
 
-/* The whole sealed graph as one program for one shard of `rows` rows, which are the batch: arguments are the inputs, then the variables it
- * reads, in order; results what is kept, then what these variables have become. Collectives hand the leaf on. Errors: UNSUPPORTED, which names every operation that devices refuse. */
-artel_status artel__lower_graph(const artel__graph *graph, int64_t rows, artel__arena *arena, artel__text *text, artel__lowered *out);
+/* The whole sealed graph as one program for one shard of `rows` rows, which are the batch: arguments are the inputs,
+ * then the variables it reads, in order; results what is kept, then what these variables have become. Collectives hand
+ * the leaf on. Errors: UNSUPPORTED, which names every operation that devices refuse. */
+artel_status artel__lower_graph(const artel__graph *graph, int64_t rows, artel__arena *arena, artel__text *text,
+                                artel__lowered *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an operation is: the table every file of the op room fills in.
  *
- * A definition has two halves. This one is the meaning: shapes, gradient, cost, and how the operation is written into a program of a
- * device. The other, graph/op_exec.h, is how kernels of this machine carry it out.
+ * A definition has two halves. This one is the meaning: shapes, gradient, cost, and how the operation is written into a
+ * program of a device. The other, graph/op_exec.h, is how kernels of this machine carry it out.
  */
 #ifndef ARTEL_GRAPH_OP_DEF_H
 #define ARTEL_GRAPH_OP_DEF_H
@@ -36,9 +36,10 @@ typedef struct artel__gradient {
 
 /* How an output's bytes relate to input 0. */
 typedef enum artel__placement {
-    ARTEL__PLACE_OWN,         /* a buffer of its own */
-    ARTEL__PLACE_INPLACE,     /* may overwrite an input (artel__op_exec.in_place) when nobody needs that afterwards (same size) */
-    ARTEL__PLACE_VIEW,        /* is input 0 under another shape; nothing runs */
+    ARTEL__PLACE_OWN,     /* a buffer of its own */
+    ARTEL__PLACE_INPLACE, /* may overwrite an input (artel__op_exec.in_place) when nobody needs that afterwards (same
+                             size) */
+    ARTEL__PLACE_VIEW,    /* is input 0 under another shape; nothing runs */
     ARTEL__PLACE_VIEW_WRITTEN /* is input 0, of which a part is written; nobody else may use input 0 */
 } artel__placement;
 
@@ -62,11 +63,13 @@ typedef struct artel__op_def {
     artel_status (*infer)(artel__infer *infer);
     artel_status (*grad)(artel__gradient *gradient); /* NULL: not differentiable */
     int64_t (*cost)(const artel__graph *graph,
-                    const artel__node *node);                    /* floating-point operations a row (ROW) or in all; NULL: elements */
+                    const artel__node *node); /* floating-point operations a row (ROW) or in all; NULL: elements */
     void (*describe)(const artel__node *node, artel__text *out); /* attributes for the dump; optional */
-    /* Writes what the node computes for the rows of one shard into a program of a device; NULL: devices refuse the operation. */
+    /* Writes what the node computes for the rows of one shard into a program of a device; NULL: devices refuse the
+     * operation. */
     void (*lower)(struct artel__lower *lower);
-    /* Whether every element of the results is an element of an input, or 0 or 1: 16-bit inputs need no rounding. Optional: it is not. */
+    /* Whether every element of the results is an element of an input, or 0 or 1: 16-bit inputs need no rounding.
+     * Optional: it is not. */
     bool (*moves)(const void *attributes);
     bool writes; /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
     int written;

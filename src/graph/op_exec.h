@@ -2,7 +2,8 @@
 /* How this machine's cores carry out an operation: the half of a definition that devices never look at.
  *
  * Most operations are one kernel: `kernels` is its ordered list (kernel/kernel.h) and `fill` writes the kernel's plain
- * parameter struct from the run arguments. Views copy nothing; collectives are carried out by the run's comm; neither has this half.
+ * parameter struct from the run arguments. Views copy nothing; collectives are carried out by the run's comm; neither
+ * has this half.
  */
 #ifndef ARTEL_GRAPH_OP_EXEC_H
 #define ARTEL_GRAPH_OP_EXEC_H
@@ -53,29 +54,32 @@ typedef struct artel__in_place {
 
 typedef struct artel__op_exec {
     const artel__kernel *const *kernels;
-    /* Optional: other kernels than `kernels` for this node, with parameters of their own, which `fill` knows of; NULL: those. Kernels of
-     * float64 are named so, and devices refuse what they compute. */
+    /* Optional: other kernels than `kernels` for this node, with parameters of their own, which `fill` knows of; NULL:
+     * those. Kernels of float64 are named so, and devices refuse what they compute. */
     const artel__kernel *const *(*choose)(const artel__graph *graph, const artel__node *node);
     size_t params_size;
     void (*fill)(const artel__run_args *args, void *params);
-    /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by then. */
+    /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by
+     * then. */
     uint32_t (*unread)(const artel__node *node);         /* optional: all are read */
     artel__in_place (*in_place)(const void *attributes); /* of ARTEL__PLACE_INPLACE; optional: input 0 by output 0 */
-    /* Of one that writes: tasks touch elements of the variables that no other task touches, so replicas with common variables share them
-     * out. With `piece`, task i reads elements [i piece, (i + 1) piece) of input `summed` and no others. */
+    /* Of one that writes: tasks touch elements of the variables that no other task touches, so replicas with common
+     * variables share them out. With `piece`, task i reads elements [i piece, (i + 1) piece) of input `summed` and no
+     * others. */
     bool divides;
     int summed;
     int64_t piece;
-    /* Makes the params of a step on a whole variable those of elements [first, first + count), whose gradient lies at `gradient`.
-     * Optional: steps on parts are not the step on the whole. */
+    /* Makes the params of a step on a whole variable those of elements [first, first + count), whose gradient lies at
+     * `gradient`. Optional: steps on parts are not the step on the whole. */
     void (*part)(void *params, const float *gradient, int64_t first, int64_t count);
     size_t follow; /* offset of the artel__consumer in the params; 0: the kernels have none */
-    /* Operands that kernels may be given as bfloat16 (artel__kernel.halves): bit k for input k, output k; `fill` says which are. */
+    /* Operands that kernels may be given as bfloat16 (artel__kernel.halves): bit k for input k, output k; `fill` says
+     * which are. */
     uint32_t half_in, half_out;
     bool half_alike; /* all of these are, or none: elements are moved as they lie */
     uint32_t raw_in; /* the same of weights that kernels may be given before they are rounded */
     bool raw_alike;  /* input 0 may be that if what reads output 0 may: elements are moved as they lie */
-    size_t narrow;   /* offset of the artel_dtype to which the kernels round output 0; 0: the run rounds it behind them */
+    size_t narrow; /* offset of the artel_dtype to which the kernels round output 0; 0: the run rounds it behind them */
 } artel__op_exec;
 
 extern const artel__op_exec artel__no_exec; /* of views and collectives: no kernels, everything is read */

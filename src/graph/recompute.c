@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recomputation pass: rewriting a graph after a choice, and the account of it.
  *
- * The log of the chosen trial is the new order of nodes. A node that runs again is copied with outputs of its own; readers behind
- * the turn of the step, original or copied, take the copies of what was dropped. Operands of which only the shape matters stay.
+ * The log of the chosen trial is the new order of nodes. A node that runs again is copied with outputs of its own;
+ * readers behind the turn of the step, original or copied, take the copies of what was dropped. Operands of which only
+ * the shape matters stay.
  */
 #include "graph/recompute.h"
 
@@ -30,7 +31,8 @@ static void redirect(const rewriter *w, const artel__node *from, artel__value_id
 
 static artel_status add_copy(rewriter *w, const artel__node *original)
 {
-    artel__value_id *ids = artel__arena_alloc(w->graph->arena, (size_t)(original->inputs + original->outputs) + 1, sizeof *ids);
+    artel__value_id *ids =
+        artel__arena_alloc(w->graph->arena, (size_t)(original->inputs + original->outputs) + 1, sizeof *ids);
     if (!ids) return w->graph->status = ARTEL_ERROR_NO_MEMORY;
     artel__node *node = &w->node[w->nodes];
     *node = *original;
@@ -94,18 +96,21 @@ static artel_status list_items(const artel__step_model *model, const bool *drop,
     artel__recompute_item *item = artel__arena_alloc(model->graph->arena, (size_t)model->buffers + 1, sizeof *item);
     bool *read = artel__arena_alloc(model->graph->arena, (size_t)model->buffers + 1, sizeof *read);
     if (!item || !read) return model->graph->status = ARTEL_ERROR_NO_MEMORY;
-    for (int32_t i = model->reads.start[model->turn]; i < model->reads.start[model->events]; i++) read[model->reads.item[i]] = true;
+    for (int32_t i = model->reads.start[model->turn]; i < model->reads.start[model->events]; i++)
+        read[model->reads.item[i]] = true;
     for (int32_t b = 0; b < model->buffers; b++) {
         if (!read[b] || model->makers.start[b] == model->makers.start[b + 1]) continue;
         artel__retention kept = model->retention[b] ? model->retention[b] : ARTEL__RETENTION_CHECKPOINT;
-        item[report->count++] = (artel__recompute_item){
-            .value = model->value[b], .retention = drop[b] ? ARTEL__RETENTION_DROPPED : kept, .bytes = (double)model->bytes[b]};
+        item[report->count++] = (artel__recompute_item){.value = model->value[b],
+                                                        .retention = drop[b] ? ARTEL__RETENTION_DROPPED : kept,
+                                                        .bytes = (double)model->bytes[b]};
     }
     report->items = item;
     return ARTEL_OK;
 }
 
-static artel_status choose_and_rewrite(artel__step_model *model, const artel__recompute_options *options, artel__recompute_report *report)
+static artel_status choose_and_rewrite(artel__step_model *model, const artel__recompute_options *options,
+                                       artel__recompute_report *report)
 {
     artel__outcome outcome;
     bool *drop = artel__arena_alloc(&model->arena, (size_t)model->buffers + 1, sizeof *drop);
@@ -119,11 +124,13 @@ static artel_status choose_and_rewrite(artel__step_model *model, const artel__re
     ARTEL_TRY(list_items(model, drop, report));
     if (outcome.events == model->events) return ARTEL_OK;
     ARTEL_TRY(artel__recompute_rewrite(model, drop));
-    for (int i = 0; i < model->graph->nodes; i++) report->nodes += model->graph->node[i].again && is_work(&model->graph->node[i]);
+    for (int i = 0; i < model->graph->nodes; i++)
+        report->nodes += model->graph->node[i].again && is_work(&model->graph->node[i]);
     return ARTEL_OK;
 }
 
-artel_status artel__graph_recompute(artel__graph *graph, const artel__recompute_options *options, artel__recompute_report *report)
+artel_status artel__graph_recompute(artel__graph *graph, const artel__recompute_options *options,
+                                    artel__recompute_report *report)
 {
     artel__step_model model;
     if (graph->status < 0) return graph->status;
@@ -137,21 +144,23 @@ artel_status artel__graph_recompute(artel__graph *graph, const artel__recompute_
 
 void artel__recompute_dump(const artel__graph *graph, const artel__recompute_report *report, artel__text *out)
 {
-    static const char *const fates[] = {[ARTEL__RETENTION_DROPPED] = "dropped, computed again",
-                                        [ARTEL__RETENTION_CHECKPOINT] = "kept: others are computed from it, or it is dear to compute",
-                                        [ARTEL__RETENTION_RESULT] = "kept: a result of the step",
-                                        [ARTEL__RETENTION_NOT_REPEATED] = "kept: made by a fold, which is not repeated"};
+    static const char *const fates[] = {
+        [ARTEL__RETENTION_DROPPED] = "dropped, computed again",
+        [ARTEL__RETENTION_CHECKPOINT] = "kept: others are computed from it, or it is dear to compute",
+        [ARTEL__RETENTION_RESULT] = "kept: a result of the step",
+        [ARTEL__RETENTION_NOT_REPEATED] = "kept: made by a fold, which is not repeated"};
     double dropped = 0, kept = 0;
     for (int i = 0; i < report->count; i++) *(report->items[i].retention ? &kept : &dropped) += report->items[i].bytes;
-    artel__text_printf(
-        out,
-        "%d of %d forward operations run again, about %.0f %% more time; of what the backward pass reads, %.0f bytes are kept "
-        "and %.0f dropped; most bytes alive at once %.0f, without recomputation %.0f\n",
-        report->nodes, report->forward_nodes, report->extra_time * 100, kept, dropped, report->peak_after, report->peak_before);
+    artel__text_printf(out,
+                       "%d of %d forward operations run again, about %.0f %% more time; of what the backward pass "
+                       "reads, %.0f bytes are kept "
+                       "and %.0f dropped; most bytes alive at once %.0f, without recomputation %.0f\n",
+                       report->nodes, report->forward_nodes, report->extra_time * 100, kept, dropped,
+                       report->peak_after, report->peak_before);
     for (int i = 0; i < report->count; i++) {
         const artel__recompute_item *item = &report->items[i];
         const artel__node *node = &graph->node[graph->value[item->value].node];
-        artel__text_printf(out, "  %%%d %s, %.0f bytes, %s  ; %s\n", (int)item->value, node->op->name, item->bytes, fates[item->retention],
-                           node->name);
+        artel__text_printf(out, "  %%%d %s, %.0f bytes, %s  ; %s\n", (int)item->value, node->op->name, item->bytes,
+                           fates[item->retention], node->name);
     }
 }

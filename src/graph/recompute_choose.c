@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing what to drop.
  *
- * First checkpoints in the manner of T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost",
- * 2016, for any graph: the forward pass is cut into segments of about equal bytes, each cut where the fewest bytes cross it, and
- * what crosses a cut is kept. All else is dropped but for what is dear to compute for its size; several bounds on that price are
- * played. The best is improved by changing single buffers, and pairs of neighbours, as long as that helps. This is done for many
- * numbers of segments. Better means: a smaller product of the (smooth) peak and of the time. The search is bounded by a count of
- * events, not by a clock.
+ * First checkpoints in the manner of T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory
+ * cost", 2016, for any graph: the forward pass is cut into segments of about equal bytes, each cut where the fewest
+ * bytes cross it, and what crosses a cut is kept. All else is dropped but for what is dear to compute for its size;
+ * several bounds on that price are played. The best is improved by changing single buffers, and pairs of neighbours, as
+ * long as that helps. This is done for many numbers of segments. Better means: a smaller product of the (smooth) peak
+ * and of the time. The search is bounded by a count of events, not by a clock.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static bool consider(chooser *c, const bool *drop)
 static double price_of(const artel__step_model *model, int32_t buffer)
 {
     double time = 0;
-    for (int32_t m = model->makers.start[buffer]; m < model->makers.start[buffer + 1]; m++) time += model->time[model->makers.item[m]];
+    for (int32_t m = model->makers.start[buffer]; m < model->makers.start[buffer + 1]; m++)
+        time += model->time[model->makers.item[m]];
     return time / (double)model->bytes[buffer];
 }
 
@@ -85,7 +86,8 @@ static void start_from_nothing(chooser *c)
     const artel__step_model *model = c->model;
     memset(c->best, 0, (size_t)model->buffers);
     for (int i = 0; i < c->count; i++) c->best[c->item[i].buffer] = true;
-    for (int32_t i = model->reads.start[model->turn]; i < model->reads.start[model->events]; i++) c->best[model->reads.item[i]] = false;
+    for (int32_t i = model->reads.start[model->turn]; i < model->reads.start[model->events]; i++)
+        c->best[model->reads.item[i]] = false;
     c->outcome = artel__step_model_try(c->model, c->best);
     c->score = score_of(c, &c->outcome);
 }
@@ -97,7 +99,8 @@ static void measure_cuts(chooser *c)
     const artel__step_model *model = c->model;
     for (int32_t b = 0; b < model->buffers; b++) c->last_read[b] = -1;
     for (int32_t e = 0; e < model->turn; e++) {
-        for (int32_t i = model->reads.start[e]; i < model->reads.start[e + 1]; i++) c->last_read[model->reads.item[i]] = e;
+        for (int32_t i = model->reads.start[e]; i < model->reads.start[e + 1]; i++)
+            c->last_read[model->reads.item[i]] = e;
     }
     for (int i = 0; i < c->count; i++) {
         int32_t b = c->item[i].buffer, first = model->makers.item[model->makers.start[b]];
@@ -200,7 +203,8 @@ static void improve(chooser *c)
 /* Starts from each number of segments, improves each, and leaves the best in `best`. */
 static artel_status search(chooser *c)
 {
-    static const int segments[] = {11, 1, 29, 4, 18, 2, 47, 8, 6, 3, 14, 23, 37, 59}; /* far apart first: events may run out */
+    static const int segments[] = {11, 1, 29, 4,  18, 2,  47,
+                                   8,  6, 3,  14, 23, 37, 59}; /* far apart first: events may run out */
     double price[PRICES], score = HUGE_VAL;
     size_t buffers = (size_t)c->model->buffers;
     bool *held = artel__arena_alloc(&c->model->arena, buffers + 1, sizeof *held);
@@ -235,7 +239,8 @@ artel_status artel__recompute_choose(artel__step_model *model, double extra_time
     list_candidates(&c);
     measure_cuts(&c);
     ARTEL_TRY(search(&c));
-    double before = (double)(model->trial->base - model->fixed), after = (double)(artel__step_model_try(model, drop).peak - model->fixed);
+    double before = (double)(model->trial->base - model->fixed),
+           after = (double)(artel__step_model_try(model, drop).peak - model->fixed);
     if (after > before * LEAST_GAIN) memset(drop, 0, (size_t)model->buffers);
     *out = artel__step_model_log(model, drop);
     return ARTEL_OK;

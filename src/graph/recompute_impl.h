@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the recomputation pass: the model of a step that choices are tried on. Shared by recompute*.c only.
  *
- * An event is a node in the order of execution: forward, backward, apply. A buffer is what values share that are views of one
- * another; variables and fed inputs are outside. Buffers made before the first backward node are the ones of interest.
+ * An event is a node in the order of execution: forward, backward, apply. A buffer is what values share that are views
+ * of one another; variables and fed inputs are outside. Buffers made before the first backward node are the ones of
+ * interest.
  */
 #ifndef ARTEL_GRAPH_RECOMPUTE_IMPL_H
 #define ARTEL_GRAPH_RECOMPUTE_IMPL_H
@@ -38,7 +39,8 @@ typedef struct artel__step_model {
 /* What a choice would cost. */
 typedef struct artel__outcome {
     int64_t peak;   /* bytes alive at once */
-    double swell;   /* sum over the events of (alive / alive at the worst moment without recomputation) ^ 32: a smooth maximum */
+    double swell;   /* sum over the events of (alive / alive at the worst moment without recomputation) ^ 32: a smooth
+                       maximum */
     double extra;   /* share of the step's time */
     int32_t events; /* in all */
 } artel__outcome;
@@ -56,10 +58,11 @@ typedef struct artel__trial {
     int64_t base; /* peak without recomputation */
 } artel__trial;
 
-artel_status artel__step_model_init(artel__step_model *model, artel__graph *graph, const artel__recompute_options *options);
+artel_status artel__step_model_init(artel__step_model *model, artel__graph *graph,
+                                    const artel__recompute_options *options);
 void artel__step_model_fini(artel__step_model *model);
-/* Plays a step in which the buffers marked in `drop` are not kept for the backward pass: busy events alone, or all of them,
- * of which the trial's log stays. */
+/* Plays a step in which the buffers marked in `drop` are not kept for the backward pass: busy events alone, or all of
+ * them, of which the trial's log stays. */
 artel__outcome artel__step_model_try(artel__step_model *model, const bool *drop);
 artel__outcome artel__step_model_log(artel__step_model *model, const bool *drop);
 /* Fills `drop` (by buffer, cleared) with the best choice found within `extra_time`; recompute_choose.c. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step as the recomputation pass sees it: events, buffers, sizes, times; and the play of a step under a choice.
  *
- * The play follows exec/cpu/memory.c: a buffer lives from its first writer to its last reader, views share, and an operation that
- * may overwrites its first operand where that dies; what remains out of account is where the buffers lie. A dropped buffer dies
- * with its last forward reader; at its first reader in the backward pass everything that made it runs again, together with what
- * made the dropped buffers that this needs, in forward order. No event runs again twice.
- * Times are estimates of two numbers that every machine has in about this proportion, FLOPS_PER_BYTE: nothing is measured,
- * so the choice is the same everywhere.
+ * The play follows exec/cpu/memory.c: a buffer lives from its first writer to its last reader, views share, and an
+ * operation that may overwrites its first operand where that dies; what remains out of account is where the buffers
+ * lie. A dropped buffer dies with its last forward reader; at its first reader in the backward pass everything that
+ * made it runs again, together with what made the dropped buffers that this needs, in forward order. No event runs
+ * again twice. Times are estimates of two numbers that every machine has in about this proportion, FLOPS_PER_BYTE:
+ * nothing is measured, so the choice is the same everywhere.
  */
 #include <string.h>
 
@@ -25,7 +25,8 @@ enum {
 
 static bool is_view(const artel__node *node)
 {
-    return node->op->placement == ARTEL__PLACE_VIEW || node->op->placement == ARTEL__PLACE_VIEW_WRITTEN || node->op->collective;
+    return node->op->placement == ARTEL__PLACE_VIEW || node->op->placement == ARTEL__PLACE_VIEW_WRITTEN ||
+           node->op->collective;
 }
 
 static double value_bytes(const artel__step_model *model, artel__value_id id)
@@ -39,7 +40,8 @@ static double value_bytes(const artel__step_model *model, artel__value_id id)
 /* Bytes moved by an operand (k < inputs) or an output. */
 static double moved_bytes(const artel__step_model *model, const artel__node *node, int k)
 {
-    bool written = node->op->placement == ARTEL__PLACE_VIEW_WRITTEN; /* a part of what it shares with its first operand */
+    bool written =
+        node->op->placement == ARTEL__PLACE_VIEW_WRITTEN; /* a part of what it shares with its first operand */
     if (k >= node->inputs) return written ? 0 : value_bytes(model, node->output[k - node->inputs]);
     if (!artel__node_reads(node, k)) return 0;
     if (written) return k == 0 ? 0 : 2 * value_bytes(model, node->input[k]);
@@ -166,7 +168,8 @@ static bool repeatable(const artel__step_model *model, const artel__node *node)
 {
     bool good = node->phase == ARTEL__PHASE_FORWARD && !node->op->collective && !node->op->writes;
     if (node->op->placement == ARTEL__PLACE_VIEW_WRITTEN) good = good && node->outputs == 1;
-    for (int k = 0; k < node->outputs; k++) good = good && model->graph->value[node->output[k]].domain != ARTEL__DOMAIN_NODES;
+    for (int k = 0; k < node->outputs; k++)
+        good = good && model->graph->value[node->output[k]].domain != ARTEL__DOMAIN_NODES;
     return good;
 }
 
@@ -179,7 +182,8 @@ static void judge(artel__step_model *model)
         bool writes_again = e >= model->turn && node->op->placement == ARTEL__PLACE_VIEW_WRITTEN;
         for (int32_t i = model->writes.start[e]; i < model->writes.start[e + 1]; i++) {
             int32_t b = model->writes.item[i];
-            if (writes_again || (e < model->turn && !repeatable(model, node))) model->retention[b] = ARTEL__RETENTION_NOT_REPEATED;
+            if (writes_again || (e < model->turn && !repeatable(model, node)))
+                model->retention[b] = ARTEL__RETENTION_NOT_REPEATED;
         }
         for (int32_t i = model->reads.start[e]; e >= model->apply && i < model->reads.start[e + 1]; i++)
             model->retention[model->reads.item[i]] = ARTEL__RETENTION_RESULT;
@@ -215,10 +219,12 @@ static artel_status make_trial(artel__step_model *model)
     return ARTEL_OK;
 }
 
-artel_status artel__step_model_init(artel__step_model *model, artel__graph *graph, const artel__recompute_options *options)
+artel_status artel__step_model_init(artel__step_model *model, artel__graph *graph,
+                                    const artel__recompute_options *options)
 {
     size_t values = (size_t)graph->values + 1, nodes = (size_t)graph->nodes + 1;
-    *model = (artel__step_model){.graph = graph, .rows = options->rows, .turn = -1, .fixed = (int64_t)graph->variables->bytes};
+    *model = (artel__step_model){
+        .graph = graph, .rows = options->rows, .turn = -1, .fixed = (int64_t)graph->variables->bytes};
     artel__arena *arena = &model->arena;
     artel__arena_init(arena, artel__graph_context(graph));
     model->node = artel__arena_alloc(arena, nodes, sizeof *model->node);
@@ -337,7 +343,8 @@ static int32_t overwritten(const artel__step_model *model, const bool *drop, int
         if (k != over.input && node->input[k] >= 0 && model->buffer[node->input[k]] == from) return -1;
     }
     int32_t found = place_of(model, drop, again || event >= model->turn, from), made = again ? model->buffers + to : to;
-    bool dies = trial->last[found] == position && trial->first[made] == position && model->bytes[from] == model->bytes[to];
+    bool dies =
+        trial->last[found] == position && trial->first[made] == position && model->bytes[from] == model->bytes[to];
     return dies ? found : -1;
 }
 
@@ -365,7 +372,8 @@ static artel__outcome play_and_measure(artel__step_model *model, const bool *dro
         trial->change[p] -= bytes;
         trial->change[p + 1] += bytes;
     }
-    artel__outcome outcome = {.extra = model->total_time > 0 ? trial->extra / model->total_time : 0, .events = trial->count};
+    artel__outcome outcome = {.extra = model->total_time > 0 ? trial->extra / model->total_time : 0,
+                              .events = trial->count};
     int64_t alive = model->fixed;
     double scale = 1.0 / (double)(trial->base > 0 ? trial->base : 1);
     for (int32_t p = 0; p < trial->count; p++) {

@@ -32,7 +32,8 @@ int artel__variables_add(artel__variables *variables, const char *name, artel__v
     artel_context *ctx = variables->arena->ctx;
     int64_t plain = artel_shape_count(shape);
     if (plain < 0 || plain > INT64_MAX / 64)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "check the sizes in the model", "the variable's shape is not possible");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "check the sizes in the model",
+                           "the variable's shape is not possible");
     artel_status status = grow(variables);
     if (status < 0) return status;
     artel__variable *variable = &variables->item[variables->count];

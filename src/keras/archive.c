@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `.keras`: a zip archive, or a directory with the same names: metadata.json, config.json, model.weights.h5.
  *
- * metadata.json is not looked at, as in Keras; vocabularies among the assets go into the record (assets.c); others are passed over.
+ * metadata.json is not looked at, as in Keras; vocabularies among the assets go into the record (assets.c); others are
+ * passed over.
  */
 #include <stdio.h>
 
@@ -11,7 +12,8 @@
 
 static artel_status missing(artel_context *ctx, const char *path, const char *name)
 {
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras", "%s is missing; this is no .keras file", name);
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras",
+                       "%s is missing; this is no .keras file", name);
 }
 
 static artel_status read_config(artel__zip *zip, const char *path, json_t **out)
@@ -19,7 +21,8 @@ static artel_status read_config(artel__zip *zip, const char *path, json_t **out)
     const artel__zip_member *member = artel__zip_find(zip, "config.json");
     artel__zip_content content;
     if (!member && artel__zip_find(zip, "saved_model.pb"))
-        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path, "load it in Keras 2 and save the model as .h5 or .keras",
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path,
+                           "load it in Keras 2 and save the model as .h5 or .keras",
                            "this is a SavedModel of TensorFlow, which artel does not read");
     if (!member) return missing(zip->ctx, path, "config.json");
     ARTEL_TRY(artel__zip_extract(zip, member, ARTEL__JSON_MAX_SIZE, &content));
@@ -35,7 +38,8 @@ static artel_status read_weights(artel__zip *zip, const char *path, artel__keras
     const artel__zip_member *member = artel__zip_find(zip, "model.weights.h5");
     artel__zip_content content;
     if (!member && artel__zip_find(zip, "model.weights.npz"))
-        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it with weights_format=\"h5\", Keras' default",
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path,
+                           "save it with weights_format=\"h5\", Keras' default",
                            "the weights are in model.weights.npz, which holds pickled Python objects");
     if (!member) return missing(zip->ctx, path, "model.weights.h5");
     ARTEL_TRY(artel__zip_extract(zip, member, 0, &content));
@@ -44,7 +48,8 @@ static artel_status read_weights(artel__zip *zip, const char *path, artel__keras
     return status;
 }
 
-artel_status artel__keras_archive_open(artel_context *ctx, const char *path, bool with_config, artel__keras_archive *out)
+artel_status artel__keras_archive_open(artel_context *ctx, const char *path, bool with_config,
+                                       artel__keras_archive *out)
 {
     artel__zip zip = {0};
     artel__keras_archive archive = {.config = NULL};
@@ -52,7 +57,8 @@ artel_status artel__keras_archive_open(artel_context *ctx, const char *path, boo
     artel_status status = artel__zip_open(ctx, path, &zip);
     if (status == ARTEL_OK && with_config) status = read_config(&zip, path, &archive.config);
     if (status == ARTEL_OK) status = read_weights(&zip, path, &archive);
-    if (status == ARTEL_OK && with_config) status = artel__keras_attach_assets(&zip, path, archive.config, archive.weights.root);
+    if (status == ARTEL_OK && with_config)
+        status = artel__keras_attach_assets(&zip, path, archive.config, archive.weights.root);
     artel__zip_close(&zip);
     if (status < 0) {
         artel__keras_archive_close(&archive);

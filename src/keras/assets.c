@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabularies that lie beside a model in its `.keras` file: assets/<path of the layer>/vocabulary.txt.
  *
- * Keras keeps there what adapt() has found, and the weights of tf_idf as `idf_weights` among the layer's variables. Both are put into the
- * layer's config, where Keras keeps what was given by hand: from there on a model carries them through every format, and files that
- * artel writes are read by Keras as if they had been given. Lines end where Python's splitlines ends them, as Keras reads them.
+ * Keras keeps there what adapt() has found, and the weights of tf_idf as `idf_weights` among the layer's variables.
+ * Both are put into the layer's config, where Keras keeps what was given by hand: from there on a model carries them
+ * through every format, and files that artel writes are read by Keras as if they had been given. Lines end where
+ * Python's splitlines ends them, as Keras reads them.
  */
 #include "keras/assets.h"
 
@@ -23,7 +24,8 @@ typedef struct attacher {
 /* Bytes of the line end at `at`; 0 when there is none. */
 static size_t line_end(const char *at, size_t left)
 {
-    unsigned char a = (unsigned char)at[0], b = left > 1 ? (unsigned char)at[1] : 0, c = left > 2 ? (unsigned char)at[2] : 0;
+    unsigned char a = (unsigned char)at[0], b = left > 1 ? (unsigned char)at[1] : 0,
+                  c = left > 2 ? (unsigned char)at[2] : 0;
     if (a == '\r' && b == '\n') return 2;
     if ((a >= '\n' && a <= '\r') || (a >= 0x1C && a <= 0x1E)) return 1;
     if (a == 0xC2 && b == 0x85) return 2;
@@ -82,8 +84,8 @@ static artel_status read_vocabulary(const attacher *a, const char *layer, bool i
     *out = read_lines((const char *)content.bytes, content.size, integers, &line);
     artel__zip_release(a->zip, &content);
     if (*out) return ARTEL_OK;
-    return artel__fail(a->ctx, ARTEL_ERROR_CORRUPT, a->path, "save the model again with Keras", "%s: line %lld is no %s", name,
-                       (long long)line, integers ? "integer" : "text in UTF-8");
+    return artel__fail(a->ctx, ARTEL_ERROR_CORRUPT, a->path, "save the model again with Keras",
+                       "%s: line %lld is no %s", name, (long long)line, integers ? "integer" : "text in UTF-8");
 }
 
 /* The weights of as many terms as there are; what is behind them is padding. */
@@ -92,8 +94,8 @@ static artel_status attach_weights(const attacher *a, const char *layer, json_t 
     char path[1200];
     snprintf(path, sizeof path, "%s/vars/idf_weights", layer);
     const artel__h5_node *node = a->weights ? artel__h5_find(a->weights, path) : NULL;
-    bool fits = node && node->is_dataset && node->readable && node->dtype == ARTEL_DTYPE_FLOAT32 && node->shape.rank == 1 &&
-                node->shape.dim[0] >= (int64_t)terms;
+    bool fits = node && node->is_dataset && node->readable && node->dtype == ARTEL_DTYPE_FLOAT32 &&
+                node->shape.rank == 1 && node->shape.dim[0] >= (int64_t)terms;
     if (!fits) return ARTEL_OK; /* the layer says that it has none */
     json_t *list = json_array();
     bool kept = true;
@@ -102,7 +104,8 @@ static artel_status attach_weights(const attacher *a, const char *layer, json_t 
         memcpy(&weight, (const char *)node->data + i * sizeof weight, sizeof weight);
         kept = kept && json_array_append_new(list, artel__json_real((double)weight)) == 0;
     }
-    return json_object_set_new(config, "idf_weights", list) < 0 || !kept ? artel__fail_memory(a->ctx, a->path, terms) : ARTEL_OK;
+    return json_object_set_new(config, "idf_weights", list) < 0 || !kept ? artel__fail_memory(a->ctx, a->path, terms)
+                                                                         : ARTEL_OK;
 }
 
 static artel_status attach_vocabulary(const attacher *a, const char *layer, json_t *config, bool integers)
@@ -164,7 +167,8 @@ static artel_status attach_layers(const attacher *a, json_t *config, const char 
     return ARTEL_OK;
 }
 
-artel_status artel__keras_attach_assets(artel__zip *zip, const char *path, json_t *record, const artel__h5_node *weights)
+artel_status artel__keras_attach_assets(artel__zip *zip, const char *path, json_t *record,
+                                        const artel__h5_node *weights)
 {
     const attacher a = {zip->ctx, zip, path, weights};
     return attach_layers(&a, json_object_get(record, "config"), "");

@@ -92,7 +92,9 @@ static artel_status give_name(artel_builder *builder, const char *class_name, js
     char snake[128], name[160];
     const char *given = json_string_value(json_object_get(config, "name"));
     if (given)
-        return has_layer(builder, given) ? refuse(builder, given, "give every layer another name", "two layers have this name") : ARTEL_OK;
+        return has_layer(builder, given)
+                   ? refuse(builder, given, "give every layer another name", "two layers have this name")
+                   : ARTEL_OK;
     artel__snake_case(class_name, snake, sizeof snake);
     snprintf(name, sizeof name, "%s", snake);
     for (int k = 1; has_layer(builder, name); k++) snprintf(name, sizeof name, "%s_%d", snake, k);
@@ -139,7 +141,8 @@ artel_status artel_layer_add(artel_builder *builder, const char *class_name, con
     json_t *json;
     ARTEL_TRY(artel__builder_enter(builder, __func__));
     ARTEL_TRY(need(builder, __func__, "class_name", class_name));
-    if (builder->functional) return refuse(builder, class_name, "use artel_apply", "layers of a Functional model are applied to tensors");
+    if (builder->functional)
+        return refuse(builder, class_name, "use artel_apply", "layers of a Functional model are applied to tensors");
     ARTEL_TRY(read_config(builder, class_name, config, &json));
     return artel__builder_add(builder, class_name, json);
 }
@@ -162,7 +165,8 @@ static artel_status add_input(artel_builder *builder, const char *name, artel_dt
     if (artel_dtype_size(dtype) == 0 && dtype != ARTEL_DTYPE_STRING)
         return refuse(builder, name ? name : "input", "give one of artel_dtype", "there is no such element type");
     for (int i = 0; possible && i < shape->rank; i++) possible = shape->dim[i] >= -1;
-    if (!possible) return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
+    if (!possible)
+        return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
     json_t *config = json_pack("{s:o, s:s}", "batch_shape", batch_shape(shape), "dtype", artel_dtype_name(dtype));
     if (config && name && json_object_set_new(config, "name", json_string(name)) < 0) {
         json_decref(config);
@@ -171,8 +175,8 @@ static artel_status add_input(artel_builder *builder, const char *name, artel_dt
     return artel__builder_add(builder, "InputLayer", config);
 }
 
-artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape,
-                                     artel_builder **out)
+artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype,
+                                     const artel_shape *shape, artel_builder **out)
 {
     artel_builder *builder = NULL;
     ARTEL_TRY(artel__enter(context, __func__, "context shape out", context, shape, out));
@@ -204,9 +208,11 @@ artel_status artel_sequential_finish(artel_builder *builder, artel_model **out)
 {
     ARTEL_TRY(artel__need(builder ? builder->ctx : NULL, __func__, "builder", builder));
     need(builder, __func__, "out", out);
-    if (builder->functional) refuse(builder, builder->name, "use artel_functional_finish", "this is a Functional model");
-    json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O?}, s:{s:O?}}", "class_name", "Sequential", "config", "name", builder->name, "layers",
-                               builder->layers, "build_input_shape", builder->shape, "build_config", "input_shape", builder->shape);
+    if (builder->functional)
+        refuse(builder, builder->name, "use artel_functional_finish", "this is a Functional model");
+    json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O?}, s:{s:O?}}", "class_name", "Sequential", "config", "name",
+                               builder->name, "layers", builder->layers, "build_input_shape", builder->shape,
+                               "build_config", "input_shape", builder->shape);
     return finish(builder, record, out);
 }
 
@@ -238,16 +244,19 @@ static const char *layer_name(const artel_builder *builder, int layer)
     return json_string_value(json_object_get(json_array_get(builder->layers, (size_t)layer), "name"));
 }
 
-artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape, artel_tensor *out)
+artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape,
+                         artel_tensor *out)
 {
     ARTEL_TRY(artel__builder_enter(builder, __func__));
     ARTEL_TRY(need(builder, __func__, "shape", shape));
     ARTEL_TRY(need(builder, __func__, "out", out));
     if (!builder->functional)
-        return refuse(builder, "artel_input", "use artel_functional_create", "a Sequential model has its input already");
+        return refuse(builder, "artel_input", "use artel_functional_create",
+                      "a Sequential model has its input already");
     ARTEL_TRY(add_input(builder, name, dtype, shape));
     int layer = (int)json_array_size(builder->layers) - 1;
-    if (json_array_append_new(builder->inputs, json_pack("[s, i, i]", layer_name(builder, layer), 0, 0)) < 0) return out_of_memory(builder);
+    if (json_array_append_new(builder->inputs, json_pack("[s, i, i]", layer_name(builder, layer), 0, 0)) < 0)
+        return out_of_memory(builder);
     return add_call(builder, layer, 0, out);
 }
 
@@ -261,8 +270,8 @@ static json_t *tensor_record(const artel_builder *builder, artel_tensor tensor)
 {
     if (!tensor_exists(builder, tensor)) return NULL;
     const struct artel__built_call *call = &builder->call[tensor.call];
-    return json_pack("{s:s, s:{s:[n], s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config", "shape", "dtype", "float32",
-                     "keras_history", layer_name(builder, call->layer), call->node, tensor.output);
+    return json_pack("{s:s, s:{s:[n], s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config", "shape", "dtype",
+                     "float32", "keras_history", layer_name(builder, call->layer), call->node, tensor.output);
 }
 
 /* Layers whose call takes tensors one by one instead of in a list. */
@@ -274,7 +283,8 @@ static bool takes_arguments(const char *class_name)
 /* Layers whose call takes a sequence, and behind it the states that it begins with. */
 static bool takes_states(const char *class_name)
 {
-    static const char *const classes[] = {"LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"};
+    static const char *const classes[] = {"LSTM",          "GRU",        "SimpleRNN",  "RNN",
+                                          "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"};
     for (size_t i = 0; i < ARTEL__COUNT(classes); i++) {
         if (strcmp(class_name, classes[i]) == 0) return true;
     }
@@ -293,7 +303,8 @@ static json_t *call_record(const char *class_name, json_t *list)
 }
 
 /* Adds a call of a layer that exists. */
-static artel_status connect(artel_builder *builder, int layer, const artel_tensor *tensors, int count, artel_tensor *out)
+static artel_status connect(artel_builder *builder, int layer, const artel_tensor *tensors, int count,
+                            artel_tensor *out)
 {
     json_t *record = json_array_get(builder->layers, (size_t)layer), *nodes = json_object_get(record, "inbound_nodes");
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
@@ -305,14 +316,15 @@ static artel_status connect(artel_builder *builder, int layer, const artel_tenso
         if (json_array_append_new(list, tensor_record(builder, tensors[i])) == 0) continue;
         json_decref(list);
         if (tensor_exists(builder, tensors[i])) return out_of_memory(builder);
-        return refuse(builder, class_name, "pass tensors of the same builder", "a tensor given to the layer does not exist");
+        return refuse(builder, class_name, "pass tensors of the same builder",
+                      "a tensor given to the layer does not exist");
     }
     if (json_array_append_new(nodes, call_record(class_name, list)) < 0) return out_of_memory(builder);
     return add_call(builder, layer, (int)json_array_size(nodes) - 1, out);
 }
 
-artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors, int count,
-                         artel_tensor *out)
+artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config,
+                         const artel_tensor *tensors, int count, artel_tensor *out)
 {
     json_t *json;
     ARTEL_TRY(artel__builder_enter(builder, __func__));
@@ -325,8 +337,8 @@ artel_status artel_apply(artel_builder *builder, const char *class_name, const c
     return connect(builder, (int)json_array_size(builder->layers) - 1, tensors, count, out);
 }
 
-artel_status artel__builder_operation(artel_builder *builder, const char *module, const char *class_name, const char *config,
-                                      artel_tensor x, artel_tensor *out)
+artel_status artel__builder_operation(artel_builder *builder, const char *module, const char *class_name,
+                                      const char *config, artel_tensor x, artel_tensor *out)
 {
     ARTEL_TRY(artel_apply(builder, class_name, config, &x, 1, out));
     json_t *record = json_array_get(builder->layers, json_array_size(builder->layers) - 1);
@@ -336,12 +348,14 @@ artel_status artel__builder_operation(artel_builder *builder, const char *module
     return ARTEL_OK;
 }
 
-artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count, artel_tensor *out)
+artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count,
+                               artel_tensor *out)
 {
     ARTEL_TRY(artel__builder_enter(builder, __func__));
     ARTEL_TRY(need(builder, __func__, "tensors", tensors));
     ARTEL_TRY(need(builder, __func__, "out", out));
-    if (of.call < 0 || of.call >= builder->calls) return refuse(builder, "artel_apply_again", "", "the tensor does not exist");
+    if (of.call < 0 || of.call >= builder->calls)
+        return refuse(builder, "artel_apply_again", "", "the tensor does not exist");
     return connect(builder, builder->call[of.call].layer, tensors, count, out);
 }
 
@@ -359,17 +373,20 @@ artel_status artel_functional_finish(artel_builder *builder, const artel_tensor 
         refuse(builder, builder->name, "give the tensors that are the model's outputs",
                count < 1 ? "the model has no outputs" : "the model has too many outputs");
     json_t *ends = json_array();
-    if (!builder->functional) refuse(builder, builder->name, "use artel_sequential_finish", "this is a Sequential model");
+    if (!builder->functional)
+        refuse(builder, builder->name, "use artel_sequential_finish", "this is a Sequential model");
     for (int i = 0; i < count && builder->status == ARTEL_OK; i++) {
         bool exists = tensor_exists(builder, outputs[i]);
         const struct artel__built_call *call = exists ? &builder->call[outputs[i].call] : NULL;
         if (!exists)
             refuse(builder, builder->name, "", "an output is not a tensor of this model");
-        else if (json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output)) < 0)
+        else if (json_array_append_new(
+                     ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output)) < 0)
             out_of_memory(builder);
     }
     if (builder->status == ARTEL_OK) artel__builder_fail(builder, artel__builder_order(builder, outputs, count));
-    json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name, "layers",
-                               builder->layers, "input_layers", builder->inputs, "output_layers", ends);
+    json_t *record =
+        json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name,
+                  "layers", builder->layers, "input_layers", builder->inputs, "output_layers", ends);
     return finish(builder, record, out);
 }

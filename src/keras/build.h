@@ -27,9 +27,10 @@ artel_status artel__builder_add(artel_builder *builder, const char *class_name, 
 /* What every public call begins with: a builder that is NULL, and the failure of a call before. */
 artel_status artel__builder_enter(artel_builder *builder, const char *function);
 /* One of Keras' operations ("keras.src.ops.numpy", "Flip") on a tensor. */
-artel_status artel__builder_operation(artel_builder *builder, const char *module, const char *class_name, const char *config,
-                                      artel_tensor x, artel_tensor *out);
-/* Brings the layers into the order in which Keras lists those of a model with these outputs, which exist: its files count layers by it. */
+artel_status artel__builder_operation(artel_builder *builder, const char *module, const char *class_name,
+                                      const char *config, artel_tensor x, artel_tensor *out);
+/* Brings the layers into the order in which Keras lists those of a model with these outputs, which exist: its files
+ * count layers by it. */
 artel_status artel__builder_order(artel_builder *builder, const artel_tensor *outputs, int count);
 /* Records a failure. */
 artel_status artel__builder_fail(artel_builder *builder, artel_status status);

@@ -41,14 +41,14 @@ static const field dense[] = {{"units", FIELD_REQUIRED_INT, AT(dense, units)},
                               {.key = NULL}};
 
 /* What all convolutions have. */
-#define CONV_FIELDS                                                                                                                     \
-    {"kernel_size", FIELD_REQUIRED_PAIR, AT(conv2d, kernel)}, {"strides", FIELD_PAIR, AT(conv2d, strides)},                             \
-        {"dilation_rate", FIELD_PAIR, AT(conv2d, dilation)}, {"padding", FIELD_TEXT, AT(conv2d, padding)},                              \
-        {"activation", FIELD_TEXT, AT(conv2d, activation)}, {"use_bias", FIELD_NOT, AT(conv2d, no_bias)},                               \
-        {"bias_initializer", FIELD_TEXT, AT(conv2d, bias_initializer)}, {"bias_regularizer", FIELD_TEXT, AT(conv2d, bias_regularizer)}, \
-        {"name", FIELD_TEXT, AT(conv2d, name)},                                                                                         \
-    {                                                                                                                                   \
-        .key = NULL                                                                                                                     \
+#define CONV_FIELDS                                                                                             \
+    {"kernel_size", FIELD_REQUIRED_PAIR, AT(conv2d, kernel)}, {"strides", FIELD_PAIR, AT(conv2d, strides)},     \
+        {"dilation_rate", FIELD_PAIR, AT(conv2d, dilation)}, {"padding", FIELD_TEXT, AT(conv2d, padding)},      \
+        {"activation", FIELD_TEXT, AT(conv2d, activation)}, {"use_bias", FIELD_NOT, AT(conv2d, no_bias)},       \
+        {"bias_initializer", FIELD_TEXT, AT(conv2d, bias_initializer)},                                         \
+        {"bias_regularizer", FIELD_TEXT, AT(conv2d, bias_regularizer)}, {"name", FIELD_TEXT, AT(conv2d, name)}, \
+    {                                                                                                           \
+        .key = NULL                                                                                             \
     }
 
 static const field conv2d[] = {{"filters", FIELD_REQUIRED_INT, AT(conv2d, filters)},
@@ -78,7 +78,8 @@ static const field pooling[] = {{"pool_size", FIELD_PAIR, AT(pooling2d, pool)},
 
 static const field plain[] = {{"name", FIELD_TEXT, AT(plain, name)}, {.key = NULL}};
 
-static const field dropout[] = {{"rate", FIELD_REQUIRED_FLOAT, AT(dropout, rate)}, {"name", FIELD_TEXT, AT(dropout, name)}, {.key = NULL}};
+static const field dropout[] = {
+    {"rate", FIELD_REQUIRED_FLOAT, AT(dropout, rate)}, {"name", FIELD_TEXT, AT(dropout, name)}, {.key = NULL}};
 
 static const field batch_normalization[] = {{"axis", FIELD_INT, AT(normalization, axis)},
                                             {"momentum", FIELD_FLOAT, AT(normalization, momentum)},
@@ -93,15 +94,17 @@ static const field layer_normalization[] = {
     {"center", FIELD_NOT, AT(normalization, no_center)}, {"scale", FIELD_NOT, AT(normalization, no_scale)},
     {"name", FIELD_TEXT, AT(normalization, name)},       {.key = NULL}};
 
-static const field activation[] = {
-    {"activation", FIELD_REQUIRED_TEXT, AT(activation, activation)}, {"name", FIELD_TEXT, AT(activation, name)}, {.key = NULL}};
+static const field activation[] = {{"activation", FIELD_REQUIRED_TEXT, AT(activation, activation)},
+                                   {"name", FIELD_TEXT, AT(activation, name)},
+                                   {.key = NULL}};
 
 static const field rescaling[] = {{"scale", FIELD_REQUIRED_FLOAT, AT(rescaling, scale)},
                                   {"offset", FIELD_REQUIRED_FLOAT, AT(rescaling, offset)},
                                   {"name", FIELD_TEXT, AT(rescaling, name)},
                                   {.key = NULL}};
 
-static const field reshape[] = {{"target_shape", FIELD_SHAPE, AT(reshape, shape)}, {"name", FIELD_TEXT, AT(reshape, name)}, {.key = NULL}};
+static const field reshape[] = {
+    {"target_shape", FIELD_SHAPE, AT(reshape, shape)}, {"name", FIELD_TEXT, AT(reshape, name)}, {.key = NULL}};
 
 static const field embedding[] = {{"input_dim", FIELD_REQUIRED_INT, AT(embedding, input_dim)},
                                   {"output_dim", FIELD_REQUIRED_INT, AT(embedding, output_dim)},
@@ -110,16 +113,18 @@ static const field embedding[] = {{"input_dim", FIELD_REQUIRED_INT, AT(embedding
                                   {"name", FIELD_TEXT, AT(embedding, name)},
                                   {.key = NULL}};
 
-#define RECURRENT_FIELDS                                                                                                    \
-    {"units", FIELD_REQUIRED_INT, AT(recurrent, units)}, {"activation", FIELD_TEXT, AT(recurrent, activation)},             \
-        {"use_bias", FIELD_NOT, AT(recurrent, no_bias)}, {"return_sequences", FIELD_TRUE, AT(recurrent, return_sequences)}, \
-        {"go_backwards", FIELD_TRUE, AT(recurrent, go_backwards)}, {"dropout", FIELD_FLOAT, AT(recurrent, dropout)},        \
-        {"recurrent_dropout", FIELD_FLOAT, AT(recurrent, recurrent_dropout)},                                               \
-    {                                                                                                                       \
-        "name", FIELD_TEXT, AT(recurrent, name)                                                                             \
+#define RECURRENT_FIELDS                                                                                             \
+    {"units", FIELD_REQUIRED_INT, AT(recurrent, units)}, {"activation", FIELD_TEXT, AT(recurrent, activation)},      \
+        {"use_bias", FIELD_NOT, AT(recurrent, no_bias)},                                                             \
+        {"return_sequences", FIELD_TRUE, AT(recurrent, return_sequences)},                                           \
+        {"go_backwards", FIELD_TRUE, AT(recurrent, go_backwards)}, {"dropout", FIELD_FLOAT, AT(recurrent, dropout)}, \
+        {"recurrent_dropout", FIELD_FLOAT, AT(recurrent, recurrent_dropout)},                                        \
+    {                                                                                                                \
+        "name", FIELD_TEXT, AT(recurrent, name)                                                                      \
     }
 
-static const field gated[] = {RECURRENT_FIELDS, {"recurrent_activation", FIELD_TEXT, AT(recurrent, recurrent_activation)}, {.key = NULL}};
+static const field gated[] = {
+    RECURRENT_FIELDS, {"recurrent_activation", FIELD_TEXT, AT(recurrent, recurrent_activation)}, {.key = NULL}};
 static const field simple_rnn[] = {RECURRENT_FIELDS, {.key = NULL}};
 
 static json_t *pair(const int64_t *values)
@@ -130,8 +135,9 @@ static json_t *pair(const int64_t *values)
 static artel_status shape_value(artel_builder *builder, const char *key, const artel_shape *shape, json_t **out)
 {
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK)
-        return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, key, "give the shape of one row",
-                                                        "%d axes are not possible (expected 0 to %d)", shape->rank, ARTEL_MAX_RANK));
+        return artel__builder_fail(
+            builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, key, "give the shape of one row",
+                                 "%d axes are not possible (expected 0 to %d)", shape->rank, ARTEL_MAX_RANK));
     *out = json_array();
     bool made = *out != NULL;
     for (int i = 0; i < shape->rank; i++) made = made && json_array_append_new(*out, json_integer(shape->dim[i])) == 0;
@@ -202,8 +208,9 @@ static artel_status add(artel_builder *builder, const char *class_name, const fi
 {
     ARTEL_TRY(artel__builder_enter(builder, class_name));
     if (builder->functional)
-        return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, class_name, "use artel_apply",
-                                                        "layers of a Functional model are applied to tensors"));
+        return artel__builder_fail(builder,
+                                   artel__fail(builder->ctx, ARTEL_ERROR_INVALID, class_name, "use artel_apply",
+                                               "layers of a Functional model are applied to tensors"));
     json_t *config = json_object(), *value;
     for (const field *f = fields; config && options && f->key; f++) {
         const void *at = (const char *)options + f->offset;

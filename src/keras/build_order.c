@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers of a Functional model in the order in which Keras lists them, which is the order in which its files number layers of one class: by
- * falling distance from the outputs, then as a walk from the outputs back to the inputs meets them (map_graph in keras/src/ops/function.py).
- * What no output needs comes last: Keras does not see it.
+/* Layers of a Functional model in the order in which Keras lists them, which is the order in which its files number
+ * layers of one class: by falling distance from the outputs, then as a walk from the outputs back to the inputs meets
+ * them (map_graph in keras/src/ops/function.py). What no output needs comes last: Keras does not see it.
  */
 #include <stdlib.h>
 
@@ -109,7 +109,8 @@ static void walk(order *o, int from, int *finished)
             n->met = true;
             if (o->place[n->layer].met < 0) o->place[n->layer].met = o->count++;
         }
-        while (o->next[depth] < n->parents && (n->parent[o->next[depth]] < 0 || o->node[n->parent[o->next[depth]]].met)) o->next[depth]++;
+        while (o->next[depth] < n->parents && (n->parent[o->next[depth]] < 0 || o->node[n->parent[o->next[depth]]].met))
+            o->next[depth]++;
         if (o->next[depth] < n->parents) {
             int parent = n->parent[o->next[depth]++];
             o->stack[++depth] = parent;
@@ -147,7 +148,8 @@ static artel_status rearrange(order *o)
     json_t *sorted = json_array();
     bool whole = sorted != NULL;
     qsort(o->place, (size_t)o->layers, sizeof *o->place, compare);
-    for (int l = 0; l < o->layers; l++) whole = whole && json_array_append(sorted, layer_record(o, o->place[l].layer)) == 0;
+    for (int l = 0; l < o->layers; l++)
+        whole = whole && json_array_append(sorted, layer_record(o, o->place[l].layer)) == 0;
     if (!whole) {
         json_decref(sorted);
         return artel__fail_memory(o->b->ctx, o->b->name, 0);

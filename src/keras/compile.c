@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compile settings by calls: names, short forms ("sgd:momentum=0.9") or JSON, kept in the form of Keras' compile_config. */
+/* Compile settings by calls: names, short forms ("sgd:momentum=0.9") or JSON, kept in the form of Keras'
+ * compile_config. */
 #include <ctype.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static artel_status read_setting(artel_context *ctx, const char *what, const cha
     return list ? artel__spec_read_list(ctx, what, text, out) : artel__spec_read(ctx, what, text, out);
 }
 
-/* Replaces the optimizer by its full record, as Keras would save it. Tables by replicas and batch size stay: the run is not known. */
+/* Replaces the optimizer by its full record, as Keras would save it. Tables by replicas and batch size stay: the run is
+ * not known. */
 static artel_status set_optimizer(artel_context *ctx, json_t *compile, const char *text)
 {
     json_t *given;
@@ -74,7 +76,8 @@ static artel_status set_metrics(artel_context *ctx, json_t *compile, const char 
     json_t *given;
     ARTEL_TRY(read_setting(ctx, "metrics", text, true, &given));
     if (json_is_object(given) && json_object_get(given, "class_name")) given = json_pack("[o]", given);
-    artel_status status = given && json_object_set(compile, "metrics", given) == 0 ? ARTEL_OK : artel__fail_memory(ctx, "metrics", 0);
+    artel_status status =
+        given && json_object_set(compile, "metrics", given) == 0 ? ARTEL_OK : artel__fail_memory(ctx, "metrics", 0);
     json_decref(given);
     return status;
 }
@@ -83,8 +86,8 @@ static artel_status set_metrics(artel_context *ctx, json_t *compile, const char 
 static json_t *start_settings(const artel_model *model)
 {
     if (model->compile_config) return artel__json_copy(model->compile_config);
-    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights", "metrics",
-                     "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
+    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights",
+                     "metrics", "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
 
 /* With variables in float32: under the policy float16 Keras scales no loss. */
@@ -92,7 +95,8 @@ static bool computes_in_float16(const artel__layer *layer)
 {
     bool found = layer->precision == ARTEL_DTYPE_FLOAT16 && layer->variables_in == ARTEL_DTYPE_FLOAT32;
     for (int i = 0; i < layer->child_count && !found; i++) found = computes_in_float16(layer->child[i].layer);
-    for (int i = 0; layer->model && i < layer->model->layers && !found; i++) found = computes_in_float16(layer->model->layer[i]);
+    for (int i = 0; layer->model && i < layer->model->layers && !found; i++)
+        found = computes_in_float16(layer->model->layer[i]);
     return found;
 }
 

@@ -50,7 +50,8 @@ typedef struct gather {
     bool all;
 } gather;
 
-static artel_status gather_add(gather *g, const char *name, artel_dtype dtype, const artel_shape *shape, const void *data)
+static artel_status gather_add(gather *g, const char *name, artel_dtype dtype, const artel_shape *shape,
+                               const void *data)
 {
     if (g->count == g->capacity) {
         size_t capacity = g->capacity ? g->capacity * 2 : 64;
@@ -71,8 +72,8 @@ static bool belongs_to_optimizer(const char *name)
 
 static artel_dtype counted_as(artel_dtype dtype)
 {
-    bool real =
-        dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64;
+    bool real = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_FLOAT32 ||
+                dtype == ARTEL_DTYPE_FLOAT64;
     return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT64;
 }
 
@@ -138,12 +139,14 @@ artel_status artel_model_digest(const artel_model *model, char out[65])
 
 /* -- a file -- */
 
-/* Datasets of the groups `vars`; random states, which older versions of Keras saved, are no weights, and neither are constants. */
+/* Datasets of the groups `vars`; random states, which older versions of Keras saved, are no weights, and neither are
+ * constants. */
 static artel_status gather_tree(gather *g, const artel__h5_node *node, const char *path)
 {
     bool vars = strcmp(node->name, "vars") == 0;
     for (const artel__h5_node *child = node->first; child; child = child->next) {
-        if (strncmp(child->name, "seed_generator", 14) == 0 || (vars && strcmp(child->name, "idf_weights") == 0)) continue;
+        if (strncmp(child->name, "seed_generator", 14) == 0 || (vars && strcmp(child->name, "idf_weights") == 0))
+            continue;
         const char *name = artel__arena_printf(g->arena, "%s%s%s", path, *path ? "/" : "", child->name);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
         if (!child->is_dataset) ARTEL_TRY(gather_tree(g, child, name));
@@ -210,10 +213,12 @@ artel_status artel__keras_digest_file(artel_context *ctx, const char *path, bool
     case ARTEL__KERAS_ARCHIVE: status = digest_archive(&g, path, out); break;
     case ARTEL__KERAS_SAFETENSORS: status = digest_safetensors(&g, path, out); break;
     case ARTEL__KERAS_JSON:
-        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give a file with weights", "the file holds an architecture and no weights");
+        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give a file with weights",
+                             "the file holds an architecture and no weights");
         break;
     case ARTEL__KERAS_ONNX:
-        status = artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it to .keras", "weights of an ONNX model have no names in Keras");
+        status = artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it to .keras",
+                             "weights of an ONNX model have no names in Keras");
         break;
     case ARTEL__KERAS_TF_CHECKPOINT:
         status = artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it to .keras with the model's architecture",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running `artel-hdf5`; see h5_helper.h.
  *
- * posix_spawn, because it does not copy the page tables of a process that may be large. The helper gets three descriptors,
- * the default signals, its own process group (Ctrl-C is for the program) and four environment variables. Its death shows as the
- * end of the message pipe; a program that reaps all children (or ignores SIGCHLD) may steal the exit status, so the answer
- * itself says whether it is complete.
+ * posix_spawn, because it does not copy the page tables of a process that may be large. The helper gets three
+ * descriptors, the default signals, its own process group (Ctrl-C is for the program) and four environment variables.
+ * Its death shows as the end of the message pipe; a program that reaps all children (or ignores SIGCHLD) may steal the
+ * exit status, so the answer itself says whether it is complete.
  */
 #include "keras/h5_helper.h"
 
@@ -61,7 +61,8 @@ static artel_status away_from_standard(artel_context *ctx, const char *where, in
 
 artel_status artel__memory_file(artel_context *ctx, const char *where, int *out)
 {
-    int fd = artel__spill_is_open(ctx) ? artel__spill_file(ctx) : memfd_create("artel-hdf5", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = artel__spill_is_open(ctx) ? artel__spill_file(ctx)
+                                       : memfd_create("artel-hdf5", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return artel__fail_errno(ctx, where, "make a copy in memory");
     artel_status status = away_from_standard(ctx, where, &fd);
     if (status < 0)
@@ -113,7 +114,8 @@ static artel_status find_program(artel_context *ctx, const artel__helper_job *jo
     if (named && named[0]) {
         snprintf(path, PATH_MAX, "%s", named);
         if (access(path, X_OK) == 0) return ARTEL_OK;
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "let ARTEL_HDF5_HELPER name the program artel-hdf5, or unset it",
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where,
+                           "let ARTEL_HDF5_HELPER name the program artel-hdf5, or unset it",
                            "HDF5 files are read by a helper program, and %s cannot be run", path);
     }
     if (artel__find_companion(PROGRAM, X_OK, path)) return ARTEL_OK;
@@ -136,7 +138,8 @@ static void pick_environment(char **target, size_t room)
 static int add_actions(posix_spawn_file_actions_t *actions, const artel__helper_job *job, int message)
 {
     int error = 0;
-    for (int fd = 0; fd < 3 && error == 0; fd++) error = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+    for (int fd = 0; fd < 3 && error == 0; fd++)
+        error = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
     if (error == 0) error = posix_spawn_file_actions_adddup2(actions, job->input, ARTEL__WIRE_INPUT);
     if (error == 0) error = posix_spawn_file_actions_adddup2(actions, job->output, ARTEL__WIRE_OUTPUT);
     if (error == 0) error = posix_spawn_file_actions_adddup2(actions, message, ARTEL__WIRE_MESSAGE);
@@ -189,7 +192,8 @@ static bool receive(process *p, int timeout_ms)
     if (poll(&wait, 1, timeout_ms) <= 0) return true;
     char spill[256];
     bool full = p->length >= sizeof p->message - 1;
-    ssize_t got = read(p->pipe, full ? spill : p->message + p->length, full ? sizeof spill : sizeof p->message - 1 - p->length);
+    ssize_t got =
+        read(p->pipe, full ? spill : p->message + p->length, full ? sizeof spill : sizeof p->message - 1 - p->length);
     if (got > 0 && !full) p->length += (size_t)got;
     return got > 0 || (got < 0 && errno == EINTR);
 }
@@ -226,8 +230,11 @@ static artel_status fail_with_message(const process *p)
 {
     const artel__helper_job *job = p->job;
     switch (p->message[0]) {
-    case 'U': return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "install artel as a whole", "%s", p->message + 1);
-    case 'M': return artel__fail(p->ctx, ARTEL_ERROR_NO_MEMORY, job->where, "", "the HDF5 helper has %s", p->message + 1);
+    case 'U':
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "install artel as a whole", "%s",
+                           p->message + 1);
+    case 'M':
+        return artel__fail(p->ctx, ARTEL_ERROR_NO_MEMORY, job->where, "", "the HDF5 helper has %s", p->message + 1);
     case 'I': return artel__fail(p->ctx, ARTEL_ERROR_INVALID, job->where, "", "%s", p->message + 1);
     default: return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, job->where, DAMAGED, "%s", p->message + 1);
     }
@@ -238,9 +245,10 @@ static artel_status judge(const process *p)
     if (p->length > 1) return fail_with_message(p);
     if (!p->known || (WIFEXITED(p->status) && WEXITSTATUS(p->status) == 0)) return ARTEL_OK;
     if (WIFSIGNALED(p->status) && (WTERMSIG(p->status) == SIGXCPU || WTERMSIG(p->status) == SIGKILL))
-        return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED, "the HDF5 helper used up its processor time");
-    return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED, "the HDF5 library crashed on this file (%s %d)",
-                       WIFSIGNALED(p->status) ? "signal" : "exit code",
+        return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED,
+                           "the HDF5 helper used up its processor time");
+    return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED,
+                       "the HDF5 library crashed on this file (%s %d)", WIFSIGNALED(p->status) ? "signal" : "exit code",
                        WIFSIGNALED(p->status) ? WTERMSIG(p->status) : WEXITSTATUS(p->status));
 }
 
@@ -254,8 +262,8 @@ static artel_status supervise(process *p)
     clean_message(p);
     if (finished) return judge(p);
     if (artel__cancelled(p->ctx)) return artel__fail(p->ctx, ARTEL_ERROR_CANCELLED, p->job->where, "", "cancelled");
-    return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED, "the HDF5 library did not finish this file in %.1f s",
-                       p->job->seconds * PATIENCE);
+    return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED,
+                       "the HDF5 library did not finish this file in %.1f s", p->job->seconds * PATIENCE);
 }
 
 artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
@@ -264,13 +272,17 @@ artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
     ARTEL_TRY(find_program(ctx, job, path));
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return artel__fail_errno(ctx, job->where, "create a pipe for");
-    process p = {.ctx = ctx, .job = job, .pipe = ends[0], .deadline = artel__now_ns() + (int64_t)(job->seconds * PATIENCE * 1e9)};
+    process p = {.ctx = ctx,
+                 .job = job,
+                 .pipe = ends[0],
+                 .deadline = artel__now_ns() + (int64_t)(job->seconds * PATIENCE * 1e9)};
     artel_status status = away_from_standard(ctx, job->where, &ends[1]);
     if (status >= 0) {
         int error = spawn(path, job, ends[1], &p.pid);
         if (error != 0)
-            status = artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "set ARTEL_HDF5_HELPER to the program artel-hdf5",
-                                 "the helper program %s cannot be started: %s", path, strerror(error));
+            status =
+                artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "set ARTEL_HDF5_HELPER to the program artel-hdf5",
+                            "the helper program %s cannot be started: %s", path, strerror(error));
     }
     close(ends[1]);
     if (status >= 0) status = supervise(&p);

@@ -11,7 +11,7 @@ typedef struct artel__helper_job {
     const char *mode;    /* "read" or "write" */
     const char *program; /* NULL: looked up as keras/h5.h says */
     int input, output;   /* memory files */
-    double seconds;      /* of processor time, rounded up; twenty times as long on the clock, and the helper is killed */
+    double seconds; /* of processor time, rounded up; twenty times as long on the clock, and the helper is killed */
 } artel__helper_job;
 
 /* The processor time that a file of this size may take: about 3 s for small ones. */

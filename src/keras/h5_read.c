@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: the bytes go to the helper in a memory file, its answer is turned into a tree.
  *
- * The answer is looked at only after the helper is dead, so it cannot change under our eyes, and every count and offset in it
- * is held against the bytes that are there before anything is allocated. Data that lie in the image are pointed to, in our
- * own sealed mapping of it, at whatever address the file gave them.
+ * The answer is looked at only after the helper is dead, so it cannot change under our eyes, and every count and offset
+ * in it is held against the bytes that are there before anything is allocated. Data that lie in the image are pointed
+ * to, in our own sealed mapping of it, at whatever address the file gave them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,7 +182,8 @@ static artel__h5_node *take_node(answer *a, artel__h5_node *parent, uint64_t tag
 static void take_children(answer *a, artel__h5_node *group)
 {
     if (++a->depth > ARTEL__H5_MAX_DEPTH) a->bad = true;
-    for (uint64_t tag; !a->bad && (tag = take_up_to(a, ARTEL__WIRE_DATASET)) != ARTEL__WIRE_END;) take_node(a, group, tag);
+    for (uint64_t tag; !a->bad && (tag = take_up_to(a, ARTEL__WIRE_DATASET)) != ARTEL__WIRE_END;)
+        take_node(a, group, tag);
     a->depth--;
 }
 
@@ -192,7 +193,8 @@ artel_status artel__h5_parse(artel__arena *arena, const char *where, artel__h5_f
     answer a = {.arena = arena, .bytes = file->reply.bytes, .size = file->reply.size, .image = &file->image};
     const uint8_t *p = take(&a, sizeof header);
     if (p) memcpy(&header, p, sizeof header);
-    if (header.magic != ARTEL__WIRE_MAGIC || header.complete != ARTEL__WIRE_COMPLETE || header.length != a.size) a.bad = true;
+    if (header.magic != ARTEL__WIRE_MAGIC || header.complete != ARTEL__WIRE_COMPLETE || header.length != a.size)
+        a.bad = true;
     if (take_word(&a) != ARTEL__WIRE_GROUP) a.bad = true;
     if (!a.bad) file->root = take_node(&a, NULL, ARTEL__WIRE_GROUP);
     ARTEL_TRY(artel__arena_status(arena));
@@ -219,7 +221,8 @@ static bool seal(int fd)
 }
 
 /* The image must not change any more, nor shrink under our mapping: data are pointed to. */
-static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int *fd, artel__mapping *out)
+static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int *fd,
+                               artel__mapping *out)
 {
     ARTEL_TRY(artel__memory_write(ctx, where, *fd, bytes, size));
     if (artel__spill_is_open(ctx)) /* a file on disk has no seals */
@@ -233,10 +236,12 @@ artel_status artel__h5_read(artel__arena *arena, const char *where, const void *
 {
     artel_context *ctx = arena->ctx;
     if (!artel__h5_is_h5(bytes, size))
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that this is the file that was meant, and that it is complete",
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where,
+                           "check that this is the file that was meant, and that it is complete",
                            "not an HDF5 file (%zu bytes without its signature)", size);
     artel__h5_file file = {.ctx = ctx};
-    artel__helper_job job = {.where = where, .mode = "read", .input = -1, .output = -1, .seconds = artel__helper_seconds(size)};
+    artel__helper_job job = {
+        .where = where, .mode = "read", .input = -1, .output = -1, .seconds = artel__helper_seconds(size)};
     artel_status status = artel__memory_file(ctx, where, &job.input);
     if (status >= 0) status = artel__memory_file(ctx, where, &job.output);
     if (status >= 0) status = make_image(ctx, where, bytes, size, &job.input, &file.image);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trees of groups and datasets in an arena: looking up and building.
  *
- * Children are lists in the order of the file. Lookups compare names one by one: the largest groups (the variables of an
- * optimizer) have some thousand members, and each is asked for once.
+ * Children are lists in the order of the file. Lookups compare names one by one: the largest groups (the variables of
+ * an optimizer) have some thousand members, and each is asked for once.
  */
 #include <string.h>
 
@@ -100,7 +100,8 @@ artel__h5_node *artel__h5_groups(artel__arena *arena, artel__h5_node *parent, co
         if (*path == '\0') break;
         size_t length = strcspn(path, "/");
         artel__h5_node *child = (artel__h5_node *)child_of_length(parent, path, length);
-        if (!child) child = artel__h5_node_add(arena, parent, artel__arena_printf(arena, "%.*s", (int)length, path), false);
+        if (!child)
+            child = artel__h5_node_add(arena, parent, artel__arena_printf(arena, "%.*s", (int)length, path), false);
         parent = child && child->is_dataset ? NULL : child;
         path += length;
     }
@@ -122,7 +123,8 @@ artel__h5_node *artel__h5_dataset(artel__arena *arena, artel__h5_node *parent, c
     return node;
 }
 
-static bool set_strings(artel__arena *arena, artel__h5_node *node, const char *name, const char *const *values, size_t count, bool scalar)
+static bool set_strings(artel__arena *arena, artel__h5_node *node, const char *name, const char *const *values,
+                        size_t count, bool scalar)
 {
     artel__h5_attribute *a = artel__h5_attribute_add(arena, node, artel__arena_strdup(arena, name));
     const char **copy = a ? artel__arena_alloc(arena, count + 1, sizeof *copy) : NULL;
@@ -140,7 +142,8 @@ bool artel__h5_set_text(artel__arena *arena, artel__h5_node *node, const char *n
     return set_strings(arena, node, name, &value, 1, true);
 }
 
-bool artel__h5_set_strings(artel__arena *arena, artel__h5_node *node, const char *name, const char *const *values, size_t count)
+bool artel__h5_set_strings(artel__arena *arena, artel__h5_node *node, const char *name, const char *const *values,
+                           size_t count)
 {
     return set_strings(arena, node, name, values, count, false);
 }
@@ -160,12 +163,16 @@ static bool set_numbers(artel__arena *arena, artel__h5_node *node, const char *n
     return true;
 }
 
-bool artel__h5_set_ints(artel__arena *arena, artel__h5_node *node, const char *name, const int64_t *values, size_t count, bool scalar)
+bool artel__h5_set_ints(artel__arena *arena, artel__h5_node *node, const char *name, const int64_t *values,
+                        size_t count, bool scalar)
 {
-    return set_numbers(arena, node, name, values, count, (artel__h5_attribute){.kind = ARTEL__H5_INTS, .scalar = scalar});
+    return set_numbers(arena, node, name, values, count,
+                       (artel__h5_attribute){.kind = ARTEL__H5_INTS, .scalar = scalar});
 }
 
-bool artel__h5_set_doubles(artel__arena *arena, artel__h5_node *node, const char *name, const double *values, size_t count, bool scalar)
+bool artel__h5_set_doubles(artel__arena *arena, artel__h5_node *node, const char *name, const double *values,
+                           size_t count, bool scalar)
 {
-    return set_numbers(arena, node, name, values, count, (artel__h5_attribute){.kind = ARTEL__H5_DOUBLES, .scalar = scalar});
+    return set_numbers(arena, node, name, values, count,
+                       (artel__h5_attribute){.kind = ARTEL__H5_DOUBLES, .scalar = scalar});
 }

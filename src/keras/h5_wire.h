@@ -2,7 +2,8 @@
 /* The flat form of a tree that the library and `artel-hdf5` exchange through memory files.
  *
  * Words are 64-bit in the machine's order (both ends are the same machine and the same build); strings are a length and
- * bytes; every item starts at a multiple of 8, data at a multiple of ARTEL__WIRE_ALIGN. After the header comes the root:
+ * bytes; every item starts at a multiple of 8, data at a multiple of ARTEL__WIRE_ALIGN. After the header comes the
+ * root:
  *
  *   node      = GROUP name attributes node* END | DATASET name attributes dtype rank dim*rank place
  *   attributes = count (name kind scalar count value*count)*count

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing: the tree goes to the helper in its flat form (keras/h5_wire.h), the file comes back in a memory file.
  *
- * Small items are gathered in a buffer, data go to the memory file directly, so that each byte of a large model is copied
- * once here.
+ * Small items are gathered in a buffer, data go to the memory file directly, so that each byte of a large model is
+ * copied once here.
  */
 #include <string.h>
 #include <unistd.h>
@@ -103,7 +103,8 @@ static artel_status put_node(request *r, const artel__h5_node *node)
     put_attributes(r, node);
     if (node->is_dataset) ARTEL_TRY(put_dataset(r, node));
     if (++r->depth > ARTEL__H5_MAX_DEPTH)
-        return artel__fail(r->ctx, ARTEL_ERROR_INVALID, r->where, "", "groups are nested deeper than %d", ARTEL__H5_MAX_DEPTH);
+        return artel__fail(r->ctx, ARTEL_ERROR_INVALID, r->where, "", "groups are nested deeper than %d",
+                           ARTEL__H5_MAX_DEPTH);
     for (const artel__h5_node *child = node->first; child; child = child->next) ARTEL_TRY(put_node(r, child));
     r->depth--;
     if (!node->is_dataset) put_word(r, ARTEL__WIRE_END);

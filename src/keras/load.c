@@ -77,7 +77,8 @@ static artel_status make_model(artel_context *ctx, const char *path, json_t *rec
     json_object_del(record, "compile_config");
     artel_status status = json_is_object(compile) ? artel__keras_translate_compile(ctx, path, compile) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__keras_from_record(ctx, path, record, out);
-    if (status == ARTEL_OK && json_is_object(compile) && json_object_size(compile) > 0) (*out)->compile_config = json_incref(compile);
+    if (status == ARTEL_OK && json_is_object(compile) && json_object_size(compile) > 0)
+        (*out)->compile_config = json_incref(compile);
     if (status == ARTEL_OK) status = artel__keras_scale_loss(*out);
     json_decref(compile);
     return status;
@@ -99,7 +100,8 @@ static artel_status load_archive(artel_context *ctx, const char *path, artel_mod
 }
 
 /* JSON kept in an attribute of the root; *out is NULL when there is none. */
-static artel_status read_attribute(artel_context *ctx, const char *path, const artel__h5_node *root, const char *name, json_t **out)
+static artel_status read_attribute(artel_context *ctx, const char *path, const artel__h5_node *root, const char *name,
+                                   json_t **out)
 {
     const char *text = artel__h5_attribute_text(root, name);
     char where[512];
@@ -120,8 +122,8 @@ static artel_status load_legacy_optimizer(artel_model *model, const char *path, 
     for (size_t i = 0; group && i < count && status == ARTEL_OK; i++) {
         const artel__h5_node *node = artel__h5_find(group, names[i]);
         if (!node) {
-            artel__log(model->ctx, ARTEL_LOG_WARNING, "%s: the optimizer's variable %s is missing; training starts without its state", path,
-                       names[i]);
+            artel__log(model->ctx, ARTEL_LOG_WARNING,
+                       "%s: the optimizer's variable %s is missing; training starts without its state", path, names[i]);
             artel__saved_optimizer_fini(model->ctx, &model->optimizer);
             break;
         }
@@ -136,7 +138,8 @@ static artel_status fill_legacy(artel_model *model, const char *path, const arte
     json_t *training;
     const artel__h5_node *weights = artel__h5_child(root, "model_weights");
     if (!weights)
-        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras", "the group model_weights is missing");
+        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras",
+                           "the group model_weights is missing");
     ARTEL_TRY(artel__keras_load_layers(model, path, weights));
     ARTEL_TRY(read_attribute(model->ctx, path, root, "training_config", &training));
     if (!json_is_object(training)) {
@@ -158,7 +161,8 @@ static artel_status load_h5(artel_context *ctx, const char *path, artel_model **
     artel_status status = artel__h5_read_file(&arena, path, &file);
     if (status == ARTEL_OK) status = read_attribute(ctx, path, file.root, "model_config", &record);
     if (status == ARTEL_OK && !record)
-        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give the model's .keras file or its JSON, and these as its weights",
+        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path,
+                             "give the model's .keras file or its JSON, and these as its weights",
                              "the file holds weights only, no architecture");
     if (status == ARTEL_OK) status = make_model(ctx, path, record, &model);
     if (status == ARTEL_OK) status = fill_legacy(model, path, file.root);
@@ -189,7 +193,8 @@ artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model
     if (kind == ARTEL__KERAS_JSON) return load_json(ctx, path, out);
     if (kind == ARTEL__KERAS_WEIGHTS) return load_h5(ctx, path, out);
     if (kind == ARTEL__KERAS_ONNX) return artel__keras_load_onnx(ctx, path, out);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give the model's .keras file or its JSON, and these as its weights",
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, path,
+                       "give the model's .keras file or its JSON, and these as its weights",
                        "the file holds weights only, no architecture");
 }
 

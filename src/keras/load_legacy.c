@@ -21,7 +21,8 @@ const char *const *artel__keras_names(artel__arena *arena, const artel__h5_node 
     char split[64];
     const artel__h5_attribute *whole = artel__h5_attribute_find(node, name), *chunk;
     if (whole) total = whole->kind == ARTEL__H5_STRINGS ? whole->count : 0;
-    while (!whole && snprintf(split, sizeof split, "%s%zu", name, chunks) > 0 && (chunk = artel__h5_attribute_find(node, split))) {
+    while (!whole && snprintf(split, sizeof split, "%s%zu", name, chunks) > 0 &&
+           (chunk = artel__h5_attribute_find(node, split))) {
         total += chunk->kind == ARTEL__H5_STRINGS ? chunk->count : 0;
         chunks++;
     }
@@ -48,12 +49,13 @@ typedef struct legacy_layer {
 
 static artel_status broken(artel_model *model, const char *where, const char *what, const char *name)
 {
-    return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras", "%s \"%s\" is missing", what, name);
+    return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras",
+                       "%s \"%s\" is missing", what, name);
 }
 
 /* The layers of the file that hold weights. */
-static artel_status list_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group, legacy_layer **out,
-                                size_t *out_count)
+static artel_status list_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group,
+                                legacy_layer **out, size_t *out_count)
 {
     size_t names_count, count = 0;
     const char *const *names = artel__keras_names(arena, group, "layer_names", &names_count);
@@ -82,13 +84,14 @@ static void order_variables(const artel__keras_variables *list, int first, int e
     }
 }
 
-static artel_status load_layer(artel_model *model, const char *where, const legacy_layer *layer, const artel__keras_variable **variables,
-                               size_t count, artel__state *state)
+static artel_status load_layer(artel_model *model, const char *where, const legacy_layer *layer,
+                               const artel__keras_variable **variables, size_t count, artel__state *state)
 {
     if (layer->count != count)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
-                           "layer \"%s\" of the file has %zu weights, layer \"%s\" of the model %zu", layer->name, layer->count,
-                           model->nn->layer[variables[0]->top]->name, count);
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where,
+                           "these weights belong to another model: check the architecture",
+                           "layer \"%s\" of the file has %zu weights, layer \"%s\" of the model %zu", layer->name,
+                           layer->count, model->nn->layer[variables[0]->top]->name, count);
     for (size_t i = 0; i < count; i++) {
         char path[1024];
         const artel__h5_node *node = artel__h5_find(layer->group, layer->weights[i]);
@@ -117,7 +120,8 @@ static artel_status load_layers(artel_model *model, artel__arena *arena, const c
     const artel__keras_variable **ordered = artel__arena_alloc(arena, (size_t)list.count + 1, sizeof *ordered);
     if (!ordered) return ARTEL_ERROR_NO_MEMORY;
     if ((size_t)count_tops(&list) != count)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where,
+                           "these weights belong to another model: check the architecture",
                            "the file has %zu layers with weights, the model %d", count, count_tops(&list));
     for (int first = 0, layer = 0; first < list.count; layer++) {
         int end = first + 1;

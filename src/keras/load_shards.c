@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights in several files, as Keras' save_weights(..., max_shard_size=GB) writes them: NAME.weights.json says in its weight_map which of the
- * files beside it hold parts of each group, and every file is a weights tree with those parts alone. They are joined into one tree.
+/* Weights in several files, as Keras' save_weights(..., max_shard_size=GB) writes them: NAME.weights.json says in its
+ * weight_map which of the files beside it hold parts of each group, and every file is a weights tree with those parts
+ * alone. They are joined into one tree.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,8 @@ typedef struct shards {
 
 static artel_status damaged(const shards *s, const char *name, const char *what)
 {
-    return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->path, "save the weights again", "%s%s%s", name, *name ? ": " : "", what);
+    return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->path, "save the weights again", "%s%s%s", name,
+                       *name ? ": " : "", what);
 }
 
 /* Hangs what `from` holds under `to`. Data are borrowed from the files. */
@@ -88,10 +90,10 @@ artel_status artel__keras_load_shards(artel_model *model, const char *path)
     json_t *map = json_object_get(json, "weight_map");
     artel__arena_init(&s.arena, model->ctx);
     s.seen.arena = &s.arena;
-    artel_status status = json_is_object(map)
-                              ? add_all(&s, map)
-                              : artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "give a .weights.h5, .keras, .h5 or .safetensors file",
-                                            "the file holds an architecture, no weights");
+    artel_status status = json_is_object(map) ? add_all(&s, map)
+                                              : artel__fail(model->ctx, ARTEL_ERROR_INVALID, path,
+                                                            "give a .weights.h5, .keras, .h5 or .safetensors file",
+                                                            "the file holds an architecture, no weights");
     if (status == ARTEL_OK) status = artel__keras_load_tree_weights(model, path, s.root);
     for (int i = 0; i < s.count; i++) artel__h5_close(&s.file[i]);
     artel__arena_fini(&s.arena);

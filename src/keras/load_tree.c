@@ -39,17 +39,19 @@ static const artel__h5_node *find_group(const artel__h5_node *root, const char *
     return node;
 }
 
-static artel_status check_group(artel_model *model, const char *where, const artel__keras_variable *variable, const artel__h5_node *vars)
+static artel_status check_group(artel_model *model, const char *where, const artel__keras_variable *variable,
+                                const artel__h5_node *vars)
 {
     size_t found = vars ? vars->child_count : 0;
     if (found == (size_t)variable->siblings) return ARTEL_OK;
-    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
-                       "%s/vars of layer \"%s\" (%s) holds %zu variables, expected %d", variable->group, variable->layer->name,
-                       variable->layer->def->class_name, found, variable->siblings);
+    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where,
+                       "these weights belong to another model: check the architecture",
+                       "%s/vars of layer \"%s\" (%s) holds %zu variables, expected %d", variable->group,
+                       variable->layer->name, variable->layer->def->class_name, found, variable->siblings);
 }
 
-static artel_status load_variables(artel_model *model, const char *where, const artel__h5_node *root, const artel__keras_variables *list,
-                                   artel__state *state)
+static artel_status load_variables(artel_model *model, const char *where, const artel__h5_node *root,
+                                   const artel__keras_variables *list, artel__state *state)
 {
     const artel__h5_node *vars = NULL;
     for (int i = 0; i < list->count; i++) {
@@ -62,15 +64,17 @@ static artel_status load_variables(artel_model *model, const char *where, const 
         snprintf(name, sizeof name, "%d", variable->position);
         const artel__h5_node *node = artel__h5_child(vars, name);
         if (!node)
-            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
-                               "%s (%s of layer \"%s\") is missing", variable->path, variable->variable->name, variable->layer->name);
+            return artel__fail(
+                model->ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
+                "%s (%s of layer \"%s\") is missing", variable->path, variable->variable->name, variable->layer->name);
         ARTEL_TRY(artel__keras_put_node(model, state, where, variable, node, variable->path));
     }
     return ARTEL_OK;
 }
 
 /* /optimizer/vars/0, 1, ... until one is missing. A group in another order or with other names has no state to give. */
-static artel_status load_optimizer(artel_context *ctx, const char *where, const artel__h5_node *root, artel__saved_optimizer *out)
+static artel_status load_optimizer(artel_context *ctx, const char *where, const artel__h5_node *root,
+                                   artel__saved_optimizer *out)
 {
     const artel__h5_node *vars = artel__h5_find(root, "optimizer/vars");
     for (size_t i = 0; vars && i < vars->child_count; i++) {
@@ -83,7 +87,8 @@ static artel_status load_optimizer(artel_context *ctx, const char *where, const 
     return ARTEL_OK;
 }
 
-artel_status artel__keras_load_tree(artel_model *model, const char *where, const artel__h5_node *root, artel__saved_optimizer *optimizer)
+artel_status artel__keras_load_tree(artel_model *model, const char *where, const artel__h5_node *root,
+                                    artel__saved_optimizer *optimizer)
 {
     artel_context *ctx = model->ctx;
     artel__arena arena;

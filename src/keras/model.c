@@ -66,7 +66,8 @@ static artel_shape drawn_shape(const artel__model_variable *variable, const arte
 
 static bool leaves(const filler *f, const artel__model_variable *variable, const artel__variable *target)
 {
-    bool drawn = artel__initializer_has_parts(&variable->variable->initializer) && target->layout == ARTEL__LAYOUT_PLAIN;
+    bool drawn =
+        artel__initializer_has_parts(&variable->variable->initializer) && target->layout == ARTEL__LAYOUT_PLAIN;
     return f->left && drawn && variable->trainable && target->dtype == ARTEL_DTYPE_FLOAT32 &&
            (size_t)target->count * sizeof(float) >= f->least;
 }
@@ -84,9 +85,11 @@ static artel_status fill_one(void *user, const artel__model_variable *variable)
         f->left[index] = f->any = true;
         return ARTEL_OK;
     }
-    ARTEL_TRY(artel__calloc(ctx, (size_t)count + 8, sizeof(float) + artel_dtype_size(target->dtype), variable->path, &values));
+    ARTEL_TRY(artel__calloc(ctx, (size_t)count + 8, sizeof(float) + artel_dtype_size(target->dtype), variable->path,
+                            &values));
     artel_shape shape = drawn_shape(variable, target);
-    artel_status status = artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &shape, values);
+    artel_status status =
+        artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &shape, values);
     if (status == ARTEL_OK && target->dtype != ARTEL_DTYPE_FLOAT32) {
         uint8_t *converted = (uint8_t *)values + ((size_t)count * sizeof(float) + 15) / 16 * 16;
         artel__convert(ARTEL_DTYPE_FLOAT32, values, target->dtype, converted, count);
@@ -139,11 +142,12 @@ static artel_status draw_one(void *user, const artel__model_variable *variable)
     uint32_t ordinal = d->ordinal++;
     if (variable->variable->index != d->variable) return ARTEL_OK;
     artel_shape shape = drawn_shape(variable, &d->model->nn->variables->item[d->variable]);
-    return artel__initializer_fill_part(d->model->ctx, &variable->variable->initializer, d->seed, ordinal, &shape, d->first, d->count,
-                                        d->out);
+    return artel__initializer_fill_part(d->model->ctx, &variable->variable->initializer, d->seed, ordinal, &shape,
+                                        d->first, d->count, d->out);
 }
 
-artel_status artel__keras_draw(const artel_model *model, uint64_t seed, int variable, int64_t first, int64_t count, float *out)
+artel_status artel__keras_draw(const artel_model *model, uint64_t seed, int variable, int64_t first, int64_t count,
+                               float *out)
 {
     drawer d = {model, seed, 0, variable, first, count, out};
     return artel__model_visit(model->nn, draw_one, &d);
@@ -193,11 +197,12 @@ int artel_model_output_count(const artel_model *model)
 
 static artel_status out_of_range(const artel_model *model, const char *kind, int index, int count)
 {
-    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "count from 0", "%s %d does not exist (the model has %d)", kind,
-                       index, count);
+    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "count from 0",
+                       "%s %d does not exist (the model has %d)", kind, index, count);
 }
 
-artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
+artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype,
+                               artel_shape *shape)
 {
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     if (index < 0 || index >= model->nn->inputs) return out_of_range(model, "input", index, model->nn->inputs);
@@ -208,7 +213,8 @@ artel_status artel_model_input(const artel_model *model, int index, const char *
     return ARTEL_OK;
 }
 
-artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
+artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype,
+                                artel_shape *shape)
 {
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     if (index < 0 || index >= model->nn->outputs) return out_of_range(model, "output", index, model->nn->outputs);
@@ -257,7 +263,8 @@ artel_status artel_model_get_weight(const artel_model *model, const char *path, 
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model path values", model, path, values));
     ARTEL_TRY(find_weight(model, path, count, &index));
     if (!model->initialised)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first", "the model has no weights yet");
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first",
+                           "the model has no weights yet");
     const artel__variable *variable = &model->nn->variables->item[index];
     if (variable->dtype == ARTEL_DTYPE_FLOAT32) {
         artel__state_fetch(model->weights, index, values);

@@ -26,7 +26,8 @@ enum {
 typedef struct artel__saved_optimizer {
     artel__saved_array *array;
     int count;      /* 0: no state saved */
-    json_t *record; /* of the optimizer with the entries that a run has chosen in tables (docs/schedules.md); NULL: compile_config's */
+    json_t *record; /* of the optimizer with the entries that a run has chosen in tables (docs/schedules.md); NULL:
+                       compile_config's */
 } artel__saved_optimizer;
 
 struct artel_model {
@@ -44,8 +45,8 @@ struct artel_model {
 artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model **out);
 /* Loads only weights into a model: .weights.h5, .keras, legacy .h5, .safetensors. */
 artel_status artel__keras_load_weights(artel_model *model, const char *path);
-/* By the ending: .keras, .weights.h5, .h5, .json, .safetensors, .onnx. The file appears whole or not at all; equal models give
- * equal files. A model without weights is saved with those of seed 0. */
+/* By the ending: .keras, .weights.h5, .h5, .json, .safetensors, .onnx. The file appears whole or not at all; equal
+ * models give equal files. A model without weights is saved with those of seed 0. */
 artel_status artel__keras_save(const artel_model *model, const char *path);
 /* From a record made by calls (see nn/build.h) or by json. Takes a new reference. */
 artel_status artel__keras_from_record(artel_context *ctx, const char *where, json_t *record, artel_model **out);
@@ -54,16 +55,18 @@ artel_status artel__keras_from_record(artel_context *ctx, const char *where, jso
 artel_status artel__keras_initialise(artel_model *model, uint64_t seed);
 /* Of adapters alone (nn/adapters.h). */
 artel_status artel__keras_start_adapters(artel_model *model);
-/* As compile() does: the optimizer of a model in which a layer computes in float16 is wrapped in a LossScaleOptimizer. A name that
- * artel does not know is left alone; who trains will say so. */
+/* As compile() does: the optimizer of a model in which a layer computes in float16 is wrapped in a LossScaleOptimizer.
+ * A name that artel does not know is left alone; who trains will say so. */
 artel_status artel__keras_scale_loss(artel_model *model);
 void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *optimizer);
 
-/* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed: for each
- * variable, in the byte order of the paths (files that hold only weights know no other order): its path in the weights tree
- * ("layers/dense/vars/0", "optimizer/vars/3"), newline, dtype ("float32"), newline, shape as Python prints a tuple ("(3, 4)",
- * "(5,)", "()"), newline, then the elements in row-major order, little-endian. Of the model's own variables, floats count as
- * float32 and integers as int64. INVALID for a model without weights. */
+/* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed:
+ * for each variable, in the byte order of the paths (files that hold only weights know no other order): its path in the
+ * weights tree
+ * ("layers/dense/vars/0", "optimizer/vars/3"), newline, dtype ("float32"), newline, shape as Python prints a tuple
+ * ("(3, 4)",
+ * "(5,)", "()"), newline, then the elements in row-major order, little-endian. Of the model's own variables, floats
+ * count as float32 and integers as int64. INVALID for a model without weights. */
 artel_status artel__keras_digest(const artel_model *model, bool all, char out[65]);
 /* The same from a .keras, .weights.h5, .h5 or .safetensors file, without making the model (a legacy .h5 excepted). */
 artel_status artel__keras_digest_file(artel_context *ctx, const char *path, bool all, char out[65]);

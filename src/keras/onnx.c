@@ -160,7 +160,8 @@ const char *artel__onnx_operand(artel__onnx_call *c, int k)
 
 const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
 {
-    artel__layer_fail(call->layer, ARTEL_ERROR_UNSUPPORTED, "leave the layer out of the exported model, or export another format",
+    artel__layer_fail(call->layer, ARTEL_ERROR_UNSUPPORTED,
+                      "leave the layer out of the exported model, or export another format",
                       "ONNX export does not know %s", what);
     return NULL;
 }
@@ -169,7 +170,8 @@ const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
 
 static const artel__onnx_row *find_row(const char *class_name)
 {
-    static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_images, artel__onnx_recurrent, artel__onnx_attention};
+    static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_images, artel__onnx_recurrent,
+                                                    artel__onnx_attention};
     for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
         for (const artel__onnx_row *row = tables[t]; row->class_name; row++) {
             if (strcmp(row->class_name, class_name) == 0) return row;
@@ -178,7 +180,8 @@ static const artel__onnx_row *find_row(const char *class_name)
     return NULL;
 }
 
-static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in, artel__onnx_value *out);
+static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in,
+                               artel__onnx_value *out);
 
 bool artel__onnx_open(const artel__onnx *onnx)
 {
@@ -210,7 +213,8 @@ static void cut_back(artel__text *text, size_t length)
     if (text->capacity > 0) text->data[length] = '\0';
 }
 
-/* By the row of its class; NULL when there is none or when it does not know these settings, and nothing is written then. */
+/* By the row of its class; NULL when there is none or when it does not know these settings, and nothing is written
+ * then. */
 static const char *export_by_row(artel__onnx_call *call)
 {
     artel__onnx *onnx = call->onnx;
@@ -227,8 +231,8 @@ static const char *export_by_row(artel__onnx_call *call)
 }
 
 /* Builds the call in the inference graph, then asks the table for its nodes, or else takes those of the graph. */
-static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const artel__onnx_value *in, int inputs, json_t *arguments,
-                               artel__onnx_value *out)
+static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const artel__onnx_value *in, int inputs,
+                               json_t *arguments, artel__onnx_value *out)
 {
     artel__tensor *operands = artel__arena_alloc(&onnx->arena, (size_t)inputs + 1, sizeof *operands), made[MOST];
     if (!operands) return ARTEL_ERROR_NO_MEMORY;
@@ -253,12 +257,14 @@ static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const art
     for (int i = 0; i < call.outputs; i++) {
         out[i] = (artel__onnx_value){.name = artel__onnx_value_of(onnx, layer, made[i].value), .tensor = made[i]};
         const artel_error *error = artel_context_error(onnx->model->ctx);
-        if (!out[i].name) return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);
+        if (!out[i].name)
+            return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);
     }
     return ARTEL_OK;
 }
 
-static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *site, artel__onnx_value *made, artel__onnx_value *out)
+static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *site, artel__onnx_value *made,
+                              artel__onnx_value *out)
 {
     artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)site->inputs + 1, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
@@ -270,7 +276,8 @@ static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *s
     return walk_model(onnx, site->layer->model, in, out);
 }
 
-static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in, artel__onnx_value *out)
+static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in,
+                               artel__onnx_value *out)
 {
     artel__onnx_value *made = artel__arena_alloc(&onnx->arena, (size_t)model->sites * MOST + 1, sizeof *made);
     if (!made) return ARTEL_ERROR_NO_MEMORY;
@@ -294,10 +301,12 @@ static artel_status add_inputs(artel__onnx *onnx, artel__text *graph, artel__onn
         artel_shape shape = nn->input[i].shape;
         artel__onnx_value_info(graph, 11, nn->input[i].name, nn->input[i].dtype, &shape, nn->input[i].name);
         for (int d = 0; d < shape.rank; d++) {
-            if (shape.dim[d] < 0) shape.dim[d] = onnx->more + (shape.rank == 3 ? 96 : 16); /* stand-ins, as in nn/model.c */
+            if (shape.dim[d] < 0)
+                shape.dim[d] = onnx->more + (shape.rank == 3 ? 96 : 16); /* stand-ins, as in nn/model.c */
         }
         in[i].name = nn->input[i].name;
-        in[i].tensor = (artel__tensor){artel__graph_input(&onnx->graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape), ARTEL__NO_VALUE};
+        in[i].tensor = (artel__tensor){artel__graph_input(&onnx->graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape),
+                                       ARTEL__NO_VALUE};
         if (onnx->graph.status == ARTEL_OK) ARTEL_TRY(artel__onnx_value_is(onnx, in[i].tensor.value, in[i].name));
     }
     return onnx->graph.status;
@@ -356,8 +365,8 @@ static artel_status write_model(artel__onnx *onnx, const char *path, const artel
     artel__put_message(&head, 7, &body);
     artel_status status = artel__text_status(&head);
     if (status == ARTEL_OK && head.length > PROTO_LIMIT)
-        status =
-            artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "export .safetensors", "the model is larger than the 2 GiB of an ONNX file");
+        status = artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "export .safetensors",
+                             "the model is larger than the 2 GiB of an ONNX file");
     if (status == ARTEL_OK) status = artel__write_file(ctx, path, head.data, head.length);
     artel__text_fini(&head);
     artel__text_fini(&opset);
@@ -411,9 +420,10 @@ static artel_status check_sizes(const artel__onnx *first)
     artel_status status = export_model(&second, &graph);
     bool same = same_text(&first->nodes, &second.nodes) && same_text(&first->initializers, &second.initializers);
     if (status == ARTEL_OK && !same)
-        status = artel__fail(first->model->ctx, ARTEL_ERROR_UNSUPPORTED, first->model->nn->name,
-                             "give the inputs their extents and export again",
-                             "a layer depends on the size of inputs that may have any size, which ONNX export does not know");
+        status = artel__fail(
+            first->model->ctx, ARTEL_ERROR_UNSUPPORTED, first->model->nn->name,
+            "give the inputs their extents and export again",
+            "a layer depends on the size of inputs that may have any size, which ONNX export does not know");
     artel__text_fini(&graph);
     end(&second);
     return status;

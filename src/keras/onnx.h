@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Export to ONNX: opset 17, IR version 8, the batch axis free.
  *
- * The calls of a model are walked in order; each class of layer has a row in a table that turns one call into nodes. Values
- * keep Keras' layout: what ONNX wants with channels in front is put between two transpositions, which runtimes cancel
- * against each other. Beside the ONNX nodes the inference graph is built, so that shapes, dtypes and masks are known.
+ * The calls of a model are walked in order; each class of layer has a row in a table that turns one call into nodes.
+ * Values keep Keras' layout: what ONNX wants with channels in front is put between two transpositions, which runtimes
+ * cancel against each other. Beside the ONNX nodes the inference graph is built, so that shapes, dtypes and masks are
+ * known.
  */
 #ifndef ARTEL_KERAS_ONNX_H
 #define ARTEL_KERAS_ONNX_H
@@ -23,7 +24,7 @@ typedef struct artel__onnx {
     artel__text nodes, initializers; /* fields of the GraphProto */
     int count;                       /* of names given */
     const artel__layer *layer;       /* being exported */
-    const char **value_name;         /* by value of the graph: what it is called; NULL: not written yet (onnx_graph.h) */
+    const char **value_name; /* by value of the graph: what it is called; NULL: not written yet (onnx_graph.h) */
     int value_room;
     int more; /* added to the stand-ins of open axes */
 } artel__onnx;

@@ -24,7 +24,9 @@ static const char *project(call *c, const char *path, const char *equation, cons
     const artel__layer *layer = artel__onnx_child(c->layer, path);
     if (!layer) return artel__onnx_refuse(c, "this form of attention");
     const char *y = einsum(c->onnx, equation, x, artel__onnx_weight_constant(c->onnx, layer, 0));
-    return layer->variable_count > 1 ? artel__onnx_node2(c->onnx, "Add", y, artel__onnx_weight_constant(c->onnx, layer, 1)) : y;
+    return layer->variable_count > 1
+               ? artel__onnx_node2(c->onnx, "Add", y, artel__onnx_weight_constant(c->onnx, layer, 1))
+               : y;
 }
 
 /* A keyword argument that is set to something. */
@@ -47,7 +49,8 @@ static const char *attend(call *c)
     if (json_is_true(json_object_get(c->config, "use_gate"))) return artel__onnx_refuse(c, "use_gate");
     if (artel__onnx_number(c->config, "sliding_window", 0) > 0) return artel__onnx_refuse(c, "sliding_window");
     if (c->shape.rank != 2 || c->out.rank != 2) return artel__onnx_refuse(c, "attention over several axes");
-    if (json_array_size(json_object_get(c->arguments, "args")) < 2) return artel__onnx_refuse(c, "query and value by name");
+    if (json_array_size(json_object_get(c->arguments, "args")) < 2)
+        return artel__onnx_refuse(c, "query and value by name");
     if (c->inputs < 2 || c->inputs > 3) return artel__onnx_refuse(c, "this number of operands");
     artel__onnx *o = c->onnx;
     const char *query = c->in[0].name, *value = c->in[1].name, *key = c->in[c->inputs - 1].name;
@@ -68,7 +71,8 @@ static const char *einsum_dense(call *c)
     const char *equation = artel__onnx_word(c->config, "equation", "");
     if (!*equation || strstr(equation, "...")) return artel__onnx_refuse(c, "this equation");
     const char *y = einsum(c->onnx, equation, c->in[0].name, artel__onnx_weight_constant(c->onnx, c->layer, 0));
-    if (c->layer->variable_count > 1) y = artel__onnx_node2(c->onnx, "Add", y, artel__onnx_weight_constant(c->onnx, c->layer, 1));
+    if (c->layer->variable_count > 1)
+        y = artel__onnx_node2(c->onnx, "Add", y, artel__onnx_weight_constant(c->onnx, c->layer, 1));
     return artel__onnx_activation(c, "activation", y);
 }
 

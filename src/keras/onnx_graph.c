@@ -53,7 +53,8 @@ static const char *write_variable(artel__onnx *onnx, const artel__layer *layer, 
 
 static const artel__onnx_operation *find_operation(const artel__op_def *op)
 {
-    static const artel__onnx_operation *const tables[] = {artel__onnx_elementwise, artel__onnx_movements, artel__onnx_products};
+    static const artel__onnx_operation *const tables[] = {artel__onnx_elementwise, artel__onnx_movements,
+                                                          artel__onnx_products};
     for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
         for (const artel__onnx_operation *row = tables[t]; row->op; row++) {
             if (row->op == op) return row;
@@ -90,7 +91,8 @@ static bool write_node(artel__onnx *onnx, const artel__layer *layer, const artel
         site.in[k] = onnx->value_name[node->input[k]];
     }
     row->write(&site);
-    if (site.refused) refuse(onnx, layer, "the operation %s%s%s", node->op->name, *site.refused ? ": " : "", site.refused);
+    if (site.refused)
+        refuse(onnx, layer, "the operation %s%s%s", node->op->name, *site.refused ? ": " : "", site.refused);
     if (site.refused || !site.out[0]) return false;
     for (int k = 0; k < node->outputs; k++) onnx->value_name[node->output[k]] = site.out[k];
     return true;
@@ -174,12 +176,14 @@ const char *artel__onnx_fused(artel__onnx_site *s, artel__fused activation, cons
     return activation == ARTEL__FUSED_RELU ? artel__onnx_node1(s->onnx, "Relu", x) : x;
 }
 
-const char *artel__onnx_reduce_over(artel__onnx *onnx, const char *op, const char *x, const int64_t *axes, int count, bool keep)
+const char *artel__onnx_reduce_over(artel__onnx *onnx, const char *op, const char *x, const int64_t *axes, int count,
+                                    bool keep)
 {
     artel__text node = artel__onnx_start(onnx, op);
     bool by_input = strcmp(op, "ReduceSum") == 0; /* since opset 13; the others since 18 */
     artel__onnx_int(&node, "keepdims", keep);
     if (!by_input) artel__onnx_ints(&node, "axes", axes, count);
-    return artel__onnx_end(onnx, &node, (const char *[]){x, by_input ? artel__onnx_ints_constant(onnx, axes, count) : NULL},
+    return artel__onnx_end(onnx, &node,
+                           (const char *[]){x, by_input ? artel__onnx_ints_constant(onnx, axes, count) : NULL},
                            by_input ? 2 : 1);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX nodes for the nodes of the inference graph: what layers without a row of their own are exported by.
  *
- * Every layer is a few operations of the op room, and each of those has a row here. So a new layer is exported as soon as it is there, only
- * less briefly than by a row in onnx_layers.c and its kin. Values are written when something reads them: masks that nobody asks for leave no
- * trace. A ROW value has the batch in front, which stays free; GLOBAL ones have their own shape.
+ * Every layer is a few operations of the op room, and each of those has a row here. So a new layer is exported as soon
+ * as it is there, only less briefly than by a row in onnx_layers.c and its kin. Values are written when something reads
+ * them: masks that nobody asks for leave no trace. A ROW value has the batch in front, which stays free; GLOBAL ones
+ * have their own shape.
  */
 #ifndef ARTEL_KERAS_ONNX_GRAPH_H
 #define ARTEL_KERAS_ONNX_GRAPH_H
@@ -33,7 +34,8 @@ extern const artel__onnx_operation artel__onnx_elementwise[]; /* these end with 
 extern const artel__onnx_operation artel__onnx_movements[];
 extern const artel__onnx_operation artel__onnx_products[];
 
-/* The name of a value, written with everything that it is made of. NULL after a failure, which is recorded in the name of `layer`. */
+/* The name of a value, written with everything that it is made of. NULL after a failure, which is recorded in the name
+ * of `layer`. */
 const char *artel__onnx_value_of(artel__onnx *onnx, const artel__layer *layer, artel__value_id id);
 /* Says what a value is called. */
 artel_status artel__onnx_value_is(artel__onnx *onnx, artel__value_id id, const char *name);
@@ -60,11 +62,13 @@ const char *artel__onnx_reshaped(artel__onnx_site *s, const char *x, bool rows, 
 /* A scalar of a dtype (FLOAT32, FLOAT64, INT32, INT64). */
 const char *artel__onnx_number_of(artel__onnx *onnx, artel_dtype dtype, double number);
 /* A function of kernel/unary.list with its constants. */
-const char *artel__onnx_function(artel__onnx *onnx, artel_dtype dtype, artel__unary function, const float constant[3], const char *x);
+const char *artel__onnx_function(artel__onnx *onnx, artel_dtype dtype, artel__unary function, const float constant[3],
+                                 const char *x);
 /* max(x, 0) where an operation has that fused. */
 const char *artel__onnx_fused(artel__onnx_site *s, artel__fused activation, const char *x);
 /* A reduction over axes (of the ONNX value). */
-const char *artel__onnx_reduce_over(artel__onnx *onnx, const char *op, const char *x, const int64_t *axes, int count, bool keep);
+const char *artel__onnx_reduce_over(artel__onnx *onnx, const char *op, const char *x, const int64_t *axes, int count,
+                                    bool keep);
 
 /* The recurrent operation: a Scan over the steps (onnx_graph_scan.c). */
 void artel__onnx_write_scan(artel__onnx_site *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operations of the graph as ONNX nodes. Functions are read from the formulas that devices get (op/lower_elementwise.h), word
- * by word; runtimes fold what is constant in them. */
+/* Element-wise operations of the graph as ONNX nodes. Functions are read from the formulas that devices get
+ * (op/lower_elementwise.h), word by word; runtimes fold what is constant in them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,8 @@ static const char *formula(machine *m, const char *text)
     return pop(m);
 }
 
-const char *artel__onnx_function(artel__onnx *onnx, artel_dtype dtype, artel__unary function, const float constant[3], const char *x)
+const char *artel__onnx_function(artel__onnx *onnx, artel_dtype dtype, artel__unary function, const float constant[3],
+                                 const char *x)
 {
     machine m = {.onnx = onnx, .dtype = dtype, .v = x, .constant = constant};
     bool plain = function == ARTEL__UNARY_RELU && constant[0] == 0 && isinf(constant[1]) && constant[2] == 0;
@@ -154,7 +155,10 @@ static void write_unary(site *s)
 
 static void write_binary(site *s)
 {
-    machine m = {.onnx = s->onnx, .dtype = artel__onnx_out_value(s)->dtype, .u = artel__onnx_spread(s, 0), .v = artel__onnx_spread(s, 1)};
+    machine m = {.onnx = s->onnx,
+                 .dtype = artel__onnx_out_value(s)->dtype,
+                 .u = artel__onnx_spread(s, 0),
+                 .v = artel__onnx_spread(s, 1)};
     s->out[0] = formula(&m, artel__binary_words(artel__op_binary_function(s->node)));
 }
 
@@ -165,9 +169,10 @@ static void write_compare(site *s)
     static const struct {
         const char *op;
         bool inverted;
-    } how[] = {[ARTEL__COMPARE_EQUAL] = {"Equal", false},     [ARTEL__COMPARE_NOT_EQUAL] = {"Equal", true},
-               [ARTEL__COMPARE_LESS] = {"Less", false},       [ARTEL__COMPARE_LESS_EQUAL] = {"LessOrEqual", false},
-               [ARTEL__COMPARE_GREATER] = {"Greater", false}, [ARTEL__COMPARE_GREATER_EQUAL] = {"GreaterOrEqual", false}};
+    } how[] = {
+        [ARTEL__COMPARE_EQUAL] = {"Equal", false},     [ARTEL__COMPARE_NOT_EQUAL] = {"Equal", true},
+        [ARTEL__COMPARE_LESS] = {"Less", false},       [ARTEL__COMPARE_LESS_EQUAL] = {"LessOrEqual", false},
+        [ARTEL__COMPARE_GREATER] = {"Greater", false}, [ARTEL__COMPARE_GREATER_EQUAL] = {"GreaterOrEqual", false}};
     int function = ((const artel__function_attributes *)s->node->attributes)->function;
     const char *y = artel__onnx_node2(s->onnx, how[function].op, artel__onnx_spread(s, 0), artel__onnx_spread(s, 1));
     s->out[0] = how[function].inverted ? artel__onnx_node1(s->onnx, "Not", y) : y;
@@ -178,15 +183,17 @@ static void write_logical(site *s)
     static const char *const how[] = {[ARTEL__LOGIC_AND] = "And", [ARTEL__LOGIC_OR] = "Or", [ARTEL__LOGIC_XOR] = "Xor"};
     int function = ((const artel__function_attributes *)s->node->attributes)->function;
     const char *first = artel__onnx_spread(s, 0);
-    s->out[0] = function == ARTEL__LOGIC_NOT ? artel__onnx_node1(s->onnx, "Not", first)
-                                             : artel__onnx_node2(s->onnx, how[function], first, artel__onnx_spread(s, 1));
+    s->out[0] = function == ARTEL__LOGIC_NOT
+                    ? artel__onnx_node1(s->onnx, "Not", first)
+                    : artel__onnx_node2(s->onnx, how[function], first, artel__onnx_spread(s, 1));
 }
 
 static void write_select(site *s)
 {
     const char *side[3];
     artel_dtype dtype = artel__onnx_out_value(s)->dtype;
-    for (int k = 0; k < 3; k++) side[k] = s->in[k] ? artel__onnx_spread(s, k) : artel__onnx_number_of(s->onnx, dtype, 0);
+    for (int k = 0; k < 3; k++)
+        side[k] = s->in[k] ? artel__onnx_spread(s, k) : artel__onnx_number_of(s->onnx, dtype, 0);
     artel__text node = artel__onnx_start(s->onnx, "Where");
     s->out[0] = artel__onnx_end(s->onnx, &node, side, 3);
 }
@@ -226,7 +233,9 @@ static void write_integer(site *s)
         return;
     }
     rest = artel__onnx_node2(o, "Mod", a, b);
-    s->out[0] = function == (int)ARTEL__INTEGER_MOD ? rest : artel__onnx_node2(o, "Div", artel__onnx_node2(o, "Sub", a, rest), b);
+    s->out[0] = function == (int)ARTEL__INTEGER_MOD
+                    ? rest
+                    : artel__onnx_node2(o, "Div", artel__onnx_node2(o, "Sub", a, rest), b);
 }
 
 const artel__onnx_operation artel__onnx_elementwise[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of the graph that move or add up elements, as ONNX nodes. Axes of the graph are those of a row; ONNX counts the batch. */
+/* Operations of the graph that move or add up elements, as ONNX nodes. Axes of the graph are those of a row; ONNX
+ * counts the batch. */
 #include <string.h>
 
 #include "keras/onnx_graph.h"
@@ -76,10 +77,11 @@ static const char *put_slice(site *s, const char *x, int axis, const artel__slic
     int64_t at = axis, begin = a->begin, step = a->step ? a->step : 1, end = begin + a->length * step;
     if (step < 0 && end < 0) end = INT64_MIN + 1; /* a small negative number would count from the end */
     artel__text node = artel__onnx_start(s->onnx, "Slice");
-    return artel__onnx_end(s->onnx, &node,
-                           (const char *[]){x, artel__onnx_ints_constant(s->onnx, &begin, 1), artel__onnx_ints_constant(s->onnx, &end, 1),
-                                            artel__onnx_ints_constant(s->onnx, &at, 1), artel__onnx_ints_constant(s->onnx, &step, 1)},
-                           5);
+    return artel__onnx_end(
+        s->onnx, &node,
+        (const char *[]){x, artel__onnx_ints_constant(s->onnx, &begin, 1), artel__onnx_ints_constant(s->onnx, &end, 1),
+                         artel__onnx_ints_constant(s->onnx, &at, 1), artel__onnx_ints_constant(s->onnx, &step, 1)},
+        5);
 }
 
 static void write_slice(site *s)
@@ -116,10 +118,12 @@ static void write_repeat(site *s)
 
 /* -- along an axis, by a table [extent][outputs] -- */
 
-static const char *put_table(site *s, const char *x, int axis, int rank, const float *table, int64_t extent, int64_t outputs)
+static const char *put_table(site *s, const char *x, int axis, int rank, const float *table, int64_t extent,
+                             int64_t outputs)
 {
     int64_t to[ARTEL_MAX_RANK + 1], back[ARTEL_MAX_RANK + 1];
-    const char *weights = artel__onnx_constant(s->onnx, ARTEL_DTYPE_FLOAT32, &(artel_shape){2, {extent, outputs}}, table);
+    const char *weights =
+        artel__onnx_constant(s->onnx, ARTEL_DTYPE_FLOAT32, &(artel_shape){2, {extent, outputs}}, table);
     for (int i = 0; i < rank; i++) {
         to[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
         back[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
@@ -180,8 +184,8 @@ static void write_reduce(site *s)
     s->out[0] = count ? artel__onnx_reduce_over(s->onnx, how[a->function], s->in[0], axes, count, a->keep) : s->in[0];
 }
 
-/* With z sorted downwards and s its running sums: k stays while 1 + k z_k > s_k. The border is Keras' (kernel/softmax.h): from the sum of
- * the running sums of those that stay. */
+/* With z sorted downwards and s its running sums: k stays while 1 + k z_k > s_k. The border is Keras'
+ * (kernel/softmax.h): from the sum of the running sums of those that stay. */
 static void write_sparsemax(site *s, int64_t axis, int64_t extent)
 {
     artel__onnx *o = s->onnx;
@@ -189,17 +193,21 @@ static void write_sparsemax(site *s, int64_t axis, int64_t extent)
     artel_shape shape = {.rank = behind + 1, .dim = {extent, 1, 1, 1, 1, 1, 1, 1}};
     float *number = artel__arena_alloc(&o->arena, (size_t)extent + 1, sizeof *number);
     for (int64_t i = 0; number && i < extent; i++) number[i] = (float)(i + 1);
-    const char *k = artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &shape, number), *one = artel__onnx_scalar(o, 1), *x = s->in[0];
+    const char *k = artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &shape, number), *one = artel__onnx_scalar(o, 1),
+               *x = s->in[0];
     artel__text node = artel__onnx_start(o, "TopK");
     artel__onnx_int(&node, "axis", axis);
     const char *z = artel__onnx_name(o);
     if (z) artel__put_string(&node, 2, z);
-    artel__onnx_end(o, &node, (const char *[]){x, artel__onnx_ints_constant(o, &extent, 1)}, 2); /* and the places, which nobody reads */
+    artel__onnx_end(o, &node, (const char *[]){x, artel__onnx_ints_constant(o, &extent, 1)},
+                    2); /* and the places, which nobody reads */
     const char *sums = artel__onnx_node2(o, "CumSum", z, artel__onnx_number_of(o, ARTEL_DTYPE_INT64, (double)axis));
-    const char *inside = artel__onnx_node2(o, "Greater", artel__onnx_node2(o, "Add", artel__onnx_node2(o, "Mul", k, z), one), sums);
+    const char *inside =
+        artel__onnx_node2(o, "Greater", artel__onnx_node2(o, "Add", artel__onnx_node2(o, "Mul", k, z), one), sums);
     inside = artel__onnx_cast(o, inside, ARTEL_DTYPE_FLOAT32);
     const char *count = artel__onnx_reduce_over(o, "ReduceSum", inside, &axis, 1, true);
-    const char *total = artel__onnx_reduce_over(o, "ReduceSum", artel__onnx_node2(o, "Mul", inside, sums), &axis, 1, true);
+    const char *total =
+        artel__onnx_reduce_over(o, "ReduceSum", artel__onnx_node2(o, "Mul", inside, sums), &axis, 1, true);
     const char *border = artel__onnx_node2(o, "Div", artel__onnx_node2(o, "Sub", total, one), count);
     s->out[0] = artel__onnx_node1(o, "Relu", artel__onnx_node2(o, "Sub", x, border));
 }
@@ -244,7 +252,8 @@ static void write_order(site *s)
     artel__onnx_int(&node, "sorted", 1);
     const char *values = artel__onnx_name(s->onnx);
     if (values) artel__put_string(&node, 2, values);
-    s->out[0] = artel__onnx_cast(s->onnx, artel__onnx_end(s->onnx, &node, (const char *[]){s->in[0], count}, 2), ARTEL_DTYPE_INT32);
+    s->out[0] = artel__onnx_cast(s->onnx, artel__onnx_end(s->onnx, &node, (const char *[]){s->in[0], count}, 2),
+                                 ARTEL_DTYPE_INT32);
 }
 
 /* By one index for all, or by one for each of the axes in front. */

@@ -36,7 +36,8 @@ static void write_product(site *s)
     const artel__product_attributes *a = s->node->attributes;
     const artel__value *x = artel__onnx_in_value(s, 0);
     bool rows = artel__onnx_ahead(x);
-    if (artel__onnx_open(s->onnx) && (a->contracted != 1 || a->columns.rank != 1)) s->refused = "over inputs of any size";
+    if (artel__onnx_open(s->onnx) && (a->contracted != 1 || a->columns.rank != 1))
+        s->refused = "over inputs of any size";
     int kept = x->shape.rank - a->contracted;
     const int64_t matrix[2] = {a->turned ? a->n : a->k, a->turned ? a->k : a->n}, swap[2] = {1, 0};
     int64_t dims[ARTEL_MAX_RANK + 1];
@@ -115,7 +116,8 @@ static void write_depthwise(site *s)
     put_convolution(s, ((const artel__conv_attributes *)s->node->attributes)->shape.ic);
 }
 
-/* `shape` is that of the convolution whose gradient this is: its output [oh][ow][oc] comes in, [ih][iw][ic] goes out. */
+/* `shape` is that of the convolution whose gradient this is: its output [oh][ow][oc] comes in, [ih][iw][ic] goes out.
+ */
 static void write_conv_transpose(site *s)
 {
     const artel__conv_attributes *a = s->node->attributes;
@@ -187,11 +189,15 @@ static void write_layer_norm(site *s)
     artel__onnx *o = s->onnx;
     int64_t axes[ARTEL_MAX_RANK];
     for (int i = 0; i < a->axes; i++) axes[i] = i - a->axes;
-    bool centred = a->mode == ARTEL__LAYER_NORM_LAYER || a->mode == ARTEL__LAYER_NORM_RMS_SCALED, unit = a->mode == ARTEL__LAYER_NORM_UNIT;
+    bool centred = a->mode == ARTEL__LAYER_NORM_LAYER || a->mode == ARTEL__LAYER_NORM_RMS_SCALED,
+         unit = a->mode == ARTEL__LAYER_NORM_UNIT;
     const char *x = s->in[0], *moved = x, *inverse;
-    if (centred) moved = artel__onnx_node2(o, "Sub", x, artel__onnx_reduce_over(o, "ReduceMean", x, axes, a->axes, true));
-    const char *squares = artel__onnx_reduce_over(o, unit ? "ReduceSum" : "ReduceMean", multiply(s, moved, moved), axes, a->axes, true);
-    inverse = unit ? artel__onnx_node2(o, "Min", inverse_root(s, squares, 0), artel__onnx_scalar(o, (double)(1.0f / a->epsilon)))
+    if (centred)
+        moved = artel__onnx_node2(o, "Sub", x, artel__onnx_reduce_over(o, "ReduceMean", x, axes, a->axes, true));
+    const char *squares =
+        artel__onnx_reduce_over(o, unit ? "ReduceSum" : "ReduceMean", multiply(s, moved, moved), axes, a->axes, true);
+    inverse = unit ? artel__onnx_node2(o, "Min", inverse_root(s, squares, 0),
+                                       artel__onnx_scalar(o, (double)(1.0f / a->epsilon)))
                    : inverse_root(s, squares, (double)a->epsilon);
     const char *y = multiply(s, a->mode == ARTEL__LAYER_NORM_LAYER ? moved : x, inverse);
     const artel_shape *shape = &artel__onnx_in_value(s, 0)->shape;
@@ -203,7 +209,8 @@ static void write_layer_norm(site *s)
 
 /* -- attention -- */
 
-/* [.., length, heads, features] -> [.., heads, length, features], or with the last two changed: [.., heads, features, length]. */
+/* [.., length, heads, features] -> [.., heads, length, features], or with the last two changed: [.., heads, features,
+ * length]. */
 static const char *heads_first(site *s, const char *x, int rank, bool turned)
 {
     int64_t perm[ARTEL_MAX_RANK + 1];
@@ -257,7 +264,8 @@ static void write_attention(site *s)
     const artel_shape *q = &artel__onnx_in_value(s, 0)->shape, *k = &artel__onnx_in_value(s, 1)->shape;
     int row = q->rank, rank = row + 1;
     int64_t heads = q->dim[row - 2], shared = k->dim[row - 2];
-    const char *query = multiply(s, heads_first(s, s->in[0], rank, false), artel__onnx_scalar(s->onnx, (double)a->scale));
+    const char *query =
+        multiply(s, heads_first(s, s->in[0], rank, false), artel__onnx_scalar(s->onnx, (double)a->scale));
     const char *key = share_heads(s, heads_first(s, s->in[1], rank, true), rank - 3, heads, shared);
     const char *value = share_heads(s, heads_first(s, s->in[2], rank, false), rank - 3, heads, shared);
     const char *scores = artel__onnx_node2(s->onnx, "MatMul", query, key);

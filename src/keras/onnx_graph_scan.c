@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recurrent cells of the graph as a Scan: masks, states given from outside and every activation, which ONNX' own LSTM, GRU and RNN have not.
+/* Recurrent cells of the graph as a Scan: masks, states given from outside and every activation, which ONNX' own LSTM,
+ * GRU and RNN have not.
  *
- * The body is a graph of its own, whose nodes may use names of the outer one; so constants go there as ever. It carries h, c (LSTM) and
- * what was put out last, takes a step of the projected input and of the mask, and gives what it puts out. Formulas: kernel/recurrent.h.
+ * The body is a graph of its own, whose nodes may use names of the outer one; so constants go there as ever. It carries
+ * h, c (LSTM) and what was put out last, takes a step of the projected input and of the mask, and gives what it puts
+ * out. Formulas: kernel/recurrent.h.
  */
 #include <string.h>
 
@@ -39,7 +41,8 @@ static const char *gate(scan *s, const char *x, int k)
     const int64_t begin = k * s->settings->units, end = begin + s->settings->units, axis = -1;
     artel__text node = artel__onnx_start(s->onnx, "Slice");
     return artel__onnx_end(s->onnx, &node,
-                           (const char *[]){x, artel__onnx_ints_constant(s->onnx, &begin, 1), artel__onnx_ints_constant(s->onnx, &end, 1),
+                           (const char *[]){x, artel__onnx_ints_constant(s->onnx, &begin, 1),
+                                            artel__onnx_ints_constant(s->onnx, &end, 1),
                                             artel__onnx_ints_constant(s->onnx, &axis, 1)},
                            4);
 }
@@ -64,7 +67,8 @@ static const char *lstm(scan *s, const char **c)
 static const char *gru(scan *s)
 {
     const artel__cell_activation *inner = &s->settings->recurrent, *outer = &s->settings->activation;
-    const char *q = artel__onnx_node2(s->onnx, "MatMul", s->h, s->weights), *bias = s->site->in[ARTEL__RECURRENT_BIAS], *n;
+    const char *q = artel__onnx_node2(s->onnx, "MatMul", s->h, s->weights), *bias = s->site->in[ARTEL__RECURRENT_BIAS],
+               *n;
     if (bias) q = add(s, q, bias);
     const char *z = activate(s, inner, add(s, gate(s, s->x, 0), gate(s, q, 0))),
                *r = activate(s, inner, add(s, gate(s, s->x, 1), gate(s, q, 1)));
@@ -138,12 +142,14 @@ static const char *zeros(scan *s)
 {
     const int64_t begin = 0, end = 1, axis = 0;
     artel__onnx *o = s->onnx;
-    const char *at[] = {artel__onnx_node1(o, "Shape", s->site->in[ARTEL__RECURRENT_PROJECTED]), artel__onnx_ints_constant(o, &begin, 1),
-                        artel__onnx_ints_constant(o, &end, 1), artel__onnx_ints_constant(o, &axis, 1)};
+    const char *at[] = {artel__onnx_node1(o, "Shape", s->site->in[ARTEL__RECURRENT_PROJECTED]),
+                        artel__onnx_ints_constant(o, &begin, 1), artel__onnx_ints_constant(o, &end, 1),
+                        artel__onnx_ints_constant(o, &axis, 1)};
     artel__text node = artel__onnx_start(o, "Slice"), joined = artel__onnx_start(o, "Concat");
     const char *rows = artel__onnx_end(o, &node, at, 4);
     artel__onnx_int(&joined, "axis", 0);
-    const char *shape = artel__onnx_end(o, &joined, (const char *[]){rows, artel__onnx_ints_constant(o, &s->settings->units, 1)}, 2);
+    const char *shape =
+        artel__onnx_end(o, &joined, (const char *[]){rows, artel__onnx_ints_constant(o, &s->settings->units, 1)}, 2);
     return artel__onnx_node2(o, "Expand", artel__onnx_scalar(o, 0), shape);
 }
 

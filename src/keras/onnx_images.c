@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX nodes for what windows slide over, and for the borders and sizes of images: with channels in front, as ONNX has them. */
+/* ONNX nodes for what windows slide over, and for the borders and sizes of images: with channels in front, as ONNX has
+ * them. */
 #include <string.h>
 
 #include "keras/onnx.h"
@@ -46,8 +47,8 @@ typedef struct conv {
     bool same, causal;
 } conv;
 
-/* Borders of "same" are named where onnxruntime works them out, and written where it does not: behind dilation, and where
- * strides step over the kernel. False, and refused, where they depend on an extent that is not known. */
+/* Borders of "same" are named where onnxruntime works them out, and written where it does not: behind dilation, and
+ * where strides step over the kernel. False, and refused, where they depend on an extent that is not known. */
 static bool put_borders(call *c, artel__text *node, const int64_t *size, const conv *k)
 {
     int64_t pads[4];
@@ -96,7 +97,8 @@ static float *turn_kernel(artel__onnx *o, const float *kernel, const artel_shape
     if (!turned || !kernel) return NULL;
     for (int64_t p = 0; p < area; p++) {
         for (int64_t i = 0; i < in; i++) {
-            for (int64_t k = 0; k < channels; k++) turned[(k * in + i) * area + p] = kernel[(p * in + i) * channels + k];
+            for (int64_t k = 0; k < channels; k++)
+                turned[(k * in + i) * area + p] = kernel[(p * in + i) * channels + k];
         }
     }
     *out = (artel_shape){shape->rank, {channels, in, shape->dim[0], axes > 1 ? shape->dim[1] : 0}};
@@ -169,7 +171,8 @@ static const char *separable(call *c)
     return finish_conv(c, put_conv(c, y, &k, bias_of(c, 2)));
 }
 
-/* The gradient of a convolution, whose borders are those of the forward one: what strides step over is zero, at the end. */
+/* The gradient of a convolution, whose borders are those of the forward one: what strides step over is zero, at the
+ * end. */
 static const char *transposed(call *c)
 {
     conv k;
@@ -182,7 +185,8 @@ static const char *transposed(call *c)
     k.data = turn_kernel(o, kernel, &shape, &k.shape); /* Keras' is [axes][out][in] */
     if (output_padding && !json_is_null(output_padding)) return artel__onnx_refuse(c, "output_padding");
     for (int i = 0; i < k.dims; i++) {
-        int64_t reach = (k.shape.dim[2 + i] - 1) * k.dilation[i] + 1, total = k.same && reach > k.strides[i] ? reach - k.strides[i] : 0;
+        int64_t reach = (k.shape.dim[2 + i] - 1) * k.dilation[i] + 1,
+                total = k.same && reach > k.strides[i] ? reach - k.strides[i] : 0;
         pads[i] = total / 2;
         pads[k.dims + i] = total - total / 2;
         beyond[i] = reach < k.strides[i] ? k.strides[i] - reach : 0;
@@ -202,7 +206,9 @@ static const char *transposed(call *c)
 static const char *pooling(call *c)
 {
     int64_t size[2];
-    conv k = {.dilation = {1, 1}, .dims = dims_of(c), .same = strcmp(artel__onnx_word(c->config, "padding", "valid"), "same") == 0};
+    conv k = {.dilation = {1, 1},
+              .dims = dims_of(c),
+              .same = strcmp(artel__onnx_word(c->config, "padding", "valid"), "same") == 0};
     read_sizes(c, "pool_size", 2, size);
     memcpy(k.strides, size, sizeof size);
     if (!json_is_null(json_object_get(c->config, "strides"))) read_sizes(c, "strides", 0, k.strides);
@@ -253,7 +259,8 @@ static const char *zero_padding(call *c)
         pads[1 + i] = e[i][0];
         pads[dims + 3 + i] = e[i][1];
     }
-    return artel__onnx_node2(c->onnx, "Pad", artel__onnx_operand(c, 0), artel__onnx_ints_constant(c->onnx, pads, 2 * (dims + 2)));
+    return artel__onnx_node2(c->onnx, "Pad", artel__onnx_operand(c, 0),
+                             artel__onnx_ints_constant(c->onnx, pads, 2 * (dims + 2)));
 }
 
 static const char *cropping(call *c)
@@ -262,11 +269,13 @@ static const char *cropping(call *c)
     const int64_t axes[2] = {1, 2};
     int dims = dims_of(c);
     read_edges(c, "cropping", dims > 1 ? 0 : 1, e);
-    const int64_t starts[2] = {e[0][0], e[1][0]}, ends[2] = {e[0][1] ? -e[0][1] : INT64_MAX, e[1][1] ? -e[1][1] : INT64_MAX};
+    const int64_t starts[2] = {e[0][0], e[1][0]},
+                  ends[2] = {e[0][1] ? -e[0][1] : INT64_MAX, e[1][1] ? -e[1][1] : INT64_MAX};
     artel__text node = artel__onnx_start(c->onnx, "Slice");
     return artel__onnx_end(c->onnx, &node,
                            (const char *[]){c->in[0].name, artel__onnx_ints_constant(c->onnx, starts, dims),
-                                            artel__onnx_ints_constant(c->onnx, ends, dims), artel__onnx_ints_constant(c->onnx, axes, dims)},
+                                            artel__onnx_ints_constant(c->onnx, ends, dims),
+                                            artel__onnx_ints_constant(c->onnx, axes, dims)},
                            4);
 }
 

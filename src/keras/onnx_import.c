@@ -13,7 +13,8 @@ artel_status artel__onnx_import_refuse(artel__onnx_import *m, const artel__onnx_
 {
     return artel__fail(m->arena->ctx, ARTEL_ERROR_UNSUPPORTED, m->file.path,
                        "see docs/formats.md for what is read, or convert the model that it came from",
-                       "ONNX import does not know %s%s%s (node %.80s)", node->type, *what ? ": " : "", what, node->label);
+                       "ONNX import does not know %s%s%s (node %.80s)", node->type, *what ? ": " : "", what,
+                       node->label);
 }
 
 float *artel__onnx_floats(artel__onnx_import *m, int64_t count)
@@ -27,7 +28,8 @@ artel_status artel__onnx_give(artel__onnx_import *m, const char *name, const art
 {
     for (int i = 0; i < value->shape.rank; i++) { /* what nodes reckon with extents then stays a number */
         if (value->shape.dim[i] > INT32_MAX)
-            return artel__fail(m->arena->ctx, ARTEL_ERROR_UNSUPPORTED, m->file.path, "export it again", "%.80s is too large", name);
+            return artel__fail(m->arena->ctx, ARTEL_ERROR_UNSUPPORTED, m->file.path, "export it again",
+                               "%.80s is too large", name);
     }
     m->held[m->count] = *value;
     return artel__names_set(&m->by_name, name, m->count++);
@@ -38,7 +40,8 @@ const artel__onnx_numbers *artel__onnx_fixed(const artel__onnx_import *m, const 
     return k < node->inputs ? artel__onnx_numbers_of(&m->file, node->input[k]) : NULL;
 }
 
-artel_status artel__onnx_optional(artel__onnx_import *m, const artel__onnx_operator *node, int k, const artel__onnx_numbers **out)
+artel_status artel__onnx_optional(artel__onnx_import *m, const artel__onnx_operator *node, int k,
+                                  const artel__onnx_numbers **out)
 {
     bool absent = k >= node->inputs || !*node->input[k];
     const artel__onnx_numbers *c = absent ? NULL : artel__onnx_fixed(m, node, k);
@@ -48,7 +51,8 @@ artel_status artel__onnx_optional(artel__onnx_import *m, const artel__onnx_opera
     return ARTEL_OK;
 }
 
-int artel__onnx_list_of(const artel__onnx_import *m, const artel__onnx_operator *node, const char *name, int k, int64_t *out, int room)
+int artel__onnx_list_of(const artel__onnx_import *m, const artel__onnx_operator *node, const char *name, int k,
+                        int64_t *out, int room)
 {
     const artel__onnx_numbers *given = artel__onnx_fixed(m, node, k);
     if (!given || !given->i) return artel__onnx_ints_of(node, name, out, room);
@@ -115,20 +119,21 @@ artel_status artel__onnx_to_plain(artel__onnx_import *m, artel__onnx_held *value
 
 /* -- layers -- */
 
-artel_status artel__onnx_layer(artel__onnx_import *m, const char *class_name, const artel_tensor *tensors, int count, const char *config,
-                               artel_tensor *out, const char **name)
+artel_status artel__onnx_layer(artel__onnx_import *m, const char *class_name, const artel_tensor *tensors, int count,
+                               const char *config, artel_tensor *out, const char **name)
 {
     char snake[128];
     artel__snake_case(class_name, snake, sizeof snake);
     const char *called = artel__arena_printf(m->arena, "%s_%d", snake, m->layers++);
-    const char *text = artel__arena_printf(m->arena, "{\"name\": \"%s\"%s%s}", called ? called : "", *config ? ", " : "", config);
+    const char *text =
+        artel__arena_printf(m->arena, "{\"name\": \"%s\"%s%s}", called ? called : "", *config ? ", " : "", config);
     if (!called || !text) return ARTEL_ERROR_NO_MEMORY;
     if (name) *name = called;
     return artel_apply(m->builder, class_name, text, tensors, count, out);
 }
 
-artel_status artel__onnx_over(artel__onnx_import *m, artel__onnx_held *value, const char *class_name, const char **name, const char *format,
-                              ...)
+artel_status artel__onnx_over(artel__onnx_import *m, artel__onnx_held *value, const char *class_name, const char **name,
+                              const char *format, ...)
 {
     char config[1024];
     va_list args;
@@ -139,7 +144,8 @@ artel_status artel__onnx_over(artel__onnx_import *m, artel__onnx_held *value, co
     return artel__onnx_layer(m, class_name, &from, 1, config, &value->tensor, name);
 }
 
-artel_status artel__onnx_weight_is(artel__onnx_import *m, const char *layer, const char *variable, const float *data, int64_t count)
+artel_status artel__onnx_weight_is(artel__onnx_import *m, const char *layer, const char *variable, const float *data,
+                                   int64_t count)
 {
     if (!data) return ARTEL_ERROR_NO_MEMORY;
     if (m->weights == m->room) {
@@ -150,7 +156,8 @@ artel_status artel__onnx_weight_is(artel__onnx_import *m, const char *layer, con
         m->weight = wider;
         m->room = room;
     }
-    m->weight[m->weights++] = (struct artel__onnx_weight){artel__arena_printf(m->arena, "%s/%s", layer, variable), data, count};
+    m->weight[m->weights++] =
+        (struct artel__onnx_weight){artel__arena_printf(m->arena, "%s/%s", layer, variable), data, count};
     return artel__arena_status(m->arena);
 }
 
@@ -158,8 +165,9 @@ artel_status artel__onnx_weight_is(artel__onnx_import *m, const char *layer, con
 
 static const artel__onnx_import_row *find_row(const char *type)
 {
-    const artel__onnx_import_row *const tables[] = {artel__onnx_imports_images, artel__onnx_imports_plain,     artel__onnx_imports_shapes,
-                                                    artel__onnx_imports_views,  artel__onnx_imports_recurrent, artel__onnx_imports_sizes};
+    const artel__onnx_import_row *const tables[] = {artel__onnx_imports_images,    artel__onnx_imports_plain,
+                                                    artel__onnx_imports_shapes,    artel__onnx_imports_views,
+                                                    artel__onnx_imports_recurrent, artel__onnx_imports_sizes};
     for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
         for (const artel__onnx_import_row *row = tables[t]; row->type; row++) {
             if (strcmp(row->type, type) == 0) return row;
@@ -216,8 +224,9 @@ static artel_status add_inputs(artel__onnx_import *m)
         const char *name = plain_name(m, port->name);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
         if (port->shape.rank < 1)
-            return artel__fail(m->arena->ctx, ARTEL_ERROR_UNSUPPORTED, m->file.path, "export it with the batch as first axis",
-                               "input %s is one number, without a batch", port->name);
+            return artel__fail(m->arena->ctx, ARTEL_ERROR_UNSUPPORTED, m->file.path,
+                               "export it with the batch as first axis", "input %s is one number, without a batch",
+                               port->name);
         held.batch = port->shape.rank > 1 && artel__names_find(&m->behind, port->name) ? 1 : 0;
         for (int d = 0; d < port->shape.rank; d++) {
             if (d != held.batch) held.shape.dim[held.shape.rank++] = port->shape.dim[d];
@@ -239,7 +248,8 @@ static artel_status count_uses(artel__onnx_import *m, int *outputs)
             ARTEL_TRY(artel__names_set(&m->uses, node->input[k], before ? *before + 1 : 1));
         }
     }
-    for (int i = 0; i < m->file.outputs; i++) ARTEL_TRY(artel__names_set(&m->uses, m->file.output[i], 2)); /* seen from outside */
+    for (int i = 0; i < m->file.outputs; i++)
+        ARTEL_TRY(artel__names_set(&m->uses, m->file.output[i], 2)); /* seen from outside */
     return ARTEL_OK;
 }
 
@@ -252,8 +262,8 @@ static artel_status finish(artel__onnx_import *m, artel_model **out)
     for (int i = 0; i < m->file.outputs; i++) {
         const int *number = artel__names_find(&m->by_name, m->file.output[i]);
         if (!number)
-            return artel__fail(m->arena->ctx, ARTEL_ERROR_CORRUPT, m->file.path, "export it again", "output %s is computed by no node",
-                               m->file.output[i]);
+            return artel__fail(m->arena->ctx, ARTEL_ERROR_CORRUPT, m->file.path, "export it again",
+                               "output %s is computed by no node", m->file.output[i]);
         artel__onnx_held value = m->held[*number];
         ARTEL_TRY(artel__onnx_to_plain(m, &value));
         outputs[i] = value.tensor;
@@ -272,8 +282,9 @@ static artel_status store_weights(artel__onnx_import *m, artel_model *model)
         const int *place = artel__names_find(&places, m->weight[i].name);
         int64_t wanted = place ? artel_shape_count(&variables->item[*place].shape) : -1;
         if (wanted != m->weight[i].count)
-            return artel__fail(m->arena->ctx, ARTEL_ERROR_CORRUPT, m->file.path, "export it again", "%s has %lld numbers, expected %lld",
-                               m->weight[i].name, (long long)m->weight[i].count, (long long)wanted);
+            return artel__fail(m->arena->ctx, ARTEL_ERROR_CORRUPT, m->file.path, "export it again",
+                               "%s has %lld numbers, expected %lld", m->weight[i].name, (long long)m->weight[i].count,
+                               (long long)wanted);
     }
     ARTEL_TRY(artel_model_initialise(model, 0)); /* only now: variables are no larger than what the file holds */
     for (int i = 0; i < m->weights; i++)

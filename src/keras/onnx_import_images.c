@@ -25,7 +25,8 @@ static list list_of(const int64_t *values, int count)
 {
     list l = {"["};
     for (int i = 0; i < count; i++)
-        snprintf(l.text + strlen(l.text), sizeof l.text - strlen(l.text), "%s%lld", i ? ", " : "", (long long)values[i]);
+        snprintf(l.text + strlen(l.text), sizeof l.text - strlen(l.text), "%s%lld", i ? ", " : "",
+                 (long long)values[i]);
     strcat(l.text, "]");
     return l;
 }
@@ -51,13 +52,15 @@ static bool is_same(const window *w, const artel__onnx_held *x)
     return true;
 }
 
-static artel_status read_window(import *m, const operator* node, const artel__onnx_held *x, const int64_t *size, window *w)
+static artel_status read_window(import *m, const operator* node, const artel__onnx_held *x, const int64_t *size,
+                                window *w)
 {
     int64_t pads[6];
     *w = (window){.rank = x->shape.rank - 1};
     if (w->rank < 1 || w->rank > 3) return artel__onnx_import_refuse(m, node, "this number of axes");
     if (size) memcpy(w->size, size, (size_t)w->rank * sizeof *size);
-    if (!size && !fill(node, "kernel_shape", w->size, w->rank, 0)) return artel__onnx_import_refuse(m, node, "this kernel_shape");
+    if (!size && !fill(node, "kernel_shape", w->size, w->rank, 0))
+        return artel__onnx_import_refuse(m, node, "this kernel_shape");
     if (!fill(node, "strides", w->stride, w->rank, 1) || !fill(node, "dilations", w->dilation, w->rank, 1) ||
         !fill(node, "pads", pads, 2 * w->rank, 0))
         return artel__onnx_import_refuse(m, node, "strides, dilations or pads of another rank");
@@ -70,7 +73,8 @@ static artel_status read_window(import *m, const operator* node, const artel__on
             return artel__onnx_import_refuse(m, node, "windows as large");
         w->padded = w->padded || pads[i] || pads[w->rank + i];
     }
-    if (artel__onnx_text_is(node, "auto_pad", "NOTSET", "SAME_LOWER")) return artel__onnx_import_refuse(m, node, "SAME_LOWER");
+    if (artel__onnx_text_is(node, "auto_pad", "NOTSET", "SAME_LOWER"))
+        return artel__onnx_import_refuse(m, node, "SAME_LOWER");
     w->same = artel__onnx_text_is(node, "auto_pad", "NOTSET", "SAME_UPPER");
     if (w->same || artel__onnx_text_is(node, "auto_pad", "NOTSET", "VALID")) w->padded = false;
     if (w->padded && is_same(w, x)) {
@@ -86,10 +90,11 @@ static artel_status put_padding(import *m, artel__onnx_held *x, const window *w)
     char text[128] = "[";
     if (!w->padded) return ARTEL_OK;
     if (w->rank == 1)
-        return artel__onnx_over(m, x, "ZeroPadding1D", NULL, "\"padding\": [%lld, %lld]", (long long)w->before[0], (long long)w->after[0]);
+        return artel__onnx_over(m, x, "ZeroPadding1D", NULL, "\"padding\": [%lld, %lld]", (long long)w->before[0],
+                                (long long)w->after[0]);
     for (int i = 0; i < w->rank; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s[%lld, %lld]", i ? ", " : "", (long long)w->before[i],
-                 (long long)w->after[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s[%lld, %lld]", i ? ", " : "",
+                 (long long)w->before[i], (long long)w->after[i]);
     return artel__onnx_over(m, x, w->rank == 2 ? "ZeroPadding2D" : "ZeroPadding3D", NULL, "\"padding\": %s]", text);
 }
 
@@ -119,7 +124,8 @@ static float *turn(import *m, const float *w, int64_t major, int64_t minor, int6
     return out;
 }
 
-static artel_status put_weights(import *m, const char *layer, const float *turned, int64_t count, const artel__onnx_numbers *bias)
+static artel_status put_weights(import *m, const char *layer, const float *turned, int64_t count,
+                                const artel__onnx_numbers *bias)
 {
     ARTEL_TRY(artel__onnx_weight_is(m, layer, "kernel", turned, count));
     return bias ? artel__onnx_weight_is(m, layer, "bias", bias->f, bias->count) : ARTEL_OK;
@@ -153,12 +159,13 @@ static artel_status read_conv(import *m, const operator* node)
     ARTEL_TRY(put_padding(m, &x, &win));
     if (!depth && groups != 1) snprintf(grouped, sizeof grouped, ", \"groups\": %lld", (long long)groups);
     snprintf(class_name, sizeof class_name, "%sConv%dD", depth ? "Depthwise" : "", win.rank);
-    ARTEL_TRY(artel__onnx_over(
-        m, &x, class_name, &name,
-        "\"%s\": %lld, \"kernel_size\": %s, \"strides\": %s, \"dilation_rate\": %s, \"use_bias\": %s, \"padding\": \"%s\"%s",
-        depth ? "depth_multiplier" : "filters", (long long)(depth ? filters / groups : filters), list_of(win.size, win.rank).text,
-        list_of(win.stride, win.rank).text, list_of(win.dilation, win.rank).text, bias ? "true" : "false", win.same ? "same" : "valid",
-        grouped));
+    ARTEL_TRY(artel__onnx_over(m, &x, class_name, &name,
+                               "\"%s\": %lld, \"kernel_size\": %s, \"strides\": %s, \"dilation_rate\": %s, "
+                               "\"use_bias\": %s, \"padding\": \"%s\"%s",
+                               depth ? "depth_multiplier" : "filters", (long long)(depth ? filters / groups : filters),
+                               list_of(win.size, win.rank).text, list_of(win.stride, win.rank).text,
+                               list_of(win.dilation, win.rank).text, bias ? "true" : "false",
+                               win.same ? "same" : "valid", grouped));
     ARTEL_TRY(put_weights(m, name, turn(m, w->f, filters, each, space, !depth), w->count, bias));
     set_extents(&x, &win, filters);
     x.positive = false;
@@ -175,15 +182,17 @@ static artel_status read_conv_transpose(import *m, const operator* node)
     int64_t more[3];
     ARTEL_TRY(take_kernel(m, node, &x, &w, &bias));
     ARTEL_TRY(read_window(m, node, &x, w->shape.dim + 2, &win));
-    bool plain = artel__onnx_int_of(node, "group", 1) == 1 && artel__onnx_text_is(node, "auto_pad", "NOTSET", "NOTSET") &&
+    bool plain = artel__onnx_int_of(node, "group", 1) == 1 &&
+                 artel__onnx_text_is(node, "auto_pad", "NOTSET", "NOTSET") &&
                  fill(node, "output_padding", more, win.rank, 0);
     for (int i = 0; plain && i < win.rank; i++) plain = more[i] == 0 && win.dilation[i] == 1;
     if (!plain || win.rank == 3 || artel__onnx_ints_of(node, "output_shape", more, 3) >= 0)
         return artel__onnx_import_refuse(m, node, "groups, dilations, automatic pads, output_padding and output_shape");
     int64_t in = w->shape.dim[0], out = w->shape.dim[1];
     ARTEL_TRY(artel__onnx_over(m, &x, win.rank == 1 ? "Conv1DTranspose" : "Conv2DTranspose", &name,
-                               "\"filters\": %lld, \"kernel_size\": %s, \"strides\": %s, \"use_bias\": %s", (long long)out,
-                               list_of(win.size, win.rank).text, list_of(win.stride, win.rank).text, bias ? "true" : "false"));
+                               "\"filters\": %lld, \"kernel_size\": %s, \"strides\": %s, \"use_bias\": %s",
+                               (long long)out, list_of(win.size, win.rank).text, list_of(win.stride, win.rank).text,
+                               bias ? "true" : "false"));
     ARTEL_TRY(put_weights(m, name, turn(m, w->f, in, out, w->count / (in * out), true), w->count, bias));
     bool cut = false;
     for (int i = 0; i < win.rank; i++) {
@@ -193,11 +202,12 @@ static artel_status read_conv_transpose(import *m, const operator* node)
         cut = cut || win.before[i] || win.after[i];
     }
     if (cut && win.rank == 1)
-        ARTEL_TRY(
-            artel__onnx_over(m, &x, "Cropping1D", NULL, "\"cropping\": [%lld, %lld]", (long long)win.before[0], (long long)win.after[0]));
+        ARTEL_TRY(artel__onnx_over(m, &x, "Cropping1D", NULL, "\"cropping\": [%lld, %lld]", (long long)win.before[0],
+                                   (long long)win.after[0]));
     if (cut && win.rank == 2)
-        ARTEL_TRY(artel__onnx_over(m, &x, "Cropping2D", NULL, "\"cropping\": [[%lld, %lld], [%lld, %lld]]", (long long)win.before[0],
-                                   (long long)win.after[0], (long long)win.before[1], (long long)win.after[1]));
+        ARTEL_TRY(artel__onnx_over(m, &x, "Cropping2D", NULL, "\"cropping\": [[%lld, %lld], [%lld, %lld]]",
+                                   (long long)win.before[0], (long long)win.after[0], (long long)win.before[1],
+                                   (long long)win.after[1]));
     x.shape.dim[0] = out;
     x.positive = false;
     return artel__onnx_give(m, node->output[0], &x);
@@ -226,12 +236,14 @@ static artel_status read_pool(import *m, const operator* node)
         w.same = false;
         w.padded = true;
     }
-    if (w.padded && max && !x.positive) return artel__onnx_import_refuse(m, node, "these pads over numbers that may be negative");
+    if (w.padded && max && !x.positive)
+        return artel__onnx_import_refuse(m, node, "these pads over numbers that may be negative");
     if (w.padded && !max && !counts) return artel__onnx_import_refuse(m, node, "these pads, which do not count");
     ARTEL_TRY(put_padding(m, &x, &w));
     snprintf(class_name, sizeof class_name, "%sPooling%dD", max ? "Max" : "Average", w.rank);
     ARTEL_TRY(artel__onnx_over(m, &x, class_name, NULL, "\"pool_size\": %s, \"strides\": %s, \"padding\": \"%s\"",
-                               list_of(w.size, w.rank).text, list_of(w.stride, w.rank).text, w.same ? "same" : "valid"));
+                               list_of(w.size, w.rank).text, list_of(w.stride, w.rank).text,
+                               w.same ? "same" : "valid"));
     set_extents(&x, &w, x.shape.dim[0]);
     return artel__onnx_give(m, node->output[0], &x);
 }
@@ -290,8 +302,9 @@ static artel_status read_batch_normalization(import *m, const operator* node)
     ARTEL_TRY(artel__onnx_take(m, node, 0, &x));
     ARTEL_TRY(artel__onnx_to_last(m, &x));
     if (artel__onnx_int_of(node, "training_mode", 0)) return artel__onnx_import_refuse(m, node, "training_mode");
-    ARTEL_TRY(artel__onnx_over(m, &x, "BatchNormalization", &name, "\"axis\": -1, \"epsilon\": %.9g, \"momentum\": %.9g",
-                               artel__onnx_float_of(node, "epsilon", 1e-5), artel__onnx_float_of(node, "momentum", 0.9)));
+    ARTEL_TRY(
+        artel__onnx_over(m, &x, "BatchNormalization", &name, "\"axis\": -1, \"epsilon\": %.9g, \"momentum\": %.9g",
+                         artel__onnx_float_of(node, "epsilon", 1e-5), artel__onnx_float_of(node, "momentum", 0.9)));
     for (int k = 0; k < 4; k++) {
         const artel__onnx_numbers *v = artel__onnx_fixed(m, node, k + 1);
         if (!v || !v->f) return artel__onnx_import_refuse(m, node, "statistics that are computed");
@@ -315,7 +328,8 @@ static artel_status read_pad(import *m, const operator* node)
         return artel__onnx_import_refuse(m, node, "other than zeros around all axes");
     window w = {.rank = x.shape.rank - 1, .padded = true};
     if (w.rank < 1 || w.rank > 3) return artel__onnx_import_refuse(m, node, "this number of axes");
-    bool behind = !x.last && !pads[axes - 1] && !pads[2 * axes - 1]; /* the axis of channels is the last, as exporters of Keras have it */
+    bool behind = !x.last && !pads[axes - 1] &&
+                  !pads[2 * axes - 1]; /* the axis of channels is the last, as exporters of Keras have it */
     int first = behind ? 1 : 2;
     if (pads[0] || pads[axes] || (!behind && (pads[1] || pads[axes + 1])))
         return artel__onnx_import_refuse(m, node, "of batch or channels");
@@ -332,13 +346,16 @@ static artel_status read_pad(import *m, const operator* node)
     return artel__onnx_give(m, node->output[0], &x);
 }
 
-/* Whether each number is just repeated: whether the places from 0 to factor - 1 all take the number at 0. Upsample always does. */
+/* Whether each number is just repeated: whether the places from 0 to factor - 1 all take the number at 0. Upsample
+ * always does. */
 static bool repeats(const operator* node, int64_t factor)
 {
-    static const char mode[] = "coordinate_transformation_mode", rounding[] = "nearest_mode", nearest[] = "round_prefer_floor";
+    static const char mode[] = "coordinate_transformation_mode", rounding[] = "nearest_mode",
+                      nearest[] = "round_prefer_floor";
     bool corner = artel__onnx_text_is(node, mode, "half_pixel", "asymmetric"), good = corner;
     good = good || artel__onnx_text_is(node, mode, "half_pixel", "half_pixel");
-    good = good || artel__onnx_text_is(node, mode, "", "half_pixel_symmetric") || artel__onnx_text_is(node, mode, "", "pytorch_half_pixel");
+    good = good || artel__onnx_text_is(node, mode, "", "half_pixel_symmetric") ||
+           artel__onnx_text_is(node, mode, "", "pytorch_half_pixel");
     for (int64_t place = 0; place<factor; place += factor> 1 ? factor - 1 : 1) { /* the first and the last */
         double half = corner ? 0 : 0.5, at = ((double)place + half) / (double)factor - half, from = ceil(at - 0.5);
         if (artel__onnx_text_is(node, rounding, nearest, "floor")) from = floor(at);
@@ -356,8 +373,8 @@ static artel_status read_resize(import *m, const operator* node)
     const artel__onnx_numbers *scales = artel__onnx_fixed(m, node, strcmp(node->type, "Upsample") == 0 ? 1 : 2);
     ARTEL_TRY(artel__onnx_take(m, node, 0, &x));
     int rank = x.shape.rank - 1;
-    bool good = scales && scales->f && scales->count == rank + 2 && scales->f[0] == 1 && scales->f[1] == 1 && rank >= 1 && rank <= 3 &&
-                artel__onnx_text_is(node, "mode", "nearest", "nearest");
+    bool good = scales && scales->f && scales->count == rank + 2 && scales->f[0] == 1 && scales->f[1] == 1 &&
+                rank >= 1 && rank <= 3 && artel__onnx_text_is(node, "mode", "nearest", "nearest");
     for (int i = 0; good && i < rank; i++) {
         good = scales->f[i + 2] >= 1 && scales->f[i + 2] < 1024;
         factor[i] = good ? (int64_t)scales->f[i + 2] : 0;
@@ -369,7 +386,8 @@ static artel_status read_resize(import *m, const operator* node)
     if (rank == 1)
         ARTEL_TRY(artel__onnx_over(m, &x, "UpSampling1D", NULL, "\"size\": %lld", (long long)factor[0]));
     else
-        ARTEL_TRY(artel__onnx_over(m, &x, rank == 2 ? "UpSampling2D" : "UpSampling3D", NULL, "\"size\": %s", list_of(factor, rank).text));
+        ARTEL_TRY(artel__onnx_over(m, &x, rank == 2 ? "UpSampling2D" : "UpSampling3D", NULL, "\"size\": %s",
+                                   list_of(factor, rank).text));
     return artel__onnx_give(m, node->output[0], &x);
 }
 

@@ -54,7 +54,8 @@ static artel_status read_fixed_function(import *m, const operator* node)
            gamma = artel__onnx_float_of(node, "gamma", NAN);
     const char *name = NULL;
     if (strcmp(node->type, "Gelu") == 0 && artel__onnx_text_is(node, "approximate", "none", "none")) name = "gelu";
-    if (strcmp(node->type, "Selu") == 0 && !(fabs(alpha - 1.67326) > 1e-4) && !(fabs(gamma - 1.0507) > 1e-4)) name = "selu";
+    if (strcmp(node->type, "Selu") == 0 && !(fabs(alpha - 1.67326) > 1e-4) && !(fabs(gamma - 1.0507) > 1e-4))
+        name = "selu";
     if (strcmp(node->type, "HardSigmoid") == 0 && fabs(alpha - 1 / 6.0) < 1e-4 && beta == 0.5) name = "hard_sigmoid";
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
     if (!name) return artel__onnx_import_refuse(m, node, "of these numbers, which are not Keras'");
@@ -89,7 +90,8 @@ static artel_status read_same(import *m, const operator* node)
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
     int64_t to = artel__onnx_int_of(node, "to", 1);
     bool kept = x.whole ? to == 6 || to == 7 : to == 1; /* ONNX' int32, int64, float32 */
-    if (strcmp(node->type, "Cast") == 0 && !kept) return artel__onnx_import_refuse(m, node, "between integers and others");
+    if (strcmp(node->type, "Cast") == 0 && !kept)
+        return artel__onnx_import_refuse(m, node, "between integers and others");
     return artel__onnx_give(m, node->output[0], &x);
 }
 
@@ -102,7 +104,8 @@ static artel_status read_softmax(import *m, const operator* node)
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
     ARTEL_TRY(artel__onnx_settle(m, &x));
     axis = artel__onnx_row_axis(&x, axis) + 1;
-    if (axis < 1 || (whole && (axis != x.shape.rank || x.batch >= axis))) return artel__onnx_import_refuse(m, node, "over this axis");
+    if (axis < 1 || (whole && (axis != x.shape.rank || x.batch >= axis)))
+        return artel__onnx_import_refuse(m, node, "over this axis");
     if (logarithm && axis == x.shape.rank) ARTEL_TRY(artel__onnx_to_plain(m, &x));
     int place = artel__onnx_axis_in(&x, (int)axis - 1) + 1;
     if (logarithm && place != x.shape.rank) return artel__onnx_import_refuse(m, node, "over this axis");
@@ -116,7 +119,8 @@ static artel_status read_softmax(import *m, const operator* node)
 
 /* -- two operands -- */
 
-/* Lays `x` so that a constant meets its last axis: which of ONNX' axes the constant goes along is counted from the right. */
+/* Lays `x` so that a constant meets its last axis: which of ONNX' axes the constant goes along is counted from the
+ * right. */
 static artel_status meet(import *m, const operator* node, artel__onnx_held *x, const artel__onnx_numbers *c)
 {
     int axis = -1, rank = x->shape.rank;
@@ -129,8 +133,8 @@ static artel_status meet(import *m, const operator* node, artel__onnx_held *x, c
 }
 
 /* x * scale + offset with one number, or one for each channel or feature. */
-static artel_status put_scaling(import *m, const operator* node, artel__onnx_held *x, const artel__onnx_numbers *c, bool scales,
-                                double sign, bool inverse)
+static artel_status put_scaling(import *m, const operator* node, artel__onnx_held *x, const artel__onnx_numbers *c,
+                                bool scales, double sign, bool inverse)
 {
     artel__text text;
     bool one = c->count == 1;
@@ -139,7 +143,11 @@ static artel_status put_scaling(import *m, const operator* node, artel__onnx_hel
     artel__text_init(&text, m->arena->ctx);
     artel__text_append(&text, scales ? "\"offset\": 0.0, \"scale\": " : "\"scale\": 1.0, \"offset\": ");
     for (int64_t i = 0; i < c->count; i++)
-        artel__text_printf(&text, "%s%.9g", one ? "" : i ? ", " : "[", inverse ? 1 / (double)c->f[i] : sign * (double)c->f[i]);
+        artel__text_printf(&text, "%s%.9g",
+                           one ? ""
+                           : i ? ", "
+                               : "[",
+                           inverse ? 1 / (double)c->f[i] : sign * (double)c->f[i]);
     artel__text_append(&text, one ? "" : "]");
     artel_status status = artel__text_status(&text);
     const artel_tensor from = x->tensor;
@@ -158,7 +166,8 @@ static artel_status with_constant(import *m, const operator* node, int which)
     bool met = !x.batch || (x.batch < x.shape.rank && c->shape.rank && c->shape.dim[c->shape.rank - 1] == c->count);
     if (c->count != 1 && !met) return artel__onnx_import_refuse(m, node, "a constant along another axis than the last");
     if (which == 0 && kind == 'D') return artel__onnx_import_refuse(m, node, "a constant divided");
-    if (which == 0 && kind == 'S') ARTEL_TRY(artel__onnx_over(m, &x, "Rescaling", NULL, "\"scale\": -1.0, \"offset\": 0.0"));
+    if (which == 0 && kind == 'S')
+        ARTEL_TRY(artel__onnx_over(m, &x, "Rescaling", NULL, "\"scale\": -1.0, \"offset\": 0.0"));
     ARTEL_TRY(put_scaling(m, node, &x, c, kind == 'M' || kind == 'D', kind == 'S' && which == 1 ? -1 : 1, kind == 'D'));
     x.positive = false;
     return artel__onnx_give(m, node->output[0], &x);
@@ -185,7 +194,8 @@ static artel_status read_two(import *m, const operator* node)
 {
     static const struct {
         const char *type, *class_name;
-    } how[] = {{"Add", "Add"}, {"Sub", "Subtract"}, {"Mul", "Multiply"}, {"Max", "Maximum"}, {"Min", "Minimum"}, {"Div", NULL}};
+    } how[] = {{"Add", "Add"},     {"Sub", "Subtract"}, {"Mul", "Multiply"},
+               {"Max", "Maximum"}, {"Min", "Minimum"},  {"Div", NULL}};
     artel__onnx_held a, b;
     size_t k = 0;
     while (strcmp(how[k].type, node->type) != 0) k++;
@@ -216,10 +226,12 @@ static artel_status read_two(import *m, const operator* node)
 /* -- products -- */
 
 /* A Dense layer; `w` is [in][out]. */
-static artel_status put_dense(import *m, artel__onnx_held *x, const float *w, int64_t in, int64_t out, const float *bias)
+static artel_status put_dense(import *m, artel__onnx_held *x, const float *w, int64_t in, int64_t out,
+                              const float *bias)
 {
     const char *name;
-    ARTEL_TRY(artel__onnx_over(m, x, "Dense", &name, "\"units\": %lld, \"use_bias\": %s", (long long)out, bias ? "true" : "false"));
+    ARTEL_TRY(artel__onnx_over(m, x, "Dense", &name, "\"units\": %lld, \"use_bias\": %s", (long long)out,
+                               bias ? "true" : "false"));
     ARTEL_TRY(artel__onnx_weight_is(m, name, "kernel", w, in * out));
     if (bias) ARTEL_TRY(artel__onnx_weight_is(m, name, "bias", bias, out));
     x->shape.dim[x->shape.rank - 1] = out;
@@ -242,7 +254,8 @@ static artel_status read_gemm(import *m, const operator* node)
     if (c && c->count != out && c->count != 1) return artel__onnx_import_refuse(m, node, "this bias");
     float *kernel = artel__onnx_floats(m, w->count), *bias = c ? artel__onnx_floats(m, out) : NULL;
     for (int64_t i = 0; kernel && i < in; i++) {
-        for (int64_t o = 0; o < out; o++) kernel[i * out + o] = (float)(alpha * (double)w->f[turned ? o * in + i : i * out + o]);
+        for (int64_t o = 0; o < out; o++)
+            kernel[i * out + o] = (float)(alpha * (double)w->f[turned ? o * in + i : i * out + o]);
     }
     for (int64_t o = 0; bias && o < out; o++) bias[o] = (float)(beta * (double)c->f[c->count == 1 ? 0 : o]);
     ARTEL_TRY(artel__arena_status(m->arena));
@@ -288,10 +301,11 @@ static artel_status read_gather(import *m, const operator* node)
     if (!table && artel__onnx_fixed(m, node, 1)) return artel__onnx_select(m, node, artel__onnx_fixed(m, node, 1));
     ARTEL_TRY(artel__onnx_take_any(m, node, 1, &x));
     ARTEL_TRY(artel__onnx_to_plain(m, &x));
-    if (!table || !table->f || table->shape.rank != 2 || artel__onnx_int_of(node, "axis", 0) || x.shape.rank >= ARTEL_MAX_RANK)
+    if (!table || !table->f || table->shape.rank != 2 || artel__onnx_int_of(node, "axis", 0) ||
+        x.shape.rank >= ARTEL_MAX_RANK)
         return artel__onnx_import_refuse(m, node, "other than rows of a constant table");
-    ARTEL_TRY(artel__onnx_over(m, &x, "Embedding", &name, "\"input_dim\": %lld, \"output_dim\": %lld", (long long)table->shape.dim[0],
-                               (long long)table->shape.dim[1]));
+    ARTEL_TRY(artel__onnx_over(m, &x, "Embedding", &name, "\"input_dim\": %lld, \"output_dim\": %lld",
+                               (long long)table->shape.dim[0], (long long)table->shape.dim[1]));
     ARTEL_TRY(artel__onnx_weight_is(m, name, "embeddings", table->f, table->count));
     x.shape.dim[x.shape.rank++] = table->shape.dim[1];
     x.whole = false;
@@ -307,7 +321,8 @@ static artel_status read_layer_normalization(import *m, const operator* node)
     ARTEL_TRY(artel__onnx_optional(m, node, 2, &beta));
     ARTEL_TRY(artel__onnx_to_plain(m, &x));
     int64_t axis = artel__onnx_int_of(node, "axis", -1);
-    if (artel__onnx_row_axis(&x, axis) != x.shape.rank - 1 || x.batch >= x.shape.rank || !gamma || !gamma->f || node->outputs > 1)
+    if (artel__onnx_row_axis(&x, axis) != x.shape.rank - 1 || x.batch >= x.shape.rank || !gamma || !gamma->f ||
+        node->outputs > 1)
         return artel__onnx_import_refuse(m, node, "over other than the last axis");
     ARTEL_TRY(artel__onnx_over(m, &x, "LayerNormalization", &name, "\"axis\": -1, \"epsilon\": %.9g, \"center\": %s",
                                artel__onnx_float_of(node, "epsilon", 1e-5), beta ? "true" : "false"));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM, GRU and RNN as Keras' layers; both directions as Bidirectional.
  *
- * ONNX: weights [direction][gates * units][in], gates in the order i o f c or z r h, the biases of input and recurrence one after the other,
- * which Keras keeps apart in a GRU with reset_after (linear_before_reset) alone. A node that runs backwards gives its sequence in
- * the order of the input, Keras' in its own: hence the Flip. What Keras' cells have not is refused: peepholes, clips, lengths of each row,
- * coupled gates, activations that are not element by element the same for both uses.
+ * ONNX: weights [direction][gates * units][in], gates in the order i o f c or z r h, the biases of input and recurrence
+ * one after the other, which Keras keeps apart in a GRU with reset_after (linear_before_reset) alone. A node that runs
+ * backwards gives its sequence in the order of the input, Keras' in its own: hence the Flip. What Keras' cells have not
+ * is refused: peepholes, clips, lengths of each row, coupled gates, activations that are not element by element the
+ * same for both uses.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +23,9 @@ typedef struct kind {
     int functions;       /* activations of a direction */
 } kind;
 
-static const kind kinds[] = {
-    {"LSTM", "LSTM", "lstm", 4, {0, 3, 1, 2}, 3}, {"GRU", "GRU", "gru", 3, {0, 1, 2}, 2}, {"RNN", "SimpleRNN", "simple_rnn", 1, {0}, 1}};
+static const kind kinds[] = {{"LSTM", "LSTM", "lstm", 4, {0, 3, 1, 2}, 3},
+                             {"GRU", "GRU", "gru", 3, {0, 1, 2}, 2},
+                             {"RNN", "SimpleRNN", "simple_rnn", 1, {0}, 1}};
 
 typedef struct recurrence {
     import *m;
@@ -65,7 +67,8 @@ static const char *function_of(const operator* node, int k, const char *fallback
     double alpha[8], beta[8];
     artel__onnx_text_of(node, "activations", k, name, sizeof name);
     if (!*name) snprintf(name, sizeof name, "%s", fallback);
-    int given = artel__onnx_doubles_of(node, "activation_alpha", alpha, 8), more = artel__onnx_doubles_of(node, "activation_beta", beta, 8);
+    int given = artel__onnx_doubles_of(node, "activation_alpha", alpha, 8),
+        more = artel__onnx_doubles_of(node, "activation_beta", beta, 8);
     for (size_t i = 0; i < ARTEL__COUNT(known); i++) {
         if (strcmp(known[i].onnx, name) != 0) continue;
         if (isnan(known[i].alpha)) return known[i].keras;
@@ -82,11 +85,13 @@ static artel_status read_activations(recurrence *c)
     int alphas = 0, most = c->kind->functions;
     for (int d = 0; d < c->directions; d++) {
         const char *f[3] = {NULL};
-        for (int k = 0; k < most; k++) f[k] = function_of(c->node, d * most + k, k == 0 && most > 1 ? "Sigmoid" : "Tanh", &alphas);
+        for (int k = 0; k < most; k++)
+            f[k] = function_of(c->node, d * most + k, k == 0 && most > 1 ? "Sigmoid" : "Tanh", &alphas);
         for (int k = 0; k < most; k++) {
             if (!f[k]) return refuse(c, "activations with other numbers than Keras', or that it has not");
         }
-        if (most == 3 && strcmp(f[1], f[2]) != 0) return refuse(c, "other activations for the candidate and for the output");
+        if (most == 3 && strcmp(f[1], f[2]) != 0)
+            return refuse(c, "other activations for the candidate and for the output");
         c->inner[d] = f[0];
         c->outer[d] = f[most > 1];
     }
@@ -102,7 +107,8 @@ static artel_status check_settings(recurrence *c)
     c->directions = both ? 2 : 1;
     c->batch_first = layout == 1;
     c->reset_after = artel__onnx_int_of(node, "linear_before_reset", 0) != 0;
-    if (!both && !c->backwards && !artel__onnx_text_is(node, "direction", "forward", "forward")) return refuse(c, "this direction");
+    if (!both && !c->backwards && !artel__onnx_text_is(node, "direction", "forward", "forward"))
+        return refuse(c, "this direction");
     if (layout != 0 && layout != 1) return refuse(c, "this layout");
     if (artel__onnx_float_of(node, "clip", 0) != 0) return refuse(c, "clip");
     if (artel__onnx_int_of(node, "input_forget", 0)) return refuse(c, "input_forget");
@@ -146,7 +152,8 @@ static artel_status take_state(recurrence *c, int k, artel_tensor *out, int step
 {
     held all, one;
     ARTEL_TRY(artel__onnx_take_any(c->m, c->node, k, &all));
-    if (all.batch != !c->batch_first || all.shape.rank != 2 || all.shape.dim[0] != c->directions || all.shape.dim[1] != c->units)
+    if (all.batch != !c->batch_first || all.shape.rank != 2 || all.shape.dim[0] != c->directions ||
+        all.shape.dim[1] != c->units)
         return refuse(c, "initial states of another shape");
     if (all.last) ARTEL_TRY(artel__onnx_to_plain(c->m, &all));
     for (int d = 0; d < c->directions; d++) {
@@ -166,7 +173,8 @@ static artel_status take_states(recurrence *c)
     if (zero[0] && zero[1]) return ARTEL_OK;
     if (zero[0] || (each == 2 && zero[1])) return refuse(c, "one initial state of two");
     for (int k = 0; k < each; k++) {
-        if (artel__onnx_fixed(c->m, c->node, 5 + k)) return refuse(c, "initial states that are constants other than zeros");
+        if (artel__onnx_fixed(c->m, c->node, 5 + k))
+            return refuse(c, "initial states that are constants other than zeros");
         ARTEL_TRY(take_state(c, 5 + k, c->begin + k, each));
     }
     c->begins = each * c->directions;
@@ -178,7 +186,8 @@ static bool is_read(const recurrence *c, int k)
     return k < c->node->outputs && *c->node->output[k] && artel__names_find(&c->m->uses, c->node->output[k]);
 }
 
-/* Whether a node takes parts of values: then the last step is given beside the sequence, for it may be what is wanted. */
+/* Whether a node takes parts of values: then the last step is given beside the sequence, for it may be what is wanted.
+ */
 static bool takes_parts(const import *m)
 {
     for (int i = 0; i < m->file.nodes; i++) {
@@ -193,15 +202,19 @@ static bool takes_parts(const import *m)
 
 static const char *config_of(const recurrence *c, int d, bool backwards)
 {
-    const char *gates = c->kind->gates == 1 ? "" : artel__arena_printf(c->m->arena, ", \"recurrent_activation\": \"%s\"", c->inner[d]);
-    const char *reset = c->kind->gates != 3 ? "" : c->reset_after ? ", \"reset_after\": true" : ", \"reset_after\": false";
+    const char *gates =
+        c->kind->gates == 1 ? "" : artel__arena_printf(c->m->arena, ", \"recurrent_activation\": \"%s\"", c->inner[d]);
+    const char *reset = c->kind->gates != 3 ? ""
+                        : c->reset_after    ? ", \"reset_after\": true"
+                                            : ", \"reset_after\": false";
     if (!gates) return NULL;
-    return artel__arena_printf(
-        c->m->arena,
-        "\"units\": %lld, \"activation\": \"%s\"%s%s, \"use_bias\": %s, \"return_sequences\": %s, \"return_state\": %s, "
-        "\"go_backwards\": %s",
-        (long long)c->units, c->outer[d], gates, reset, c->b ? "true" : "false", c->sequence ? "true" : "false",
-        c->states ? "true" : "false", backwards ? "true" : "false");
+    return artel__arena_printf(c->m->arena,
+                               "\"units\": %lld, \"activation\": \"%s\"%s%s, \"use_bias\": %s, \"return_sequences\": "
+                               "%s, \"return_state\": %s, "
+                               "\"go_backwards\": %s",
+                               (long long)c->units, c->outer[d], gates, reset, c->b ? "true" : "false",
+                               c->sequence ? "true" : "false", c->states ? "true" : "false",
+                               backwards ? "true" : "false");
 }
 
 /* [gates * units][in] of a direction as Keras' [in][gates * units]. */
@@ -236,7 +249,8 @@ static artel_status put_weights(const recurrence *c, const char *layer, int d)
 {
     int64_t wide = c->units * c->kind->gates, count;
     static const char *const side[] = {"forward", "backward"};
-    const char *within = c->directions == 1 ? layer : artel__arena_printf(c->m->arena, "%s/%s_%s", layer, side[d], c->kind->snake);
+    const char *within =
+        c->directions == 1 ? layer : artel__arena_printf(c->m->arena, "%s/%s_%s", layer, side[d], c->kind->snake);
     const char *cell = within ? artel__arena_printf(c->m->arena, "%s/%s_cell", within, c->kind->snake) : NULL;
     if (!cell) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__onnx_weight_is(c->m, cell, "kernel", matrix_of(c, c->w, d, c->width), c->width * wide));
@@ -256,7 +270,8 @@ static artel_status put_layer(const recurrence *c, artel_tensor *out)
         if (!config || !back) return ARTEL_ERROR_NO_MEMORY;
         config = artel__arena_printf(
             c->m->arena,
-            "\"merge_mode\": \"concat\", \"layer\": {\"class_name\": \"%s\", \"config\": {\"name\": \"forward_%s\", %s}}, "
+            "\"merge_mode\": \"concat\", \"layer\": {\"class_name\": \"%s\", \"config\": {\"name\": \"forward_%s\", "
+            "%s}}, "
             "\"backward_layer\": {\"class_name\": \"%s\", \"config\": {\"name\": \"backward_%s\", %s}}",
             k, s, config, k, s, back);
     }
@@ -275,7 +290,8 @@ static artel_status give_sequence(const recurrence *c, artel_tensor layer)
     artel__onnx_final *final = artel__arena_alloc(c->m->arena, 1, sizeof *final);
     if (!final) return ARTEL_ERROR_NO_MEMORY;
     if (c->backwards) ARTEL_TRY(artel__onnx_flip(c->m, &y, 0));
-    *final = (artel__onnx_final){.of = y.tensor, .tensor = artel_output(layer, 1), .step = c->backwards ? 0 : -1, .units = c->units};
+    *final = (artel__onnx_final){
+        .of = y.tensor, .tensor = artel_output(layer, 1), .step = c->backwards ? 0 : -1, .units = c->units};
     if (c->states && c->directions == 1) y.final = final;
     artel__onnx_see(&y, &(artel_shape){3, {c->x.shape.dim[0], c->directions, c->units}});
     y.batch = c->batch_first ? 0 : 2;
@@ -288,7 +304,8 @@ static artel_status give_state(const recurrence *c, artel_tensor layer, int k)
     int each = c->kind->gates == 4 ? 2 : 1;
     const artel_tensor both[2] = {artel_output(layer, k), artel_output(layer, k + each)};
     held h = {.tensor = c->states ? both[0] : layer, .shape = {1, {c->directions * c->units}}};
-    if (c->states && c->directions == 2) ARTEL_TRY(artel__onnx_layer(c->m, "Concatenate", both, 2, "\"axis\": -1", &h.tensor, NULL));
+    if (c->states && c->directions == 2)
+        ARTEL_TRY(artel__onnx_layer(c->m, "Concatenate", both, 2, "\"axis\": -1", &h.tensor, NULL));
     artel__onnx_see(&h, &(artel_shape){2, {c->directions, c->units}});
     h.batch = c->batch_first ? 0 : 1;
     return artel__onnx_give(c->m, c->node->output[k], &h);

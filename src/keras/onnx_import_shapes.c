@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that change shapes. In ONNX' order they are Keras' layers of the same meaning; where channels lie behind, a Transpose is often nothing
- * but the other way to look at a value.
+/* Nodes that change shapes. In ONNX' order they are Keras' layers of the same meaning; where channels lie behind, a
+ * Transpose is often nothing but the other way to look at a value.
  */
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,8 @@ static artel_status read_reshape(import *m, const operator* node)
     int64_t known = 1, total;
     const artel__onnx_numbers *shape = artel__onnx_fixed(m, node, 1);
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
-    if (!shape || !shape->i || shape->count < 1 || shape->count > ARTEL_MAX_RANK || artel__onnx_int_of(node, "allowzero", 0))
+    if (!shape || !shape->i || shape->count < 1 || shape->count > ARTEL_MAX_RANK ||
+        artel__onnx_int_of(node, "allowzero", 0))
         return artel__onnx_import_refuse(m, node, "to a shape that is computed");
     if (x.batch || x.loose) return artel__onnx_view_reshape(m, node, &x, shape);
     total = artel_shape_count(&x.shape);

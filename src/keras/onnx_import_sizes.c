@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exporters reckon of shapes: sizes for Reshape, and the zeros that recurrent nodes begin with, as many as there are rows. Sizes are
- * constants of whole numbers in which two stand for the batch and for what is open; zeros are names that only a recurrent node reads.
+/* What exporters reckon of shapes: sizes for Reshape, and the zeros that recurrent nodes begin with, as many as there
+ * are rows. Sizes are constants of whole numbers in which two stand for the batch and for what is open; zeros are names
+ * that only a recurrent node reads.
  */
 #include <string.h>
 
@@ -65,7 +66,8 @@ static bool shape_of(const import *m, const operator* node, sizes *out)
 static bool gather(const import *m, const operator* node, sizes *out)
 {
     sizes from, at;
-    if (!take_sizes(m, node, 0, &from) || !take_sizes(m, node, 1, &at) || from.rank != 1 || artel__onnx_int_of(node, "axis", 0))
+    if (!take_sizes(m, node, 0, &from) || !take_sizes(m, node, 1, &at) || from.rank != 1 ||
+        artel__onnx_int_of(node, "axis", 0))
         return false;
     for (int i = 0; i < at.count; i++) {
         int64_t k = at.value[i] < 0 ? at.value[i] + from.count : at.value[i];
@@ -158,7 +160,8 @@ static bool fill(const import *m, const operator* node, sizes *out)
     sizes shape;
     numbers value = {.i = NULL};
     artel__onnx_file file = m->file;
-    if (node->attributes == 0 || !take_sizes(m, node, 0, &shape) || shape.count > 1 || artel__onnx_constant_of(&file, node, &value) < 0)
+    if (node->attributes == 0 || !take_sizes(m, node, 0, &shape) || shape.count > 1 ||
+        artel__onnx_constant_of(&file, node, &value) < 0)
         return false;
     int64_t count = shape.count ? shape.value[0] : 1;
     if (!value.i || value.count != 1 || count < 1 || count > MOST) return false;
@@ -170,8 +173,9 @@ static bool fill(const import *m, const operator* node, sizes *out)
 static const struct {
     const char *type;
     bool (*reckon)(const import *m, const operator* node, sizes *out);
-} functions[] = {{"Shape", shape_of},    {"Gather", gather},  {"Slice", slice},    {"Concat", concat},       {"Squeeze", squeeze},
-                 {"Unsqueeze", squeeze}, {"Mul", reckon_two}, {"Add", reckon_two}, {"ConstantOfShape", fill}};
+} functions[] = {{"Shape", shape_of}, {"Gather", gather},   {"Slice", slice},
+                 {"Concat", concat},  {"Squeeze", squeeze}, {"Unsqueeze", squeeze},
+                 {"Mul", reckon_two}, {"Add", reckon_two},  {"ConstantOfShape", fill}};
 
 /* -- zeros -- */
 
@@ -187,8 +191,8 @@ bool artel__onnx_is_zero(const import *m, const operator* node, int k)
     return true;
 }
 
-/* Nodes that only order, repeat or leave out numbers of their first input; Concat those of all. Constants stay constants where a weight may
- * come of them: behind Identity and Cast, and as a table of rows.
+/* Nodes that only order, repeat or leave out numbers of their first input; Concat those of all. Constants stay
+ * constants where a weight may come of them: behind Identity and Cast, and as a table of rows.
  */
 static bool makes_zeros(const import *m, const operator* node)
 {
@@ -198,7 +202,8 @@ static bool makes_zeros(const import *m, const operator* node)
         numbers value;
         artel__onnx_file file = m->file;
         if (node->attributes == 0) return true;
-        return artel__onnx_constant_of(&file, node, &value) == ARTEL_OK && value.f && value.count == 1 && value.f[0] == 0;
+        return artel__onnx_constant_of(&file, node, &value) == ARTEL_OK && value.f && value.count == 1 &&
+               value.f[0] == 0;
     }
     bool known = false;
     for (size_t i = 0; i < ARTEL__COUNT(types); i++) known = known || strcmp(types[i], node->type) == 0;
@@ -241,8 +246,9 @@ const artel__onnx_import_row artel__onnx_imports_sizes[] = {
 /* Nodes through which the batch stays the axis that it is. */
 static bool passes(const operator* node)
 {
-    static const char *const types[] = {"Identity",  "Dropout",           "Cast", "Relu", "Tanh", "Sigmoid", "Gather", "MatMul", "Add",
-                                        "LeakyRelu", "LayerNormalization"};
+    static const char *const types[] = {"Identity",          "Dropout", "Cast",   "Relu", "Tanh",
+                                        "Sigmoid",           "Gather",  "MatMul", "Add",  "LeakyRelu",
+                                        "LayerNormalization"};
     for (size_t i = 0; i < ARTEL__COUNT(types); i++) {
         if (strcmp(types[i], node->type) == 0) return true;
     }
@@ -254,7 +260,8 @@ artel_status artel__onnx_find_batches(import *m)
 {
     for (int i = m->file.nodes - 1; i >= 0; i--) {
         const operator* node = & m->file.node[i];
-        bool recurrent = strcmp(node->type, "LSTM") == 0 || strcmp(node->type, "GRU") == 0 || strcmp(node->type, "RNN") == 0;
+        bool recurrent =
+            strcmp(node->type, "LSTM") == 0 || strcmp(node->type, "GRU") == 0 || strcmp(node->type, "RNN") == 0;
         bool wanted = recurrent && artel__onnx_int_of(node, "layout", 0) == 0;
         bool passed = !recurrent && passes(node) && artel__names_find(&m->behind, node->output[0]);
         for (int k = 0; k < node->inputs; k++) {

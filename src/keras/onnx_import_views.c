@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values whose batch is not ONNX' first axis, or whose rows lie otherwise than ONNX sees them: what recurrent nodes take and give, as
- * [time][direction][batch][units]. A tensor has its batch in front, so that to move the batch costs nothing; an axis of one place costs
- * nothing either, nor do directions in front of units, which Bidirectional gives one behind the other.
+/* Values whose batch is not ONNX' first axis, or whose rows lie otherwise than ONNX sees them: what recurrent nodes
+ * take and give, as [time][direction][batch][units]. A tensor has its batch in front, so that to move the batch costs
+ * nothing; an axis of one place costs nothing either, nor do directions in front of units, which Bidirectional gives
+ * one behind the other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,9 +63,11 @@ artel_status artel__onnx_view_transpose(import *m, const operator* node, held *x
     unsigned seen = 0;
     bool kept = true; /* the order of axes of more places than one */
     if (x->last) ARTEL_TRY(artel__onnx_to_plain(m, x));
-    if (artel__onnx_ints_of(node, "perm", perm, all + 1) != all) return artel__onnx_import_refuse(m, node, "without an order of all axes");
+    if (artel__onnx_ints_of(node, "perm", perm, all + 1) != all)
+        return artel__onnx_import_refuse(m, node, "without an order of all axes");
     for (int i = 0; i < all; i++) {
-        if (perm[i] < 0 || perm[i] >= all || (seen >> perm[i] & 1)) return artel__onnx_import_refuse(m, node, "of axes that are none");
+        if (perm[i] < 0 || perm[i] >= all || (seen >> perm[i] & 1))
+            return artel__onnx_import_refuse(m, node, "of axes that are none");
         seen |= 1u << perm[i];
         int axis = artel__onnx_row_axis(x, perm[i]);
         if (axis < 0) batch = i;
@@ -138,10 +141,12 @@ artel_status artel__onnx_view_reshape(import *m, const operator* node, held *x, 
         int64_t extent = shape->i[i];
         int axis = artel__onnx_row_axis(x, i);
         if (i == batch) continue;
-        if (extent == 0 && axis < 0) return artel__onnx_import_refuse(m, node, "to a shape that has the batch elsewhere");
+        if (extent == 0 && axis < 0)
+            return artel__onnx_import_refuse(m, node, "to a shape that has the batch elsewhere");
         if (extent == 0) extent = x->shape.dim[axis];
         if (extent == ARTEL__ONNX_OPEN) extent = -1;
-        if (extent == 0 || extent < -1 || extent > INT32_MAX) return artel__onnx_import_refuse(m, node, "to this shape");
+        if (extent == 0 || extent < -1 || extent > INT32_MAX)
+            return artel__onnx_import_refuse(m, node, "to this shape");
         to.dim[to.rank++] = extent;
     }
     solve(x, &to, 0, x->batch, 0, batch);
@@ -163,7 +168,8 @@ artel_status artel__onnx_flip(import *m, held *x, int axis)
     artel_tensor from;
     ARTEL_TRY(artel__onnx_settle(m, x));
     from = x->tensor;
-    snprintf(config, sizeof config, "{\"name\": \"flip_%d\", \"axis\": %d}", m->layers++, artel__onnx_axis_in(x, axis) + 1);
+    snprintf(config, sizeof config, "{\"name\": \"flip_%d\", \"axis\": %d}", m->layers++,
+             artel__onnx_axis_in(x, axis) + 1);
     return artel__builder_operation(m->builder, "keras.src.ops.numpy", "Flip", config, from, &x->tensor);
 }
 
@@ -182,27 +188,30 @@ static bool take_final(held *x, int axis, int64_t from, int64_t count)
     return true;
 }
 
-/* Cropping1D, along the axis in front of all others, which it is brought to and, where places are left to order, back. */
+/* Cropping1D, along the axis in front of all others, which it is brought to and, where places are left to order, back.
+ */
 artel_status artel__onnx_cut(import *m, const operator* node, held *x, int axis, int64_t from, int64_t count)
 {
     int64_t extent = x->shape.dim[axis], rest = 1;
     int there[ARTEL_MAX_RANK], back[ARTEL_MAX_RANK], rank = x->shape.rank;
     if (count == extent || take_final(x, axis, from, count)) return ARTEL_OK;
     if (extent < 0) return artel__onnx_import_refuse(m, node, "places of an axis of open length");
-    if (from < 0 || count < 1 || from > extent - count) return artel__onnx_import_refuse(m, node, "places that are none");
+    if (from < 0 || count < 1 || from > extent - count)
+        return artel__onnx_import_refuse(m, node, "places that are none");
     ARTEL_TRY(artel__onnx_to_plain(m, x));
     artel_shape shape = x->shape, turned = {.rank = rank};
     for (int i = 0; i < rank; i++) {
         there[i] = i == 0 ? axis : i - (i <= axis);
         back[there[i]] = i;
         turned.dim[i] = i == 0 ? count : shape.dim[there[i]];
-        if (i > 0) rest = rest < 0 || turned.dim[i] < 0 || __builtin_mul_overflow(rest, turned.dim[i], &rest) ? -1 : rest;
+        if (i > 0)
+            rest = rest < 0 || turned.dim[i] < 0 || __builtin_mul_overflow(rest, turned.dim[i], &rest) ? -1 : rest;
     }
     if (axis > 0) ARTEL_TRY(artel__onnx_permute(m, x, there));
     x->shape = (artel_shape){2, {extent, rest}};
     if (rank != 2) ARTEL_TRY(put_shape(m, x, &x->shape));
-    ARTEL_TRY(
-        artel__onnx_over(m, x, "Cropping1D", NULL, "\"cropping\": [%lld, %lld]", (long long)from, (long long)(extent - from - count)));
+    ARTEL_TRY(artel__onnx_over(m, x, "Cropping1D", NULL, "\"cropping\": [%lld, %lld]", (long long)from,
+                               (long long)(extent - from - count)));
     x->shape.dim[0] = count;
     artel__onnx_see(x, &turned);
     shape.dim[axis] = count;
@@ -241,7 +250,8 @@ artel_status artel__onnx_select(import *m, const operator* node, const artel__on
 }
 
 /* The part [start, end) of an axis, of which any may count from the end. */
-static artel_status slice_axis(import *m, const operator* node, held *x, int axis, int64_t start, int64_t end, int64_t step)
+static artel_status slice_axis(import *m, const operator* node, held *x, int axis, int64_t start, int64_t end,
+                               int64_t step)
 {
     int64_t extent = x->shape.dim[axis];
     if (step == -1 && start == -1 && end < -INT32_MAX && end != ARTEL__ONNX_BATCH && end != ARTEL__ONNX_OPEN)
@@ -267,12 +277,13 @@ static artel_status read_slice(import *m, const operator* node)
     int count[4], most = ARTEL_MAX_RANK + 1;
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
     for (int k = 0; k < 4; k++) {
-        if (k + 1 < node->inputs && *node->input[k + 1] && (!artel__onnx_fixed(m, node, k + 1) || !artel__onnx_fixed(m, node, k + 1)->i))
+        if (k + 1 < node->inputs && *node->input[k + 1] &&
+            (!artel__onnx_fixed(m, node, k + 1) || !artel__onnx_fixed(m, node, k + 1)->i))
             return artel__onnx_import_refuse(m, node, "places that are computed");
         count[k] = artel__onnx_list_of(m, node, name[k], k + 1, value[k], most);
     }
-    if (count[0] < 1 || count[0] > x.shape.rank + 1 || count[1] != count[0] || (count[2] >= 0 && count[2] != count[0]) ||
-        (count[3] >= 0 && count[3] != count[0]))
+    if (count[0] < 1 || count[0] > x.shape.rank + 1 || count[1] != count[0] ||
+        (count[2] >= 0 && count[2] != count[0]) || (count[3] >= 0 && count[3] != count[0]))
         return artel__onnx_import_refuse(m, node, "places that do not go together");
     for (int i = 0; i < count[0]; i++) {
         int axis = artel__onnx_row_axis(&x, count[2] < 0 ? i : value[2][i]);
@@ -291,7 +302,8 @@ static artel_status read_split(import *m, const operator* node)
     int64_t part[64], from = 0;
     ARTEL_TRY(artel__onnx_take_any(m, node, 0, &x));
     int axis = artel__onnx_row_axis(&x, artel__onnx_int_of(node, "axis", 0)), parts = node->outputs;
-    if (axis < 0 || x.shape.dim[axis] < 0 || parts > 64) return artel__onnx_import_refuse(m, node, "of the batch, or of an open axis");
+    if (axis < 0 || x.shape.dim[axis] < 0 || parts > 64)
+        return artel__onnx_import_refuse(m, node, "of the batch, or of an open axis");
     int64_t extent = x.shape.dim[axis], each = (extent + parts - 1) / parts;
     if (node->inputs > 1 && *node->input[1] && !artel__onnx_fixed(m, node, 1))
         return artel__onnx_import_refuse(m, node, "places that are computed");

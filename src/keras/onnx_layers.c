@@ -63,7 +63,8 @@ static const char *mish(artel__onnx *o, const char *x)
 /* x / 2 (1 + erf(x / sqrt 2)) */
 static const char *gelu(artel__onnx *o, const char *x)
 {
-    const char *erf_part = artel__onnx_node1(o, "Erf", artel__onnx_node2(o, "Mul", x, artel__onnx_scalar(o, 0.70710678118654752)));
+    const char *erf_part =
+        artel__onnx_node1(o, "Erf", artel__onnx_node2(o, "Mul", x, artel__onnx_scalar(o, 0.70710678118654752)));
     const char *sum = artel__onnx_node2(o, "Add", erf_part, artel__onnx_scalar(o, 1));
     return artel__onnx_node2(o, "Mul", artel__onnx_node2(o, "Mul", x, artel__onnx_scalar(o, 0.5)), sum);
 }
@@ -141,7 +142,8 @@ static const char *activation(call *c)
 static const char *relu(call *c)
 {
     const char *x = artel__onnx_operand(c, 0);
-    double slope = artel__onnx_number(c->config, "negative_slope", 0), most = artel__onnx_number(c->config, "max_value", INFINITY);
+    double slope = artel__onnx_number(c->config, "negative_slope", 0),
+           most = artel__onnx_number(c->config, "max_value", INFINITY);
     if (artel__onnx_number(c->config, "threshold", 0) != 0) return artel__onnx_refuse(c, "a threshold");
     x = slope != 0 ? with_alpha(c->onnx, "LeakyRelu", x, slope) : artel__onnx_node1(c->onnx, "Relu", x);
     return isinf(most) ? x : artel__onnx_node2(c->onnx, "Min", x, artel__onnx_scalar(c->onnx, most));
@@ -150,7 +152,8 @@ static const char *relu(call *c)
 static const char *leaky_relu(call *c)
 {
     double slope = artel__onnx_number(c->config, "alpha", 0.3);
-    return with_alpha(c->onnx, "LeakyRelu", artel__onnx_operand(c, 0), artel__onnx_number(c->config, "negative_slope", slope));
+    return with_alpha(c->onnx, "LeakyRelu", artel__onnx_operand(c, 0),
+                      artel__onnx_number(c->config, "negative_slope", slope));
 }
 
 static const char *elu(call *c)
@@ -178,7 +181,8 @@ static const char *add_bias(call *c, const char *x, int n)
 
 static const char *dense(call *c)
 {
-    const char *y = artel__onnx_node2(c->onnx, "MatMul", artel__onnx_operand(c, 0), artel__onnx_weight_constant(c->onnx, c->layer, 0));
+    const char *y = artel__onnx_node2(c->onnx, "MatMul", artel__onnx_operand(c, 0),
+                                      artel__onnx_weight_constant(c->onnx, c->layer, 0));
     return artel__onnx_activation(c, "activation", add_bias(c, y, 1));
 }
 
@@ -207,7 +211,8 @@ static const char *permute(call *c)
     int64_t perm[ARTEL_MAX_RANK + 1] = {0};
     json_t *dims = json_object_get(c->config, "dims");
     int rank = (int)json_array_size(dims);
-    for (int i = 0; i < rank && i < ARTEL_MAX_RANK; i++) artel__json_integer(json_array_get(dims, (size_t)i), &perm[i + 1]);
+    for (int i = 0; i < rank && i < ARTEL_MAX_RANK; i++)
+        artel__json_integer(json_array_get(dims, (size_t)i), &perm[i + 1]);
     return artel__onnx_transpose(c->onnx, c->in[0].name, perm, rank + 1);
 }
 
@@ -232,9 +237,11 @@ static const char *batch_normalization(call *c)
     bool scale = artel__onnx_flag(c->config, "scale", true), center = artel__onnx_flag(c->config, "center", true);
     const float *gamma = scale ? artel__onnx_weight(o, c->layer, n++, &shape) : NULL;
     const float *beta = center ? artel__onnx_weight(o, c->layer, n++, &shape) : NULL;
-    const float *mean = artel__onnx_weight(o, c->layer, n, &shape), *variance = artel__onnx_weight(o, c->layer, n + 1, &shape);
+    const float *mean = artel__onnx_weight(o, c->layer, n, &shape),
+                *variance = artel__onnx_weight(o, c->layer, n + 1, &shape);
     if (!mean || !variance || (scale && !gamma) || (center && !beta)) return NULL;
-    float *factor = artel__arena_alloc(&o->arena, (size_t)shape.dim[0] * 2 + 2, sizeof *factor), *offset = factor + shape.dim[0];
+    float *factor = artel__arena_alloc(&o->arena, (size_t)shape.dim[0] * 2 + 2, sizeof *factor),
+          *offset = factor + shape.dim[0];
     if (!factor) return NULL;
     double epsilon = artel__onnx_number(c->config, "epsilon", 1e-3);
     for (int64_t i = 0; i < shape.dim[0]; i++) {
@@ -242,7 +249,8 @@ static const char *batch_normalization(call *c)
         factor[i] = (float)f;
         offset[i] = (float)((beta ? beta[i] : 0.0) - mean[i] * f);
     }
-    const char *y = artel__onnx_node2(o, "Mul", artel__onnx_operand(c, 0), artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &shape, factor));
+    const char *y = artel__onnx_node2(o, "Mul", artel__onnx_operand(c, 0),
+                                      artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &shape, factor));
     return artel__onnx_node2(o, "Add", y, artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &shape, offset));
 }
 
@@ -311,15 +319,17 @@ static const char *normalization(call *c)
 
 /* -- merging -- */
 
-/* ONNX lines axes up from the last one; Keras puts missing ones behind the batch. Masks change products and extremes. */
+/* ONNX lines axes up from the last one; Keras puts missing ones behind the batch. Masks change products and extremes.
+ */
 static bool can_merge(call *c)
 {
-    bool masks = strcmp(c->layer->def->class_name, "Multiply") == 0 || strcmp(c->layer->def->class_name, "Maximum") == 0 ||
-                 strcmp(c->layer->def->class_name, "Minimum") == 0;
+    bool masks = strcmp(c->layer->def->class_name, "Multiply") == 0 ||
+                 strcmp(c->layer->def->class_name, "Maximum") == 0 || strcmp(c->layer->def->class_name, "Minimum") == 0;
     const char *what = NULL;
     for (int i = 0; i < c->inputs; i++) {
         if (masks && c->in[i].tensor.mask >= 0) what = "masks";
-        if (c->onnx->graph.value[c->in[i].tensor.value].shape.rank != c->shape.rank) what = "operands of different ranks";
+        if (c->onnx->graph.value[c->in[i].tensor.value].shape.rank != c->shape.rank)
+            what = "operands of different ranks";
     }
     if (what) artel__onnx_refuse(c, what);
     return !what;
@@ -363,14 +373,16 @@ static const char *raw(call *c)
 /* keras.applications' own. */
 static const char *layer_scale(call *c)
 {
-    return artel__onnx_node2(c->onnx, "Mul", artel__onnx_operand(c, 0), artel__onnx_weight_constant(c->onnx, c->layer, 0));
+    return artel__onnx_node2(c->onnx, "Mul", artel__onnx_operand(c, 0),
+                             artel__onnx_weight_constant(c->onnx, c->layer, 0));
 }
 
 static const char *custom_scale(call *c)
 {
     double scale = 1;
     artel__json_number(json_object_get(c->config, "scale"), &scale);
-    const char *scaled = artel__onnx_node2(c->onnx, "Mul", artel__onnx_operand(c, 1), artel__onnx_scalar(c->onnx, scale));
+    const char *scaled =
+        artel__onnx_node2(c->onnx, "Mul", artel__onnx_operand(c, 1), artel__onnx_scalar(c->onnx, scale));
     return artel__onnx_node2(c->onnx, "Add", artel__onnx_operand(c, 0), scaled);
 }
 

@@ -80,7 +80,8 @@ int artel__onnx_data_type(artel_dtype dtype)
     return types[dtype];
 }
 
-void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype dtype, const artel_shape *shape, const void *data)
+void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype dtype, const artel_shape *shape,
+                             const void *data)
 {
     artel__text tensor;
     artel__text_init(&tensor, graph->ctx);
@@ -91,8 +92,8 @@ void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype d
     wrap(graph, 5, &tensor);
 }
 
-void artel__onnx_value_info(artel__text *graph, int field, const char *name, artel_dtype dtype, const artel_shape *shape,
-                            const char *prefix)
+void artel__onnx_value_info(artel__text *graph, int field, const char *name, artel_dtype dtype,
+                            const artel_shape *shape, const char *prefix)
 {
     artel__text dims, type, tensor, value;
     artel__text_init(&dims, graph->ctx);

@@ -22,10 +22,11 @@ void artel__onnx_graph_attribute(artel__text *node, const char *name, const arte
 /* TensorProto.DataType. */
 int artel__onnx_data_type(artel_dtype dtype);
 /* TensorProto appended to a GraphProto as an initializer. */
-void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype dtype, const artel_shape *shape, const void *data);
-/* ValueInfoProto appended to a GraphProto under `field` (11 input, 12 output). Row shape; the batch axis is "batch". Open axes are
- * numbered by `prefix`. */
-void artel__onnx_value_info(artel__text *graph, int field, const char *name, artel_dtype dtype, const artel_shape *shape,
-                            const char *prefix);
+void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype dtype, const artel_shape *shape,
+                             const void *data);
+/* ValueInfoProto appended to a GraphProto under `field` (11 input, 12 output). Row shape; the batch axis is "batch".
+ * Open axes are numbered by `prefix`. */
+void artel__onnx_value_info(artel__text *graph, int field, const char *name, artel_dtype dtype,
+                            const artel_shape *shape, const char *prefix);
 
 #endif

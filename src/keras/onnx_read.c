@@ -12,7 +12,8 @@ typedef artel__onnx_file file;
 
 static artel_status damaged(const file *f, const char *name, const char *what)
 {
-    return artel__fail(f->arena->ctx, ARTEL_ERROR_CORRUPT, f->path, "export it again", "%s%s%s", name, *name ? ": " : "", what);
+    return artel__fail(f->arena->ctx, ARTEL_ERROR_CORRUPT, f->path, "export it again", "%s%s%s", name,
+                       *name ? ": " : "", what);
 }
 
 static const char *text_of(const file *f, artel__proto bytes)
@@ -50,8 +51,9 @@ artel__onnx_list artel__onnx_list_in(artel__proto message, int number, int size)
 static const struct {
     int type, field, packed, raw;
     bool floating, is_signed;
-} types[] = {{1, 4, 4, 4, true, true},   {11, 10, 8, 8, true, true}, {6, 5, 0, 4, false, true},  {7, 7, 0, 8, false, true},
-             {2, 5, 0, 1, false, false}, {3, 5, 0, 1, false, true},  {9, 5, 0, 1, false, false}, {5, 5, 0, 2, false, true}};
+} types[] = {{1, 4, 4, 4, true, true},   {11, 10, 8, 8, true, true}, {6, 5, 0, 4, false, true},
+             {7, 7, 0, 8, false, true},  {2, 5, 0, 1, false, false}, {3, 5, 0, 1, false, true},
+             {9, 5, 0, 1, false, false}, {5, 5, 0, 2, false, true}};
 
 static double number_of(uint64_t bits, int size)
 {
@@ -72,17 +74,20 @@ static artel_status read_numbers(const file *f, artel__proto tensor, int kind, a
     artel__proto_field raw;
     bool is_raw = artel__proto_find(tensor, 9, &raw) && raw.wire == 2;
     int size = is_raw ? types[kind].raw : types[kind].packed;
-    artel__onnx_list n = is_raw ? (artel__onnx_list){.message = artel__proto_of("", 0), .packed = raw.bytes, .size = size}
-                                : artel__onnx_list_in(tensor, types[kind].field, size);
+    artel__onnx_list n = is_raw
+                             ? (artel__onnx_list){.message = artel__proto_of("", 0), .packed = raw.bytes, .size = size}
+                             : artel__onnx_list_in(tensor, types[kind].field, size);
     uint64_t bits;
     if (is_raw && (uint64_t)(raw.bytes.end - raw.bytes.at) != (uint64_t)out->count * (uint64_t)size)
         return damaged(f, out->name, "its shape does not match its size");
-    if (!is_raw && out->count > tensor.end - tensor.at) return damaged(f, out->name, "its shape does not match its size");
+    if (!is_raw && out->count > tensor.end - tensor.at)
+        return damaged(f, out->name, "its shape does not match its size");
     float *floats = types[kind].floating ? artel__arena_alloc(f->arena, (size_t)out->count + 1, sizeof *floats) : NULL;
     int64_t *whole = types[kind].floating ? NULL : artel__arena_alloc(f->arena, (size_t)out->count + 1, sizeof *whole);
     if (!floats && !whole) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t i = 0; i < out->count; i++) {
-        if (!artel__onnx_list_next(&n, &bits)) return damaged(f, out->name, "it holds fewer numbers than its shape says");
+        if (!artel__onnx_list_next(&n, &bits))
+            return damaged(f, out->name, "it holds fewer numbers than its shape says");
         if (floats) floats[i] = (float)number_of(bits, size);
         if (whole) whole[i] = integer_of(bits, size, types[kind].is_signed);
     }
@@ -96,7 +101,8 @@ artel_status artel__onnx_read_tensor(const file *f, artel__proto tensor, artel__
 {
     artel__proto_field field;
     uint64_t extent;
-    *out = (artel__onnx_numbers){.name = artel__proto_find(tensor, 8, &field) ? text_of(f, field.bytes) : "", .count = 1};
+    *out =
+        (artel__onnx_numbers){.name = artel__proto_find(tensor, 8, &field) ? text_of(f, field.bytes) : "", .count = 1};
     if (!out->name) return ARTEL_ERROR_NO_MEMORY;
     if (artel__proto_find(tensor, 14, &field) && field.value)
         return artel__fail(f->arena->ctx, ARTEL_ERROR_UNSUPPORTED, f->path, "save the model with its data inside",
@@ -113,8 +119,8 @@ artel_status artel__onnx_read_tensor(const file *f, artel__proto tensor, artel__
     for (size_t k = 0; k < ARTEL__COUNT(types); k++) {
         if (types[k].type == type) return read_numbers(f, tensor, (int)k, out);
     }
-    return artel__fail(f->arena->ctx, ARTEL_ERROR_UNSUPPORTED, f->path, "export it with float32 weights", "%s has numbers of ONNX' type %d",
-                       out->name, type);
+    return artel__fail(f->arena->ctx, ARTEL_ERROR_UNSUPPORTED, f->path, "export it with float32 weights",
+                       "%s has numbers of ONNX' type %d", out->name, type);
 }
 
 /* -- graph -- */
@@ -152,11 +158,13 @@ static artel_status read_node(const file *f, artel__proto node, artel__onnx_oper
 static artel_status read_port(const file *f, artel__proto info, artel__onnx_port *out)
 {
     artel__proto_field field, type, tensor, shape, dim, extent;
-    *out = (artel__onnx_port){.name = artel__proto_find(info, 1, &field) ? text_of(f, field.bytes) : "", .dtype = ARTEL_DTYPE_FLOAT32};
+    *out = (artel__onnx_port){.name = artel__proto_find(info, 1, &field) ? text_of(f, field.bytes) : "",
+                              .dtype = ARTEL_DTYPE_FLOAT32};
     if (!out->name) return ARTEL_ERROR_NO_MEMORY;
-    if (!artel__proto_find(info, 2, &type) || !artel__proto_find(type.bytes, 1, &tensor) || !artel__proto_find(tensor.bytes, 2, &shape))
-        return artel__fail(f->arena->ctx, ARTEL_ERROR_UNSUPPORTED, f->path, "export it with shapes", "the shape of %s is not in the file",
-                           out->name);
+    if (!artel__proto_find(info, 2, &type) || !artel__proto_find(type.bytes, 1, &tensor) ||
+        !artel__proto_find(tensor.bytes, 2, &shape))
+        return artel__fail(f->arena->ctx, ARTEL_ERROR_UNSUPPORTED, f->path, "export it with shapes",
+                           "the shape of %s is not in the file", out->name);
     uint64_t element = artel__proto_find(tensor.bytes, 1, &field) ? field.value : 0;
     if (element == 6) out->dtype = ARTEL_DTYPE_INT32;
     if (element == 7) out->dtype = ARTEL_DTYPE_INT64;
@@ -183,7 +191,8 @@ static artel_status read_item(file *f, const artel__proto_field *field)
         f->tensors++;
     }
     artel__proto_field name;
-    if (field->number == 12) f->output[f->outputs++] = artel__proto_find(field->bytes, 1, &name) ? text_of(f, name.bytes) : "";
+    if (field->number == 12)
+        f->output[f->outputs++] = artel__proto_find(field->bytes, 1, &name) ? text_of(f, name.bytes) : "";
     return artel__arena_status(f->arena);
 }
 
@@ -194,7 +203,8 @@ static artel_status read_graph(file *f, artel__proto graph)
     int count[16] = {0};
     while (artel__proto_next(&again, &field)) count[field.number < 16 && field.wire == 2 ? field.number : 0]++;
     f->node = artel__arena_alloc(f->arena, (size_t)count[1] + 1, sizeof *f->node);
-    f->tensor = artel__arena_alloc(f->arena, (size_t)(count[5] + count[1]) + 1, sizeof *f->tensor); /* constants of nodes, too */
+    f->tensor = artel__arena_alloc(f->arena, (size_t)(count[5] + count[1]) + 1,
+                                   sizeof *f->tensor); /* constants of nodes, too */
     f->input = artel__arena_alloc(f->arena, (size_t)count[11] + 1, sizeof *f->input);
     f->output = artel__arena_alloc(f->arena, (size_t)count[12] + 1, sizeof *f->output);
     ARTEL_TRY(artel__arena_status(f->arena));
@@ -240,7 +250,8 @@ artel_status artel__onnx_read(artel__arena *arena, const char *path, artel__onnx
         bool named = artel__proto_find(field.bytes, 1, &domain) && domain.value > 0 && domain.value != 7;
         if (!named && artel__proto_find(field.bytes, 2, &version)) out->opset = (int64_t)version.value;
     }
-    if (model.damaged || !graph.number) ARTEL_TRY(artel__check_foreign(arena->ctx, path, out->mapping.bytes, out->mapping.size));
+    if (model.damaged || !graph.number)
+        ARTEL_TRY(artel__check_foreign(arena->ctx, path, out->mapping.bytes, out->mapping.size));
     if (model.damaged || !graph.number) return damaged(out, "", "this is no ONNX model, or a damaged one");
     if (out->opset < 7 || out->opset > 1000)
         return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it with onnx.version_converter",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ONNX file as lists: nodes with attributes, tensors with numbers, inputs and outputs. No knowledge of models.
  *
- * Field numbers: onnx/onnx.proto. Everything is checked as if it came from an enemy; nothing outside of the file is opened.
+ * Field numbers: onnx/onnx.proto. Everything is checked as if it came from an enemy; nothing outside of the file is
+ * opened.
  */
 #ifndef ARTEL_KERAS_ONNX_READ_H
 #define ARTEL_KERAS_ONNX_READ_H
@@ -54,7 +55,8 @@ bool artel__onnx_is(const uint8_t *bytes, size_t size);
 artel_status artel__onnx_read(artel__arena *arena, const char *path, artel__onnx_file *out);
 void artel__onnx_close(artel__onnx_file *file);
 
-const artel__onnx_numbers *artel__onnx_numbers_of(const artel__onnx_file *file, const char *name); /* NULL: it is none */
+const artel__onnx_numbers *artel__onnx_numbers_of(const artel__onnx_file *file,
+                                                  const char *name); /* NULL: it is none */
 
 /* Attributes. */
 int64_t artel__onnx_int_of(const artel__onnx_operator *node, const char *name, int64_t fallback);
@@ -65,7 +67,9 @@ int artel__onnx_doubles_of(const artel__onnx_operator *node, const char *name, d
 /* Text k of a list; "": there is none, or it is longer than `size` - 1. */
 const char *artel__onnx_text_of(const artel__onnx_operator *node, const char *name, int k, char *out, size_t size);
 bool artel__onnx_text_is(const artel__onnx_operator *node, const char *name, const char *fallback, const char *wanted);
-/* The numbers of a Constant's attribute "value", "value_int" or "value_float", with an s or without; of other attributes UNSUPPORTED. */
-artel_status artel__onnx_constant_of(artel__onnx_file *file, const artel__onnx_operator *node, artel__onnx_numbers *out);
+/* The numbers of a Constant's attribute "value", "value_int" or "value_float", with an s or without; of other
+ * attributes UNSUPPORTED. */
+artel_status artel__onnx_constant_of(artel__onnx_file *file, const artel__onnx_operator *node,
+                                     artel__onnx_numbers *out);
 
 #endif

@@ -24,14 +24,18 @@ int64_t artel__onnx_int_of(const artel__onnx_operator *node, const char *name, i
 {
     artel__proto attribute;
     artel__proto_field field;
-    return find(node, name, &attribute) && artel__proto_find(attribute, 3, &field) && field.wire == 0 ? (int64_t)field.value : fallback;
+    return find(node, name, &attribute) && artel__proto_find(attribute, 3, &field) && field.wire == 0
+               ? (int64_t)field.value
+               : fallback;
 }
 
 double artel__onnx_float_of(const artel__onnx_operator *node, const char *name, double fallback)
 {
     artel__proto attribute;
     artel__proto_field field;
-    return find(node, name, &attribute) && artel__proto_find(attribute, 2, &field) ? (double)artel__proto_float(field.value) : fallback;
+    return find(node, name, &attribute) && artel__proto_find(attribute, 2, &field)
+               ? (double)artel__proto_float(field.value)
+               : fallback;
 }
 
 int artel__onnx_ints_of(const artel__onnx_operator *node, const char *name, int64_t *out, int room)
@@ -73,12 +77,14 @@ bool artel__onnx_text_is(const artel__onnx_operator *node, const char *name, con
 {
     artel__proto attribute;
     artel__proto_field field;
-    if (!find(node, name, &attribute) || !artel__proto_find(attribute, 4, &field) || field.wire != 2) return strcmp(fallback, wanted) == 0;
+    if (!find(node, name, &attribute) || !artel__proto_find(attribute, 4, &field) || field.wire != 2)
+        return strcmp(fallback, wanted) == 0;
     return field.value == strlen(wanted) && memcmp(field.bytes.at, wanted, (size_t)field.value) == 0;
 }
 
 /* The numbers of the attributes that Constant has since version 12: one, or a list. */
-static artel_status read_plain(artel__onnx_file *file, artel__proto attribute, bool floating, bool list, artel__onnx_numbers *out)
+static artel_status read_plain(artel__onnx_file *file, artel__proto attribute, bool floating, bool list,
+                               artel__onnx_numbers *out)
 {
     int number = floating ? (list ? 7 : 2) : (list ? 8 : 3), size = floating ? 4 : 0;
     artel__onnx_list all = artel__onnx_list_in(attribute, number, size), again = all;

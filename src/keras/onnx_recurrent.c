@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX nodes for recurrent layers: LSTM, GRU, SimpleRNN, Bidirectional and TimeDistributed.
  *
- * ONNX wants time in front, weights as [1][gates * units][in], gates in the order i o f c (Keras: i f c o) and z r h (the
- * same in Keras), and the biases of input and recurrence one after the other. reset_after is linear_before_reset.
+ * ONNX wants time in front, weights as [1][gates * units][in], gates in the order i o f c (Keras: i f c o) and z r h
+ * (the same in Keras), and the biases of input and recurrence one after the other. reset_after is linear_before_reset.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct cell_form {
     int order[4]; /* Keras' gate for each of ONNX' */
 } cell_form;
 
-static const cell_form lstm_form = {"LSTM", 4, {0, 3, 1, 2}}, gru_form = {"GRU", 3, {0, 1, 2}}, rnn_form = {"RNN", 1, {0}};
+static const cell_form lstm_form = {"LSTM", 4, {0, 3, 1, 2}}, gru_form = {"GRU", 3, {0, 1, 2}},
+                       rnn_form = {"RNN", 1, {0}};
 
 static const cell_form *form_of(const char *class_name)
 {
@@ -94,7 +95,8 @@ static const char *squeeze(artel__onnx *o, const char *x, int64_t axis)
     return artel__onnx_node2(o, "Squeeze", x, artel__onnx_ints_constant(o, &axis, 1));
 }
 
-/* One direction: [batch, time, in] to [batch, time, units] or [batch, units]. Backwards, the sequence keeps its own order. */
+/* One direction: [batch, time, in] to [batch, time, units] or [batch, units]. Backwards, the sequence keeps its own
+ * order. */
 static const char *run_cell(call *c, const artel__layer *layer, const char *x, bool reverse, bool sequences)
 {
     static const int64_t swap[3] = {1, 0, 2};
@@ -117,7 +119,8 @@ static const char *run_cell(call *c, const artel__layer *layer, const char *x, b
         return artel__onnx_refuse(c, "this activation in a recurrent layer");
     }
     if (sequences) {
-        const char *y = artel__onnx_end(o, &node, (const char *[]){x, w, r, b}, b ? 4 : 3); /* [time, 1, batch, units] */
+        const char *y =
+            artel__onnx_end(o, &node, (const char *[]){x, w, r, b}, b ? 4 : 3); /* [time, 1, batch, units] */
         return artel__onnx_transpose(o, squeeze(o, y, 1), swap, 3);
     }
     artel__put_string(&node, 2, ""); /* the sequence is not asked for; the last state is the second output */
@@ -140,7 +143,8 @@ static bool is_plain(call *c, json_t *config)
 
 static const char *recurrent(call *c)
 {
-    bool sequences = artel__onnx_flag(c->config, "return_sequences", false), reverse = artel__onnx_flag(c->config, "go_backwards", false);
+    bool sequences = artel__onnx_flag(c->config, "return_sequences", false),
+         reverse = artel__onnx_flag(c->config, "go_backwards", false);
     if (!is_plain(c, c->config)) return NULL;
     if (sequences && reverse) return artel__onnx_refuse(c, "go_backwards with return_sequences");
     return run_cell(c, c->layer, c->in[0].name, reverse, sequences);
@@ -159,12 +163,14 @@ static const char *join(call *c, const char *mode, const char *forward, const ch
 
 static const char *bidirectional(call *c)
 {
-    const artel__layer *forward = artel__onnx_child(c->layer, "forward_layer"), *backward = artel__onnx_child(c->layer, "backward_layer");
+    const artel__layer *forward = artel__onnx_child(c->layer, "forward_layer"),
+                       *backward = artel__onnx_child(c->layer, "backward_layer");
     if (!forward || !backward) return artel__onnx_refuse(c, "this form of Bidirectional");
     json_t *config = json_object_get(forward->record, "config");
     bool sequences = artel__onnx_flag(config, "return_sequences", false);
     if (!is_plain(c, config)) return NULL;
-    if (artel__onnx_flag(config, "go_backwards", false)) return artel__onnx_refuse(c, "a forward layer that goes backwards");
+    if (artel__onnx_flag(config, "go_backwards", false))
+        return artel__onnx_refuse(c, "a forward layer that goes backwards");
     const char *mode = artel__onnx_word(c->config, "merge_mode", "concat");
     const char *there = run_cell(c, forward, c->in[0].name, false, sequences);
     const char *back = there ? run_cell(c, backward, c->in[0].name, true, sequences) : NULL;
@@ -175,7 +181,8 @@ static const char *bidirectional(call *c)
 static const char *time_distributed(call *c)
 {
     const artel__layer *inner = artel__onnx_child(c->layer, "layer");
-    if (!inner || strcmp(inner->def->class_name, "Dense") != 0) return artel__onnx_refuse(c, "TimeDistributed around anything but Dense");
+    if (!inner || strcmp(inner->def->class_name, "Dense") != 0)
+        return artel__onnx_refuse(c, "TimeDistributed around anything but Dense");
     call own = *c;
     own.layer = inner;
     own.config = json_object_get(inner->record, "config");

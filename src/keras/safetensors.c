@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors: an exchange format for weights. Names are the paths of the weights tree with dots ("layers.dense.vars.0").
+/* safetensors: an exchange format for weights. Names are the paths of the weights tree with dots
+ * ("layers.dense.vars.0").
  *
  * A file is an 8-byte little-endian length, a JSON header of that length, then the data. The header is checked as its
  * authors ask: data ranges lie within the file, match dtype and shape, and cover it without holes and overlaps.
@@ -18,9 +19,10 @@
 static const struct {
     const char *name;
     artel_dtype dtype;
-} dtypes[] = {{"F32", ARTEL_DTYPE_FLOAT32}, {"F64", ARTEL_DTYPE_FLOAT64}, {"F16", ARTEL_DTYPE_FLOAT16}, {"BF16", ARTEL_DTYPE_BFLOAT16},
-              {"I8", ARTEL_DTYPE_INT8},     {"I16", ARTEL_DTYPE_INT16},   {"I32", ARTEL_DTYPE_INT32},   {"I64", ARTEL_DTYPE_INT64},
-              {"U8", ARTEL_DTYPE_UINT8},    {"U16", ARTEL_DTYPE_UINT16},  {"U32", ARTEL_DTYPE_UINT32},  {"U64", ARTEL_DTYPE_UINT64},
+} dtypes[] = {{"F32", ARTEL_DTYPE_FLOAT32},   {"F64", ARTEL_DTYPE_FLOAT64}, {"F16", ARTEL_DTYPE_FLOAT16},
+              {"BF16", ARTEL_DTYPE_BFLOAT16}, {"I8", ARTEL_DTYPE_INT8},     {"I16", ARTEL_DTYPE_INT16},
+              {"I32", ARTEL_DTYPE_INT32},     {"I64", ARTEL_DTYPE_INT64},   {"U8", ARTEL_DTYPE_UINT8},
+              {"U16", ARTEL_DTYPE_UINT16},    {"U32", ARTEL_DTYPE_UINT32},  {"U64", ARTEL_DTYPE_UINT64},
               {"BOOL", ARTEL_DTYPE_BOOL}};
 
 static const char *dtype_name(artel_dtype dtype)
@@ -62,13 +64,15 @@ static artel_status read_shape(artel_context *ctx, const char *path, const char 
     *out = (artel_shape){.rank = 0};
     json_array_foreach(json, i, item)
     {
-        if (!json_is_integer(item) || json_integer_value(item) < 0) return broken(ctx, path, name, "its shape is not a list of numbers");
+        if (!json_is_integer(item) || json_integer_value(item) < 0)
+            return broken(ctx, path, name, "its shape is not a list of numbers");
         out->dim[out->rank++] = json_integer_value(item);
     }
     return ARTEL_OK;
 }
 
-static artel_status read_entry(artel__safetensors *file, const char *path, const char *name, json_t *json, artel__safetensor *out)
+static artel_status read_entry(artel__safetensors *file, const char *path, const char *name, json_t *json,
+                               artel__safetensor *out)
 {
     artel_context *ctx = file->arena.ctx;
     json_t *range = json_object_get(json, "data_offsets");
@@ -79,11 +83,13 @@ static artel_status read_entry(artel__safetensors *file, const char *path, const
         return broken(ctx, path, name, what);
     }
     ARTEL_TRY(read_shape(ctx, path, name, json_object_get(json, "shape"), &out->array.shape));
-    if (json_array_size(range) != 2 || !json_is_integer(json_array_get(range, 0)) || !json_is_integer(json_array_get(range, 1)))
+    if (json_array_size(range) != 2 || !json_is_integer(json_array_get(range, 0)) ||
+        !json_is_integer(json_array_get(range, 1)))
         return broken(ctx, path, name, "data_offsets are not two numbers");
     int64_t begin = json_integer_value(json_array_get(range, 0)), end = json_integer_value(json_array_get(range, 1));
     int64_t count = artel_shape_count(&out->array.shape), size = (int64_t)artel_dtype_size(out->array.dtype);
-    if (begin < 0 || end < begin || (uint64_t)end > file->size) return broken(ctx, path, name, "its data lie outside of the file");
+    if (begin < 0 || end < begin || (uint64_t)end > file->size)
+        return broken(ctx, path, name, "its data lie outside of the file");
     if (count < 0 || count > INT64_MAX / 8 || count * size != end - begin)
         return broken(ctx, path, name, "dtype and shape do not match the size of its data");
     out->array.name = artel__arena_strdup(&file->arena, name);
@@ -117,10 +123,12 @@ static artel_status read_entries(artel__safetensors *file, const char *path, jso
     int64_t at = 0;
     for (size_t i = 0; i < file->count; i++) {
         if (file->tensor[i].begin != at)
-            return broken(file->arena.ctx, path, file->tensor[i].array.name, "its data overlap with or leave a hole before others");
+            return broken(file->arena.ctx, path, file->tensor[i].array.name,
+                          "its data overlap with or leave a hole before others");
         at = file->tensor[i].end;
     }
-    return (uint64_t)at == file->size ? ARTEL_OK : broken(file->arena.ctx, path, "", "the data do not end where the file does");
+    return (uint64_t)at == file->size ? ARTEL_OK
+                                      : broken(file->arena.ctx, path, "", "the data do not end where the file does");
 }
 
 artel_status artel__safetensors_open(artel_context *ctx, const char *path, artel__safetensors *out)
@@ -178,8 +186,9 @@ static artel_status load_all(artel_model *model, const char *path, artel__safete
             if (strcmp(file->tensor[k].array.name, name) == 0) found = &file->tensor[k].array;
         }
         if (!found)
-            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "these weights belong to another model: check the architecture",
-                               "%s (%s of layer \"%s\") is missing", name, list.item[i].variable->name, list.item[i].layer->name);
+            return artel__fail(
+                model->ctx, ARTEL_ERROR_INVALID, path, "these weights belong to another model: check the architecture",
+                "%s (%s of layer \"%s\") is missing", name, list.item[i].variable->name, list.item[i].layer->name);
         ARTEL_TRY(artel__keras_put(model, state, path, &list.item[i], found));
     }
     return ARTEL_OK;
@@ -202,10 +211,13 @@ artel_status artel__safetensors_load(artel_model *model, const char *path)
 
 /* -- writing -- */
 
-static artel_status add_entry(artel__text *header, const char *name, const artel__variable *variable, uint64_t begin, uint64_t end)
+static artel_status add_entry(artel__text *header, const char *name, const artel__variable *variable, uint64_t begin,
+                              uint64_t end)
 {
-    artel__text_printf(header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", header->length > 1 ? "," : "", name, dtype_name(variable->dtype));
-    for (int d = 0; d < variable->shape.rank; d++) artel__text_printf(header, "%s%lld", d ? "," : "", (long long)variable->shape.dim[d]);
+    artel__text_printf(header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", header->length > 1 ? "," : "", name,
+                       dtype_name(variable->dtype));
+    for (int d = 0; d < variable->shape.rank; d++)
+        artel__text_printf(header, "%s%lld", d ? "," : "", (long long)variable->shape.dim[d]);
     artel__text_printf(header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin, (unsigned long long)end);
     return artel__text_status(header);
 }
@@ -215,7 +227,8 @@ static uint64_t variable_bytes(const artel__variable *variable)
     return (uint64_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
 }
 
-static artel_status write_header(const artel_model *model, artel__arena *arena, const artel__keras_variables *list, artel__output *output)
+static artel_status write_header(const artel_model *model, artel__arena *arena, const artel__keras_variables *list,
+                                 artel__output *output)
 {
     artel__text header;
     uint64_t at = 0;
@@ -254,8 +267,9 @@ artel_status artel__safetensors_save(const artel_model *model, const char *path)
     status = write_header(model, &arena, &list, &output);
     for (int i = 0; i < list.count && status == ARTEL_OK; i++) {
         void *plain = artel__keras_fetch(model, &arena, &list.item[i]);
-        status = plain ? artel__output_write(&output, plain, variable_bytes(artel__keras_variable_of(model, &list.item[i])))
-                       : ARTEL_ERROR_NO_MEMORY;
+        status =
+            plain ? artel__output_write(&output, plain, variable_bytes(artel__keras_variable_of(model, &list.item[i])))
+                  : ARTEL_ERROR_NO_MEMORY;
     }
     if (status == ARTEL_OK)
         status = artel__output_commit(&output);

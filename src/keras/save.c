@@ -19,7 +19,8 @@
 static bool saved_rate(const artel_model *model, double *out)
 {
     const artel__saved_optimizer *optimizer = &model->optimizer;
-    int place = artel__optimizer_inner(json_object_get(model->compile_config, "optimizer")) ? ARTEL__KERAS_INNER_STATE + 1 : 1;
+    int place =
+        artel__optimizer_inner(json_object_get(model->compile_config, "optimizer")) ? ARTEL__KERAS_INNER_STATE + 1 : 1;
     if (optimizer->count <= place) return false;
     const artel__saved_array *array = &optimizer->array[place];
     if (array->dtype != ARTEL_DTYPE_FLOAT32 || array->shape.rank != 0) return false;
@@ -40,7 +41,8 @@ json_t *artel__keras_compile_record(const artel_model *model)
     }
     json_t *optimizer = json_object_get(compile, "optimizer");
     json_t *inner = artel__optimizer_inner(optimizer), *config = json_object_get(inner ? inner : optimizer, "config");
-    if (!compile || !artel__json_number(json_object_get(config, "learning_rate"), &old) || !saved_rate(model, &rate) || rate == old)
+    if (!compile || !artel__json_number(json_object_get(config, "learning_rate"), &old) || !saved_rate(model, &rate) ||
+        rate == old)
         return compile;
     optimizer = artel__json_copy_deep(optimizer);
     if (!optimizer) {
@@ -125,7 +127,8 @@ static artel_status save_h5(const artel_model *model, const char *path, build_fn
 
 static artel_status write_archive(artel__zip_writer *zip, const char *config, const artel__mapping *weights)
 {
-    static const char metadata[] = "{\"keras_version\": \"" ARTEL__KERAS_VERSION "\", \"date_saved\": \"" ARTEL__KERAS_DATE "\"}";
+    static const char metadata[] =
+        "{\"keras_version\": \"" ARTEL__KERAS_VERSION "\", \"date_saved\": \"" ARTEL__KERAS_DATE "\"}";
     ARTEL_TRY(artel__zip_add(zip, "metadata.json", metadata, sizeof metadata - 1));
     ARTEL_TRY(artel__zip_add(zip, "config.json", config, strlen(config)));
     return artel__zip_add(zip, "model.weights.h5", weights->bytes, weights->size);
@@ -157,10 +160,12 @@ static artel_status save_as(const artel_model *model, const char *path)
 {
     if (artel__ends_with(path, ".keras")) return save_archive(model, path);
     if (artel__ends_with(path, ".weights.h5")) return save_h5(model, path, artel__keras_build_tree);
-    if (artel__ends_with(path, ".h5") || artel__ends_with(path, ".hdf5")) return save_h5(model, path, artel__keras_build_legacy);
+    if (artel__ends_with(path, ".h5") || artel__ends_with(path, ".hdf5"))
+        return save_h5(model, path, artel__keras_build_legacy);
     if (artel__ends_with(path, ".safetensors")) return artel__safetensors_save(model, path);
     if (artel__ends_with(path, ".onnx")) return artel__onnx_save(model, path);
-    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "end the name in .keras, .weights.h5, .h5, .json, .safetensors or .onnx",
+    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path,
+                       "end the name in .keras, .weights.h5, .h5, .json, .safetensors or .onnx",
                        "the ending does not say a format");
 }
 

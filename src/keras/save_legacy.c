@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of a legacy whole-model `.h5`, as legacy_h5_format.py of Keras 3 writes it.
  *
- * Groups carry the names of layers, datasets the paths of variables. Readers go by order, so a path only has to be unique in
- * its layer; where two would meet, the second gets a number.
+ * Groups carry the names of layers, datasets the paths of variables. Readers go by order, so a path only has to be
+ * unique in its layer; where two would meet, the second gets a number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static artel_status set_names(writer *w, artel__h5_node *node, const char *name,
     size_t longest = 1, chunks = 1;
     for (size_t i = 0; i < count; i++) longest = strlen(names[i]) > longest ? strlen(names[i]) : longest;
     while ((count + chunks - 1) / chunks * longest > HEADER_LIMIT && chunks < count) chunks++;
-    if (chunks == 1) return artel__h5_set_strings(w->arena, node, name, names, count) ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    if (chunks == 1)
+        return artel__h5_set_strings(w->arena, node, name, names, count) ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0, at = 0; i < chunks; i++) {
         size_t here = count / chunks + (i < count % chunks);
         const char *chunk = artel__arena_printf(w->arena, "%s%zu", name, i);
@@ -39,7 +40,8 @@ static bool taken(const char *const *names, int count, const char *name)
 {
     for (int i = 0; i < count; i++) {
         size_t a = strlen(names[i]), b = strlen(name), shorter = a < b ? a : b;
-        if (strncmp(names[i], name, shorter) == 0 && (a == b || names[i][shorter] == '/' || name[shorter] == '/')) return true;
+        if (strncmp(names[i], name, shorter) == 0 && (a == b || names[i][shorter] == '/' || name[shorter] == '/'))
+            return true;
     }
     return false;
 }
@@ -54,7 +56,8 @@ static const char *weight_name(writer *w, const artel__keras_variable *variable,
     return full;
 }
 
-static artel_status add_datasets(writer *w, artel__h5_node *group, const artel__keras_variable *const *variables, int count)
+static artel_status add_datasets(writer *w, artel__h5_node *group, const artel__keras_variable *const *variables,
+                                 int count)
 {
     const char **names = artel__arena_alloc(w->arena, (size_t)count + 1, sizeof *names);
     if (!names) return ARTEL_ERROR_NO_MEMORY;
@@ -68,7 +71,8 @@ static artel_status add_datasets(writer *w, artel__h5_node *group, const artel__
         if (slash) folder[slash - names[i]] = 0;
         artel__h5_node *parent = *folder ? artel__h5_groups(w->arena, group, folder) : group;
         void *data = artel__keras_fetch(w->model, w->arena, variables[i]);
-        if (!data || !artel__h5_dataset(w->arena, parent, slash ? slash + 1 : names[i], shape->dtype, &shape->shape, data))
+        if (!data ||
+            !artel__h5_dataset(w->arena, parent, slash ? slash + 1 : names[i], shape->dtype, &shape->shape, data))
             return ARTEL_ERROR_NO_MEMORY;
     }
     return set_names(w, group, "weight_names", names, (size_t)count);
@@ -136,7 +140,8 @@ static artel_status add_optimizer(writer *w, artel__h5_node *root)
         bool rate = i == 1 && array->shape.rank == 0 && array->dtype == ARTEL_DTYPE_FLOAT32;
         const char *leaf = i == 0 ? "iteration" : rate ? "learning_rate" : artel__arena_printf(w->arena, "%d", i);
         names[i] = leaf ? artel__arena_printf(w->arena, "%s/%s", name, leaf) : NULL;
-        if (!names[i] || !artel__h5_dataset(w->arena, own, leaf, array->dtype, &array->shape, array->data)) return ARTEL_ERROR_NO_MEMORY;
+        if (!names[i] || !artel__h5_dataset(w->arena, own, leaf, array->dtype, &array->shape, array->data))
+            return ARTEL_ERROR_NO_MEMORY;
     }
     return set_names(w, group, "weight_names", names, (size_t)optimizer->count);
 }
@@ -150,12 +155,13 @@ static artel_status set_json(writer *w, artel__h5_node *node, const char *name, 
     return set ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
 
-/* {"class_name", "config"} of the model. The records inside keep their modules, which Keras 3 reads in this place too. */
+/* {"class_name", "config"} of the model. The records inside keep their modules, which Keras 3 reads in this place too.
+ */
 static artel_status set_model_config(writer *w, artel__h5_node *root)
 {
     json_t *record = w->model->nn->record;
-    json_t *config =
-        json_pack("{s:O, s:O}", "class_name", json_object_get(record, "class_name"), "config", json_object_get(record, "config"));
+    json_t *config = json_pack("{s:O, s:O}", "class_name", json_object_get(record, "class_name"), "config",
+                               json_object_get(record, "config"));
     artel_status status = config ? set_json(w, root, "model_config", config) : ARTEL_ERROR_NO_MEMORY;
     json_decref(config);
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of `model.weights.h5`, as saving_lib.py writes it: a group `vars` with the attribute `name` for the model, for
- * every layer and sublayer, weightless ones too, and for the optimizer; in it the variables by number. */
+/* The tree of `model.weights.h5`, as saving_lib.py writes it: a group `vars` with the attribute `name` for the model,
+ * for every layer and sublayer, weightless ones too, and for the optimizer; in it the variables by number. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ static artel__h5_node *add_vars(tree *t, artel__h5_node *group, const char *name
     return vars && artel__h5_set_text(t->arena, vars, "name", name) ? vars : NULL;
 }
 
-static artel_status add_constant(tree *t, const artel__layer_constant *constant, artel__h5_node *group, artel__h5_node *vars)
+static artel_status add_constant(tree *t, const artel__layer_constant *constant, artel__h5_node *group,
+                                 artel__h5_node *vars)
 {
     artel_shape shape = artel__shape(1, constant->count);
     artel__h5_node *child = constant->child ? artel__h5_groups(t->arena, group, constant->child) : NULL;
@@ -31,7 +32,8 @@ static artel_status add_constant(tree *t, const artel__layer_constant *constant,
     if (constant->child && !inner) return ARTEL_ERROR_NO_MEMORY;
     for (int k = 0; k < 1 + (inner != NULL); k++) {
         artel__h5_node *to = k == 0 ? vars : inner;
-        if (!artel__h5_dataset(t->arena, to, constant->name, ARTEL_DTYPE_FLOAT32, &shape, constant->data)) return ARTEL_ERROR_NO_MEMORY;
+        if (!artel__h5_dataset(t->arena, to, constant->name, ARTEL_DTYPE_FLOAT32, &shape, constant->data))
+            return ARTEL_ERROR_NO_MEMORY;
     }
     return ARTEL_OK;
 }
@@ -46,7 +48,8 @@ static artel_status add_layer(tree *t, const artel__layer *layer, artel__h5_node
         char name[16];
         snprintf(name, sizeof name, "%d", variable->position);
         void *data = artel__keras_fetch(t->model, t->arena, variable);
-        if (!data || !artel__h5_dataset(t->arena, vars, name, shape->dtype, &shape->shape, data)) return ARTEL_ERROR_NO_MEMORY;
+        if (!data || !artel__h5_dataset(t->arena, vars, name, shape->dtype, &shape->shape, data))
+            return ARTEL_ERROR_NO_MEMORY;
     }
     if (layer->constant) ARTEL_TRY(add_constant(t, layer->constant, group, vars));
     for (int i = 0; i < layer->child_count; i++) {
@@ -78,7 +81,8 @@ static artel_status add_state(tree *t, artel__h5_node *vars, int first)
         const artel__saved_array *array = &optimizer->array[i];
         char name[16];
         snprintf(name, sizeof name, "%d", i - first);
-        if (!artel__h5_dataset(t->arena, vars, name, array->dtype, &array->shape, array->data)) return ARTEL_ERROR_NO_MEMORY;
+        if (!artel__h5_dataset(t->arena, vars, name, array->dtype, &array->shape, array->data))
+            return ARTEL_ERROR_NO_MEMORY;
     }
     return ARTEL_OK;
 }

@@ -39,7 +39,8 @@ static artel_status trace_sites(const artel__model *model, artel__graph *graph, 
         const artel__model_call_site *site = &model->site[i];
         if (!site->layer) {
             artel_shape shape = artel__keras_fill_open(&model->input[site->input].shape, pass);
-            artel__value_id value = artel__graph_input(graph, ARTEL__DOMAIN_ROW, model->input[site->input].dtype, &shape);
+            artel__value_id value =
+                artel__graph_input(graph, ARTEL__DOMAIN_ROW, model->input[site->input].dtype, &shape);
             made[i * MOST] = (artel__tensor){value, ARTEL__NO_VALUE};
             artel__ahead_set(graph->ahead, site->input, value);
             sites[i] = (seen){.shape = {shape}, .count = 1};
@@ -48,7 +49,8 @@ static artel_status trace_sites(const artel__model *model, artel__graph *graph, 
         artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)site->inputs + 1, sizeof *in);
         if (!in) return ARTEL_ERROR_NO_MEMORY;
         for (int k = 0; k < site->inputs; k++) in[k] = made[site->in[k].call * MOST + site->in[k].output];
-        artel__call call = {.graph = graph, .in = in, .inputs = site->inputs, .arguments = site->arguments, .out = &made[i * MOST]};
+        artel__call call = {
+            .graph = graph, .in = in, .inputs = site->inputs, .arguments = site->arguments, .out = &made[i * MOST]};
         ARTEL_TRY(artel__layer_call(site->layer, &call));
         sites[i].count = call.outputs;
         for (int k = 0; k < call.outputs; k++) sites[i].shape[k] = graph->value[call.out[k].value].shape;
@@ -149,8 +151,8 @@ static const char *connections_text(const artel__model *model, artel__arena *are
         if (!is_site_of(model, i, layer)) continue;
         for (int k = 0; k < model->site[i].inputs; k++) {
             int source = model->site[i].in[k].call;
-            artel__text_show(&text, "%s%s[%d][%d]", text.length ? ", " : "", site_name(model, source), call_number(model, source),
-                             model->site[i].in[k].output);
+            artel__text_show(&text, "%s%s[%d][%d]", text.length ? ", " : "", site_name(model, source),
+                             call_number(model, source), model->site[i].in[k].output);
         }
     }
     const char *result = text.failed ? NULL : artel__arena_strdup(arena, text.data);
@@ -192,7 +194,8 @@ static artel__layer_row *add_row(artel__model_summary *summary, const artel__lay
         summary->row = wider;
     }
     artel__layer_row *row = &summary->row[summary->rows++];
-    const char *class_name = json_string_value(json_object_get(layer->record, "class_name")); /* raw operations: without "ops." */
+    const char *class_name =
+        json_string_value(json_object_get(layer->record, "class_name")); /* raw operations: without "ops." */
     *row = (artel__layer_row){.name = layer->name,
                               .class_name = class_name ? class_name : layer->def->class_name,
                               .output_shape = "?",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading checkpoints: the index into a list of arrays, the object graph into names, arrays out of the mapped shards. */
+/* Reading checkpoints: the index into a list of arrays, the object graph into names, arrays out of the mapped shards.
+ */
 #include "keras/tf_checkpoint.h"
 
 #include <stdio.h>
@@ -19,8 +20,8 @@ enum {
 
 static artel_status damaged(const artel__tf_checkpoint *c, const char *key, const char *what)
 {
-    return artel__fail(c->arena.ctx, ARTEL_ERROR_CORRUPT, c->prefix, "copy or save the checkpoint again", "%s%s%s", key, *key ? ": " : "",
-                       what);
+    return artel__fail(c->arena.ctx, ARTEL_ERROR_CORRUPT, c->prefix, "copy or save the checkpoint again", "%s%s%s", key,
+                       *key ? ": " : "", what);
 }
 
 static bool find_dtype(int type, artel_dtype *out)
@@ -28,9 +29,10 @@ static bool find_dtype(int type, artel_dtype *out)
     static const struct {
         int type;
         artel_dtype dtype;
-    } types[] = {{1, ARTEL_DTYPE_FLOAT32},   {2, ARTEL_DTYPE_FLOAT64}, {3, ARTEL_DTYPE_INT32},    {4, ARTEL_DTYPE_UINT8},
-                 {5, ARTEL_DTYPE_INT16},     {6, ARTEL_DTYPE_INT8},    {9, ARTEL_DTYPE_INT64},    {10, ARTEL_DTYPE_BOOL},
-                 {14, ARTEL_DTYPE_BFLOAT16}, {17, ARTEL_DTYPE_UINT16}, {19, ARTEL_DTYPE_FLOAT16}, {22, ARTEL_DTYPE_UINT32},
+    } types[] = {{1, ARTEL_DTYPE_FLOAT32}, {2, ARTEL_DTYPE_FLOAT64},  {3, ARTEL_DTYPE_INT32},
+                 {4, ARTEL_DTYPE_UINT8},   {5, ARTEL_DTYPE_INT16},    {6, ARTEL_DTYPE_INT8},
+                 {9, ARTEL_DTYPE_INT64},   {10, ARTEL_DTYPE_BOOL},    {14, ARTEL_DTYPE_BFLOAT16},
+                 {17, ARTEL_DTYPE_UINT16}, {19, ARTEL_DTYPE_FLOAT16}, {22, ARTEL_DTYPE_UINT32},
                  {23, ARTEL_DTYPE_UINT64}};
     for (size_t i = 0; i < ARTEL__COUNT(types); i++) {
         if (types[i].type != type) continue;
@@ -50,7 +52,8 @@ static artel_status read_header(artel__tf_checkpoint *c, artel__proto header)
     if (artel__proto_find(header, 2, &f) && f.value != 0)
         return artel__fail(c->arena.ctx, ARTEL_ERROR_UNSUPPORTED, c->prefix, "save it on a little-endian machine",
                            "its numbers are big-endian");
-    if (shards < 1 || shards > MOST_SHARDS || c->shards) return damaged(c, "", "the number of its data files is damaged");
+    if (shards < 1 || shards > MOST_SHARDS || c->shards)
+        return damaged(c, "", "the number of its data files is damaged");
     c->shards = (int)shards;
     c->shard = artel__arena_alloc(&c->arena, (size_t)shards, sizeof *c->shard);
     return artel__arena_status(&c->arena);
@@ -116,12 +119,14 @@ static artel_status bytes_of(artel__tf_checkpoint *c, const artel__tf_tensor *t,
         if (!path) return ARTEL_ERROR_NO_MEMORY;
         ARTEL_TRY(artel__map_file(c->arena.ctx, path, shard));
     }
-    if (t->offset > shard->size || t->size > shard->size - t->offset) return damaged(c, t->key, "its data lie outside of the file");
+    if (t->offset > shard->size || t->size > shard->size - t->offset)
+        return damaged(c, t->key, "its data lie outside of the file");
     *out = shard->bytes ? shard->bytes + t->offset : (const uint8_t *)"";
     return ARTEL_OK;
 }
 
-/* Strings begin with their lengths, then a checksum of those; the record's checksum covers the lengths as numbers of 4 bytes. */
+/* Strings begin with their lengths, then a checksum of those; the record's checksum covers the lengths as numbers of 4
+ * bytes. */
 static artel_status read_text(artel__tf_checkpoint *c, const artel__tf_tensor *t, artel__proto *out)
 {
     const uint8_t *bytes;
@@ -129,12 +134,13 @@ static artel_status read_text(artel__tf_checkpoint *c, const artel__tf_tensor *t
     uint8_t number[4];
     ARTEL_TRY(bytes_of(c, t, &bytes));
     artel__proto text = artel__proto_of(bytes, (size_t)t->size);
-    if (t->type != TYPE_STRING || !artel__proto_varint(&text, &length) || length > UINT32_MAX || text.end - text.at < 4 ||
-        (uint64_t)(text.end - text.at) - 4 != length)
+    if (t->type != TYPE_STRING || !artel__proto_varint(&text, &length) || length > UINT32_MAX ||
+        text.end - text.at < 4 || (uint64_t)(text.end - text.at) - 4 != length)
         return damaged(c, t->key, "it is no text");
     artel__bytes_put(number, length, 4);
     uint32_t crc = artel__crc32c(0, number, 4);
-    if (artel__crc32c_mask(crc) != artel__bytes_get(text.at, 4)) return damaged(c, t->key, "the checksum of its length does not match");
+    if (artel__crc32c_mask(crc) != artel__bytes_get(text.at, 4))
+        return damaged(c, t->key, "the checksum of its length does not match");
     crc = artel__crc32c(crc, text.at, (size_t)length + 4);
     if (artel__crc32c_mask(crc) != t->checksum) return damaged(c, t->key, "its checksum does not match");
     *out = artel__proto_of(text.at + 4, (size_t)length);
@@ -218,8 +224,8 @@ artel_status artel__tf_checkpoint_array(artel__tf_checkpoint *c, const char *nam
         return artel__fail(c->arena.ctx, ARTEL_ERROR_UNSUPPORTED, c->prefix, "save it without partitioned variables",
                            "%s is cut into parts", t->key);
     if (!find_dtype(t->type, &out->dtype))
-        return artel__fail(c->arena.ctx, ARTEL_ERROR_UNSUPPORTED, c->prefix, "save numbers", "%s holds no numbers (TensorFlow's type %d)",
-                           t->key, t->type);
+        return artel__fail(c->arena.ctx, ARTEL_ERROR_UNSUPPORTED, c->prefix, "save numbers",
+                           "%s holds no numbers (TensorFlow's type %d)", t->key, t->type);
     ARTEL_TRY(bytes_of(c, t, &bytes));
     uint64_t count = 1;
     for (int d = 0; d < t->shape.rank; d++) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorFlow's checkpoints (V2: tf.train.Checkpoint, tf.compat.v1.train.Saver) and the variables of a SavedModel: arrays by name.
+/* TensorFlow's checkpoints (V2: tf.train.Checkpoint, tf.compat.v1.train.Saver) and the variables of a SavedModel:
+ * arrays by name.
  *
- * PREFIX.index is a table (tf_table.h) from keys to records {dtype, shape, shard, offset, size, checksum}; PREFIX.data-00000-of-00001 ... hold
- * the bytes. Checkpoints of objects have the key _CHECKPOINTABLE_OBJECT_GRAPH, a message that says what the variable behind each other key
- * is called: with Keras that is the variable's path, "dense/kernel". Without it the keys are the names.
- * Formats: tensorflow/core/protobuf/tensor_bundle.proto, trackable_object_graph.proto.
+ * PREFIX.index is a table (tf_table.h) from keys to records {dtype, shape, shard, offset, size, checksum};
+ * PREFIX.data-00000-of-00001 ... hold the bytes. Checkpoints of objects have the key _CHECKPOINTABLE_OBJECT_GRAPH, a
+ * message that says what the variable behind each other key is called: with Keras that is the variable's path,
+ * "dense/kernel". Without it the keys are the names. Formats: tensorflow/core/protobuf/tensor_bundle.proto,
+ * trackable_object_graph.proto.
  */
 #ifndef ARTEL_KERAS_TF_CHECKPOINT_H
 #define ARTEL_KERAS_TF_CHECKPOINT_H
@@ -33,8 +35,8 @@ typedef struct artel__tf_checkpoint {
     artel__names by_key, by_name;
 } artel__tf_checkpoint;
 
-/* What a path means: the prefix itself, its .index file, a folder with TensorFlow's file "checkpoint" (the newest in it), a SavedModel.
- * NULL in *out: none of these. */
+/* What a path means: the prefix itself, its .index file, a folder with TensorFlow's file "checkpoint" (the newest in
+ * it), a SavedModel. NULL in *out: none of these. */
 artel_status artel__tf_checkpoint_find(artel__arena *arena, const char *path, const char **out);
 /* Errors: NOT_FOUND, CORRUPT, UNSUPPORTED. Closed also after a failure. */
 artel_status artel__tf_checkpoint_open(artel_context *ctx, const char *prefix, artel__tf_checkpoint *out);

@@ -14,10 +14,12 @@ static artel_status newest_in(artel__arena *arena, const char *folder, const cha
     const char *path = artel__arena_printf(arena, "%s/checkpoint", folder);
     if (!path) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__read_file(arena->ctx, path, 1 << 20, &text, NULL));
-    const char *name = artel__starts_with(text, field) ? text + sizeof field - 1 : NULL, *end = name ? strchr(name, '"') : NULL;
-    artel_status status = end ? ARTEL_OK
-                              : artel__fail(arena->ctx, ARTEL_ERROR_CORRUPT, path, "name the checkpoint itself: FOLDER/ckpt-3",
-                                            "it does not begin with model_checkpoint_path");
+    const char *name = artel__starts_with(text, field) ? text + sizeof field - 1 : NULL,
+               *end = name ? strchr(name, '"') : NULL;
+    artel_status status =
+        end ? ARTEL_OK
+            : artel__fail(arena->ctx, ARTEL_ERROR_CORRUPT, path, "name the checkpoint itself: FOLDER/ckpt-3",
+                          "it does not begin with model_checkpoint_path");
     if (status == ARTEL_OK) {
         *out = *name == '/' ? artel__arena_printf(arena, "%.*s", (int)(end - name), name)
                             : artel__arena_printf(arena, "%s/%.*s", folder, (int)(end - name), name);
@@ -58,9 +60,11 @@ static bool ends_alike(const char *a, const char *b)
     return more > 0 && longer[more - 1] == '/' && strchr(shorter, '/') && strcmp(longer + more, shorter) == 0;
 }
 
-/* Keras puts the name of a Sequential in front of its variables', and reads layers inside of wrappers (Bidirectional) without the scope around
- * them. So a name may lack scopes at its front, on either side, where just one name fits that is no other variable's. */
-static artel_status find_array(artel__tf_checkpoint *checkpoint, const artel__names *names, const char *name, artel__keras_array *out)
+/* Keras puts the name of a Sequential in front of its variables', and reads layers inside of wrappers (Bidirectional)
+ * without the scope around them. So a name may lack scopes at its front, on either side, where just one name fits that
+ * is no other variable's. */
+static artel_status find_array(artel__tf_checkpoint *checkpoint, const artel__names *names, const char *name,
+                               artel__keras_array *out)
 {
     const char *fits = NULL;
     int count = 0;
@@ -75,7 +79,8 @@ static artel_status find_array(artel__tf_checkpoint *checkpoint, const artel__na
     return count == 1 ? artel__tf_checkpoint_array(checkpoint, fits, out) : ARTEL_OK;
 }
 
-static artel_status load_all(artel_model *model, artel__tf_checkpoint *checkpoint, const artel__names *names, artel__state *state)
+static artel_status load_all(artel_model *model, artel__tf_checkpoint *checkpoint, const artel__names *names,
+                             artel__state *state)
 {
     artel__keras_variables list;
     ARTEL_TRY(artel__keras_variables_list(model->nn, &checkpoint->arena, &list));
@@ -87,7 +92,8 @@ static artel_status load_all(artel_model *model, artel__tf_checkpoint *checkpoin
         if (!array.name)
             return artel__fail(model->ctx, ARTEL_ERROR_INVALID, checkpoint->prefix,
                                "give layers the names that they had when it was saved, or check the architecture",
-                               "it has no variable \"%s\" (%s of layer \"%s\")", name, variable->variable->name, variable->layer->name);
+                               "it has no variable \"%s\" (%s of layer \"%s\")", name, variable->variable->name,
+                               variable->layer->name);
         ARTEL_TRY(artel__keras_put(model, state, checkpoint->prefix, variable, &array));
     }
     return ARTEL_OK;
@@ -99,8 +105,9 @@ static artel_status list_names(const artel_model *model, artel__tf_checkpoint *c
     for (int i = 0; i < model->nn->variables->count; i++) {
         const char *name = model->nn->variables->item[i].name;
         if (artel__names_find(names, name))
-            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, checkpoint->prefix, "give the layers names of their own",
-                               "two variables of the model are called \"%s\"", name);
+            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, checkpoint->prefix,
+                               "give the layers names of their own", "two variables of the model are called \"%s\"",
+                               name);
         ARTEL_TRY(artel__names_set(names, name, i));
     }
     return ARTEL_OK;

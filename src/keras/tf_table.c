@@ -41,8 +41,8 @@ bool artel__tf_is_table(const uint8_t *bytes, size_t size)
 static artel_status open_block(table *t, artel__proto *handle, artel__proto *out)
 {
     uint64_t at, size;
-    if (!artel__proto_varint(handle, &at) || !artel__proto_varint(handle, &size) || at > t->size || size > t->size - at ||
-        t->size - at - size < TRAILER)
+    if (!artel__proto_varint(handle, &at) || !artel__proto_varint(handle, &size) || at > t->size ||
+        size > t->size - at || t->size - at - size < TRAILER)
         return damaged(t, "a block lies outside of the file");
     if (at < t->least) return damaged(t, "its blocks are not in order");
     t->least = at + size + TRAILER;
@@ -52,8 +52,8 @@ static artel_status open_block(table *t, artel__proto *handle, artel__proto *out
         return damaged(t, "the checksum of a block does not match");
     if (block[size])
         return artel__fail(t->ctx, ARTEL_ERROR_UNSUPPORTED, t->where,
-                           "save it with TensorFlow's own writer, which does not compress its index", "the index is compressed (kind %d)",
-                           block[size]);
+                           "save it with TensorFlow's own writer, which does not compress its index",
+                           "the index is compressed (kind %d)", block[size]);
     if (size < 4) return damaged(t, "a block is too short");
     uint64_t restarts = artel__bytes_get(block + size - 4, 4);
     if (restarts > (size - 4) / 4) return damaged(t, "a block is too short");
@@ -66,9 +66,9 @@ static artel_status read_block(table *t, artel__proto block, artel__tf_entry_fn 
     char key[KEY_MOST + 1];
     uint64_t length = 0, shared, added, bytes;
     while (block.at < block.end) {
-        if (!artel__proto_varint(&block, &shared) || !artel__proto_varint(&block, &added) || !artel__proto_varint(&block, &bytes) ||
-            shared > length || added > KEY_MOST - shared || added > (uint64_t)(block.end - block.at) ||
-            bytes > (uint64_t)(block.end - block.at) - added)
+        if (!artel__proto_varint(&block, &shared) || !artel__proto_varint(&block, &added) ||
+            !artel__proto_varint(&block, &bytes) || shared > length || added > KEY_MOST - shared ||
+            added > (uint64_t)(block.end - block.at) || bytes > (uint64_t)(block.end - block.at) - added)
             return damaged(t, "an entry of the index is damaged");
         memcpy(key + shared, block.at, (size_t)added);
         length = shared + added;
@@ -91,15 +91,17 @@ static artel_status follow_handle(void *user, const char *key, size_t key_size, 
     return read_block(t, block, t->entry, t->user);
 }
 
-artel_status artel__tf_table_read(artel_context *ctx, const char *where, const uint8_t *bytes, size_t size, artel__tf_entry_fn *entry,
-                                  void *user)
+artel_status artel__tf_table_read(artel_context *ctx, const char *where, const uint8_t *bytes, size_t size,
+                                  artel__tf_entry_fn *entry, void *user)
 {
     table t = {.ctx = ctx, .where = where, .bytes = bytes, .size = size, .entry = entry, .user = user};
     artel__proto index;
     uint64_t ignored;
-    if (!artel__tf_is_table(bytes, size)) return damaged(&t, "this is no index of a TensorFlow checkpoint, or it is cut off");
+    if (!artel__tf_is_table(bytes, size))
+        return damaged(&t, "this is no index of a TensorFlow checkpoint, or it is cut off");
     artel__proto footer = artel__proto_of(bytes + size - FOOTER, FOOTER - 8);
-    if (!artel__proto_varint(&footer, &ignored) || !artel__proto_varint(&footer, &ignored)) return damaged(&t, "its footer is damaged");
+    if (!artel__proto_varint(&footer, &ignored) || !artel__proto_varint(&footer, &ignored))
+        return damaged(&t, "its footer is damaged");
     ARTEL_TRY(open_block(&t, &footer, &index));
     t.least = 0; /* the index lies behind all others */
     return read_block(&t, index, follow_handle, &t);

@@ -63,8 +63,8 @@ static artel_status translate_class(json_t *record, bool *renamed)
     return ARTEL_OK;
 }
 
-/* Of no module, or of a place that Keras 3 does not have ("keras.src.engine.functional"). Keras 3 writes no module for a class that its user
- * has registered ("package>Dense"), which is not Keras' own of that name. */
+/* Of no module, or of a place that Keras 3 does not have ("keras.src.engine.functional"). Keras 3 writes no module for
+ * a class that its user has registered ("package>Dense"), which is not Keras' own of that name. */
 static bool is_of_old_module(json_t *record)
 {
     const char *module = json_string_value(json_object_get(record, "module"));
@@ -78,7 +78,8 @@ static artel_status add_module(json_t *record, const char *key)
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     if (class_name[0] == '_') return ARTEL_OK; /* __keras_tensor__ and the like */
     bool functional = strcmp(class_name, "Functional") == 0;
-    bool own = !key[0] && !functional && strcmp(class_name, "Sequential") != 0; /* a model whose class Keras finds by its name alone */
+    bool own = !key[0] && !functional &&
+               strcmp(class_name, "Sequential") != 0; /* a model whose class Keras finds by its name alone */
     json_t *registered = functional || own ? json_string(class_name) : json_null();
     if (json_object_set_new(record, "module", own ? json_null() : json_string(module_of(key, class_name))) < 0 ||
         json_object_set_new(record, "registered_name", registered) < 0)
@@ -103,7 +104,8 @@ static void drop_settings(const char *class_name, json_t *config)
 {
     int64_t groups;
     for (const char *const *name = dropped; *name; name++) json_object_del(config, *name);
-    if (artel__json_integer(json_object_get(config, "groups"), &groups) && groups != 1) return; /* which none of them could do */
+    if (artel__json_integer(json_object_get(config, "groups"), &groups) && groups != 1)
+        return; /* which none of them could do */
     for (size_t i = 0; i < ARTEL__COUNT(idle); i++) {
         bool own = strcmp(idle[i].class_name, class_name) == 0;
         bool kernel = own && json_object_get(config, "depthwise_initializer"); /* else the kernel is what there is */
@@ -195,9 +197,10 @@ static artel_status add_input_layer(json_t *record)
     const char *first_class = json_string_value(json_object_get(first, "class_name"));
     if (!json_is_array(shape) || !first_class || strcmp(first_class, "InputLayer") == 0) return ARTEL_OK;
     json_t *dtype = json_object_get(json_object_get(first, "config"), "dtype");
-    const char *type = json_is_string(dtype) && strcmp(first_class, "Embedding") != 0 ? json_string_value(dtype) : "float32";
-    json_t *input = json_pack("{s:s, s:{s:O, s:s, s:s}}", "class_name", "InputLayer", "config", "batch_shape", shape, "dtype", type, "name",
-                              "input_layer");
+    const char *type =
+        json_is_string(dtype) && strcmp(first_class, "Embedding") != 0 ? json_string_value(dtype) : "float32";
+    json_t *input = json_pack("{s:s, s:{s:O, s:s, s:s}}", "class_name", "InputLayer", "config", "batch_shape", shape,
+                              "dtype", type, "name", "input_layer");
     return input && json_array_insert_new(layers, 0, input) == 0 ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
 
@@ -256,7 +259,8 @@ static artel_status unwrap(json_t *record)
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     json_t *function = json_object_get(config, "fn");
     if (strcmp(class_name, "MeanMetricWrapper") == 0 || strcmp(class_name, "LossFunctionWrapper") == 0) {
-        const char *name = json_is_string(function) ? json_string_value(function) : json_string_value(json_object_get(function, "config"));
+        const char *name = json_is_string(function) ? json_string_value(function)
+                                                    : json_string_value(json_object_get(function, "config"));
         char camel[128];
         if (!name) return ARTEL_OK;
         camel_case(name, camel, sizeof camel);
@@ -264,7 +268,8 @@ static artel_status unwrap(json_t *record)
     }
     json_object_del(config, "fn");
     const char *reduction = json_string_value(json_object_get(config, "reduction"));
-    if (reduction && strcmp(reduction, "auto") == 0 && json_object_set_new(config, "reduction", json_string("sum_over_batch_size")) < 0)
+    if (reduction && strcmp(reduction, "auto") == 0 &&
+        json_object_set_new(config, "reduction", json_string("sum_over_batch_size")) < 0)
         return ARTEL_ERROR_NO_MEMORY;
     return ARTEL_OK;
 }
@@ -288,7 +293,8 @@ static artel_status translate_optimizer(artel_context *ctx, const char *where, j
     double decay;
     ARTEL_TRY(rename_key(config, "lr", "learning_rate"));
     if (artel__json_number(json_object_get(config, "decay"), &decay) && decay > 0)
-        artel__log(ctx, ARTEL_LOG_WARNING, "%s: the optimizer's decay of %g is left out, as in Keras 3; use a schedule", where, decay);
+        artel__log(ctx, ARTEL_LOG_WARNING, "%s: the optimizer's decay of %g is left out, as in Keras 3; use a schedule",
+                   where, decay);
     for (const char *const *name = gone; *name; name++) json_object_del(config, *name);
     return ARTEL_OK;
 }
@@ -321,7 +327,8 @@ artel_status artel__keras_translate_training(artel_context *ctx, const char *whe
     if (!json_is_object(json_object_get(training, "optimizer_config"))) {
         json_decref(compile);
         json_decref(optimizer);
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras", "training_config names no optimizer");
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras",
+                           "training_config names no optimizer");
     }
     if (status == ARTEL_OK) status = translate_optimizer(ctx, where, optimizer);
     if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer) < 0) status = ARTEL_ERROR_NO_MEMORY;

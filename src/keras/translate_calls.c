@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls between the layers of a Functional model of Keras 2, in the form of Keras 3.
  *
- * Keras 2 lists a call's tensors as [layer, node, tensor, arguments], those inside the arguments as [layer, node, tensor], and counts
- * the node that a model with an input layer has of its own as number 0. Operators and functions of TensorFlow between layers are
- * layers of the classes TFOpLambda and SlicingOpLambda; those that exist here become operations of keras.src.ops, others stay as
- * they are and are refused by name.
+ * Keras 2 lists a call's tensors as [layer, node, tensor, arguments], those inside the arguments as [layer, node,
+ * tensor], and counts the node that a model with an input layer has of its own as number 0. Operators and functions of
+ * TensorFlow between layers are layers of the classes TFOpLambda and SlicingOpLambda; those that exist here become
+ * operations of keras.src.ops, others stay as they are and are refused by name.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -59,8 +59,8 @@ static json_t *make_tensor(json_t *layers, json_t *value)
 {
     json_int_t node = json_integer_value(json_array_get(value, 1));
     if (node > 0 && has_own_node(referred(layers, value))) node--;
-    return json_pack("{s:s, s:{s:[O, I, O]}}", "class_name", "__keras_tensor__", "config", "keras_history", json_array_get(value, 0), node,
-                     json_array_get(value, 2));
+    return json_pack("{s:s, s:{s:[O, I, O]}}", "class_name", "__keras_tensor__", "config", "keras_history",
+                     json_array_get(value, 0), node, json_array_get(value, 2));
 }
 
 /* Drops what could not be completed. */
@@ -80,7 +80,8 @@ static json_t *convert_argument(json_t *layers, json_t *value, int depth)
     bool whole = true;
     if (name && strcmp(name, "_CONSTANT_VALUE") == 0) return artel__json_copy_deep(json_array_get(value, 2));
     if (referred(layers, value)) return make_tensor(layers, value);
-    if (depth > ARTEL__KERAS_MAX_NESTING || (!json_is_array(value) && !json_is_object(value))) return artel__json_copy_deep(value);
+    if (depth > ARTEL__KERAS_MAX_NESTING || (!json_is_array(value) && !json_is_object(value)))
+        return artel__json_copy_deep(value);
     json_t *copy = json_is_array(value) ? json_array() : json_object();
     json_array_foreach(value, i, item)
     {
@@ -95,7 +96,8 @@ static json_t *convert_argument(json_t *layers, json_t *value, int depth)
 
 /* -- calls -- */
 
-/* {"args", "kwargs"} of a list of tensors, or of one tensor, with the arguments in the last of them; NULL: no memory. */
+/* {"args", "kwargs"} of a list of tensors, or of one tensor, with the arguments in the last of them; NULL: no memory.
+ */
 static json_t *convert_call(json_t *layers, json_t *call)
 {
     bool flat = json_is_string(json_array_get(call, 0)), whole = true;
@@ -108,8 +110,8 @@ static json_t *convert_call(json_t *layers, json_t *call)
     }
     tensors = complete(tensors, whole);
     json_t *first = count == 1 ? json_incref(json_array_get(tensors, 0)) : json_incref(tensors);
-    json_t *made =
-        json_pack("{s:[o], s:o}", "args", first, "kwargs", json_is_object(kwargs) ? convert_argument(layers, kwargs, 0) : json_object());
+    json_t *made = json_pack("{s:[o], s:o}", "args", first, "kwargs",
+                             json_is_object(kwargs) ? convert_argument(layers, kwargs, 0) : json_object());
     json_decref(tensors);
     return made;
 }
@@ -125,7 +127,8 @@ static json_t *convert_slice(json_t *item)
 /* Python's slices of Keras 2, {"start", "stop", "step"}, as Keras 3 writes them; NULL: no memory. */
 static json_t *convert_slices(json_t *spec)
 {
-    json_t *list = json_is_array(spec) ? json_incref(spec) : json_pack("[O]", spec), *made = list ? json_array() : NULL, *item;
+    json_t *list = json_is_array(spec) ? json_incref(spec) : json_pack("[O]", spec), *made = list ? json_array() : NULL,
+           *item;
     size_t i;
     bool whole = true;
     json_array_foreach(list, i, item)
@@ -155,7 +158,8 @@ static json_t *convert_sizes(const json_t *sizes)
     return complete(indices, whole);
 }
 
-/* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. *fits: nothing is left over. */
+/* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. *fits: nothing is
+ * left over. */
 static artel_status arrange(const artel__keras_operation *op, json_t *call, json_t *config, bool *fits)
 {
     json_t *args = json_object_get(call, "args"), *kwargs = json_object_get(call, "kwargs"), *value;
@@ -202,20 +206,25 @@ static bool rename_operation(const artel__keras_operation *op, json_t *record, j
            json_object_set(record, "config", config) == 0;
 }
 
-/* A layer of the class TFOpLambda or SlicingOpLambda; stays as it is when its function does not exist here, or not in this form. */
+/* A layer of the class TFOpLambda or SlicingOpLambda; stays as it is when its function does not exist here, or not in
+ * this form. */
 static artel_status convert_operation(json_t *record, json_t *calls)
 {
-    json_t *old = json_object_get(record, "config"), *kwargs = json_object_get(json_array_get(calls, 0), "kwargs"), *call;
+    json_t *old = json_object_get(record, "config"), *kwargs = json_object_get(json_array_get(calls, 0), "kwargs"),
+           *call;
     const char *function = json_string_value(json_object_get(old, "function"));
-    bool a = json_is_true(json_object_get(kwargs, "transpose_a")), b = json_is_true(json_object_get(kwargs, "transpose_b"));
+    bool a = json_is_true(json_object_get(kwargs, "transpose_a")),
+         b = json_is_true(json_object_get(kwargs, "transpose_b"));
     char form[64]; /* functions with such arguments are listed apart */
-    snprintf(form, sizeof form, "%s%s%s", function ? function : "", a ? " of a transposed" : "", b ? " by b transposed" : "");
+    snprintf(form, sizeof form, "%s%s%s", function ? function : "", a ? " of a transposed" : "",
+             b ? " by b transposed" : "");
     const artel__keras_operation *op = artel__keras_find_operation(form);
     if (!op || json_array_size(calls) != 1) return ARTEL_OK; /* settings are those of one call */
     json_t *config = NULL;
     bool fits = true;
     ARTEL_TRY(artel__json_literal(op->given ? op->given : "{}", &config));
-    artel_status status = json_object_set(config, "name", json_object_get(old, "name")) < 0 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
+    artel_status status =
+        json_object_set(config, "name", json_object_get(old, "name")) < 0 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
     size_t i;
     json_array_foreach(calls, i, call)
     {
@@ -235,7 +244,8 @@ static artel_status convert_layer(json_t *layers, json_t *record)
     bool whole = true;
     json_array_foreach(nodes, i, node)
     {
-        whole = whole && json_array_append_new(calls, json_is_array(node) ? convert_call(layers, node) : json_incref(node)) == 0;
+        whole = whole &&
+                json_array_append_new(calls, json_is_array(node) ? convert_call(layers, node) : json_incref(node)) == 0;
     }
     artel_status status = whole && calls ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     bool operates = is_class(record, "TFOpLambda") || is_class(record, "SlicingOpLambda");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions by name. Arguments are named as TensorFlow's signatures name them, for that is how Keras 2 writes them; what a function has
- * by default and Keras 3 has not is given.
+/* The functions by name. Arguments are named as TensorFlow's signatures name them, for that is how Keras 2 writes them;
+ * what a function has by default and Keras 3 has not is given.
  */
 #include "keras/translate_operations.h"
 
@@ -25,8 +25,9 @@
     {                                                                                                      \
         function, module, name, {"input_tensor"}, {{"axis", "axis"}, {"keepdims", "keepdims"}}, NULL, NULL \
     }
-#define PRODUCT(subscripts) \
-    NUMPY, "Einsum", {"a", "b"}, {{NULL}}, "{\"subscripts\": \"" subscripts "\"}", "{\"transpose_a\": true, \"transpose_b\": true}"
+#define PRODUCT(subscripts)                                                        \
+    NUMPY, "Einsum", {"a", "b"}, {{NULL}}, "{\"subscripts\": \"" subscripts "\"}", \
+        "{\"transpose_a\": true, \"transpose_b\": true}"
 #define AXIS_0 "{\"axis\": 0}" /* TensorFlow's default, where Keras has another */
 
 static const artel__keras_operation operations[] = {
@@ -121,7 +122,13 @@ static const artel__keras_operation operations[] = {
     REDUCTION("math.reduce_all", NUMPY, "All"),
     {"cast", CORE, "Cast", {"x"}, {{"dtype", "dtype"}}, NULL, NULL},
     {"where", NUMPY, "Where", {"condition", "x", "y"}, {{NULL}}, NULL, NULL},
-    {"math.l2_normalize", NN, "Normalize", {"x"}, {{"axis", "axis"}}, "{\"order\": 2, \"epsilon\": 1e-6}", "{\"epsilon\": 1e-12}"},
+    {"math.l2_normalize",
+     NN,
+     "Normalize",
+     {"x"},
+     {{"axis", "axis"}},
+     "{\"order\": 2, \"epsilon\": 1e-6}",
+     "{\"epsilon\": 1e-12}"},
     {"compat.v1.norm",
      "keras.src.ops.linalg",
      "Norm",
@@ -156,8 +163,20 @@ static const artel__keras_operation operations[] = {
      {{"size", "size"}, {"method", "interpolation"}, {"antialias", "antialias"}},
      NULL,
      NULL},
-    {"nn.depth_to_space", NN, "DepthToSpace", {"input"}, {{"block_size", "block_size"}}, NULL, "{\"data_format\": \"NHWC\"}"},
-    {"nn.space_to_depth", NN, "SpaceToDepth", {"input"}, {{"block_size", "block_size"}}, NULL, "{\"data_format\": \"NHWC\"}"},
+    {"nn.depth_to_space",
+     NN,
+     "DepthToSpace",
+     {"input"},
+     {{"block_size", "block_size"}},
+     NULL,
+     "{\"data_format\": \"NHWC\"}"},
+    {"nn.space_to_depth",
+     NN,
+     "SpaceToDepth",
+     {"input"},
+     {{"block_size", "block_size"}},
+     NULL,
+     "{\"data_format\": \"NHWC\"}"},
 };
 
 const artel__keras_operation *artel__keras_find_operation(const char *function)

@@ -10,8 +10,8 @@ typedef struct artel__keras_operation {
     const char *module, *class_name;
     const char *argument[ARTEL__KERAS_MOST_ARGUMENTS];   /* in order */
     const char *setting[ARTEL__KERAS_MOST_ARGUMENTS][2]; /* name there, name in Keras 3's config */
-    const char *given;                                   /* JSON: settings of Keras 3 that a setting above may replace */
-    const char *idle;                                    /* JSON: arguments that change nothing with these values */
+    const char *given; /* JSON: settings of Keras 3 that a setting above may replace */
+    const char *idle;  /* JSON: arguments that change nothing with these values */
 } artel__keras_operation;
 
 /* NULL: there is none here. */

@@ -57,7 +57,8 @@ bool artel__keras_is_sequential(const artel__model *model)
 bool artel__keras_is_hidden(const artel__model *model, int layer)
 {
     const char *module = json_string_value(json_object_get(model->layer[layer]->record, "module"));
-    if (module && (artel__starts_with(module, "keras.src.ops.") || artel__starts_with(module, "keras.ops"))) return true;
+    if (module && (artel__starts_with(module, "keras.src.ops.") || artel__starts_with(module, "keras.ops")))
+        return true;
     return artel__keras_is_sequential(model) && strcmp(model->layer[layer]->def->class_name, "InputLayer") == 0;
 }
 
@@ -109,17 +110,18 @@ int64_t artel__keras_variable_count(const artel_model *model, const artel__keras
     return artel_shape_count(&artel__keras_variable_of(model, variable)->shape);
 }
 
-artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
-                              const artel__keras_array *array)
+artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where,
+                              const artel__keras_variable *variable, const artel__keras_array *array)
 {
     artel_context *ctx = model->ctx;
     const artel__variable *target = artel__keras_variable_of(model, variable);
     char found[160], expected[160];
     if (!artel__shape_equal(&array->shape, &target->shape))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
-                           "%s of layer \"%s\" (%s) has shape %s, expected %s", variable->variable->name, variable->layer->name,
-                           array->name, artel__shape_text(&array->shape, false, found, sizeof found),
-                           artel__shape_text(&target->shape, false, expected, sizeof expected));
+        return artel__fail(
+            ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
+            "%s of layer \"%s\" (%s) has shape %s, expected %s", variable->variable->name, variable->layer->name,
+            array->name, artel__shape_text(&array->shape, false, found, sizeof found),
+            artel__shape_text(&target->shape, false, expected, sizeof expected));
     int64_t count = artel_shape_count(&target->shape);
     size_t from = artel_dtype_size(array->dtype), to = artel_dtype_size(target->dtype);
     if (array->dtype == target->dtype) {
@@ -137,12 +139,12 @@ artel_status artel__keras_put(artel_model *model, artel__state *state, const cha
     return ARTEL_OK;
 }
 
-artel_status artel__keras_put_node(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
-                                   const artel__h5_node *node, const char *path)
+artel_status artel__keras_put_node(artel_model *model, artel__state *state, const char *where,
+                                   const artel__keras_variable *variable, const artel__h5_node *node, const char *path)
 {
     if (!node->is_dataset || !node->readable || node->dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the weights again with Keras", "%s is not an array of numbers",
-                           path);
+        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the weights again with Keras",
+                           "%s is not an array of numbers", path);
     artel__keras_array array = {.name = path, .dtype = node->dtype, .shape = node->shape, .data = node->data};
     return artel__keras_put(model, state, where, variable, &array);
 }
@@ -158,7 +160,8 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
 }
 
 /* kernel [rows][columns] += scale a [rows][rank] b [rank][columns] */
-static void add_product(float *kernel, const float *a, const float *b, int64_t rows, int64_t rank, int64_t columns, float scale)
+static void add_product(float *kernel, const float *a, const float *b, int64_t rows, int64_t rank, int64_t columns,
+                        float scale)
 {
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) {
@@ -176,7 +179,8 @@ artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, c
     int index[] = {layer->variable[variable->adapters].index, layer->variable[variable->adapters + 1].index};
     float *part[2];
     for (int k = 0; k < 2; k++) {
-        part[k] = artel__arena_alloc(arena, (size_t)artel_shape_count(&model->nn->variables->item[index[k]].shape) + 1, sizeof(float));
+        part[k] = artel__arena_alloc(arena, (size_t)artel_shape_count(&model->nn->variables->item[index[k]].shape) + 1,
+                                     sizeof(float));
         if (!part[k]) return ARTEL_ERROR_NO_MEMORY;
         artel__state_fetch(model->weights, index[k], part[k]);
     }
@@ -194,7 +198,8 @@ artel_status artel__keras_adopt(artel_model *model, artel__state *state)
     return artel__keras_start_adapters(model);
 }
 
-artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node)
+artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where,
+                                    const artel__h5_node *node)
 {
     if (!node->is_dataset || !node->readable || node->dtype == ARTEL_DTYPE_STRING)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras",
@@ -204,6 +209,7 @@ artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *
     optimizer->array = grown;
     ARTEL_TRY(artel__alloc(ctx, node->bytes ? node->bytes : 1, where, &data));
     if (node->bytes) memcpy(data, node->data, node->bytes);
-    optimizer->array[optimizer->count++] = (artel__saved_array){.dtype = node->dtype, .shape = node->shape, .data = data};
+    optimizer->array[optimizer->count++] =
+        (artel__saved_array){.dtype = node->dtype, .shape = node->shape, .data = data};
     return ARTEL_OK;
 }

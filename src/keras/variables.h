@@ -34,12 +34,14 @@ artel_status artel__keras_tree_list(const artel__model *model, artel__arena *are
 /* A top-level layer's group in the weights tree: "layers/dense_1". `size` bytes at `out`. */
 void artel__keras_layer_group(const artel__model *model, int layer, char *out, size_t size);
 
-/* Whether a model is a Sequential, or of a class of the user's own made of it, whose record tells no input and output layers. */
+/* Whether a model is a Sequential, or of a class of the user's own made of it, whose record tells no input and output
+ * layers. */
 bool artel__keras_is_sequential(const artel__model *model);
 /* Whether a layer is left out of Keras' model.layers: the InputLayer of a Sequential, and raw operations. */
 bool artel__keras_is_hidden(const artel__model *model, int layer);
 
-static inline const artel__variable *artel__keras_variable_of(const artel_model *model, const artel__keras_variable *variable)
+static inline const artel__variable *artel__keras_variable_of(const artel_model *model,
+                                                              const artel__keras_variable *variable)
 {
     return &model->nn->variables->item[variable->index];
 }
@@ -57,11 +59,11 @@ typedef struct artel__keras_array {
 
 /* Copies an array into a variable of `state`, converting to its dtype. `where` is the file. Fails with INVALID when the
  * shapes differ; the message says what was found and what was expected. */
-artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
-                              const artel__keras_array *array);
+artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where,
+                              const artel__keras_variable *variable, const artel__keras_array *array);
 /* The same from a node of an HDF5 file; CORRUPT when it holds no numbers. */
-artel_status artel__keras_put_node(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
-                                   const artel__h5_node *node, const char *path);
+artel_status artel__keras_put_node(artel_model *model, artel__state *state, const char *where,
+                                   const artel__keras_variable *variable, const artel__h5_node *node, const char *path);
 /* A plain copy of a variable's elements in the arena; NULL when memory is out. */
 void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const artel__keras_variable *variable);
 
@@ -73,6 +75,7 @@ artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, c
 artel_status artel__keras_adopt(artel_model *model, artel__state *state);
 
 /* An array of the optimizer's state from a dataset; appended to `optimizer`. */
-artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node);
+artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where,
+                                    const artel__h5_node *node);
 
 #endif

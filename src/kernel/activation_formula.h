@@ -27,7 +27,8 @@ ARTEL__MATH artel__real backward_linear(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH artel__real forward_relu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    artel__real none = ((c == 0.0f) & (v != v)) ? v : 0.0f; /* NaN does not pass a threshold; 0 times (v - c) would be -0, or NaN */
+    artel__real none =
+        ((c == 0.0f) & (v != v)) ? v : 0.0f; /* NaN does not pass a threshold; 0 times (v - c) would be -0, or NaN */
     return v > c ? (v < b ? v : b) : a == 0.0f ? none : a * (v - c);
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core of attention: softmax(scale q k^T) v, for each row and head, and its gradient. Rows are independent of one another.
+/* The core of attention: softmax(scale q k^T) v, for each row and head, and its gradient. Rows are independent of one
+ * another.
  *
- *   S[i][j] = scale * sum_d q[i][d] k[j][d];  positions that are masked, or j > i when causal, become ARTEL__MASKED_SCORE
- *   P = softmax(S) along j, after kernel/softmax.h (16 lanes and a tree)
- *   D = P, each element kept with probability 1 - rate and scaled by 1 / (1 - rate), or P without dropout
- *   out[i] = sum_j D[i][j] v[j]
- *   gradient: dD = dout v^T;  dP = dropout of dD, plus dprobs;  dS = P (dP - sum_j dP P) scale, 0 where masked;
- *             dq = dS k;  dk = dS^T q;  dv = D^T dout; over the heads that share a key and value head in order of the heads
- * Products are chains of fused multiply-adds, or sums in blocks (tiles.h). Without a mask, causal attention does not compute what no query may see: products end
- * or begin at multiples of 32 behind or before the diagonal. Masked probabilities are exact zeros but in rows that are masked throughout, which are
- * uniform, as Keras' are; so masked by a large negative number or by -1e9 added is all one.
- * Where Keras' formula is meant: keras.ops.dot_product_attention of 3.15 on TensorFlow.
+ *   S[i][j] = scale * sum_d q[i][d] k[j][d];  positions that are masked, or j > i when causal, become
+ * ARTEL__MASKED_SCORE P = softmax(S) along j, after kernel/softmax.h (16 lanes and a tree) D = P, each element kept
+ * with probability 1 - rate and scaled by 1 / (1 - rate), or P without dropout out[i] = sum_j D[i][j] v[j] gradient: dD
+ * = dout v^T;  dP = dropout of dD, plus dprobs;  dS = P (dP - sum_j dP P) scale, 0 where masked; dq = dS k;  dk = dS^T
+ * q;  dv = D^T dout; over the heads that share a key and value head in order of the heads Products are chains of fused
+ * multiply-adds, or sums in blocks (tiles.h). Without a mask, causal attention does not compute what no query may see:
+ * products end or begin at multiples of 32 behind or before the diagonal. Masked probabilities are exact zeros but in
+ * rows that are masked throughout, which are uniform, as Keras' are; so masked by a large negative number or by -1e9
+ * added is all one. Where Keras' formula is meant: keras.ops.dot_product_attention of 3.15 on TensorFlow.
  */
 #ifndef ARTEL_KERNEL_ATTENTION_H
 #define ARTEL_KERNEL_ATTENTION_H
@@ -29,21 +29,24 @@ typedef struct artel__attention_shape {
     bool causal;
     const uint8_t *mask;                               /* 1 attends; NULL: none */
     int64_t mask_row, mask_head, mask_query, mask_key; /* its strides, 0 along broadcast axes */
-    /* Dropout: draw ((row % inner * heads + head) * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none. */
+    /* Dropout: draw ((row % inner * heads + head) * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none.
+     */
     float rate, keep_scale;
     artel__rng_key key;
     uint64_t batch;
     uint32_t node;
     int64_t first_row;
-    artel__arithmetic arithmetic; /* of the products; TILES: q, k, v and dout are bfloat16, and P, D and dS are rounded to it (micro.h) */
+    artel__arithmetic arithmetic; /* of the products; TILES: q, k, v and dout are bfloat16, and P, D and dS are rounded
+                                     to it (micro.h) */
 } artel__attention_shape;
 
 /* Tasks: a row and a head of keys. */
 typedef struct artel__attention_forward {
     artel__attention_shape shape;
-    const float *q, *k, *v;                /* [rows][t][heads][depth], [rows][s][key_heads][depth], [rows][s][key_heads][value_depth] */
-    float *out;                            /* [rows][t][heads][value_depth] */
-    float *probs;                          /* [rows][heads][t][s]: P */
+    const float *q, *k,
+        *v;       /* [rows][t][heads][depth], [rows][s][key_heads][depth], [rows][s][key_heads][value_depth] */
+    float *out;   /* [rows][t][heads][value_depth] */
+    float *probs; /* [rows][heads][t][s]: P */
     bool q_half, k_half, v_half, out_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__attention_forward;
 

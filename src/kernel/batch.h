@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of a whole batch: in another order, and the largest of their numbers.
  *
- * shuffle  row i of the result is row order[i] of x, `order` the rows by their keys, equal ones by their place; or the other way about:
- *          row order[i] is row i of x. A task is an owned row.
- * largest  the largest of one number a row; NaN where one is. One task.
+ * shuffle  row i of the result is row order[i] of x, `order` the rows by their keys, equal ones by their place; or the
+ * other way about: row order[i] is row i of x. A task is an owned row. largest  the largest of one number a row; NaN
+ * where one is. One task.
  */
 #ifndef ARTEL_KERNEL_BATCH_H
 #define ARTEL_KERNEL_BATCH_H

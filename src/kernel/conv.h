@@ -5,18 +5,18 @@
  * dimension is a convolution of height 1; a separable one is a depthwise (depthwise.h) and a 1x1 convolution; a
  * transposed one is the data gradient, whose bias and activation are there for it.
  *
- * Pixels outside the image are +0.0f and take part in the chain (fmaf(0, w, acc)). A chain over more than one tap (kh * kw > 1)
- * ends with + 0.0f, in front of the bias: then a kernel may leave such pixels out and gives the same bits, since they can change
- * nothing but the sign of a zero. Chains, bias and activation else as in product.h; the same bits whatever the kernel and the split
- * into tasks.
+ * Pixels outside the image are +0.0f and take part in the chain (fmaf(0, w, acc)). A chain over more than one tap (kh *
+ * kw > 1) ends with + 0.0f, in front of the bias: then a kernel may leave such pixels out and gives the same bits,
+ * since they can change nothing but the sign of a zero. Chains, bias and activation else as in product.h; the same bits
+ * whatever the kernel and the split into tasks.
  */
 #ifndef ARTEL_KERNEL_CONV_H
 #define ARTEL_KERNEL_CONV_H
 
 #include "kernel/product.h"
 
-/* Input row of (output row o, tap t): o * sh - top + t * dh, columns likewise; whatever lies outside is zero. Bottom and
- * right padding follow from oh and ow, which may have any value >= 0. groups divides ic and oc. */
+/* Input row of (output row o, tap t): o * sh - top + t * dh, columns likewise; whatever lies outside is zero. Bottom
+ * and right padding follow from oh and ow, which may have any value >= 0. groups divides ic and oc. */
 typedef struct artel__conv2d_shape {
     int64_t images;
     int64_t ih, iw, ic;
@@ -28,8 +28,8 @@ typedef struct artel__conv2d_shape {
     int64_t groups;
 } artel__conv2d_shape;
 
-/* Output extent of one axis for explicit padding: floor((in + before + after - ((kernel-1)*dilation+1)) / stride) + 1, at
- * least 0. */
+/* Output extent of one axis for explicit padding: floor((in + before + after - ((kernel-1)*dilation+1)) / stride) + 1,
+ * at least 0. */
 int64_t artel__conv_extent(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before, int64_t after);
 
 /* Keras' padding "same": the extent ceil(in / stride); *before receives the smaller half of the padding. */
@@ -55,9 +55,9 @@ typedef struct artel__conv2d_forward {
 } artel__conv2d_forward;
 
 /* conv2d_data_gradient: dx[n][ih][iw][ic] = activation(chain + bias[ic]), the chain over kh descending, kw descending,
- * oc (of the group) ascending, of dy[n][oh][ow][oc] * w[kh][kw][ic][oc] with oh = (ih + top - kh*dh) / sh and ow likewise: taps
- * for which the division leaves a remainder are left out, taps with (oh, ow) outside the output multiply +0.0f.
- * A transposed convolution passes its input as dy and its output as dx. */
+ * oc (of the group) ascending, of dy[n][oh][ow][oc] * w[kh][kw][ic][oc] with oh = (ih + top - kh*dh) / sh and ow
+ * likewise: taps for which the division leaves a remainder are left out, taps with (oh, ow) outside the output multiply
+ * +0.0f. A transposed convolution passes its input as dy and its output as dx. */
 typedef struct artel__conv2d_data_gradient {
     artel__conv2d_shape shape;
     const float *dy;
@@ -70,8 +70,8 @@ typedef struct artel__conv2d_data_gradient {
     bool dy_half, dx_half, wt_raw; /* as in product.h */
 } artel__conv2d_data_gradient;
 
-/* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major order,
- * k = (kh, kw, ic). shape.images = fold->rows. */
+/* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major
+ * order, k = (kh, kw, ic). shape.images = fold->rows. */
 typedef struct artel__conv2d_weight_gradient {
     artel__conv2d_shape shape;
     const artel__fold_plan *fold;

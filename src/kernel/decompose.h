@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Factors of small matrices: QR, eigenvalues of symmetric matrices, singular values.
  *
- * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end. Algorithms of a fixed order, no
- * pivoting by chance: Householder's reflections (Golub & Van Loan, Matrix Computations, 5.2), as LAPACK and Eigen choose their signs;
- * Jacobi's rotations, by lines (8.5), and from one side for singular values (8.6.3).
- * Vectors are determined but for their sign: the first component within a millionth of the largest magnitude is positive, of singular
- * vectors that of the shorter side of the matrix, of the left ones of a square one.
+ * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end. Algorithms of a
+ * fixed order, no pivoting by chance: Householder's reflections (Golub & Van Loan, Matrix Computations, 5.2), as LAPACK
+ * and Eigen choose their signs; Jacobi's rotations, by lines (8.5), and from one side for singular values (8.6.3).
+ * Vectors are determined but for their sign: the first component within a millionth of the largest magnitude is
+ * positive, of singular vectors that of the shorter side of the matrix, of the left ones of a square one.
  */
 #ifndef ARTEL_KERNEL_DECOMPOSE_H
 #define ARTEL_KERNEL_DECOMPOSE_H
@@ -14,9 +14,11 @@
 
 /* With k the smaller of m and n. */
 typedef enum artel__decomposition {
-    ARTEL__DECOMPOSITION_QR,        /* y0 [m][k] of orthonormal columns, y1 [k][n] upper: a = y0 y1; whole: [m][m], [m][n] */
-    ARTEL__DECOMPOSITION_SYMMETRIC, /* m = n: y0 [n] ascending eigenvalues, y1 [n][n] in columns their vectors; the lower triangle is read */
-    ARTEL__DECOMPOSITION_SINGULAR   /* y0 [m][k], y1 [k] descending, y2 [k][n]: a = y0 diag(y1) y2; whole: y0 [m][m], y2 [n][n] */
+    ARTEL__DECOMPOSITION_QR, /* y0 [m][k] of orthonormal columns, y1 [k][n] upper: a = y0 y1; whole: [m][m], [m][n] */
+    ARTEL__DECOMPOSITION_SYMMETRIC, /* m = n: y0 [n] ascending eigenvalues, y1 [n][n] in columns their vectors; the
+                                       lower triangle is read */
+    ARTEL__DECOMPOSITION_SINGULAR   /* y0 [m][k], y1 [k] descending, y2 [k][n]: a = y0 diag(y1) y2; whole: y0 [m][m], y2
+                                       [n][n] */
 } artel__decomposition;
 
 enum {
@@ -32,8 +34,9 @@ typedef struct artel__decompose {
     float *y[ARTEL__DECOMPOSITION_RESULTS];
 } artel__decompose;
 
-/* The gradient of a from those of the results, dy, NULL where a result has none; after tensorflow/python/ops/linalg_grad.py: reciprocals of
- * differences d of eigenvalues, or squared singular values, are d / (d^2 + 1e-20). QR, whole: m <= n. SINGULAR, whole: |m - n| <= 1. */
+/* The gradient of a from those of the results, dy, NULL where a result has none; after
+ * tensorflow/python/ops/linalg_grad.py: reciprocals of differences d of eigenvalues, or squared singular values, are d
+ * / (d^2 + 1e-20). QR, whole: m <= n. SINGULAR, whole: |m - n| <= 1. */
 typedef struct artel__decompose_gradient {
     artel__decompose of;
     const float *dy[ARTEL__DECOMPOSITION_RESULTS];
@@ -45,9 +48,11 @@ static inline int64_t artel__decompose_size(const artel__decompose *p, int i)
 {
     int64_t k = p->m < p->n ? p->m : p->n;
     switch (p->function) {
-    case ARTEL__DECOMPOSITION_QR: return i == 0 ? p->m * (p->whole ? p->m : k) : i == 1 ? (p->whole ? p->m : k) * p->n : 0;
+    case ARTEL__DECOMPOSITION_QR:
+        return i == 0 ? p->m * (p->whole ? p->m : k) : i == 1 ? (p->whole ? p->m : k) * p->n : 0;
     case ARTEL__DECOMPOSITION_SYMMETRIC: return i == 0 ? p->n : i == 1 ? p->n * p->n : 0;
-    case ARTEL__DECOMPOSITION_SINGULAR: return i == 0 ? p->m * (p->whole ? p->m : k) : i == 1 ? k : (p->whole ? p->n : k) * p->n;
+    case ARTEL__DECOMPOSITION_SINGULAR:
+        return i == 0 ? p->m * (p->whole ? p->m : k) : i == 1 ? k : (p->whole ? p->n : k) * p->n;
     }
     return 0;
 }

@@ -2,8 +2,9 @@
 /* Element-wise kernels: functions of one, two and many arrays, with their gradients.
  *
  * Every output element is one fixed sequence of IEEE operations without fused multiply-adds, with the functions of
- * kernel/math.h; so all kernels of a kind give the same bits. Tasks are runs of ARTEL__ELEMENT_TASK output elements. A result may be
- * the same array as an input with the same strides, and may not overlap it in any other way. Counts of 0 are legal.
+ * kernel/math.h; so all kernels of a kind give the same bits. Tasks are runs of ARTEL__ELEMENT_TASK output elements. A
+ * result may be the same array as an input with the same strides, and may not overlap it in any other way. Counts of 0
+ * are legal.
  */
 #ifndef ARTEL_KERNEL_ELEMENTWISE_H
 #define ARTEL_KERNEL_ELEMENTWISE_H
@@ -74,18 +75,18 @@ typedef struct artel__loop {
     int64_t stride[ARTEL__LOOP_OPERANDS][ARTEL__LOOP_RANK];
 } artel__loop;
 
-/* The loop over `rows` rows of shape `out` (rows < 0: no batch axis) with operands that broadcast to it after NumPy's rules:
- * operand k has shape *shape[k], trailing extents aligned within the row, with a batch axis in front when has_rows[k].
- * Axes of extent 1 are dropped and neighbours merged, so equal shapes become one axis. At most ARTEL__LOOP_OPERANDS.
- * The shapes must have been checked with artel__shape_broadcast. */
-void artel__loop_broadcast(artel__loop *loop, int64_t rows, const artel_shape *out, int operands, const artel_shape *const *shape,
-                           const bool *has_rows);
+/* The loop over `rows` rows of shape `out` (rows < 0: no batch axis) with operands that broadcast to it after NumPy's
+ * rules: operand k has shape *shape[k], trailing extents aligned within the row, with a batch axis in front when
+ * has_rows[k]. Axes of extent 1 are dropped and neighbours merged, so equal shapes become one axis. At most
+ * ARTEL__LOOP_OPERANDS. The shapes must have been checked with artel__shape_broadcast. */
+void artel__loop_broadcast(artel__loop *loop, int64_t rows, const artel_shape *out, int operands,
+                           const artel_shape *const *shape, const bool *has_rows);
 int64_t artel__loop_count(const artel__loop *loop);
 
 /* -- functions of two arguments -- */
 
-/* ADD, SUB, MUL, DIV, MAX (a >= b ? a : b), MIN, POW, SQUARED_DIFFERENCE, DIV_NO_NAN (0 where b is 0): rows of binary.list.
- * max and min give the gradient of a tie to a alone, as TensorFlow; pow(a, b) has db = 0 where a <= 0. */
+/* ADD, SUB, MUL, DIV, MAX (a >= b ? a : b), MIN, POW, SQUARED_DIFFERENCE, DIV_NO_NAN (0 where b is 0): rows of
+ * binary.list. max and min give the gradient of a tie to a alone, as TensorFlow; pow(a, b) has db = 0 where a <= 0. */
 typedef enum artel__binary {
 #define BINARY(name, function) ARTEL__BINARY_##name,
 #include "kernel/binary.list"
@@ -102,8 +103,9 @@ typedef struct artel__binary_forward {
     bool a_half, b_half, out_half;
 } artel__binary_forward;
 
-/* gradient = dout * d op / d a (wrt 0) or d b (wrt 1), over the whole index space, dense; where the operand was broadcast
- * the caller sums it back (kernel/reduce.h). Loop operands 0, 1; dout dense. a, b may be NULL for ADD and SUB. */
+/* gradient = dout * d op / d a (wrt 0) or d b (wrt 1), over the whole index space, dense; where the operand was
+ * broadcast the caller sums it back (kernel/reduce.h). Loop operands 0, 1; dout dense. a, b may be NULL for ADD and
+ * SUB. */
 typedef struct artel__binary_gradient {
     artel__binary op;
     int wrt;

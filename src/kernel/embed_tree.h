@@ -6,7 +6,8 @@
 #include "kernel/embed.h"
 #include "kernel/fold_tree.h"
 
-/* Subtrees waiting for their right neighbour: one for each level of a tree of ARTEL__MAX_SHARDS leaves, and the newest. */
+/* Subtrees waiting for their right neighbour: one for each level of a tree of ARTEL__MAX_SHARDS leaves, and the newest.
+ */
 enum {
     ARTEL__EMBED_DEPTH = 14
 };
@@ -39,7 +40,8 @@ typedef struct artel__embed_source {
 
 static inline artel__embed_source artel__embed_source_of(const artel__embed_gradient *p)
 {
-    return (artel__embed_source){p->fold->shards, p->fold->batch, p->fold->row, p->per_row, p->width, p->dy, p->squares};
+    return (artel__embed_source){p->fold->shards, p->fold->batch, p->fold->row, p->per_row,
+                                 p->width,        p->dy,          p->squares};
 }
 
 static inline artel__embed_source artel__embed_source_of_rows(const artel__embed_rows *p)

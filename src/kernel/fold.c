@@ -19,7 +19,8 @@ int artel__fold_nodes(int32_t first, int32_t count, artel__fold_node out[ARTEL__
     return nodes;
 }
 
-void artel__fold_plan_make(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch, int64_t *start)
+void artel__fold_plan_make(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch,
+                           int64_t *start)
 {
     int64_t row = artel__shard_start(batch, shards, first);
     for (int32_t i = 0; i <= count; i++) start[i] = artel__shard_start(batch, shards, first + i) - row;

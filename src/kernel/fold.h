@@ -40,7 +40,8 @@ static inline int64_t artel__shard_start(int64_t batch, int32_t shards, int32_t 
 }
 
 /* Fills `plan` for shards [first, first + count); `start` is the caller's, count + 1 entries, kept by reference. */
-void artel__fold_plan_make(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch, int64_t *start);
+void artel__fold_plan_make(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch,
+                           int64_t *start);
 
 /* The maximal aligned nodes inside [first, first + count), ascending; returns how many. */
 int artel__fold_nodes(int32_t first, int32_t count, artel__fold_node out[ARTEL__MAX_NODES]);

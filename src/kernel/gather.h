@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements by index along one axis: in which order they are, which of them are taken, and where their gradients go. Arithmetic of
- * integers, which indices are made with.
+/* Elements by index along one axis: in which order they are, which of them are taken, and where their gradients go.
+ * Arithmetic of integers, which indices are made with.
  */
 #ifndef ARTEL_KERNEL_GATHER_H
 #define ARTEL_KERNEL_GATHER_H
@@ -8,15 +8,16 @@
 #include "kernel/elementwise.h"
 #include "kernel/fault_slot.h"
 
-/* y[a][i] = the place in x[a] of its i-th smallest element: equals in the order of their places, NaN behind all others. Tasks: outer. */
+/* y[a][i] = the place in x[a] of its i-th smallest element: equals in the order of their places, NaN behind all others.
+ * Tasks: outer. */
 typedef struct artel__order {
     int64_t outer, length; /* length < 2^31 */
     const float *x;
     int32_t *y;
 } artel__order;
 
-/* y[a][i][b] = x[a][index[a][i]][b]; `shared`: index has one row for all. An index outside 0 .. extent - 1 gives zeros and is a fault of
- * row a / per_row. Tasks: outer times picks. */
+/* y[a][i][b] = x[a][index[a][i]][b]; `shared`: index has one row for all. An index outside 0 .. extent - 1 gives zeros
+ * and is a fault of row a / per_row. Tasks: outer times picks. */
 typedef struct artel__take {
     int64_t outer, extent, picks, inner, per_row;
     bool shared;
@@ -33,8 +34,9 @@ typedef struct artel__take_gradient {
     float *dx;
 } artel__take_gradient;
 
-/* Two's complement, wrapping. Shifts by less than 0 or more than 31 are those by 0 or 31; a right shift keeps the sign. DIV is rounded
- * towards minus infinity, MOD has the sign of the divisor; by 0 both are 0. GCD and LCM are never negative but for overflow. */
+/* Two's complement, wrapping. Shifts by less than 0 or more than 31 are those by 0 or 31; a right shift keeps the sign.
+ * DIV is rounded towards minus infinity, MOD has the sign of the divisor; by 0 both are 0. GCD and LCM are never
+ * negative but for overflow. */
 typedef enum artel__integer_op {
     ARTEL__INTEGER_AND,
     ARTEL__INTEGER_OR,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands stored as bfloat16, of which each element is the upper half of a float32, as kernels load and store them.
  *
- * Loops over float32 stay as they are: of an operand that is stored in 16 bits they get a run of elements widened in a buffer, and what they
- * make is rounded (narrow.h) from a buffer to its place. Where the flag is false everything is the operand itself.
+ * Loops over float32 stay as they are: of an operand that is stored in 16 bits they get a run of elements widened in a
+ * buffer, and what they make is rounded (narrow.h) from a buffer to its place. Where the flag is false everything is
+ * the operand itself.
  */
 #ifndef ARTEL_KERNEL_HALF_H
 #define ARTEL_KERNEL_HALF_H
@@ -48,8 +49,10 @@ static inline const float *artel__half_load(const float *x, bool half, int64_t a
     return room;
 }
 
-/* n elements of each of `rows` rows, `step` apart in x from element `at` on, side by side in `room`, stored either way. */
-static inline void artel__half_gather(const float *x, bool half, int64_t at, int64_t step, int64_t rows, int64_t n, float *restrict room)
+/* n elements of each of `rows` rows, `step` apart in x from element `at` on, side by side in `room`, stored either way.
+ */
+static inline void artel__half_gather(const float *x, bool half, int64_t at, int64_t step, int64_t rows, int64_t n,
+                                      float *restrict room)
 {
     for (int64_t r = 0; r < rows; r++, at += step, room += n) {
         if (half)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of places in bins, and numbers looked up by place: for each of the channels, which are the last axis, a table of its own.
+/* Counts of places in bins, and numbers looked up by place: for each of the channels, which are the last axis, a table
+ * of its own.
  *
  * The bin of x is x without its fraction, moved into 0 .. bins - 1; NaN counts as 0.
  */

@@ -9,7 +9,8 @@
 const char *artel__kernel_refuses(const artel__kernel *kernel, artel__isa isa, const void *params)
 {
     if (kernel->isa > isa) return "instruction set";
-    /* Measured on Xeons: vdpbf16ps has half the rate of float32 multiply-adds there, on AMD's processors the full one. */
+    /* Measured on Xeons: vdpbf16ps has half the rate of float32 multiply-adds there, on AMD's processors the full one.
+     */
     if (kernel->isa == ARTEL__ISA_AVX512_BF16 && isa == ARTEL__ISA_AMX) return "slow on processors with AMX";
     return kernel->refuses ? kernel->refuses(params) : NULL;
 }

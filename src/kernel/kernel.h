@@ -16,8 +16,8 @@
 #include "base/context.h"
 #include "tensor/shape.h"
 
-/* What is done with a result part by part, while it is near, instead of writing it: elements [first, first + count) of it lie at `part`,
- * for the length of the call. Parts come in any order, from any thread, each element once. */
+/* What is done with a result part by part, while it is near, instead of writing it: elements [first, first + count) of
+ * it lie at `part`, for the length of the call. Parts come in any order, from any thread, each element once. */
 typedef struct artel__consumer {
     void (*run)(void *user, const float *part, int64_t first, int64_t count); /* NULL: the result is written */
     void *user;
@@ -29,14 +29,16 @@ typedef struct artel__kernel {
     const char *(*refuses)(const void *params); /* optional: a constant reason, or NULL when it can run */
     int64_t (*tasks)(const void *params);       /* how many tasks there are; 0 is legal */
     int64_t (*grain)(const void *params);       /* optional: tasks share work with neighbours, in such multiples most */
-    /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next may be done while
-     * they are near. */
+    /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next
+     * may be done while they are near. */
     int64_t (*elements)(const void *params);
-    /* Optional (never): whether operands may be bfloat16, 16 bits an element, where the params have a flag `..._half` for them. What is
-     * stored so is rounded on its way (narrow.h); everything is computed in float32, with the same bits. References need not be able to.
-     * Likewise whether weights may be given before they are rounded to bfloat16, where there is a flag `..._raw`. */
+    /* Optional (never): whether operands may be bfloat16, 16 bits an element, where the params have a flag `..._half`
+     * for them. What is stored so is rounded on its way (narrow.h); everything is computed in float32, with the same
+     * bits. References need not be able to. Likewise whether weights may be given before they are rounded to bfloat16,
+     * where there is a flag `..._raw`. */
     bool (*halves)(const void *params);
-    bool (*follows)(const void *params);         /* optional (never): whether its first result may be followed (artel__consumer) */
+    bool (*follows)(
+        const void *params); /* optional (never): whether its first result may be followed (artel__consumer) */
     size_t (*scratch_bytes)(const void *params); /* optional (0): 64-byte aligned scratch for each thread */
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses of one position: value and gradient, after keras/src/losses/losses.py and the TensorFlow backend of Keras 3.15.
+/* Losses of one position: value and gradient, after keras/src/losses/losses.py and the TensorFlow backend of
+ * Keras 3.15.
  *
  * target and prediction are [positions][length]; the losses marked s below take one integer class a position instead.
  * value[p] is what the Keras function returns for that position (a mean or a sum over the last axis, before sample
@@ -7,8 +8,9 @@
  * The gradient kernel multiplies by upstream[p], the gradient of the total with respect to value[p].
  * Sums over `length`: 16 lanes and a tree as in reduce.h. epsilon is Keras' 1e-7.
  *
- * Crossentropies from probabilities clip to [eps, 1 - eps]; the clip's gradient passes on the closed interval. CATEGORICAL first divides
- * by the row's sum. SPARSE takes log(clip(p)) as logits, so it divides by the sum of the clipped row, as TensorFlow's backend does.
+ * Crossentropies from probabilities clip to [eps, 1 - eps]; the clip's gradient passes on the closed interval.
+ * CATEGORICAL first divides by the row's sum. SPARSE takes log(clip(p)) as logits, so it divides by the sum of the
+ * clipped row, as TensorFlow's backend does.
  */
 #ifndef ARTEL_KERNEL_LOSS_H
 #define ARTEL_KERNEL_LOSS_H
@@ -35,7 +37,8 @@ typedef enum artel__loss {
     ARTEL__LOSS_KL_DIVERGENCE,
     ARTEL__LOSS_POISSON,
     ARTEL__LOSS_COSINE_SIMILARITY,
-    ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY,      /* probabilities; a = label_smoothing, b = alpha (negative: no balancing), c = gamma */
+    ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY, /* probabilities; a = label_smoothing, b = alpha (negative: no balancing), c
+                                              = gamma */
     ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY, /* probabilities; a = label_smoothing, b = alpha, c = gamma */
     ARTEL__LOSS_COUNT
 } artel__loss;
@@ -49,7 +52,8 @@ typedef struct artel__loss_input {
     const void *target;       /* [positions][length], or [positions] for s */
     const float *prediction;  /* [positions][length] */
     float a, b, c;
-    bool labels_binary;     /* hinge: all labels of the batch are 0 or 1, so they become -1 and 1 (Keras looks at the whole batch) */
+    bool labels_binary; /* hinge: all labels of the batch are 0 or 1, so they become -1 and 1 (Keras looks at the whole
+                           batch) */
     bool has_ignored_class; /* s: positions whose target is ignored_class have value 0 and gradient 0 */
     int32_t ignored_class;
     artel__fault_slot fault; /* s: a class outside [0, length) is reported; its value is 0 */

@@ -25,7 +25,8 @@ static inline loss_constants loss_constants_of(const artel__loss_input *in)
     loss_constants k = {.a = in->a, .b = in->b, .c = in->c, .keep = 1.0f, .add = 0.0f, .binary = in->labels_binary};
     bool two = in->op == ARTEL__LOSS_BINARY_CROSSENTROPY || in->op == ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS ||
                in->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY;
-    bool many = in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY || in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ||
+    bool many = in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY ||
+                in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ||
                 in->op == ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY;
     if ((two || many) && in->a != 0.0f) {
         k.keep = (float)(1.0 - (double)in->a);
@@ -84,7 +85,8 @@ ARTEL__MATH float loss_element(artel__loss op, float t, float p, const loss_cons
     switch (op) {
     case ARTEL__LOSS_MEAN_SQUARED_ERROR: return e * e;
     case ARTEL__LOSS_MEAN_ABSOLUTE_ERROR: return size;
-    case ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR: return artel__absf((t - p) / artel__maxf(artel__absf(t), LOSS_EPSILON));
+    case ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR:
+        return artel__absf((t - p) / artel__maxf(artel__absf(t), LOSS_EPSILON));
     case ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR: {
         float d = artel__logf(artel__maxf(p, LOSS_EPSILON) + 1.0f) - artel__logf(artel__maxf(t, LOSS_EPSILON) + 1.0f);
         return d * d;
@@ -92,7 +94,8 @@ ARTEL__MATH float loss_element(artel__loss op, float t, float p, const loss_cons
     case ARTEL__LOSS_HUBER: return size <= k->a ? 0.5f * (e * e) : k->a * size - 0.5f * (k->a * k->a);
     case ARTEL__LOSS_LOG_COSH: return (e + artel__softplusf(e * -2.0f)) - 0.69314718f;
     case ARTEL__LOSS_BINARY_CROSSENTROPY: return loss_binary(s, c);
-    case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS: return (artel__maxf(p, 0.0f) - p * s) + artel__log1pf(artel__expf(-artel__absf(p)));
+    case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS:
+        return (artel__maxf(p, 0.0f) - p * s) + artel__log1pf(artel__expf(-artel__absf(p)));
     case ARTEL__LOSS_HINGE: return margin;
     case ARTEL__LOSS_SQUARED_HINGE: return margin * margin;
     case ARTEL__LOSS_KL_DIVERGENCE: {
@@ -134,7 +137,8 @@ ARTEL__MATH float loss_element_slope(artel__loss op, float t, float p, const los
     case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS: return artel__sigmoidf(p) - s;
     case ARTEL__LOSS_HINGE: return margin >= 0.0f ? -h : 0.0f;
     case ARTEL__LOSS_SQUARED_HINGE: return margin >= 0.0f ? 2.0f * margin * -h : 0.0f;
-    case ARTEL__LOSS_KL_DIVERGENCE: return ((p >= LOSS_EPSILON) & (p <= 1.0f)) ? -(loss_clip(t, LOSS_EPSILON, 1.0f) / p) : 0.0f;
+    case ARTEL__LOSS_KL_DIVERGENCE:
+        return ((p >= LOSS_EPSILON) & (p <= 1.0f)) ? -(loss_clip(t, LOSS_EPSILON, 1.0f) / p) : 0.0f;
     case ARTEL__LOSS_POISSON: return 1.0f - t / (p + LOSS_EPSILON);
     case ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY: return loss_focal_slope(s, p, c, k);
     default: return 0.0f;
@@ -149,7 +153,9 @@ static inline int64_t loss_class(const artel__loss_input *in, int64_t position)
     int64_t t = in->target_dtype == ARTEL_DTYPE_INT32 ? (int64_t)((const int32_t *)in->target)[position] : 0;
     if (in->target_dtype != ARTEL_DTYPE_INT32) {
         float v = ((const float *)in->target)[position];
-        t = v > -1.0f && v < 2147483648.0f ? (int64_t)v : v == (float)in->ignored_class ? (int64_t)in->ignored_class : INT64_MAX;
+        t = v > -1.0f && v < 2147483648.0f  ? (int64_t)v
+            : v == (float)in->ignored_class ? (int64_t)in->ignored_class
+                                            : INT64_MAX;
     }
     if (in->has_ignored_class && t == in->ignored_class) return -1;
     return t >= 0 && t < in->length ? t : -2;

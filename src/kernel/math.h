@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementary functions of float32 as plain, branch-free IEEE arithmetic.
  *
- * No libm, no fused multiply-add, no table: additions, multiplications, divisions, square roots, comparisons and bit tricks, so that
- * every compiler and instruction set gives the same bits, and loops over them vectorise. Results below the smallest normal number
- * may be flushed to zero (compute runs with FTZ and DAZ). NaN gives NaN; infinities and poles as in C.
- * Largest errors against libm in float64, in units in the last place (tests/kernel/test_math.c holds them to this):
- *   exp 1, expm1 2, log 1, log1p 1.5, tanh 2.5, sigmoid 2.5, softplus 2, erf 1.5, normal_cdf 8 (above -12), its bell 1.5, sin, cos (anywhere) and pow 0.51
- * Polynomials: exp and log after Cephes (S. Moshier), erf and its complement fitted for this file.
- * The float64 functions at the end serve schedules and powers of beta: below 2 units of float64.
+ * No libm, no fused multiply-add, no table: additions, multiplications, divisions, square roots, comparisons and bit
+ * tricks, so that every compiler and instruction set gives the same bits, and loops over them vectorise. Results below
+ * the smallest normal number may be flushed to zero (compute runs with FTZ and DAZ). NaN gives NaN; infinities and
+ * poles as in C. Largest errors against libm in float64, in units in the last place (tests/kernel/test_math.c holds
+ * them to this): exp 1, expm1 2, log 1, log1p 1.5, tanh 2.5, sigmoid 2.5, softplus 2, erf 1.5, normal_cdf 8 (above
+ * -12), its bell 1.5, sin, cos (anywhere) and pow 0.51 Polynomials: exp and log after Cephes (S. Moshier), erf and its
+ * complement fitted for this file. The float64 functions at the end serve schedules and powers of beta: below 2 units
+ * of float64.
  */
 #ifndef ARTEL_KERNEL_MATH_H
 #define ARTEL_KERNEL_MATH_H
@@ -224,8 +225,9 @@ ARTEL__MATH float artel__erff(float x)
     return a > 0.93f ? far : artel__erf_small(x);
 }
 
-/* The normal distribution: its cumulative function erfc(-x / sqrt(2)) / 2, and *bell = exp(-x^2 / 2), which that is made of. One
- * division and one exponential for both; 0 from -13 on, where neither is a normal number, or soon is none. */
+/* The normal distribution: its cumulative function erfc(-x / sqrt(2)) / 2, and *bell = exp(-x^2 / 2), which that is
+ * made of. One division and one exponential for both; 0 from -13 on, where neither is a normal number, or soon is none.
+ */
 ARTEL__MATH float artel__normal_cdf(float x, float *bell)
 {
     float v = artel__absf(x), limited = v > 13.0f ? 13.0f : v, a = limited * 0.70710678f;
@@ -313,7 +315,8 @@ ARTEL__MATH double artel__powd(double x, double y)
     double half = 0.5 * size;
     double half_whole = half >= 4503599627370496.0 ? half : (half + 4503599627370496.0) - 4503599627370496.0;
     double sign = artel__from_bits64((artel__bits64(x) & 0x8000000000000000u) | 0x3ff0000000000000u);
-    double of_whole = half_whole != half ? r * sign : r, of_broken = x < 0.0 ? magnitude == (double)INFINITY ? r : (double)NAN : r;
+    double of_whole = half_whole != half ? r * sign : r,
+           of_broken = x < 0.0 ? magnitude == (double)INFINITY ? r : (double)NAN : r;
     r = whole == size ? of_whole : of_broken;
     r = magnitude == 1.0 ? size == (double)INFINITY ? 1.0 : r : r;
     return x == 1.0 || y == 0.0 ? 1.0 : r;
@@ -361,8 +364,8 @@ ARTEL__MATH float artel__sin_near(float x, uint64_t quarter)
     return (float)artel__sin_reduced(r, q);
 }
 
-/* Adds one product d * part of d * 2 / pi to the fraction s, |s| <= 1/2, and counts in q the quarters that have become whole. The product
- * has 50 bits, hence is exact, and a multiple of 4 from 2^53 on: whole turns are left out. */
+/* Adds one product d * part of d * 2 / pi to the fraction s, |s| <= 1/2, and counts in q the quarters that have become
+ * whole. The product has 50 bits, hence is exact, and a multiple of 4 from 2^53 on: whole turns are left out. */
 ARTEL__MATH double artel__add_quarters(double d, double part, double s, uint64_t *q)
 {
     const double fours = 4.0 * ARTEL__ROUND_MAGIC64;

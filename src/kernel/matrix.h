@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small square matrices: solutions, inverses, determinants, Cholesky's factor.
  *
- * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end, so that the result hardly depends on
- * the condition of a matrix. Elimination is Gauss' with partial pivoting: of the largest magnitudes of a column the first.
+ * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end, so that the result
+ * hardly depends on the condition of a matrix. Elimination is Gauss' with partial pivoting: of the largest magnitudes
+ * of a column the first.
  */
 #ifndef ARTEL_KERNEL_MATRIX_H
 #define ARTEL_KERNEL_MATRIX_H
@@ -12,7 +13,8 @@
 typedef enum artel__matrix_function {
     ARTEL__MATRIX_SOLVE,      /* y [n][m]: a y = b; of a singular matrix infinities and NaN */
     ARTEL__MATRIX_INVERSE,    /* y [n][n] */
-    ARTEL__MATRIX_CHOLESKY,   /* y [n][n] lower: y y^T = a, of which the lower triangle is read; NaN where a is not positive definite */
+    ARTEL__MATRIX_CHOLESKY,   /* y [n][n] lower: y y^T = a, of which the lower triangle is read; NaN where a is not
+                                 positive definite */
     ARTEL__MATRIX_DETERMINANT /* y: one number */
 } artel__matrix_function;
 

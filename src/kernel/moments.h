@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merging of moments: the inner node of a fold of kind MOMENTS.
  *
- * A block is float64 [3][columns]: count, mean, M2 (sum of squared distances to the mean), after T. F. Chan, G. H. Golub and
- * R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979). An empty side
- * leaves the other untouched. Every room that finishes a tree of moments calls this function, so the bits agree.
+ * A block is float64 [3][columns]: count, mean, M2 (sum of squared distances to the mean), after T. F. Chan, G. H.
+ * Golub and R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979). An empty
+ * side leaves the other untouched. Every room that finishes a tree of moments calls this function, so the bits agree.
  */
 #ifndef ARTEL_KERNEL_MOMENTS_H
 #define ARTEL_KERNEL_MOMENTS_H

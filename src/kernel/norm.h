@@ -2,15 +2,16 @@
 /* Normalisation: batch (moments of the whole global batch) and layer.
  *
  * Batch normalisation, training, on x [rows][inner][channels]:
- *   1 batch_moments_rows    each row: float64 sums of x and x * x over `inner`, in order            -> part [rows][2][channels]
- *   2 batch_moments_fold    leaf: the rows' sums added in order, mean = S / n, M2 = max(Q - S * mean, 0); inner nodes: moments.h
+ *   1 batch_moments_rows    each row: float64 sums of x and x * x over `inner`, in order            -> part
+ * [rows][2][channels] 2 batch_moments_fold    leaf: the rows' sums added in order, mean = S / n, M2 = max(Q - S * mean,
+ * 0); inner nodes: moments.h
  *                                                                                       -> nodes [nodes][3][channels]
  *     (all-reduce of kind MOMENTS -> root [3][channels])
- *   3 batch_norm_finalize   mean, variance = M2 / n (biased), inverse = 1 / sqrt(variance + epsilon), rounded to float32
- *   4 batch_norm_forward    y = activation((x - mean) * (inverse * gamma) + beta + residual)
- * Backward, with dy' = dy where the activation passed and 0 elsewhere, xhat = (x - mean) * inverse (float32):
- *   5 batch_norm_gradient_rows   each row: float64 sums of dy' and of (double)dy' * xhat over `inner`   -> part [rows][2][channels]
- *     fold_columns (float64, inner 1, columns 2 * channels), all-reduce                             -> sums [2][channels]: dbeta, dgamma
+ *   3 batch_norm_finalize   mean, variance = M2 / n (biased), inverse = 1 / sqrt(variance + epsilon), rounded to
+ * float32 4 batch_norm_forward    y = activation((x - mean) * (inverse * gamma) + beta + residual) Backward, with dy' =
+ * dy where the activation passed and 0 elsewhere, xhat = (x - mean) * inverse (float32): 5 batch_norm_gradient_rows
+ * each row: float64 sums of dy' and of (double)dy' * xhat over `inner`   -> part [rows][2][channels] fold_columns
+ * (float64, inner 1, columns 2 * channels), all-reduce                             -> sums [2][channels]: dbeta, dgamma
  *   6 batch_norm_gradient        dx = (gamma * inverse) * (dy' - mean(dy') - xhat * mean(dy' * xhat))
  * Operands with a flag ..._half may be stored as bfloat16 (artel__kernel.halves).
  * Sums of float32 squares in float64 are exact to about 1e-16 of the mean square, so no shift is needed.
@@ -43,8 +44,8 @@ typedef struct artel__batch_moments_fold {
     double *nodes; /* [nodes][3][channels] */
 } artel__batch_moments_fold;
 
-/* Outputs may be NULL when not wanted. momentum: moving = moving * momentum + value * (1 - momentum), as Keras, when the
- * moving pointers are given. */
+/* Outputs may be NULL when not wanted. momentum: moving = moving * momentum + value * (1 - momentum), as Keras, when
+ * the moving pointers are given. */
 typedef struct artel__batch_norm_finalize {
     int64_t channels;
     double epsilon;
@@ -108,12 +109,12 @@ extern const artel__kernel *const artel__batch_norm_forward_kernels[];
 extern const artel__kernel *const artel__batch_norm_gradient_rows_kernels[];
 extern const artel__kernel *const artel__batch_norm_gradient_kernels[];
 
-/* Layer normalisation over the last `length` elements of each position. Sums: 16 lanes and a tree as in reduce.h; two passes.
- *   LAYER      mean, variance = mean((x - mean)^2), inverse = 1 / sqrt(variance + epsilon); y = (x - mean) * inverse * gamma + beta
- *   RMS        inverse = 1 / sqrt(mean(x * x) + epsilon); y = x * inverse * gamma           (keras RMSNormalization)
- *   RMS_SCALED inverse as LAYER, y = x * inverse * gamma          (LayerNormalization(rms_scaling=True), its known quirk kept)
- *   UNIT       inverse = min(1 / sqrt(sum(x * x)), 1 / epsilon); y = x * inverse            (UnitNormalization, epsilon 1e-12)
- * beta is added in every mode when given. */
+/* Layer normalisation over the last `length` elements of each position. Sums: 16 lanes and a tree as in reduce.h; two
+ * passes. LAYER      mean, variance = mean((x - mean)^2), inverse = 1 / sqrt(variance + epsilon); y = (x - mean) *
+ * inverse * gamma + beta RMS        inverse = 1 / sqrt(mean(x * x) + epsilon); y = x * inverse * gamma           (keras
+ * RMSNormalization) RMS_SCALED inverse as LAYER, y = x * inverse * gamma (LayerNormalization(rms_scaling=True), its
+ * known quirk kept) UNIT       inverse = min(1 / sqrt(sum(x * x)), 1 / epsilon); y = x * inverse (UnitNormalization,
+ * epsilon 1e-12) beta is added in every mode when given. */
 typedef enum artel__layer_norm_mode {
     ARTEL__LAYER_NORM_LAYER,
     ARTEL__LAYER_NORM_RMS,
@@ -142,8 +143,9 @@ typedef struct artel__layer_norm_gradient {
     bool x_half, dy_half, dx_half;
 } artel__layer_norm_gradient;
 
-/* For each node: dgamma = fold of sum(dy * xhat), dbeta = fold of sum(dy), each [length]; row sums over `inner` positions first, then
- * as fold_columns. xhat = (x - mean) * inverse (RMS, RMS_SCALED, UNIT: x * inverse). dgamma or dbeta may be NULL. */
+/* For each node: dgamma = fold of sum(dy * xhat), dbeta = fold of sum(dy), each [length]; row sums over `inner`
+ * positions first, then as fold_columns. xhat = (x - mean) * inverse (RMS, RMS_SCALED, UNIT: x * inverse). dgamma or
+ * dbeta may be NULL. */
 typedef struct artel__layer_norm_parameters {
     artel__layer_norm_mode mode;
     const artel__fold_plan *fold;

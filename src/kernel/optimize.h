@@ -2,8 +2,9 @@
 /* Optimizer steps over flat ranges, norms by blocks, regularisers and constraints.
  *
  * Each rule is one row of the formulas of keras/src/optimizers (3.15) in their order of operations, in float32. Scalars
- * that depend on the step are computed once by artel__apply_prepare, in float32 as Keras computes them, with our own power and square root.
- * Padding that holds zeros in variable, gradient and slots (accumulators excepted) stays zero under every rule.
+ * that depend on the step are computed once by artel__apply_prepare, in float32 as Keras computes them, with our own
+ * power and square root. Padding that holds zeros in variable, gradient and slots (accumulators excepted) stays zero
+ * under every rule.
  */
 #ifndef ARTEL_KERNEL_OPTIMIZE_H
 #define ARTEL_KERNEL_OPTIMIZE_H
@@ -26,7 +27,8 @@ typedef enum artel__rule {
     ARTEL__RULE_NADAM,        /* [0] m, [1] v; u_product is a scalar of the optimizer, see artel__apply_options */
     ARTEL__RULE_FTRL,         /* [0] accumulator, starts at initial_accumulator_value; [1] linear */
     ARTEL__RULE_LION,         /* [0] momentum */
-    ARTEL__RULE_LAMB,         /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then artel__lamb_step */
+    ARTEL__RULE_LAMB,         /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then
+                                 artel__lamb_step */
     ARTEL__RULE_SCHEDULE_FREE /* [0] z, starts as the variable; [1] v. ScheduleFreeAdamW */
 } artel__rule;
 
@@ -36,19 +38,21 @@ typedef struct artel__apply_options {
     double momentum, rho, beta_1, beta_2, epsilon;
     bool nesterov, centered, amsgrad;
     double learning_rate_power, l1, l2, l2_shrinkage, beta; /* FTRL */
-    double rate_ratio;                                      /* ADAM: what the rate is multiplied by, but for the decay; 0: 1 */
-    int64_t warmup_steps;                                   /* SCHEDULE_FREE */
-    artel_dtype held;    /* FLOAT16, BFLOAT16: that of the variable, which scalars are rounded to as well */
-    double weight_decay; /* 0: none. variable -= variable * weight_decay * rate, before the step */
+    double rate_ratio;    /* ADAM: what the rate is multiplied by, but for the decay; 0: 1 */
+    int64_t warmup_steps; /* SCHEDULE_FREE */
+    artel_dtype held;     /* FLOAT16, BFLOAT16: that of the variable, which scalars are rounded to as well */
+    double weight_decay;  /* 0: none. variable -= variable * weight_decay * rate, before the step */
 } artel__apply_options;
 
 /* What is done to the gradient before the rule, in the same pass: artel__clip in Keras' three forms. */
 typedef enum artel__clip {
     ARTEL__CLIP_NONE,
     ARTEL__CLIP_VALUE, /* min(max(g, -clip_a), clip_a) */
-    ARTEL__CLIP_NORM,  /* g * clip_a / clip_b; clip_a = clipnorm, clip_b = max(norm, clipnorm): see artel__clip_by_norm */
+    ARTEL__CLIP_NORM,  /* g * clip_a / clip_b; clip_a = clipnorm, clip_b = max(norm, clipnorm): see artel__clip_by_norm
+                        */
     ARTEL__CLIP_SCALE, /* g * clip_a: global_clipnorm (artel__clip_by_global_norm) */
-    ARTEL__CLIP_NARROW /* g rounded to bfloat16: the gradient of weights that a layer reads in that type (kernel/narrow.h) */
+    ARTEL__CLIP_NARROW /* g rounded to bfloat16: the gradient of weights that a layer reads in that type
+                          (kernel/narrow.h) */
 } artel__clip;
 
 /* Tasks: runs of ARTEL__NORM_BLOCK elements. The gradient is not written. */
@@ -57,30 +61,34 @@ typedef struct artel__apply {
     int64_t count;
     float *variable;
     const float *gradient;
-    const float *squares; /* or NULL: what stands for the gradient's square. Embeddings on Keras' TensorFlow backend: the sum over
-                           * the occurrences of a token of their squares, instead of the square of their sum */
+    const float
+        *squares; /* or NULL: what stands for the gradient's square. Embeddings on Keras' TensorFlow backend: the sum
+                   * over the occurrences of a token of their squares, instead of the square of their sum */
     float *slot[ARTEL__APPLY_SLOTS];
     artel__clip clip;
     float clip_a, clip_b;
     bool has_momentum, nesterov, centered, amsgrad; /* from here on: set by artel__apply_prepare */
-    artel_dtype held; /* FLOAT16, BFLOAT16: what a step makes of a slot is rounded to it before the variable changes; the variable is not */
+    artel_dtype held; /* FLOAT16, BFLOAT16: what a step makes of a slot is rounded to it before the variable changes;
+                         the variable is not */
     float rate, decay;
     float scalar[8]; /* meaning: optimize.c beside each rule */
 } artel__apply;
 
-/* Sets rule, flags, rate, decay and scalars of `apply` for one variable and step; pointers, count and clip are left alone.
- * iteration: optimizer steps made before this one (Keras' iterations). u_product: NADAM only, the product after this step's update
- * (artel__nadam_product); 1 otherwise. Does not decide whether the variable decays: pass weight_decay 0 for excluded ones. */
-void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration, float u_product);
+/* Sets rule, flags, rate, decay and scalars of `apply` for one variable and step; pointers, count and clip are left
+ * alone. iteration: optimizer steps made before this one (Keras' iterations). u_product: NADAM only, the product after
+ * this step's update (artel__nadam_product); 1 otherwise. Does not decide whether the variable decays: pass
+ * weight_decay 0 for excluded ones. */
+void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration,
+                          float u_product);
 
 /* u_product of the next step: u_product * beta_1 * (1 - 0.5 * 0.96^(iteration + 1)), in float32 as Keras. */
 float artel__nadam_product(float u_product, double beta_1, int64_t iteration);
 
 extern const artel__kernel *const artel__apply_kernels[];
 
-/* The same on a table: row k of `gradient` (and `squares`) belongs to row token[k] of variable and slots, k < *count, tokens ascending.
- * With `others` all other rows take their step too, their gradient and squares being +0.0f; without, they stay as they are.
- * Tasks: runs of k below `most`; with `others` runs of rows of the table. */
+/* The same on a table: row k of `gradient` (and `squares`) belongs to row token[k] of variable and slots, k < *count,
+ * tokens ascending. With `others` all other rows take their step too, their gradient and squares being +0.0f; without,
+ * they stay as they are. Tasks: runs of k below `most`; with `others` runs of rows of the table. */
 typedef struct artel__apply_rows {
     artel__apply apply; /* its count is that of the table's elements */
     int64_t width, most;
@@ -109,8 +117,8 @@ typedef enum artel__norm_kind {
     ARTEL__NORM_ABSOLUTES
 } artel__norm_kind;
 
-/* blocks[i] = float64 sum over elements 4096 i .. of x * x or |x|: 16 lanes of float64 and a tree, as in reduce.h, every block alike.
- * One call a variable, so blocks restart there. Tasks: blocks. */
+/* blocks[i] = float64 sum over elements 4096 i .. of x * x or |x|: 16 lanes of float64 and a tree, as in reduce.h,
+ * every block alike. One call a variable, so blocks restart there. Tasks: blocks. */
 typedef struct artel__block_norm {
     artel__norm_kind kind;
     int64_t count;
@@ -136,7 +144,8 @@ float artel__clip_by_global_norm(double squared_norm, float clipnorm); /* the fa
 /* -- whole-variable passes -- */
 
 typedef enum artel__flat_op {
-    ARTEL__FLAT_REGULARISE, /* y = (y + a * sign(x)) + b * (2 * x): y gradient, x variable, a = l1, b = l2 (0: skipped) */
+    ARTEL__FLAT_REGULARISE, /* y = (y + a * sign(x)) + b * (2 * x): y gradient, x variable, a = l1, b = l2 (0: skipped)
+                             */
     ARTEL__FLAT_EMA,        /* y = a * y + b * x: a = momentum (0 at the first step), b = 1 - a */
     ARTEL__FLAT_ACCUMULATE, /* y = y + x */
     ARTEL__FLAT_AVERAGE,    /* y = (x + y) / a: gradient accumulation's last step */
@@ -155,7 +164,8 @@ typedef struct artel__flat {
 
 extern const artel__kernel *const artel__flat_kernels[];
 
-/* -- constraints (keras/src/constraints), in place on a variable seen as [outer][length][inner], norms along length -- */
+/* -- constraints (keras/src/constraints), in place on a variable seen as [outer][length][inner], norms along length --
+ */
 
 typedef enum artel__constraint {
     ARTEL__CONSTRAINT_MAX_NORM, /* a = max_value */
@@ -164,8 +174,9 @@ typedef enum artel__constraint {
     ARTEL__CONSTRAINT_MIN_MAX_NORM /* a = min_value, b = max_value, c = rate */
 } artel__constraint;
 
-/* A Dense or Conv kernel in panels with the default axes is outer = panels, length = K, inner = the panel's width, a call
- * for the full panels and one for a narrow last one. Sums: one chain along length in float32. Tasks: outer indices. */
+/* A Dense or Conv kernel in panels with the default axes is outer = panels, length = K, inner = the panel's width, a
+ * call for the full panels and one for a narrow last one. Sums: one chain along length in float32. Tasks: outer
+ * indices. */
 typedef struct artel__constrain {
     artel__constraint op;
     int64_t outer, length, inner;

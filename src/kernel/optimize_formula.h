@@ -26,7 +26,9 @@ typedef struct rule_flags {
 /* As a slot holds it, before the rule goes on with it. */
 ARTEL__MATH float as_held(rule_flags f, float x)
 {
-    return f.held == ARTEL_DTYPE_BFLOAT16 ? narrow_to_bfloat16(x) : f.held == ARTEL_DTYPE_FLOAT16 ? narrow_to_float16(x) : x;
+    return f.held == ARTEL_DTYPE_BFLOAT16  ? narrow_to_bfloat16(x)
+           : f.held == ARTEL_DTYPE_FLOAT16 ? narrow_to_float16(x)
+                                           : x;
 }
 
 /* The weight after its decay. */
@@ -126,7 +128,8 @@ ARTEL__MATH element apply_adamax(const float *s, float rate, rule_flags f, eleme
     return e;
 }
 
-/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 u_{t+1}, 4 1 - u_product_{t+1}, 5 1 - u_t, 6 1 - u_product_t, 7 1 - beta_2^t */
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 u_{t+1}, 4 1 - u_product_{t+1}, 5 1 - u_t, 6 1 - u_product_t, 7 1 -
+ * beta_2^t */
 ARTEL__MATH element apply_nadam(const float *s, float rate, rule_flags f, element e)
 {
     e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
@@ -149,7 +152,9 @@ ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element
     e.slot[1] = as_held(f, e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w));
     float quadratic = grown / rate + s[2];
     float clipped = e.slot[1] < -s[1] ? -s[1] : e.slot[1] > s[1] ? s[1] : e.slot[1];
-    e.w = quadratic == 0.0f ? 0.0f : (clipped - e.slot[1]) / quadratic; /* 0 where nothing was ever accumulated: padding of panels */
+    e.w = quadratic == 0.0f
+              ? 0.0f
+              : (clipped - e.slot[1]) / quadratic; /* 0 where nothing was ever accumulated: padding of panels */
     e.slot[0] = accumulator;
     return e;
 }
@@ -173,9 +178,9 @@ ARTEL__MATH element apply_lamb(const float *s, float rate, rule_flags f, element
     return e;
 }
 
-/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 rate with its warmup, 4 1 - beta_2^t, 5 1 / t, 6 1 - 1 / t, 7 beta_1. The variable is
- * what gradients are taken at, y; the average x is not kept, it follows from y and z: from the new z, for on
- * TensorFlow what Keras calls the old one is read behind the step. */
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 rate with its warmup, 4 1 - beta_2^t, 5 1 / t, 6 1 - 1 / t, 7
+ * beta_1. The variable is what gradients are taken at, y; the average x is not kept, it follows from y and z: from the
+ * new z, for on TensorFlow what Keras calls the old one is read behind the step. */
 ARTEL__MATH element apply_schedule_free(const float *s, float rate, rule_flags f, element e)
 {
     (void)rate;

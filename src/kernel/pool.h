@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling over windows, channels last; three spatial axes, of which leading ones may be 1 (2D: in[0] = 1; 1D: in[0] = in[1] = 1).
+/* Pooling over windows, channels last; three spatial axes, of which leading ones may be 1 (2D: in[0] = 1; 1D: in[0] =
+ * in[1] = 1).
  *
  * Output o reads input positions o * stride - pad .. + window - 1 along each axis, those outside left out.
  *   max      the greatest value (NaN is never greater); a window wholly outside gives -inf
  *   average  sum over the window in row-major order, divided by the number of positions inside the input
  * Gradients: max gives dy to the first maximum in row-major order (recomputed from x and y); average dy / n to each.
- * dx starts from 0 and adds in row-major order of the outputs; with `relu` it then is 0.0f * dx where x is not positive: the gradient
- * of a ReLU that made x. Global pools are reductions (reduce.h).
+ * dx starts from 0 and adds in row-major order of the outputs; with `relu` it then is 0.0f * dx where x is not
+ * positive: the gradient of a ReLU that made x. Global pools are reductions (reduce.h).
  */
 #ifndef ARTEL_KERNEL_POOL_H
 #define ARTEL_KERNEL_POOL_H
@@ -34,7 +35,8 @@ typedef struct artel__pool_forward {
     bool x_half, y_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__pool_forward;
 
-/* x, y and relu are read by MAX only. dx may be x where windows lie apart (artel__pool_apart). Tasks: rows times tiles of 64 channels. */
+/* x, y and relu are read by MAX only. dx may be x where windows lie apart (artel__pool_apart). Tasks: rows times tiles
+ * of 64 channels. */
 typedef struct artel__pool_gradient {
     artel__pool_op op;
     int64_t rows;
@@ -48,7 +50,8 @@ typedef struct artel__pool_gradient {
 /* Whether no element of the input lies in two windows. */
 bool artel__pool_apart(const artel__pool_shape *shape);
 
-/* Fills out, pad and the rest for Keras' "same" (TensorFlow's split: the smaller half in front) or "valid" padding along one axis. */
+/* Fills out, pad and the rest for Keras' "same" (TensorFlow's split: the smaller half in front) or "valid" padding
+ * along one axis. */
 void artel__pool_axis(artel__pool_shape *shape, int axis, int64_t in, int64_t window, int64_t stride, bool same);
 
 extern const artel__kernel *const artel__pool_forward_kernels[];

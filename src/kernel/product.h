@@ -53,8 +53,8 @@ typedef enum artel__fused {
 
 /* product_forward: out[m][n] = activation(chain over k of a[m][k] * w[k][n] + bias[n]).
  * Zero extents are legal; with k = 0 the chain is +0.0f. Tasks: output tiles.
- * With `turned` the weights are given as their transpose and turned on the way: for data gradients of few rows, where a pass that
- * writes the transposed weights to memory would cost as much as the product. */
+ * With `turned` the weights are given as their transpose and turned on the way: for data gradients of few rows, where a
+ * pass that writes the transposed weights to memory would cost as much as the product. */
 typedef struct artel__product_forward {
     int64_t m, n, k;
     const float *a; /* m rows */
@@ -83,9 +83,9 @@ static inline int64_t artel__product_weight(const artel__product_forward *p, int
  * kernel [kh][kw][ic][oc] has kh*kw taps of ic / groups rows.
  *   PLAIN_TO_PANELS   from [K][N] row-major, to panels(K, N)
  *   PANELS_TO_PLAIN   from panels(K, N), to [K][N] row-major
- *   TRANSPOSE         from panels(K, N), to panels(taps * (columns / groups), groups * rows): the operand of data gradients.
- *                     With T = taps, R = rows and C = columns / groups, element (t, c, g * R + r) of the result is
- *                     element (T-1-t, r, g * C + c) of the source: taps reversed, each group's block transposed. */
+ *   TRANSPOSE         from panels(K, N), to panels(taps * (columns / groups), groups * rows): the operand of data
+ * gradients. With T = taps, R = rows and C = columns / groups, element (t, c, g * R + r) of the result is element
+ * (T-1-t, r, g * C + c) of the source: taps reversed, each group's block transposed. */
 typedef enum artel__pack {
     ARTEL__PACK_PLAIN_TO_PANELS,
     ARTEL__PACK_PANELS_TO_PLAIN,

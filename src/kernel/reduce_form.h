@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The normal form of a reduction: kept and reduced axes after merging neighbours, with their strides in x.
  *
- * Axes of extent 1 are dropped. Both the reference and the fast kernels take their order of summation from it. Kernels only.
+ * Axes of extent 1 are dropped. Both the reference and the fast kernels take their order of summation from it. Kernels
+ * only.
  */
 #ifndef ARTEL_KERNEL_REDUCE_FORM_H
 #define ARTEL_KERNEL_REDUCE_FORM_H

@@ -20,7 +20,8 @@ static inline resize_tap resize_tap_of(int64_t o, int64_t in, int64_t out)
     return tap;
 }
 
-ARTEL__MATH float resize_blend(float top_left, float top_right, float bottom_left, float bottom_right, float right, float down)
+ARTEL__MATH float resize_blend(float top_left, float top_right, float bottom_left, float bottom_right, float right,
+                               float down)
 {
     float top = top_left + (top_right - top_left) * right, bottom = bottom_left + (bottom_right - bottom_left) * right;
     return top + (bottom - top) * down;

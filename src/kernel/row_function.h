@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A function of rows (text/row_function.h) over the rows of a batch.
  *
- * Row r of the result is the function of row r of the inputs; an input without rows is the same for all. A row that the function cannot
- * take is reported in the fault slot with the integer found there, and its result is undefined. A task is a row.
+ * Row r of the result is the function of row r of the inputs; an input without rows is the same for all. A row that the
+ * function cannot take is reported in the fault slot with the integer found there, and its result is undefined. A task
+ * is a row.
  */
 #ifndef ARTEL_KERNEL_ROW_FUNCTION_H
 #define ARTEL_KERNEL_ROW_FUNCTION_H

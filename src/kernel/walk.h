@@ -41,7 +41,8 @@ static inline void artel__walk_advance(artel__walk *walk, const artel__loop *loo
     walk->index[d] += run;
     for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++) walk->offset[k] += run * loop->stride[k][d];
     while (d > 0 && walk->index[d] == loop->dim[d]) {
-        for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++) walk->offset[k] += loop->stride[k][d - 1] - loop->dim[d] * loop->stride[k][d];
+        for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++)
+            walk->offset[k] += loop->stride[k][d - 1] - loop->dim[d] * loop->stride[k][d];
         walk->index[d] = 0;
         walk->index[--d]++;
     }

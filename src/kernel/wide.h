@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of float64: what graphs compute with in that type, each written once, without instruction sets.
  *
- * The parameters mean what those of the float32 kernel of the same name do (kernel/elementwise.h, reduce.h, gather.h), sums have the same
- * order, and each element is one fixed sequence of IEEE operations, without fused multiply-adds; functions are those of kernel/wide/real.h.
+ * The parameters mean what those of the float32 kernel of the same name do (kernel/elementwise.h, reduce.h, gather.h),
+ * sums have the same order, and each element is one fixed sequence of IEEE operations, without fused multiply-adds;
+ * functions are those of kernel/wide/real.h.
  */
 #ifndef ARTEL_KERNEL_WIDE_H
 #define ARTEL_KERNEL_WIDE_H
@@ -79,8 +80,8 @@ typedef struct artel__wide_take_gradient {
     double *dx;
 } artel__wide_take_gradient;
 
-/* y[o][l][i][j] = sum over r of a[o][l][i][r] * b[o][l][j][r]: a chain of products and sums in the order of r, from +0. A stride of 0 gives
- * all of `outer` the same matrices. Tasks: lines of the result. */
+/* y[o][l][i][j] = sum over r of a[o][l][i][r] * b[o][l][j][r]: a chain of products and sums in the order of r, from +0.
+ * A stride of 0 gives all of `outer` the same matrices. Tasks: lines of the result. */
 typedef struct artel__wide_product {
     int64_t outer, lead, rows, columns, inner;
     int64_t a_stride, b_stride; /* elements from one of `outer` to the next */

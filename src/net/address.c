@@ -48,8 +48,11 @@ artel_status artel__net_address_resolve(artel_context *ctx, const char *text, ar
 {
     int result = look_up(text, 0, out);
     if (result == EAI_BADFLAGS || result == EAI_SERVICE)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "write host:port, IPv6 addresses in brackets", "not an address");
-    if (result != 0) return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, text, "check the name", "cannot be resolved: %s", gai_strerror(result));
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "write host:port, IPv6 addresses in brackets",
+                           "not an address");
+    if (result != 0)
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, text, "check the name", "cannot be resolved: %s",
+                           gai_strerror(result));
     return ARTEL_OK;
 }
 
@@ -86,7 +89,8 @@ bool artel__net_address_is_loopback(const artel__net_address *address)
 {
     const uint8_t *four = four_bytes(address);
     if (four) return four[0] == 127;
-    return address->socket.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->socket)->sin6_addr);
+    return address->socket.ss_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->socket)->sin6_addr);
 }
 
 bool artel__net_address_same_host(const artel__net_address *a, const artel__net_address *b)
@@ -94,7 +98,8 @@ bool artel__net_address_same_host(const artel__net_address *a, const artel__net_
     const uint8_t *x = four_bytes(a), *y = four_bytes(b);
     if (x && y) return memcmp(x, y, 4) == 0;
     if (x || y || a->socket.ss_family != b->socket.ss_family || a->socket.ss_family != AF_INET6) return false;
-    return memcmp(&((const struct sockaddr_in6 *)&a->socket)->sin6_addr, &((const struct sockaddr_in6 *)&b->socket)->sin6_addr, 16) == 0;
+    return memcmp(&((const struct sockaddr_in6 *)&a->socket)->sin6_addr,
+                  &((const struct sockaddr_in6 *)&b->socket)->sin6_addr, 16) == 0;
 }
 
 int artel__net_address_port(const artel__net_address *address)

@@ -52,7 +52,8 @@ bool artel__cert_is_name(const char *name)
 /* DIR/FILE or DIR/NAME/FILE. */
 static const char *path_of(artel__arena *arena, const char *dir, const char *name, const char *file)
 {
-    return name ? artel__arena_printf(arena, "%s/%s/%s", dir, name, file) : artel__arena_printf(arena, "%s/%s", dir, file);
+    return name ? artel__arena_printf(arena, "%s/%s/%s", dir, name, file)
+                : artel__arena_printf(arena, "%s/%s", dir, file);
 }
 
 typedef struct file {
@@ -94,15 +95,15 @@ static artel_status check_name(artel_context *ctx, const char *kind, const char 
 static artel_status check_days(artel_context *ctx, int days)
 {
     if (days >= 1 && days <= 36500) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".days", "choose the days of validity", "does not fit (found %d, expected 1 to 36500)",
-                       days);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".days", "choose the days of validity",
+                       "does not fit (found %d, expected 1 to 36500)", days);
 }
 
 static artel_status check_hosts(artel_context *ctx, const artel__cert_request *request)
 {
     if (request->hosts > ARTEL__CERT_HOSTS - 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".hosts", "name those that this task has", "%d hosts are too many (at most %d)",
-                           request->hosts, ARTEL__CERT_HOSTS - 1);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".hosts", "name those that this task has",
+                           "%d hosts are too many (at most %d)", request->hosts, ARTEL__CERT_HOSTS - 1);
     for (int i = 0; i < request->hosts; i++) {
         const char *host = request->host[i];
         bool fine = host[0] && strlen(host) < 254;
@@ -130,7 +131,8 @@ static artel__cert_wish make_wish(const artel__cert_request *request, const char
 
 /* -- the authority -- */
 
-static artel_status init_authority(const artel__cert_maker *maker, artel__arena *arena, const char *dir, const artel__cert_request *request)
+static artel_status init_authority(const artel__cert_maker *maker, artel__arena *arena, const char *dir,
+                                   const artel__cert_request *request)
 {
     const char *certificate = path_of(arena, dir, NULL, "ca.crt"), *key = path_of(arena, dir, NULL, "ca.key");
     artel__cert_pem *pem = artel__arena_alloc(arena, 1, sizeof *pem);
@@ -139,9 +141,10 @@ static artel_status init_authority(const artel__cert_maker *maker, artel__arena 
     ARTEL_TRY(check_name(maker->ctx, "job", request->job));
     ARTEL_TRY(check_days(maker->ctx, request->days));
     if (artel__file_exists(certificate))
-        return artel__fail(maker->ctx, ARTEL_ERROR_INVALID, certificate,
-                           "issue certificates with it, or choose another folder: a new authority makes all it has issued worthless",
-                           "there is an authority already");
+        return artel__fail(
+            maker->ctx, ARTEL_ERROR_INVALID, certificate,
+            "issue certificates with it, or choose another folder: a new authority makes all it has issued worthless",
+            "there is an authority already");
     ARTEL_TRY(artel__make_own_directory(maker->ctx, dir));
     const artel__cert_wish wish = make_wish(request, request->job, "");
     if (maker->part->make_authority(&wish, pem, &why) < 0)
@@ -182,7 +185,8 @@ static artel_status read_authority(const artel__cert_maker *maker, artel__arena 
     artel__cert_why why;
     ARTEL_TRY(artel__arena_status(arena));
     if (!artel__file_exists(certificate))
-        return artel__fail(maker->ctx, ARTEL_ERROR_NOT_FOUND, dir, "make an authority with: artel cert init DIR", "there is no ca.crt");
+        return artel__fail(maker->ctx, ARTEL_ERROR_NOT_FOUND, dir, "make an authority with: artel cert init DIR",
+                           "there is no ca.crt");
     ARTEL_TRY(read_text(maker, certificate, &out->certificate));
     ARTEL_TRY(read_text(maker, key, &out->key));
     if (maker->part->read(out->certificate.text, info, &why) < 0)
@@ -192,8 +196,8 @@ static artel_status read_authority(const artel__cert_maker *maker, artel__arena 
 }
 
 /* Writes a folder beside DIR/NAME and puts it into its place. */
-static artel_status place_folder(const artel__cert_maker *maker, artel__arena *arena, const char *dir, const artel__cert_request *request,
-                                 const artel__cert_pem *pem, const char *ca)
+static artel_status place_folder(const artel__cert_maker *maker, artel__arena *arena, const char *dir,
+                                 const artel__cert_request *request, const artel__cert_pem *pem, const char *ca)
 {
     artel_context *ctx = maker->ctx;
     const char *final = path_of(arena, dir, NULL, request->name);
@@ -216,8 +220,8 @@ static artel_status place_folder(const artel__cert_maker *maker, artel__arena *a
     return status == ARTEL_OK ? removed : status;
 }
 
-static artel_status issue_folder(const artel__cert_maker *maker, artel__arena *arena, const char *dir, const artel__cert_request *request,
-                                 const authority *a)
+static artel_status issue_folder(const artel__cert_maker *maker, artel__arena *arena, const char *dir,
+                                 const artel__cert_request *request, const authority *a)
 {
     artel__cert_pem *pem = artel__arena_alloc(arena, 1, sizeof *pem);
     artel__cert_why why;
@@ -231,7 +235,8 @@ static artel_status issue_folder(const artel__cert_maker *maker, artel__arena *a
     return status;
 }
 
-static artel_status issue_checked(const artel__cert_maker *maker, artel__arena *arena, const char *dir, const artel__cert_request *request)
+static artel_status issue_checked(const artel__cert_maker *maker, artel__arena *arena, const char *dir,
+                                  const artel__cert_request *request)
 {
     artel_context *ctx = maker->ctx;
     authority a = {.job = ""};
@@ -241,8 +246,8 @@ static artel_status issue_checked(const artel__cert_maker *maker, artel__arena *
     const char *folder = path_of(arena, dir, NULL, request->name);
     ARTEL_TRY(artel__arena_status(arena));
     if (artel__file_exists(folder) && !request->force)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, folder, "renew it with: artel cert renew DIR NAME, or replace it with --force",
-                           "it exists already");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, folder,
+                           "renew it with: artel cert renew DIR NAME, or replace it with --force", "it exists already");
     artel_status status = read_authority(maker, arena, dir, &a);
     if (status == ARTEL_OK) status = issue_folder(maker, arena, dir, request, &a);
     release_authority(maker, &a);
@@ -260,8 +265,8 @@ artel_status artel__cert_issue(const artel__cert_maker *maker, const char *dir, 
 
 /* -- renewing -- */
 
-static artel_status renew_with(const artel__cert_maker *maker, artel__arena *arena, const char *path, artel__cert_request *request,
-                               const authority *a, const char *key)
+static artel_status renew_with(const artel__cert_maker *maker, artel__arena *arena, const char *path,
+                               artel__cert_request *request, const authority *a, const char *key)
 {
     artel__cert_info *info = artel__arena_alloc(arena, 1, sizeof *info);
     artel__cert_pem *pem = artel__arena_alloc(arena, 1, sizeof *pem);
@@ -275,8 +280,8 @@ static artel_status renew_with(const artel__cert_maker *maker, artel__arena *are
     artel__cert_wish wish = make_wish(request, a->job, request->name);
     wish.key = key;
     if (maker->part->issue(&wish, a->certificate.text, a->key.text, pem, &why) < 0)
-        return artel__fail(maker->ctx, ARTEL_ERROR_INVALID, path, "issue a new one with: artel cert issue DIR NAME --force", "%s",
-                           why.text);
+        return artel__fail(maker->ctx, ARTEL_ERROR_INVALID, path,
+                           "issue a new one with: artel cert issue DIR NAME --force", "%s", why.text);
     artel_status status = write_text(maker->ctx, path, pem->certificate);
     maker->part->wipe(pem, sizeof *pem);
     return status;
@@ -313,8 +318,8 @@ artel_status artel__cert_read(const artel__cert_maker *maker, const char *path, 
     ARTEL_TRY(read_text(maker, path, &text));
     artel_status status = ARTEL_OK;
     if (maker->part->read(text.text, out, &why) < 0)
-        status =
-            artel__fail(maker->ctx, ARTEL_ERROR_CORRUPT, path, "name a certificate in PEM form, as artel cert writes it", "%s", why.text);
+        status = artel__fail(maker->ctx, ARTEL_ERROR_CORRUPT, path,
+                             "name a certificate in PEM form, as artel cert writes it", "%s", why.text);
     release(maker, &text);
     return status;
 }
@@ -348,7 +353,8 @@ static artel_status check_owner(const artel__cert_maker *maker, const artel__tls
 static void warn_of_writers(artel_context *ctx, const char *path)
 {
     if (!artel__may_trust(path, NULL))
-        artel__log(ctx, ARTEL_LOG_WARNING, "%s: others can replace it (it or its folder is not this user's alone); make them 0755 or less",
+        artel__log(ctx, ARTEL_LOG_WARNING,
+                   "%s: others can replace it (it or its folder is not this user's alone); make them 0755 or less",
                    path);
 }
 
@@ -360,7 +366,8 @@ static void warn_of_readers(artel_context *ctx, const char *path)
                    (unsigned)(about.st_mode & 0777));
 }
 
-artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner, int64_t when)
+artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner,
+                                int64_t when)
 {
     file certificate = {NULL, 0}, key = {NULL, 0}, ca = {NULL, 0};
     artel__cert_why why;
@@ -368,8 +375,9 @@ artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls
     if (status == ARTEL_OK) status = read_text(maker, files->key, &key);
     if (status == ARTEL_OK) status = read_text(maker, files->authority, &ca);
     if (status == ARTEL_OK && maker->part->verify(certificate.text, key.text, ca.text, when, &why) < 0)
-        status = artel__fail(maker->ctx, ARTEL_ERROR_INVALID, files->certificate,
-                             "renew it with: artel cert renew DIR NAME, or issue another", "it does not hold: %s", why.text);
+        status =
+            artel__fail(maker->ctx, ARTEL_ERROR_INVALID, files->certificate,
+                        "renew it with: artel cert renew DIR NAME, or issue another", "it does not hold: %s", why.text);
     if (status == ARTEL_OK) status = check_owner(maker, files, owner);
     if (status == ARTEL_OK) warn_of_readers(maker->ctx, files->key);
     if (status == ARTEL_OK) warn_of_writers(maker->ctx, files->authority);
@@ -389,8 +397,9 @@ artel_status artel__cert_locate(artel__arena *arena, const char *dir, const char
         ARTEL_TRY(artel__arena_status(arena));
     }
     if (!artel__file_exists(certificate))
-        return artel__fail(arena->ctx, ARTEL_ERROR_NOT_FOUND, dir, "name the folder that artel cert issue made for this task",
-                           "there is no tls.crt%s%s", name ? ", and none in its folder " : "", name ? name : "");
+        return artel__fail(arena->ctx, ARTEL_ERROR_NOT_FOUND, dir,
+                           "name the folder that artel cert issue made for this task", "there is no tls.crt%s%s",
+                           name ? ", and none in its folder " : "", name ? name : "");
     *out = (artel__tls_files){path_of(arena, dir, below, "ca.crt"), certificate, path_of(arena, dir, below, "tls.key")};
     return artel__arena_status(arena);
 }

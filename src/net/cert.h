@@ -6,8 +6,8 @@
  *                        issues, never on a worker       DIR/NAME/ca.crt    a copy of the authority's certificate
  *
  * DIR/NAME is what a task gets (--cert-dir); the three names are those of a Kubernetes TLS secret. NAME is the task's
- * name on the network, "worker-0", which its peers compare. Keys are readable by their owner only. A folder appears whole
- * or not at all; a renewed certificate keeps its key, so that replacing one file is enough.
+ * name on the network, "worker-0", which its peers compare. Keys are readable by their owner only. A folder appears
+ * whole or not at all; a renewed certificate keeps its key, so that replacing one file is enough.
  */
 #ifndef ARTEL_NET_CERT_H
 #define ARTEL_NET_CERT_H
@@ -51,12 +51,13 @@ artel_status artel__cert_read(const artel__cert_maker *maker, const char *path, 
 typedef struct artel__cert_owner {
     const char *name, *host;
 } artel__cert_owner;
-artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner, int64_t when);
+artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner,
+                                int64_t when);
 
 /* Letters, digits, '-' and '_', at most 63, not beginning with a sign. */
 bool artel__cert_is_name(const char *name);
-/* The files of the task `name` in a folder given by --cert-dir: DIR/tls.crt and so on, or those of DIR/NAME. NOT_FOUND names
- * both. The paths are in the arena. `name` may be NULL: DIR only. */
+/* The files of the task `name` in a folder given by --cert-dir: DIR/tls.crt and so on, or those of DIR/NAME. NOT_FOUND
+ * names both. The paths are in the arena. `name` may be NULL: DIR only. */
 artel_status artel__cert_locate(artel__arena *arena, const char *dir, const char *name, artel__tls_files *out);
 
 #endif

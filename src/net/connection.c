@@ -39,8 +39,11 @@ static void describe(artel__connection *c, artel__net_fault fault, const char *r
 static void report(artel__connection *c, artel__net_fault fault, const char *reason)
 {
     if (fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST) return;
-    artel__net_incident incident = {
-        .fault = fault, .address = c->address, .task = c->peer.task, .reason = reason, .proven = c->site->tls ? c->proven : !c->foreign};
+    artel__net_incident incident = {.fault = fault,
+                                    .address = c->address,
+                                    .task = c->peer.task,
+                                    .reason = reason,
+                                    .proven = c->site->tls ? c->proven : !c->foreign};
     artel__site_report(c->site, &incident);
 }
 
@@ -101,7 +104,8 @@ static void fail_stream(artel__connection *c, int64_t result, const char *text)
     if (result == ARTEL__NET_STREAM_DAMAGED)
         artel__connection_condemn(c, text);
     else if (result == ARTEL__NET_STREAM_END)
-        artel__connection_lose(c, ARTEL__FAULT_LOST, open ? "it ended the connection" : "it ended the connection before the greeting");
+        artel__connection_lose(c, ARTEL__FAULT_LOST,
+                               open ? "it ended the connection" : "it ended the connection before the greeting");
     else
         artel__connection_lose(c, ARTEL__FAULT_LOST, text);
 }
@@ -269,8 +273,8 @@ static int peek(const artel__connection *c)
     return n == 1 ? first : n < 0 && errno == EAGAIN ? NOTHING_YET : NOTHING_EVER;
 }
 
-/* Whether the first record of TLS is here, or what is no such record and no less than its head. Until then the socket is asked to wake
- * nobody. A peer that has ended sends no more: whoever reads will notice. */
+/* Whether the first record of TLS is here, or what is no such record and no less than its head. Until then the socket
+ * is asked to wake nobody. A peer that has ended sends no more: whoever reads will notice. */
 static bool is_first_here(const artel__connection *c)
 {
     uint8_t head[ARTEL__CONNECTION_FIRST];
@@ -312,7 +316,8 @@ static bool check_first_byte(artel__connection *c)
     if (c->stream.secure) c->stream.part->destroy(c->stream.secure);
     c->stream.secure = NULL; /* the peer is told in the form it understands */
     refuse(c, ARTEL__FAULT_PLAINTEXT,
-           secure ? "it speaks TLS, this task has no certificate" : "it does not encrypt, this task demands a certificate");
+           secure ? "it speaks TLS, this task has no certificate"
+                  : "it does not encrypt, this task demands a certificate");
     return false;
 }
 
@@ -355,7 +360,8 @@ static void secure(artel__connection *c)
         return;
     }
     c->proven = true;
-    if (!c->server && c->stream.part->doubts(c->stream.secure, &why)) { /* nothing is said to it; who accepts hears its name first */
+    if (!c->server &&
+        c->stream.part->doubts(c->stream.secure, &why)) { /* nothing is said to it; who accepts hears its name first */
         refuse(c, ARTEL__FAULT_CERTIFICATE, why.text);
         return;
     }
@@ -367,7 +373,8 @@ static void begin_stream(artel__connection *c, const artel__net_address *peer)
 {
     c->state = ARTEL__CONNECTION_SECURING;
     if (!artel__connection_may_be_plain(c, peer)) {
-        refuse(c, ARTEL__FAULT_PLAINTEXT, "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
+        refuse(c, ARTEL__FAULT_PLAINTEXT,
+               "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
         return;
     }
     if (c->server) return;
@@ -409,22 +416,24 @@ artel__connection_state artel__connection_progress(artel__connection *c)
     case ARTEL__CONNECTION_LOST: break;
     }
     if (c->deadline != INT64_MAX && artel__now_ns() >= c->deadline)
-        artel__connection_lose(c, c->state == ARTEL__CONNECTION_CONNECTING ? ARTEL__FAULT_UNREACHABLE : ARTEL__FAULT_SLOW,
+        artel__connection_lose(c,
+                               c->state == ARTEL__CONNECTION_CONNECTING ? ARTEL__FAULT_UNREACHABLE : ARTEL__FAULT_SLOW,
                                "no greeting in time");
     return c->state;
 }
 
 /* -- making -- */
 
-/* A way that died without a word (a firewall that forgot the connection, a host that is gone) is noticed by the kernel, also where this
- * side only listens; and one that firewalls forget when it is idle is kept alive. */
+/* A way that died without a word (a firewall that forgot the connection, a host that is gone) is noticed by the kernel,
+ * also where this side only listens; and one that firewalls forget when it is idle is kept alive. */
 static void watch_way(int socket)
 {
     static const struct {
         int option, value;
     } set[] = {{TCP_KEEPIDLE, 10}, {TCP_KEEPINTVL, 5}, {TCP_KEEPCNT, 3}};
     setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
-    for (size_t i = 0; i < ARTEL__COUNT(set); i++) setsockopt(socket, IPPROTO_TCP, set[i].option, &set[i].value, sizeof(int));
+    for (size_t i = 0; i < ARTEL__COUNT(set); i++)
+        setsockopt(socket, IPPROTO_TCP, set[i].option, &set[i].value, sizeof(int));
 }
 
 static artel_status create(artel__site *site, int socket, const artel__net_address *peer, artel__connection **out)
@@ -442,7 +451,8 @@ static artel_status create(artel__site *site, int socket, const artel__net_addre
     return ARTEL_OK;
 }
 
-artel_status artel__connection_open(artel__site *site, const artel__connection_request *request, artel__connection **out)
+artel_status artel__connection_open(artel__site *site, const artel__connection_request *request,
+                                    artel__connection **out)
 {
     int fd = socket(request->to.socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return artel__fail_errno(site->ctx, request->task, "connect");
@@ -470,7 +480,8 @@ artel_status artel__connection_open(artel__site *site, const artel__connection_r
     return ARTEL_OK;
 }
 
-artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from, artel__connection **out)
+artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from,
+                                      artel__connection **out)
 {
     artel__connection *c = NULL;
     artel_status status = create(site, socket, from, &c);
@@ -493,8 +504,10 @@ void artel__connection_close(artel__connection *c)
     artel__connection_forget_shared(c);
     /* Nothing was said that a reset could destroy. */
     bool unheard = c->server && !c->begun && c->state == ARTEL__CONNECTION_SECURING;
-    if (unheard) setsockopt(c->stream.socket, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
-    /* Bytes that arrived and are not read would turn the end into a reset, which destroys what the peer has not read. */
+    if (unheard)
+        setsockopt(c->stream.socket, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+    /* Bytes that arrived and are not read would turn the end into a reset, which destroys what the peer has not read.
+     */
     uint8_t away[4096];
     if (!unheard) shutdown(c->stream.socket, SHUT_WR);
     for (int i = 0; !unheard && i < 256 && recv(c->stream.socket, away, sizeof away, MSG_DONTWAIT) > 0;) i++;
@@ -547,8 +560,9 @@ short artel__connection_events(const artel__connection *c)
     case ARTEL__CONNECTION_SECURING: return (short)(POLLIN | (artel__net_stream_unsent(&c->stream) ? POLLOUT : 0));
     case ARTEL__CONNECTION_GREETING:
     case ARTEL__CONNECTION_REFUSING: {
-        bool writing = (c->sent < ARTEL__HELLO_BYTES && (!c->server || c->greeted || c->state == ARTEL__CONNECTION_REFUSING)) ||
-                       artel__net_stream_unsent(&c->stream);
+        bool writing =
+            (c->sent < ARTEL__HELLO_BYTES && (!c->server || c->greeted || c->state == ARTEL__CONNECTION_REFUSING)) ||
+            artel__net_stream_unsent(&c->stream);
         return (short)(POLLIN | (writing ? POLLOUT : 0));
     }
     case ARTEL__CONNECTION_OPEN: return (short)(POLLIN | (artel__control_waits(c) ? POLLOUT : 0));

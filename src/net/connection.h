@@ -2,8 +2,8 @@
 /* A connection between two tasks: a socket, encryption, greeting; afterwards the carrier of a transport's messages, or
  * of control messages.
  *
- * Life: artel__connection_open (or artel__listener_take), then artel__connection_progress whenever the socket is ready or
- * the deadline has passed, until the state is OPEN or LOST; artel__connection_close in any state. Nothing blocks. A
+ * Life: artel__connection_open (or artel__listener_take), then artel__connection_progress whenever the socket is ready
+ * or the deadline has passed, until the state is OPEN or LOST; artel__connection_close in any state. Nothing blocks. A
  * connection belongs to one thread at a time. One thread serves any number: poll artel__connection_fd for
  * artel__connection_events until artel__connection_deadline.
  *
@@ -41,18 +41,21 @@ typedef struct artel__connection_request {
     artel__net_purpose purpose;
     const char *task;
 } artel__connection_request;
-artel_status artel__connection_open(artel__site *site, const artel__connection_request *request, artel__connection **out);
+artel_status artel__connection_open(artel__site *site, const artel__connection_request *request,
+                                    artel__connection **out);
 
-/* What a listener asks of its sockets as SO_RCVLOWAT: the head of a TLS record, or more than the first word of a greeting. */
+/* What a listener asks of its sockets as SO_RCVLOWAT: the head of a TLS record, or more than the first word of a
+ * greeting. */
 enum {
     ARTEL__CONNECTION_FIRST = 5
 };
 
 /* Takes an accepted socket, also when it fails; for listeners. Nothing is looked at before the first progress. */
-artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from, artel__connection **out);
+artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from,
+                                      artel__connection **out);
 
-/* For listeners: the peer has said what encryption begins with, and the next progress takes memory and keys for it; that has been
- * taken, and the peer has not answered yet. */
+/* For listeners: the peer has said what encryption begins with, and the next progress takes memory and keys for it;
+ * that has been taken, and the peer has not answered yet. */
 bool artel__connection_knocks(const artel__connection *connection);
 bool artel__connection_is_costly(const artel__connection *connection);
 
@@ -82,16 +85,19 @@ bool artel__connection_is_secure(const artel__connection *connection);
 artel_status artel__connection_say(artel__connection *connection, const void *bytes, size_t count);
 
 /* The next control message that has arrived: valid until the next call with this connection. ARTEL_AGAIN: none (yet, or
- * any more). Messages that came before a loss can still be heard, also when it is this side's sending that failed first. */
+ * any more). Messages that came before a loss can still be heard, also when it is this side's sending that failed
+ * first. */
 artel_status artel__connection_hear(artel__connection *connection, const void **out_bytes, size_t *out_count);
 
-/* After the last message has left: ends this side and reads away what still comes. True when the other end has ended, too; until then,
- * closing could destroy what it has not read, and what this kernel has not sent: a connection that is closed answers with a reset. */
+/* After the last message has left: ends this side and reads away what still comes. True when the other end has ended,
+ * too; until then, closing could destroy what it has not read, and what this kernel has not sent: a connection that is
+ * closed answers with a reset. */
 bool artel__connection_part(artel__connection *connection);
 
-/* For transports: the stream of an open data connection, what carries messages (the stream, or memory that both ends share once
- * they have attached; whatever is said on the stream before is apart from it), and numbers that only the two ends know, by which the sums of
- * frames are masked: what this end sends, what it receives. The connection stays the owner. */
+/* For transports: the stream of an open data connection, what carries messages (the stream, or memory that both ends
+ * share once they have attached; whatever is said on the stream before is apart from it), and numbers that only the two
+ * ends know, by which the sums of frames are masked: what this end sends, what it receives. The connection stays the
+ * owner. */
 artel__net_stream *artel__connection_stream(artel__connection *connection);
 artel__net_stream *artel__connection_carrier(artel__connection *connection);
 uint32_t artel__connection_mask(const artel__connection *connection, bool sending);

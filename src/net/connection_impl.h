@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a connection, for connection.c (up to the greeting), connection_judge.c, connection_share.c (a part of that) and control.c (after it). */
+/* The inside of a connection, for connection.c (up to the greeting), connection_judge.c, connection_share.c (a part of
+ * that) and control.c (after it). */
 #ifndef ARTEL_NET_CONNECTION_IMPL_H
 #define ARTEL_NET_CONNECTION_IMPL_H
 
@@ -17,8 +18,8 @@ struct artel__connection {
     artel__net_purpose purpose;
     artel__net_fault fault;
     bool server, begun, looked, greeted, refused_there; /* begun: who accepts has the first record of the peer */
-    bool local, foreign;                                /* both ends are on loopback; the other one is, or may be, another user's */
-    bool proven;                                        /* the peer has shown a certificate of the authority, and that it has its key */
+    bool local, foreign; /* both ends are on loopback; the other one is, or may be, another user's */
+    bool proven;         /* the peer has shown a certificate of the authority, and that it has its key */
     int64_t deadline;
     uint8_t nonce[16];
     artel__hello peer;
@@ -33,15 +34,15 @@ struct artel__connection {
 void artel__connection_lose(artel__connection *connection, artel__net_fault fault, const char *reason);
 
 enum {
-    ARTEL__CONNECTION_RECORD =
-        ARTEL__CONNECTION_FIRST + 4096 /* of the first record; ours has some hundred bytes, OpenSSL would take in 128 KB */
+    ARTEL__CONNECTION_RECORD = ARTEL__CONNECTION_FIRST +
+                               4096 /* of the first record; ours has some hundred bytes, OpenSSL would take in 128 KB */
 };
 
 /* Whether this way may go unencrypted where no certificate is: only within this machine, unless told otherwise. */
 bool artel__connection_may_be_plain(artel__connection *connection, const artel__net_address *peer);
-/* Where nothing encrypts, within this machine: whether the other end is a process of this user; else LOST (it has ended) or PLAINTEXT,
- * and why. Who accepts asks before it reads a word, who connects when the other end has greeted (before it has accepted, the kernel
- * knows nobody there). */
+/* Where nothing encrypts, within this machine: whether the other end is a process of this user; else LOST (it has
+ * ended) or PLAINTEXT, and why. Who accepts asks before it reads a word, who connects when the other end has greeted
+ * (before it has accepted, the kernel knows nobody there). */
 artel__net_fault artel__connection_judge_owner(artel__connection *connection, char reason[ARTEL__HELLO_REASON]);
 /* Whether TLS, whose first record is here, is begun as artel begins it: what is longer is not even looked at. */
 bool artel__connection_begins_well(const artel__connection *connection);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection thinks of its peer: of the first record that it sends, of whom it belongs to, of who it says it is. Nothing is sent
- * and nothing ended here; connection.c acts upon the answers.
+/* What a connection thinks of its peer: of the first record that it sends, of whom it belongs to, of who it says it is.
+ * Nothing is sent and nothing ended here; connection.c acts upon the answers.
  */
 #include "net/connection_impl.h"
 
@@ -30,7 +30,8 @@ artel__net_fault artel__connection_judge_owner(artel__connection *c, char reason
     c->foreign = !artel__net_owner_is_trusted(owner);
     if (!c->foreign) return ARTEL__FAULT_NONE;
     snprintf(reason, ARTEL__HELLO_REASON,
-             "it is of another user of this machine (%u); with certificates (--cert-dir) others can be told apart", (unsigned)owner);
+             "it is of another user of this machine (%u); with certificates (--cert-dir) others can be told apart",
+             (unsigned)owner);
     return ARTEL__FAULT_PLAINTEXT;
 }
 
@@ -38,7 +39,8 @@ artel__net_fault artel__connection_judge_owner(artel__connection *c, char reason
 static bool is_short_hello(const uint8_t *head, ssize_t count)
 {
     size_t record = (size_t)head[3] << 8 | head[4];
-    if (count < ARTEL__CONNECTION_FIRST + 4 || record + ARTEL__CONNECTION_FIRST > ARTEL__CONNECTION_RECORD) return false;
+    if (count < ARTEL__CONNECTION_FIRST + 4 || record + ARTEL__CONNECTION_FIRST > ARTEL__CONNECTION_RECORD)
+        return false;
     size_t message = (size_t)head[6] << 16 | (size_t)head[7] << 8 | head[8];
     return head[0] == 22 && head[5] == 1 && message + 4 <= record;
 }
@@ -47,10 +49,12 @@ bool artel__connection_begins_well(const artel__connection *c)
 {
     uint8_t head[ARTEL__CONNECTION_FIRST + 4];
     ssize_t n = recv(c->stream.socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
-    return n <= 0 || head[0] < 20 || head[0] > 23 || is_short_hello(head, n); /* of the others, whoever reads will notice */
+    return n <= 0 || head[0] < 20 || head[0] > 23 ||
+           is_short_hello(head, n); /* of the others, whoever reads will notice */
 }
 
-/* Whether the peer's certificate is that of the task it says it is: it carries the task's name, or that of the task's own host. */
+/* Whether the peer's certificate is that of the task it says it is: it carries the task's name, or that of the task's
+ * own host. */
 static bool is_certified(artel__connection *c, char *names, size_t size)
 {
     const artel__tls_stream_part *part = c->stream.part;

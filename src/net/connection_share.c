@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a data connection comes to memory that both ends share (net/shared.h), as a part of its greeting: who connects says which
- * host it is on; who accepts, when it is on the same, hands over a segment and repeats the number; who connects says so once more
- * when it has taken it. Whoever cannot, or is told 0, stays with the socket; nothing else changes.
+/* How a data connection comes to memory that both ends share (net/shared.h), as a part of its greeting: who connects
+ * says which host it is on; who accepts, when it is on the same, hands over a segment and repeats the number; who
+ * connects says so once more when it has taken it. Whoever cannot, or is told 0, stays with the socket; nothing else
+ * changes.
  */
 #include <string.h>
 #include <unistd.h>

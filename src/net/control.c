@@ -2,8 +2,8 @@
 /* Control messages: {u32 length, u32 crc} and the bytes, little-endian.
  *
  * The crc covers length and bytes and is masked with the number of the message and the connection's mask, so that a
- * message which is damaged, repeated, left out or from another connection is not taken. Both queues are bounded: 256 KiB
- * to send, one message of the largest size and a few small ones to read.
+ * message which is damaged, repeated, left out or from another connection is not taken. Both queues are bounded: 256
+ * KiB to send, one message of the largest size and a few small ones to read.
  */
 #include "net/connection_impl.h"
 
@@ -63,11 +63,12 @@ static void lose(artel__connection *c, int64_t result, const char *text)
     if (result == ARTEL__NET_STREAM_DAMAGED)
         artel__connection_condemn(c, text);
     else
-        artel__connection_lose(c, ARTEL__FAULT_LOST, result == ARTEL__NET_STREAM_END ? "it ended the connection" : text);
+        artel__connection_lose(c, ARTEL__FAULT_LOST,
+                               result == ARTEL__NET_STREAM_END ? "it ended the connection" : text);
 }
 
-/* The other end has gone, and the first to notice is who sends. What it said before it went is here, and its last words matter most: the
- * connection is lost once they have been read. */
+/* The other end has gone, and the first to notice is who sends. What it said before it went is here, and its last words
+ * matter most: the connection is lost once they have been read. */
 static void fall_mute(artel__connection *c, int64_t result, const artel__net_why *why)
 {
     artel__control *q = c->control;
@@ -138,7 +139,8 @@ artel_status artel__connection_say(artel__connection *c, const void *bytes, size
     artel_context *ctx = c->site->ctx;
     if (c->state != ARTEL__CONNECTION_OPEN || c->purpose != ARTEL__NET_CONTROL) return ARTEL_ERROR_RUN;
     if (count < 1 || count > ARTEL__CONTROL_MOST)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, c->address, "", "a control message of %zu bytes; 1 to %d", count, ARTEL__CONTROL_MOST);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, c->address, "", "a control message of %zu bytes; 1 to %d", count,
+                           ARTEL__CONTROL_MOST);
     ARTEL_TRY(reserve(c));
     artel__control *q = c->control;
     if (q->mute) return ARTEL_ERROR_RUN;

@@ -32,7 +32,8 @@ static void move(call *c)
     c->connection = NULL;
 }
 
-void artel__farewell(artel__site *site, const artel__net_address *to, const char *const *task, int count, int64_t limit_ns)
+void artel__farewell(artel__site *site, const artel__net_address *to, const char *const *task, int count,
+                     int64_t limit_ns)
 {
     void *block;
     int64_t now = artel__now_ns(), until = now + limit_ns;

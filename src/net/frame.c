@@ -13,8 +13,8 @@
 
 bool artel__frame_match(const artel__frame *a, const artel__frame *b)
 {
-    return a->node == b->node && a->slice == b->slice && a->collective == b->collective && a->step == b->step && a->kind == b->kind &&
-           a->generation == b->generation && a->job == b->job;
+    return a->node == b->node && a->slice == b->slice && a->collective == b->collective && a->step == b->step &&
+           a->kind == b->kind && a->generation == b->generation && a->job == b->job;
 }
 
 void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYTES])
@@ -63,7 +63,8 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
     return NULL;
 }
 
-artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
+artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES],
+                                 artel__frame *out)
 {
     const uint8_t *at = in;
     uint32_t magic = (uint32_t)artel__bytes_take(&at, 4), version = (uint32_t)artel__bytes_take(&at, 2),
@@ -74,7 +75,8 @@ artel_status artel__frame_decode(artel_context *ctx, const char *where, const ui
                            "a message begins with %08x, not with %08x", (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
     if (version != ARTEL__FRAME_VERSION)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
-                           "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);
+                           "the peer speaks version %u of the protocol, this build version %d", (unsigned)version,
+                           ARTEL__FRAME_VERSION);
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "%s (kind %u)",
                        artel__frame_read(in, out), (unsigned)kind);
 }

@@ -75,6 +75,7 @@ uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t
 
 /* Reads a header; magic, version and kind are checked (ARTEL_ERROR_CORRUPT, ARTEL_ERROR_UNSUPPORTED for another
  * version). Failures are recorded with `where`, the peer's name. The crc is the caller's to check. */
-artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out);
+artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES],
+                                 artel__frame *out);
 
 #endif

@@ -81,25 +81,29 @@ static artel__net_fault decode_refusal(const uint8_t *in, artel__refusal *refusa
     return refusal->fault = (artel__net_fault)in[7];
 }
 
-artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel__hello *hello, artel__refusal *refusal, bool *refused)
+artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel__hello *hello, artel__refusal *refusal,
+                                     bool *refused)
 {
     *refused = false;
     refusal->reason[0] = '\0';
-    if (artel__bytes_get(in, 4) != ARTEL__HELLO_MAGIC) return garbage(refusal, "the connection does not begin as artel's do");
+    if (artel__bytes_get(in, 4) != ARTEL__HELLO_MAGIC)
+        return garbage(refusal, "the connection does not begin as artel's do");
     unsigned version = (unsigned)artel__bytes_get(in + 4, 2);
     if (version != ARTEL__HELLO_VERSION) {
-        snprintf(refusal->reason, sizeof refusal->reason, "version %u of the protocol, expected %d; run the same artel everywhere", version,
+        snprintf(refusal->reason, sizeof refusal->reason,
+                 "version %u of the protocol, expected %d; run the same artel everywhere", version,
                  ARTEL__HELLO_VERSION);
         return refusal->fault = ARTEL__FAULT_VERSION;
     }
     if (artel__bytes_get(in + CRC_AT, 4) != artel__crc32c(0, in, CRC_AT)) return garbage(refusal, "a damaged greeting");
     if (in[6] == KIND_REFUSAL) return decode_refusal(in, refusal, refused);
-    artel__hello h = {
-        .purpose = (artel__net_purpose)in[7], .job = artel__bytes_get(in + 8, 8), .incarnation = artel__bytes_get(in + 16, 8)};
+    artel__hello h = {.purpose = (artel__net_purpose)in[7],
+                      .job = artel__bytes_get(in + 8, 8),
+                      .incarnation = artel__bytes_get(in + 16, 8)};
     h.generation = (uint32_t)artel__bytes_get(in + 24, 4);
     h.host = artel__bytes_get(in + 208, 8);
-    bool good = in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) && artel__bytes_get(in + 28, 4) == 0 &&
-                artel__bytes_get(in + 216, 4) == 0;
+    bool good = in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) &&
+                artel__bytes_get(in + 28, 4) == 0 && artel__bytes_get(in + 216, 4) == 0;
     memcpy(h.identity, in + 32, sizeof h.identity);
     memcpy(h.nonce, in + 64, sizeof h.nonce);
     good = good && take_text(in + 80, h.task, sizeof h.task) && h.task[0] && take_text(in + 144, h.to, sizeof h.to);
@@ -114,22 +118,26 @@ static bool jobs_agree(const artel__hello *self, const artel__hello *peer)
     return peer->job == self->job || ((peer->job == 0 || self->job == 0) && peer->purpose == ARTEL__NET_CONTROL);
 }
 
-artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello *peer, char reason[ARTEL__HELLO_REASON])
+artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello *peer,
+                                    char reason[ARTEL__HELLO_REASON])
 {
     static const uint8_t unknown[32];
     if (!jobs_agree(self, peer)) {
         snprintf(reason, ARTEL__HELLO_REASON,
-                 "%.30s belongs to another job (%08x) than %.30s (%08x): they were told other lists of tasks (TF_CONFIG, world size)",
+                 "%.30s belongs to another job (%08x) than %.30s (%08x): they were told other lists of tasks "
+                 "(TF_CONFIG, world size)",
                  peer->task, (unsigned)peer->job, self->task, (unsigned)self->job);
         return ARTEL__FAULT_JOB;
     }
     if (peer->to[0] && strcmp(peer->to, self->task) != 0) {
-        snprintf(reason, ARTEL__HELLO_REASON, "%.50s looks for %.50s here, but this is %.50s", peer->task, peer->to, self->task);
+        snprintf(reason, ARTEL__HELLO_REASON, "%.50s looks for %.50s here, but this is %.50s", peer->task, peer->to,
+                 self->task);
         return ARTEL__FAULT_NAME;
     }
     bool known = memcmp(self->identity, unknown, 32) != 0 && memcmp(peer->identity, unknown, 32) != 0;
     if (known && memcmp(self->identity, peer->identity, 32) != 0) {
-        snprintf(reason, ARTEL__HELLO_REASON, "%.50s has another model, data or options than %.50s", peer->task, self->task);
+        snprintf(reason, ARTEL__HELLO_REASON, "%.50s has another model, data or options than %.50s", peer->task,
+                 self->task);
         return ARTEL__FAULT_IDENTITY;
     }
     return ARTEL__FAULT_NONE;

@@ -10,9 +10,9 @@
  *
  * A refusal has its reason as text from offset 8 on, at most 200 bytes. The crc covers the first 220 bytes. Texts are
  * printable ASCII and end with a zero byte. Who connects says hello first; `to` is the task it believes to reach.
- * On a data connection who connects may say which host it is on; who accepts repeats that when it has handed over memory to
- * share (net/shared.h), and then who connects says hello once more, with the host when it has taken the memory.
- * Golden bytes are in tests/net/test_hello.c; another version is refused.
+ * On a data connection who connects may say which host it is on; who accepts repeats that when it has handed over
+ * memory to share (net/shared.h), and then who connects says hello once more, with the host when it has taken the
+ * memory. Golden bytes are in tests/net/test_hello.c; another version is refused.
  */
 #ifndef ARTEL_NET_HELLO_H
 #define ARTEL_NET_HELLO_H
@@ -75,10 +75,12 @@ void artel__refusal_encode(const artel__refusal *refusal, uint8_t out[ARTEL__HEL
 
 /* What 224 bytes from a peer are: FAULT_NONE and a hello; a refusal (*refused set); or the fault with the reason in
  * refusal->reason. */
-artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel__hello *hello, artel__refusal *refusal, bool *refused);
+artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel__hello *hello, artel__refusal *refusal,
+                                     bool *refused);
 
 /* Compares a peer's hello with one's own: job, identity, and that it wants this task. FAULT_NONE, or the fault and its
  * reason. */
-artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello *peer, char reason[ARTEL__HELLO_REASON]);
+artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello *peer,
+                                    char reason[ARTEL__HELLO_REASON]);
 
 #endif

@@ -19,8 +19,8 @@
 
 /* A wait that may poll does so for this long before it sleeps: replicas of equal work arrive within this time of one
  * another, and sleeping and waking costs 5 to 50 us, just when the others are late already. After the first looks it
- * yields between looks, because the scheduler may have put both ranks on one core, where polling keeps away the one that
- * is waited for. */
+ * yields between looks, because the scheduler may have put both ranks on one core, where polling keeps away the one
+ * that is waited for. */
 #define SPIN_NS 300000
 #define LOOKS_BEFORE_YIELD 100
 
@@ -152,8 +152,8 @@ static void inproc_wait(artel__endpoint *endpoint)
 
 static artel_status fail_left(artel__endpoint *endpoint, int rank)
 {
-    return artel__fail(endpoint->ctx, ARTEL_ERROR_RUN, "communicator", "let all members finish before one destroys its own",
-                       "member %d has left it", rank);
+    return artel__fail(endpoint->ctx, ARTEL_ERROR_RUN, "communicator",
+                       "let all members finish before one destroys its own", "member %d has left it", rank);
 }
 
 static artel_status inproc_progress(artel__endpoint *endpoint)
@@ -206,7 +206,8 @@ static artel_status inproc_receive(artel__endpoint *endpoint, artel__net_request
         join(send, request);
     else
         append(&self->receives[request->peer], request);
-    bool left = !send && request->frame.kind == ARTEL__FRAME_BARRIER && atomic_load(&self->fabric->port[request->peer].left);
+    bool left =
+        !send && request->frame.kind == ARTEL__FRAME_BARRIER && atomic_load(&self->fabric->port[request->peer].left);
     pthread_mutex_unlock(&self->mutex);
     if (left) atomic_store(&self->missed, 1 + request->peer);
     if (send) atomic_fetch_add(&self->events, 1);
@@ -287,8 +288,9 @@ static void miss(port *self, int rank)
     notify(self);
 }
 
-/* What it sent in calls that it has been through has been read, so a barrier message that another one still waits for never comes. Data
- * may still be waited for that it never sent, because all agreed not to go on: the agreement says that better. */
+/* What it sent in calls that it has been through has been read, so a barrier message that another one still waits for
+ * never comes. Data may still be waited for that it never sent, because all agreed not to go on: the agreement says
+ * that better. */
 void artel__fabric_leave(artel__fabric *fabric, int rank)
 {
     atomic_store(&fabric->port[rank].left, true);

@@ -15,8 +15,8 @@ void artel__fabric_destroy(artel__fabric *fabric);
 /* The endpoint of a rank; closing it does nothing, it lives as long as the fabric. */
 artel__endpoint *artel__fabric_endpoint(artel__fabric *fabric, int rank);
 
-/* A rank goes for good, with none of its requests posted. The progress of who waits for a barrier message of it, now or later, fails:
- * ARTEL_ERROR_RUN. */
+/* A rank goes for good, with none of its requests posted. The progress of who waits for a barrier message of it, now or
+ * later, fails: ARTEL_ERROR_RUN. */
 void artel__fabric_leave(artel__fabric *fabric, int rank);
 
 #endif

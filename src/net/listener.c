@@ -21,7 +21,9 @@ enum {
     COSTLY_PER_HOST = 32, /* of one host */
 };
 
-#define COSTLY_NS INT64_C(500000000) /* so long a handshake that others wait for may take; or a quarter of the site's time for one */
+#define COSTLY_NS                                                                                                    \
+    INT64_C(500000000) /* so long a handshake that others wait for may take; or a quarter of the site's time for one \
+                        */
 
 #define LACK_NS INT64_C(20000000) /* the port rests so long when there are no files or memory for a connection */
 
@@ -61,7 +63,9 @@ static void watch(artel__listener *l, slot *s)
     uint32_t events = (wanted & POLLIN ? (uint32_t)EPOLLIN : 0) | (wanted & POLLOUT ? (uint32_t)EPOLLOUT : 0);
     if (events == s->watched) return;
     struct epoll_event event = {.events = events, .data.fd = artel__connection_fd(s->connection)};
-    int change = events == 0 ? EPOLL_CTL_DEL : s->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD; /* asked for nothing, it tells of ends */
+    int change = events == 0       ? EPOLL_CTL_DEL
+                 : s->watched == 0 ? EPOLL_CTL_ADD
+                                   : EPOLL_CTL_MOD; /* asked for nothing, it tells of ends */
     if (epoll_ctl(l->epoll, change, event.data.fd, &event) == 0) s->watched = events;
 }
 
@@ -74,8 +78,9 @@ static void report_crowd(artel__listener *l, const slot *s)
     artel__site_report(l->site, &incident);
 }
 
-/* Whether handshakes under way leave room for one more from this host. One that has had its time gives way, the oldest first;
- * among honest peers none has, and the next one is let on as soon as one is through. `victim` -1: none needs to. */
+/* Whether handshakes under way leave room for one more from this host. One that has had its time gives way, the oldest
+ * first; among honest peers none has, and the next one is let on as soon as one is through. `victim` -1: none needs to.
+ */
 static bool has_room(const artel__listener *l, const artel__net_address *from, int64_t now, int *victim)
 {
     int all = 0, same = 0, late = -1, late_same = -1;
@@ -287,11 +292,14 @@ static artel_status begin(artel__listener *l, const artel__net_address *address)
     l->socket = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->epoll < 0 || l->socket < 0) return artel__fail_errno(ctx, text, "listen");
     setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    setsockopt(l->socket, SOL_SOCKET, SO_RCVLOWAT, &(int){ARTEL__CONNECTION_FIRST}, sizeof(int)); /* for those it accepts */
-    if (bind(l->socket, (const struct sockaddr *)&address->socket, address->bytes) < 0) return artel__fail_errno(ctx, text, "bind");
+    setsockopt(l->socket, SOL_SOCKET, SO_RCVLOWAT, &(int){ARTEL__CONNECTION_FIRST},
+               sizeof(int)); /* for those it accepts */
+    if (bind(l->socket, (const struct sockaddr *)&address->socket, address->bytes) < 0)
+        return artel__fail_errno(ctx, text, "bind");
     if (listen(l->socket, 1024) < 0) return artel__fail_errno(ctx, text, "listen");
     artel__net_address own = {.bytes = sizeof own.socket};
-    if (getsockname(l->socket, (struct sockaddr *)&own.socket, &own.bytes) < 0) return artel__fail_errno(ctx, text, "listen");
+    if (getsockname(l->socket, (struct sockaddr *)&own.socket, &own.bytes) < 0)
+        return artel__fail_errno(ctx, text, "listen");
     l->port = artel__net_address_port(&own);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = l->socket};
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->socket, &event) < 0) return artel__fail_errno(ctx, text, "listen");

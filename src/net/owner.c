@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's list of TCP sockets, asked for one entry by sock_diag(7), or read from /proc/net/tcp.
  *
- * A socket that was closed before it is asked for belongs to nobody (inode 0), and its user number means nothing: that is what a
- * peer would look like that has said its word and run away. Addresses of IPv4 in the form of IPv6 are those of IPv4 to the kernel.
+ * A socket that was closed before it is asked for belongs to nobody (inode 0), and its user number means nothing: that
+ * is what a peer would look like that has said its word and run away. Addresses of IPv4 in the form of IPv6 are those
+ * of IPv4 to the kernel.
  */
 #include "net/owner.h"
 
@@ -53,7 +54,8 @@ static bool send_question(int netlink, const end *there, const end *here)
         struct inet_diag_req_v2 body;
     } question;
     memset(&question, 0, sizeof question);
-    question.head = (struct nlmsghdr){.nlmsg_len = sizeof question, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST};
+    question.head = (struct nlmsghdr){
+        .nlmsg_len = sizeof question, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST};
     question.body.sdiag_family = (uint8_t)there->family;
     question.body.sdiag_protocol = IPPROTO_TCP;
     question.body.idiag_states = EVERY_STATE;
@@ -123,7 +125,8 @@ bool artel__net_owner(int socket, uid_t *out)
     struct sockaddr_storage local, peer;
     socklen_t sizes[2] = {sizeof local, sizeof peer};
     end here, there;
-    if (getsockname(socket, (struct sockaddr *)&local, &sizes[0]) < 0 || getpeername(socket, (struct sockaddr *)&peer, &sizes[1]) < 0)
+    if (getsockname(socket, (struct sockaddr *)&local, &sizes[0]) < 0 ||
+        getpeername(socket, (struct sockaddr *)&peer, &sizes[1]) < 0)
         return false;
     if (!take_end(&local, &here) || !take_end(&peer, &there) || here.family != there.family) return false;
     int answer = ask(&there, &here, out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rings of a shared segment.
  *
- * Long copies are told to the other end in portions, so that it works on one while the next is copied. Each end keeps its own
- * positions to itself and reads the other's, which may be anything: a distance that cannot be ends the connection. An end that
- * goes to sleep stores that, then looks; the other stores its position, then looks who sleeps: both in one order, so that one of
- * them sees the other.
+ * Long copies are told to the other end in portions, so that it works on one while the next is copied. Each end keeps
+ * its own positions to itself and reads the other's, which may be anything: a distance that cannot be ends the
+ * connection. An end that goes to sleep stores that, then looks; the other stores its position, then looks who sleeps:
+ * both in one order, so that one of them sees the other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -150,7 +150,8 @@ int64_t artel__shared_write(artel__shared *s, const struct iovec *from, int coun
 
 void artel__shared_sleep(artel__shared *s, bool for_room)
 {
-    atomic_store(&s->segment->side[s->side].asleep, for_room ? ARTEL__SHARED_FOR_BYTES | ARTEL__SHARED_FOR_ROOM : ARTEL__SHARED_FOR_BYTES);
+    atomic_store(&s->segment->side[s->side].asleep,
+                 for_room ? ARTEL__SHARED_FOR_BYTES | ARTEL__SHARED_FOR_ROOM : ARTEL__SHARED_FOR_BYTES);
 }
 
 void artel__shared_wake(artel__shared *s)

@@ -17,7 +17,8 @@ enum {
 static void stream(char *to, const char *from, size_t lines)
 {
     for (; lines; lines--, to += LINE, from += LINE) {
-        for (int i = 0; i < LINE; i += 16) _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+        for (int i = 0; i < LINE; i += 16)
+            _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
     }
     _mm_sfence();
 }

@@ -54,8 +54,8 @@ struct artel__shared_block {
 
 /* Ends the lists of blocks when the connection ends. */
 void artel__shared_end_lending(artel__shared *shared);
-/* One message with descriptors over a socket of shared_meet.c; true: it has gone, or come. Descriptors that come are put into `fd` also
- * with a message that is not what it should be: the caller closes them. */
+/* One message with descriptors over a socket of shared_meet.c; true: it has gone, or come. Descriptors that come are
+ * put into `fd` also with a message that is not what it should be: the caller closes them. */
 bool artel__shared_send_descriptors(int socket, uint64_t what, const int *fd, int count);
 bool artel__shared_receive_descriptors(int socket, uint64_t *what, int *fd, int count);
 

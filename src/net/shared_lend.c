@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks that one end hands to the other: see net/shared.h. What the other end says of its blocks is not trusted: descriptors are
- * looked at before they are mapped, places before they are read. */
+/* Blocks that one end hands to the other: see net/shared.h. What the other end says of its blocks is not trusted:
+ * descriptors are looked at before they are mapped, places before they are read. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,7 +19,8 @@ static bool has_been_handed(const artel__shared *s, uint64_t id)
 bool artel__shared_hand(artel__shared *s, const artel__lendable *block)
 {
     if (has_been_handed(s, block->id)) return true;
-    if (s->handeds == ARTEL__SHARED_BLOCKS || !artel__shared_send_descriptors(s->pass, block->id, &block->fd, 1)) return false;
+    if (s->handeds == ARTEL__SHARED_BLOCKS || !artel__shared_send_descriptors(s->pass, block->id, &block->fd, 1))
+        return false;
     s->handed[s->handeds++] = block->id;
     return true;
 }
@@ -62,7 +63,8 @@ static bool add_block(artel__shared *s, uint64_t id, int fd)
         return false;
     }
     artel__shared_block *b = block;
-    *b = (artel__shared_block){.next = s->block, .ctx = s->ctx, .owner = s, .id = id, .memory = memory, .bytes = bytes, .users = 1};
+    *b = (artel__shared_block){
+        .next = s->block, .ctx = s->ctx, .owner = s, .id = id, .memory = memory, .bytes = bytes, .users = 1};
     s->block = b;
     s->blocks++;
     return true;
@@ -81,7 +83,8 @@ artel__shared_block *artel__shared_borrow(artel__shared *s, uint64_t id)
     while (!found) {
         uint64_t handed;
         int fd = -1;
-        bool good = artel__shared_receive_descriptors(s->pass, &handed, &fd, 1) && !*find(s, handed) && add_block(s, handed, fd);
+        bool good = artel__shared_receive_descriptors(s->pass, &handed, &fd, 1) && !*find(s, handed) &&
+                    add_block(s, handed, fd);
         if (fd >= 0) close(fd);
         if (!good) return NULL;
         found = *find(s, id);

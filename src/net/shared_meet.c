@@ -106,7 +106,8 @@ bool artel__shared_receive_descriptors(int socket, uint64_t *what, int *fd, int 
     ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) return false;
-    int got = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)); /* the system has seen to it that no more than the room are there */
+    int got = (int)((c->cmsg_len - CMSG_LEN(0)) /
+                    sizeof(int)); /* the system has seen to it that no more than the room are there */
     for (int i = 0; i < got && i < count; i++) memcpy(&fd[i], CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
     return got == count && n == (ssize_t)sizeof *what;
 }
@@ -140,7 +141,8 @@ static bool map(artel_context *ctx, int fd[HANDED], int side, artel__shared **ou
         artel__free(ctx, s);
         return false;
     }
-    *s = (artel__shared){.ctx = ctx, .segment = memory, .side = side, .wake = fd[1 + side], .wake_peer = fd[2 - side], .pass = -1};
+    *s = (artel__shared){
+        .ctx = ctx, .segment = memory, .side = side, .wake = fd[1 + side], .wake_peer = fd[2 - side], .pass = -1};
     fd[1] = fd[2] = -1;
     *out = s;
     return true;
@@ -184,7 +186,8 @@ static bool is_right(const artel__shared *s, const uint8_t proof[ARTEL__SHARED_P
            memcmp(s->segment->proof, proof, ARTEL__SHARED_PROOF) == 0;
 }
 
-bool artel__shared_take(artel_context *ctx, int listening, const uint8_t proof[ARTEL__SHARED_PROOF], artel__shared **out)
+bool artel__shared_take(artel_context *ctx, int listening, const uint8_t proof[ARTEL__SHARED_PROOF],
+                        artel__shared **out)
 {
     int fd[HANDED] = {-1, -1, -1}, socket = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     artel__shared *s = NULL;
@@ -192,7 +195,8 @@ bool artel__shared_take(artel_context *ctx, int listening, const uint8_t proof[A
     uint64_t what;
     if (socket < 0) return false;
     bool good = same_user(socket) && artel__shared_receive_descriptors(socket, &what, fd, HANDED) && what == MAGIC &&
-                artel__is_sealed_file(fd[0], &bytes) && bytes == sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) && is_right(s, proof);
+                artel__is_sealed_file(fd[0], &bytes) && bytes == sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) &&
+                is_right(s, proof);
     close_all(fd);
     return keep(s, good, socket, out);
 }

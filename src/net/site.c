@@ -44,7 +44,9 @@ void artel__site_report(artel__site *site, const artel__net_incident *incident)
 void artel__site_log(const artel__site *site, const artel__net_incident *incident)
 {
     char further[64] = "";
-    if (incident->further) snprintf(further, sizeof further, " (%llu more before)", (unsigned long long)incident->further);
-    artel__log(site->ctx, ARTEL_LOG_WARNING, "network: %s%s%s refused (%s): %s%s", incident->address, incident->task[0] ? " as " : "",
-               incident->task, artel__net_fault_name(incident->fault), incident->reason, further);
+    if (incident->further)
+        snprintf(further, sizeof further, " (%llu more before)", (unsigned long long)incident->further);
+    artel__log(site->ctx, ARTEL_LOG_WARNING, "network: %s%s%s refused (%s): %s%s", incident->address,
+               incident->task[0] ? " as " : "", incident->task, artel__net_fault_name(incident->fault),
+               incident->reason, further);
 }

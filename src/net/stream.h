@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes over a socket that does not block, plain or encrypted, or through memory shared with the peer: one face for all. */
+/* Bytes over a socket that does not block, plain or encrypted, or through memory shared with the peer: one face for
+ * all. */
 #ifndef ARTEL_NET_STREAM_H
 #define ARTEL_NET_STREAM_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first ranks of an endpoint as an endpoint of their own: for collectives of a part of those that are connected.
  *
- * Every operation goes to the endpoint behind it. Cancelling one cancels the other. Messages of both must differ in their frames. Belongs
- * to the thread of the endpoint behind.
+ * Every operation goes to the endpoint behind it. Cancelling one cancels the other. Messages of both must differ in
+ * their frames. Belongs to the thread of the endpoint behind.
  */
 #ifndef ARTEL_NET_SUBSET_H
 #define ARTEL_NET_SUBSET_H

@@ -28,9 +28,11 @@ static artel_status say_lost(artel__tcp *tcp, int rank)
 {
     const artel__tcp_peer *p = &tcp->peer[rank];
     const char *task = p->connection ? artel__connection_peer(p->connection)->task : "a peer";
-    artel__net_blame(&tcp->base, p->starved ? tcp->base.rank : rank, p->starved ? ARTEL_ERROR_NO_MEMORY : ARTEL_ERROR_RUN);
+    artel__net_blame(&tcp->base, p->starved ? tcp->base.rank : rank,
+                     p->starved ? ARTEL_ERROR_NO_MEMORY : ARTEL_ERROR_RUN);
     if (p->starved) /* no failure of the peer's: it is this rank that cannot go on */
-        return artel__fail(tcp->base.ctx, ARTEL_ERROR_NO_MEMORY, "messages", "use a smaller batch or model, or a machine with more memory",
+        return artel__fail(tcp->base.ctx, ARTEL_ERROR_NO_MEMORY, "messages",
+                           "use a smaller batch or model, or a machine with more memory",
                            "out of memory for a message of %s", task);
     return artel__fail(tcp->base.ctx, ARTEL_ERROR_RUN, task, "look at its log; start it again",
                        "the connection of rank %d with %s (rank %d%s%s) is lost: %s", tcp->base.rank, task, rank,
@@ -171,9 +173,9 @@ static void move_all(artel__tcp *tcp)
     }
 }
 
-/* A rank that has cancelled and taken everything back will not progress again for a while; the word of it, and the end of
- * the chunk before it, may be waiting for a full socket. Others wait for it, so they read; this reads too, because they
- * may be leaving as well. */
+/* A rank that has cancelled and taken everything back will not progress again for a while; the word of it, and the end
+ * of the chunk before it, may be waiting for a full socket. Others wait for it, so they read; this reads too, because
+ * they may be leaving as well. */
 static void settle(artel__tcp *tcp)
 {
     while (has_output(tcp) && artel__now_ns() < tcp->settle_until) {
@@ -232,7 +234,8 @@ static artel_status tcp_progress(artel__endpoint *endpoint)
     for (int r = 0; r < endpoint->ranks; r++) {
         if (artel__tcp_has_output(&tcp->peer[r])) artel__tcp_pump_out(tcp, &tcp->peer[r]);
     }
-    bool ask = tcp->sockets > 0 || ++tcp->skipped >= ARTEL__TCP_LOOKS; /* otherwise sockets only say who is gone: waits hear that as well */
+    bool ask = tcp->sockets > 0 ||
+               ++tcp->skipped >= ARTEL__TCP_LOOKS; /* otherwise sockets only say who is gone: waits hear that as well */
     if (!tcp->polled && ask) artel__tcp_poll(tcp);
     tcp->polled = false;
     artel__tcp_look(tcp);
@@ -255,7 +258,8 @@ static void close_peer(artel__tcp *tcp, artel__tcp_peer *p)
         if (artel__tcp_has_output(p)) artel__tcp_pump_out(tcp, p);
         epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, p->stream->socket, NULL);
         if (p->stream->shared)
-            epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, artel__shared_fd(p->stream->shared), NULL); /* the peer holds it, too */
+            epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, artel__shared_fd(p->stream->shared),
+                      NULL); /* the peer holds it, too */
         else
             tcp->sockets--;
         artel__connection_close(p->connection);
@@ -314,7 +318,8 @@ static artel_status begin(artel__tcp *tcp)
     if (tcp->epoll < 0 || tcp->wake < 0) return artel__fail_errno(ctx, "tcp", "open");
     struct epoll_event event = {.events = EPOLLIN, .data.fd = ARTEL__TCP_WAKE};
     if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, tcp->wake, &event) < 0) return artel__fail_errno(ctx, "tcp", "open");
-    if (pthread_mutex_init(&tcp->mutex, NULL) != 0) return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, "tcp", "", "no mutex");
+    if (pthread_mutex_init(&tcp->mutex, NULL) != 0)
+        return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, "tcp", "", "no mutex");
     tcp->has_mutex = true;
     ARTEL_TRY(artel__calloc(ctx, (size_t)tcp->base.ranks, sizeof(artel__tcp_peer), "tcp", &block));
     tcp->peer = block;
@@ -327,7 +332,8 @@ artel_status artel__tcp_create(artel_context *ctx, const artel__tcp_options *opt
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__tcp), "tcp", &block));
     artel__tcp *tcp = block;
-    *tcp = (artel__tcp){.base = {.ops = &tcp_ops, .ctx = ctx, .rank = options->rank, .ranks = options->ranks}, .epoll = -1, .wake = -1};
+    *tcp = (artel__tcp){
+        .base = {.ops = &tcp_ops, .ctx = ctx, .rank = options->rank, .ranks = options->ranks}, .epoll = -1, .wake = -1};
     tcp->window = options->window ? options->window : WINDOW;
     tcp->spin_ns = options->spin_ns;
     artel__tcp_pool_init(&tcp->pool, ctx);
@@ -360,7 +366,8 @@ static artel_status prepare(artel__tcp *tcp, artel__tcp_peer *p)
 }
 
 /* Between processes of one machine a long socket buffer only costs cache: what fits in it is written to memory and read
- * back. Measured with bench/coll_bench.c at 100 MB: a tenth less processor time than with the system's choice. Whether they are. */
+ * back. Measured with bench/coll_bench.c at 100 MB: a tenth less processor time than with the system's choice. Whether
+ * they are. */
 static bool fit_to_machine(int socket)
 {
     artel__net_address here = {.bytes = sizeof here.socket}, there = {.bytes = sizeof there.socket};
@@ -374,7 +381,8 @@ static bool fit_to_machine(int socket)
 static artel_status watch(artel__tcp *tcp, const artel__net_stream *stream, int rank)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = rank};
-    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, stream->socket, &event) < 0) return artel__fail_errno(tcp->base.ctx, "tcp", "watch");
+    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, stream->socket, &event) < 0)
+        return artel__fail_errno(tcp->base.ctx, "tcp", "watch");
     if (!stream->shared) return ARTEL_OK;
     event = (struct epoll_event){.events = EPOLLIN | EPOLLET, .data.fd = ARTEL__TCP_ROUSED};
     if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, artel__shared_fd(stream->shared), &event) == 0) return ARTEL_OK;
@@ -386,9 +394,10 @@ static artel_status adopt(artel__tcp *tcp, int rank, artel__connection *connecti
 {
     artel__tcp_peer *p = &tcp->peer[rank];
     artel_context *ctx = tcp->base.ctx;
-    if (p->connection && !p->lost) return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d is connected already", rank);
-    bool usable =
-        artel__connection_get_state(connection) == ARTEL__CONNECTION_OPEN && artel__connection_peer(connection)->purpose == ARTEL__NET_DATA;
+    if (p->connection && !p->lost)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d is connected already", rank);
+    bool usable = artel__connection_get_state(connection) == ARTEL__CONNECTION_OPEN &&
+                  artel__connection_peer(connection)->purpose == ARTEL__NET_DATA;
     if (!usable) return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d: not an open data connection", rank);
     if (artel__tcp_is_sending(p) || p->receives.head)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d has posted requests", rank);
@@ -412,9 +421,9 @@ artel_status artel__tcp_attach(artel__endpoint *endpoint, int peer, artel__conne
     artel__tcp *tcp = tcp_of(endpoint);
     bool right = peer >= 0 && peer < endpoint->ranks && peer != endpoint->rank;
     pthread_mutex_lock(&tcp->mutex);
-    artel_status status = right
-                              ? adopt(tcp, peer, connection)
-                              : artel__fail(endpoint->ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d has no peer %d", endpoint->rank, peer);
+    artel_status status = right ? adopt(tcp, peer, connection)
+                                : artel__fail(endpoint->ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d has no peer %d",
+                                              endpoint->rank, peer);
     tcp->changes++;
     pthread_mutex_unlock(&tcp->mutex);
     if (status < 0) artel__connection_close(connection);
@@ -432,7 +441,8 @@ static artel_status check_remap(artel__tcp *tcp, int ranks, const int *old_rank)
     for (int r = 0; r < ranks; r++) {
         bool fits = old_rank[r] < tcp->base.ranks;
         for (int k = 0; fits && k < r; k++) fits = old_rank[r] < 0 || old_rank[k] != old_rank[r];
-        if (!fits) return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "no rank %d to become rank %d", old_rank[r], r);
+        if (!fits)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "no rank %d to become rank %d", old_rank[r], r);
     }
     return ARTEL_OK;
 }
@@ -458,7 +468,8 @@ artel_status artel__tcp_remap(artel__endpoint *endpoint, int rank, int ranks, co
     void *block = NULL;
     pthread_mutex_lock(&tcp->mutex);
     artel_status status = check_remap(tcp, ranks, old_rank);
-    if (status == ARTEL_OK) status = artel__calloc(endpoint->ctx, (size_t)ranks, sizeof(artel__tcp_peer), "tcp", &block);
+    if (status == ARTEL_OK)
+        status = artel__calloc(endpoint->ctx, (size_t)ranks, sizeof(artel__tcp_peer), "tcp", &block);
     if (status == ARTEL_OK) {
         move_peers(tcp, block, ranks, old_rank);
         for (int r = 0; r < endpoint->ranks; r++) close_peer(tcp, &tcp->peer[r]);

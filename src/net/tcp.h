@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport between processes: messages over TCP connections, plain or encrypted, one to each peer; to a peer on this host
- * through memory shared with it (net/shared.h), where both ends want that (artel__site.shares).
+/* The transport between processes: messages over TCP connections, plain or encrypted, one to each peer; to a peer on
+ * this host through memory shared with it (net/shared.h), where both ends want that (artel__site.shares).
  *
  * On the wire a message is the 56-byte header (its crc field sums the 52 bytes before it) and its payload, every piece
  * padded to 8 bytes, in chunks of 256 KiB; each chunk has 8 bytes before it: {u32 crc, u32 word}, word 0, or 1: the
  * message is withdrawn here. Chunk sums cover the word and, on plain connections, the bytes (encrypted ones are
  * authenticated already, and those in memory have met no wire). All sums are masked with the connection's mask and the
- * number of the record, so that nothing damaged, repeated, left out or taken from another connection is accepted; such a
- * connection is lost, and logged.
+ * number of the record, so that nothing damaged, repeated, left out or taken from another connection is accepted; such
+ * a connection is lost, and logged.
  *
- * A long message from lendable memory to a peer that shares memory stays where it is: the header says how many pieces it has there, and
- * a description takes the place of the payload (net/tcp_lend.c).
+ * A long message from lendable memory to a peer that shares memory stays where it is: the header says how many pieces
+ * it has there, and a description takes the place of the payload (net/tcp_lend.c).
  *
  * Memory: a message is taken in when a receive was posted for it; of messages nobody asked for yet, at most `window`
  * bytes a peer are kept, then that peer's connection is not read until they are asked for. Peers must therefore ask for
- * one another's messages in the order of sending, but for the window; collectives do. Where some overtake others, nobody may
- * wait for those before it has asked for these. Steady traffic makes no heap calls.
+ * one another's messages in the order of sending, but for the window; collectives do. Where some overtake others,
+ * nobody may wait for those before it has asked for these. Steady traffic makes no heap calls.
  *
  * Generations: messages of an older generation than the newest that was posted (or set) are dropped. A cancellation
  * reaches the peers as a message and holds for (generation, number of resumes in it) and everything before, so one that
  * comes late harms nobody. Therefore every attempt has a generation of its own, told to the endpoint before it begins
- * (artel__tcp_set_generation): ranks that were cancelled at different points agree about nothing else. Sockets may be full
- * when a rank cancels: the withdrawal of its last request then waits, 200 ms at the most, until the word is out.
+ * (artel__tcp_set_generation): ranks that were cancelled at different points agree about nothing else. Sockets may be
+ * full when a rank cancels: the withdrawal of its last request then waits, 200 ms at the most, until the word is out.
  *
  * Why not gRPC for messages: bench/net_bench.c, loopback, messages of 4 MiB, AES-128-GCM, rates for each second of
  * processor time of the busier side: TCP 6.7 GB/s, OpenSSL over TCP 2.3, gRPC C-core with mutual TLS 1.46 (1.3 of wall
@@ -37,9 +37,10 @@
 
 typedef struct artel__tcp_options {
     int rank, ranks;
-    size_t window;   /* 0: 1 MiB */
-    int64_t spin_ns; /* a wait polls for this long before it sleeps; sensible when every rank has a core for itself. Where all peers
-                        share memory with this one, the driver finds out itself whether they run on other cores */
+    size_t window; /* 0: 1 MiB */
+    int64_t
+        spin_ns; /* a wait polls for this long before it sleeps; sensible when every rank has a core for itself. Where
+                    all peers share memory with this one, the driver finds out itself whether they run on other cores */
 } artel__tcp_options;
 
 /* An endpoint without connections; artel__net_close frees it. */
@@ -55,9 +56,9 @@ artel_status artel__tcp_attach(artel__endpoint *endpoint, int peer, artel__conne
 void artel__tcp_set_generation(artel__endpoint *endpoint, uint32_t generation);
 
 /* The next membership on the same connections: this rank is `rank` of `ranks` from here on, and new rank r is who was
- * `old_rank[r]` (-1: somebody new, to be attached; this rank's own entry is not looked at). Connections of those who are
- * no longer there are closed. None of the endpoint's requests may be posted (ARTEL_ERROR_INVALID); set the generation
- * afterwards. After ARTEL_ERROR_NO_MEMORY everything is as before. */
+ * `old_rank[r]` (-1: somebody new, to be attached; this rank's own entry is not looked at). Connections of those who
+ * are no longer there are closed. None of the endpoint's requests may be posted (ARTEL_ERROR_INVALID); set the
+ * generation afterwards. After ARTEL_ERROR_NO_MEMORY everything is as before. */
 artel_status artel__tcp_remap(artel__endpoint *endpoint, int rank, int ranks, const int *old_rank);
 
 /* Declares a peer lost (the membership's verdict on one that is silent). Any thread; wakes a wait. */
@@ -65,9 +66,9 @@ void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason);
 bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer); /* also when it has been lost since */
 bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
 
-/* A peer to which bytes are on their way that its kernel has not acknowledged for that long, though they were sent again: -1: none. A peer
- * that is stopped, or computes and reads nothing, acknowledges all the same; this is the way's fault, and heartbeats may well pass
- * (another connection, shorter packets). Any thread. */
+/* A peer to which bytes are on their way that its kernel has not acknowledged for that long, though they were sent
+ * again: -1: none. A peer that is stopped, or computes and reads nothing, acknowledges all the same; this is the way's
+ * fault, and heartbeats may well pass (another connection, shorter packets). Any thread. */
 int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns);
 
 /* Ends a wait that is going on, or the next one. Any thread, while the endpoint lives. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the TCP driver: an endpoint, its peers, and message buffers.
  *
- * tcp.c has the interface, tcp_wait.c events and waiting, tcp_send.c and tcp_receive.c one direction each, tcp_pool.c the buffers.
- * Everything is guarded by the endpoint's mutex, which is never held while waiting; it is contended only by cancel and
- * lose from other threads.
+ * tcp.c has the interface, tcp_wait.c events and waiting, tcp_send.c and tcp_receive.c one direction each, tcp_pool.c
+ * the buffers. Everything is guarded by the endpoint's mutex, which is never held while waiting; it is contended only
+ * by cancel and lose from other threads.
  */
 #ifndef ARTEL_NET_TCP_IMPL_H
 #define ARTEL_NET_TCP_IMPL_H
@@ -35,7 +35,8 @@ typedef struct artel__tcp_message {
     int class;
     void *data; /* 2^class bytes */
     artel__net_piece piece;
-    const artel__net_piece *list; /* where its bytes are: `piece`, or the pieces of the request that wanted them there */
+    const artel__net_piece
+        *list; /* where its bytes are: `piece`, or the pieces of the request that wanted them there */
     int pieces;
     bool unwanted;              /* it arrives only to be returned */
     artel__shared_block *block; /* it lies in the sender's memory; NULL: in `data` */
@@ -154,8 +155,8 @@ void artel__tcp_be_cancelled(artel__tcp *tcp, const artel__frame *frame);
 
 bool artel__tcp_is_cancelled(const artel__tcp *tcp);
 
-/* Events and waiting: the mutex is held. How many events there were; to sleep is until something happens, or for so many
- * milliseconds, and without the mutex. */
+/* Events and waiting: the mutex is held. How many events there were; to sleep is until something happens, or for so
+ * many milliseconds, and without the mutex. */
 int artel__tcp_poll(artel__tcp *tcp);
 int artel__tcp_sleep(artel__tcp *tcp, int milliseconds);
 bool artel__tcp_look(artel__tcp *tcp); /* whether there is something to be moved through shared memory */
@@ -173,9 +174,11 @@ void artel__tcp_take_back(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_req
 size_t artel__tcp_carried(const artel__frame *frame); /* bytes that come behind a header */
 /* What is wrong with a header in this; NULL: nothing. */
 const char *artel__tcp_check_lent(const artel__tcp_peer *peer, const artel__frame *frame);
-bool artel__tcp_may_lend(const artel__tcp_peer *peer, const artel__net_request *send); /* it is long, and the peer shares memory */
+bool artel__tcp_may_lend(const artel__tcp_peer *peer,
+                         const artel__net_request *send); /* it is long, and the peer shares memory */
 /* Finds the block that a send lies in and hands it over; false: it is to be copied. */
-bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *peer, const artel__net_request *send, artel__lendable *block);
+bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *peer, const artel__net_request *send,
+                           artel__lendable *block);
 /* Writes the description, at most ARTEL__TCP_COPIED bytes; the send is lent from here on. How many bytes. */
 size_t artel__tcp_describe(artel__tcp_peer *peer, artel__net_request *send, const artel__lendable *block, uint8_t *out);
 void artel__tcp_be_returned(artel__tcp *tcp, artel__tcp_peer *peer, uint64_t number);
@@ -191,7 +194,8 @@ void artel__tcp_drop_returns(artel__tcp *tcp, artel__tcp_peer *peer);
 /* In. */
 bool artel__tcp_has_input(const artel__tcp_peer *peer);
 void artel__tcp_pump_in(artel__tcp *tcp, artel__tcp_peer *peer);
-bool artel__tcp_ask(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_request *receive); /* true: matched what is here */
+bool artel__tcp_ask(artel__tcp *tcp, artel__tcp_peer *peer,
+                    artel__net_request *receive); /* true: matched what is here */
 void artel__tcp_unask(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_request *receive);
 void artel__tcp_forget_old(artel__tcp *tcp, artel__tcp_peer *peer);
 /* What has not wholly arrived; `all`: held messages too. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that stay where they are: between processes that share memory, a long one that lies in lendable memory is not copied; its
- * header says in how many pieces it lies, and a description of them follows in place of the bytes:
+/* Messages that stay where they are: between processes that share memory, a long one that lies in lendable memory is
+ * not copied; its header says in how many pieces it lies, and a description of them follows in place of the bytes:
  *
  *   block u64   recalls u64   number u64   then for each piece: offset u64   bytes u64
  *
- * Who asked for it reads it there, and says so with its number when it is released (ARTEL__FRAME_RETURN); the send is done then.
- * What is withdrawn before that is recalled (net/shared.h), and the borrower's release tells that what it has read is void.
+ * Who asked for it reads it there, and says so with its number when it is released (ARTEL__FRAME_RETURN); the send is
+ * done then. What is withdrawn before that is recalled (net/shared.h), and the borrower's release tells that what it
+ * has read is void.
  */
 #include <string.h>
 
@@ -53,7 +54,8 @@ static bool find_block(const artel__tcp *tcp, const artel__net_request *request,
     return block->bytes > 0;
 }
 
-bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *p, const artel__net_request *request, artel__lendable *block)
+bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *p, const artel__net_request *request,
+                           artel__lendable *block)
 {
     return find_block(tcp, request, block) && artel__shared_hand(p->stream->shared, block);
 }

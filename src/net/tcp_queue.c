@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both directions of the TCP driver stand on: queues of requests, their end, seals of frames, and what has been cancelled. */
+/* What both directions of the TCP driver stand on: queues of requests, their end, seals of frames, and what has been
+ * cancelled. */
 #include "net/tcp_impl.h"
 
 void artel__tcp_append(artel__tcp_queue *q, artel__net_request *request)

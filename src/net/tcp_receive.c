@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiving side of the TCP driver.
  *
- * What arrives is read into the inbox, or, when a large message is under way, straight into its buffer, with the prefixes
- * between chunks and the beginning of what follows in the same system call. A header is believed once its sum fits; then
- * the message goes to whoever asked for it (into the caller's own memory, where it is large and the caller named a place),
- * is held for somebody who will, is dropped (an old generation, too long), or
- * waits in the socket until it is asked for. A call ends after a large message, so that it is used while the cache has it.
+ * What arrives is read into the inbox, or, when a large message is under way, straight into its buffer, with the
+ * prefixes between chunks and the beginning of what follows in the same system call. A header is believed once its sum
+ * fits; then the message goes to whoever asked for it (into the caller's own memory, where it is large and the caller
+ * named a place), is held for somebody who will, is dropped (an old generation, too long), or waits in the socket until
+ * it is asked for. A call ends after a large message, so that it is used while the cache has it.
  */
 #include "net/tcp_impl.h"
 
@@ -199,7 +199,8 @@ static bool take_header(artel__tcp *tcp, artel__tcp_peer *p)
     uint32_t crc = artel__tcp_seal(artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4), p->in_mask, p->in_count++);
     if (!wrong && crc != p->frame.crc32c) wrong = "a message header that is damaged or repeated";
     if (!wrong && p->frame.length % 8) wrong = "a message of a length that cannot be";
-    if (!wrong && artel__frame_is_word(p->frame.kind) && p->frame.length) wrong = "a word between drivers with a payload";
+    if (!wrong && artel__frame_is_word(p->frame.kind) && p->frame.length)
+        wrong = "a word between drivers with a payload";
     if (!wrong) wrong = artel__tcp_check_lent(p, &p->frame);
     if (wrong) {
         condemn(tcp, p, wrong);
@@ -217,7 +218,8 @@ static bool take_header(artel__tcp *tcp, artel__tcp_peer *p)
 static bool take_prefix(artel__tcp *tcp, artel__tcp_peer *p, const uint8_t *at)
 {
     uint32_t word = take(at + 4);
-    p->chunk_crc = artel__tcp_seal(take(at), p->in_mask, p->in_count++); /* the mask is an exclusive or: this undoes it */
+    p->chunk_crc =
+        artel__tcp_seal(take(at), p->in_mask, p->in_count++); /* the mask is an exclusive or: this undoes it */
     uint32_t crc = artel__crc32c(0, at + 4, 4);
     if (word > 1 || ((word == 1 || !p->sums) && crc != p->chunk_crc)) {
         condemn(tcp, p, "a chunk that is damaged or repeated");
@@ -238,7 +240,8 @@ static bool take_prefix(artel__tcp *tcp, artel__tcp_peer *p, const uint8_t *at)
 static struct iovec run_at(const artel__tcp_message *m, artel__tcp_place at, size_t most, uint8_t pad[8])
 {
     const artel__net_piece *piece = &m->list[at.piece];
-    if (at.offset < piece->bytes) return (struct iovec){(char *)(uintptr_t)piece->data + at.offset, least(piece->bytes - at.offset, most)};
+    if (at.offset < piece->bytes)
+        return (struct iovec){(char *)(uintptr_t)piece->data + at.offset, least(piece->bytes - at.offset, most)};
     return (struct iovec){pad, least(artel__net_padded(piece->bytes) - at.offset, most)};
 }
 

@@ -2,12 +2,13 @@
 /* The sending side of the TCP driver.
  *
  * Headers and small messages are gathered in the stage, so that many leave with one system call; the chunks of larger
- * messages go from the lender's memory. The stage holds what precedes the chunk under the cursor, and is filled only when
- * there is no such chunk: the order of the bytes is that order. A send is done when its bytes have left this process, so
- * nobody has to progress for it any more. A chunk is summed just before it is sent, while the cache keeps it.
+ * messages go from the lender's memory. The stage holds what precedes the chunk under the cursor, and is filled only
+ * when there is no such chunk: the order of the bytes is that order. A send is done when its bytes have left this
+ * process, so nobody has to progress for it any more. A chunk is summed just before it is sent, while the cache keeps
+ * it.
  *
- * Nothing overtakes what a socket holds. Once something that overtakes is sent to another host, the socket is told to keep no
- * more than BACKLOG unsent: enough for a wire of 1 Gbit/s while this rank computes a node and does not look.
+ * Nothing overtakes what a socket holds. Once something that overtakes is sent to another host, the socket is told to
+ * keep no more than BACKLOG unsent: enough for a wire of 1 Gbit/s while this rank computes a node and does not look.
  */
 #include "net/tcp_impl.h"
 
@@ -22,7 +23,8 @@
 enum {
     PIECES = 60,
     BACKLOG = 512 << 10,
-    RECORD_MOST = 2 * ARTEL__FRAME_BYTES + ARTEL__TCP_PREFIX + ARTEL__TCP_COPIED /* a word about memory may come before a message */
+    RECORD_MOST = 2 * ARTEL__FRAME_BYTES + ARTEL__TCP_PREFIX +
+                  ARTEL__TCP_COPIED /* a word about memory may come before a message */
 };
 
 static const uint8_t zeros[8];
@@ -38,7 +40,8 @@ static size_t least(size_t a, size_t b)
 static struct iovec run_at(const artel__tcp_cursor *c, size_t most)
 {
     const artel__net_piece *piece = &c->request->piece[c->piece];
-    if (c->offset < piece->bytes) return (struct iovec){(char *)(uintptr_t)piece->data + c->offset, least(piece->bytes - c->offset, most)};
+    if (c->offset < piece->bytes)
+        return (struct iovec){(char *)(uintptr_t)piece->data + c->offset, least(piece->bytes - c->offset, most)};
     return (struct iovec){(void *)(uintptr_t)zeros, least(artel__net_padded(piece->bytes) - c->offset, most)};
 }
 
@@ -67,7 +70,8 @@ static uint32_t sum_chunk(uint32_t crc, artel__tcp_cursor c, size_t bytes)
 /* Nothing overtakes what the socket holds. Where the system refuses, all is as if it had not been asked. */
 static void limit_backlog(artel__tcp_peer *p)
 {
-    if (p->deep && !p->lost) setsockopt(p->stream->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){BACKLOG}, sizeof(int));
+    if (p->deep && !p->lost)
+        setsockopt(p->stream->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){BACKLOG}, sizeof(int));
     p->deep = false;
 }
 
@@ -86,8 +90,8 @@ static void insert_overtaking(artel__tcp_queue *q, artel__net_request *send)
 }
 
 /* Results and barriers overtake the nodes of later collectives: their receives were posted with those of the nodes that
- * led to them, so they never wait at the other end. What overtakes may wait there, until the peer gets to where this rank
- * is; what it has overtaken nobody needs before that. */
+ * led to them, so they never wait at the other end. What overtakes may wait there, until the peer gets to where this
+ * rank is; what it has overtaken nobody needs before that. */
 void artel__tcp_queue_send(artel__tcp_peer *p, artel__net_request *send)
 {
     if (send->overtakes) {
@@ -285,8 +289,8 @@ static void finish_leaving(artel__tcp *tcp, artel__tcp_peer *p)
 
 bool artel__tcp_has_output(const artel__tcp_peer *p)
 {
-    return !p->lost &&
-           (p->stage_begin < p->stage_end || has_sends(p) || p->returns || p->cancel_due || artel__net_stream_unsent(p->stream));
+    return !p->lost && (p->stage_begin < p->stage_end || has_sends(p) || p->returns || p->cancel_due ||
+                        artel__net_stream_unsent(p->stream));
 }
 
 /* A peer that has ended may have said things before that are still in the socket. */
@@ -365,7 +369,9 @@ static void break_off(artel__tcp *tcp, artel__tcp_peer *p)
 
 void artel__tcp_take_back(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *send)
 {
-    if (artel__tcp_take_out(&p->sends, send) || artel__tcp_take_out(&p->urgent, send) || artel__tcp_take_out(&p->leaving, send)) return;
+    if (artel__tcp_take_out(&p->sends, send) || artel__tcp_take_out(&p->urgent, send) ||
+        artel__tcp_take_out(&p->leaving, send))
+        return;
     if (p->cursor.request != send) {
         artel__tcp_recall(p, send);
         return;

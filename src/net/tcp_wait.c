@@ -22,8 +22,8 @@ enum {
     EVENTS = 64
 };
 
-/* How long a wait polls for peers of this host that run on other cores: about what two workers of equal load are apart in a step.
- * A core that has gone to sleep wakes up late and with cold caches. */
+/* How long a wait polls for peers of this host that run on other cores: about what two workers of equal load are apart
+ * in a step. A core that has gone to sleep wakes up late and with cold caches. */
 #define SPIN_APART_NS INT64_C(200000)
 
 /* -- events -- */
@@ -53,7 +53,8 @@ static void note_event(artel__tcp *tcp, const struct epoll_event *event)
     if (event->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) p->readable = true;
     if (event->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) p->writable = true;
     /* A reset is final; what waits in the socket is gone. */
-    if ((event->events & EPOLLERR) && p->reading == ARTEL__TCP_WAITING) artel__tcp_fail_peer(tcp, p, "the connection was reset");
+    if ((event->events & EPOLLERR) && p->reading == ARTEL__TCP_WAITING)
+        artel__tcp_fail_peer(tcp, p, "the connection was reset");
 }
 
 bool artel__tcp_look(artel__tcp *tcp)
@@ -133,8 +134,8 @@ static bool poll_once(artel__tcp *tcp, bool sockets)
     return some;
 }
 
-/* Whether every other rank is of this host and on another core than this thread. A rank that shares this core, because there are
- * more ranks than cores or the system has it so, would have to wait for the one that polls for it. */
+/* Whether every other rank is of this host and on another core than this thread. A rank that shares this core, because
+ * there are more ranks than cores or the system has it so, would have to wait for the one that polls for it. */
 static bool all_apart(artel__tcp *tcp)
 {
     int core = sched_getcpu();
@@ -175,7 +176,8 @@ void artel__tcp_wait(artel__endpoint *endpoint)
     pthread_mutex_unlock(&tcp->mutex);
     if (work || (polls > 0 && spin(tcp, polls))) return;
     pthread_mutex_lock(&tcp->mutex);
-    tcp->polled = artel__tcp_sleep(tcp, ARTEL__LOOK_NS / 1000000) > 0; /* then the caller looks at its clock and context */
+    tcp->polled =
+        artel__tcp_sleep(tcp, ARTEL__LOOK_NS / 1000000) > 0; /* then the caller looks at its clock and context */
     pthread_mutex_unlock(&tcp->mutex);
 }
 

@@ -13,8 +13,8 @@ artel_status artel__tls_open(artel_context *ctx, const artel__tls_files *files, 
     artel__net_why why = {""};
     if (tls.part->identity_create(files, &tls.identity, &why) < 0) {
         artel__part_close(&tls.library);
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, files->certificate, "make certificates with artel cert", "cannot be used: %s",
-                           why.text);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, files->certificate, "make certificates with artel cert",
+                           "cannot be used: %s", why.text);
     }
     *out = tls;
     return ARTEL_OK;

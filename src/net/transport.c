@@ -7,8 +7,8 @@
 static artel_status check(artel__endpoint *endpoint, artel__net_request *request)
 {
     if (request->peer < 0 || request->peer >= endpoint->ranks || request->peer == endpoint->rank)
-        return artel__fail(endpoint->ctx, ARTEL_ERROR_INTERNAL, endpoint->ops->name, "", "rank %d of %d has no peer %d", endpoint->rank,
-                           endpoint->ranks, request->peer);
+        return artel__fail(endpoint->ctx, ARTEL_ERROR_INTERNAL, endpoint->ops->name, "", "rank %d of %d has no peer %d",
+                           endpoint->rank, endpoint->ranks, request->peer);
     return ARTEL_OK;
 }
 
@@ -17,7 +17,8 @@ artel_status artel__net_send(artel__endpoint *endpoint, artel__net_request *requ
     ARTEL_TRY(check(endpoint, request));
     size_t length = artel__net_length(request->piece, request->pieces);
     if (length > ARTEL__FRAME_LONGEST)
-        return artel__fail(endpoint->ctx, ARTEL_ERROR_INTERNAL, endpoint->ops->name, "", "a message of %zu bytes", length);
+        return artel__fail(endpoint->ctx, ARTEL_ERROR_INTERNAL, endpoint->ops->name, "", "a message of %zu bytes",
+                           length);
     request->frame.length = length;
     return endpoint->ops->post_send(endpoint, request);
 }

@@ -4,8 +4,8 @@
  * An endpoint is one rank's side of a group of `ranks`. Messages are requests in the caller's memory: a send lends its
  * pieces until it is done, a receive names the message it wants and, once done, borrows the bytes until it is released.
  * Where sender and receiver share memory the borrowed bytes are the sender's own (nothing is copied); a driver for a
- * network borrows its own receive buffer to the caller. So every collective is written once, for both. A sender in another process
- * does not wait for its reader when it withdraws: the reader is told when it releases.
+ * network borrows its own receive buffer to the caller. So every collective is written once, for both. A sender in
+ * another process does not wait for its reader when it withdraws: the reader is told when it releases.
  *
  * Life of a request: zero it, fill the caller's fields, post, let artel__net_progress run until it is done; for a
  * receive, artel__net_release. A request that is not done is ended with artel__net_withdraw; afterwards no peer touches
@@ -44,12 +44,12 @@ typedef struct artel__net_request {
     const artel__net_piece *piece; /* of a send; of a receive that is done: what was sent, in the pieces in which it was
                                       sent or in one, each part then starting at a multiple of 8 bytes */
     int pieces;
-    const artel__net_piece *into; /* of a receive: where the caller would like the message, in the pieces in which it is sent
-                                     (the data is written to); NULL: anywhere. A driver may put it there, and `piece` is
-                                     `into` then */
+    const artel__net_piece *into; /* of a receive: where the caller would like the message, in the pieces in which it is
+                                     sent (the data is written to); NULL: anywhere. A driver may put it there, and
+                                     `piece` is `into` then */
     int intos;
-    bool overtakes; /* of a send: somebody waits for it now. A driver may send it before others to the same peer that are not on
-                       their way yet and do not overtake */
+    bool overtakes; /* of a send: somebody waits for it now. A driver may send it before others to the same peer that
+                       are not on their way yet and do not overtake */
     uint64_t most;  /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with
                       its length and without pieces; so a peer cannot make a rank take more memory than it
                       expects to need */
@@ -62,7 +62,8 @@ typedef struct artel__net_request {
 } artel__net_request;
 
 enum {
-    ARTEL__NET_LENDS = 1, /* receives borrow the sender's own memory: receiving is free, copying is the reader's choice */
+    ARTEL__NET_LENDS =
+        1, /* receives borrow the sender's own memory: receiving is free, copying is the reader's choice */
     ARTEL__NET_CHECKS = 2 /* payloads are summed (crc32c) */
 };
 
@@ -76,13 +77,15 @@ typedef struct artel__transport_ops {
     artel_status (*post_receive)(artel__endpoint *endpoint, artel__net_request *request);
     /* Moves what can be moved, without blocking. ARTEL_ERROR_CANCELLED while the endpoint is cancelled. */
     artel_status (*progress)(artel__endpoint *endpoint);
-    /* Blocks until something has happened since the last progress began (a request of this endpoint changed, cancel). */
+    /* Blocks until something has happened since the last progress began (a request of this endpoint changed, cancel).
+     */
     void (*wait)(artel__endpoint *endpoint);
     artel_status (*release)(artel__endpoint *endpoint, artel__net_request *request);
     void (*withdraw)(artel__endpoint *endpoint, artel__net_request *request);
     void (*cancel)(artel__endpoint *endpoint);
     void (*resume)(artel__endpoint *endpoint);
-    /* Whether a peer in another process reads lendable memory (base/lend.h) of this one where it lies. NULL: none does. */
+    /* Whether a peer in another process reads lendable memory (base/lend.h) of this one where it lies. NULL: none does.
+     */
     bool (*has_borrower)(artel__endpoint *endpoint);
     void (*close)(artel__endpoint *endpoint);
 } artel__transport_ops;
@@ -92,8 +95,8 @@ struct artel__endpoint {
     const artel__transport_ops *ops;
     artel_context *ctx;
     int rank, ranks;
-    /* Why it is cancelled: 1 + the rank that did so first or was lost, and above ARTEL__NET_BLAME_BITS its status, negated; 0: it
-     * is not, or nobody knows. For messages: nothing depends on it. */
+    /* Why it is cancelled: 1 + the rank that did so first or was lost, and above ARTEL__NET_BLAME_BITS its status,
+     * negated; 0: it is not, or nobody knows. For messages: nothing depends on it. */
     _Atomic uint32_t blame;
 };
 
@@ -104,7 +107,8 @@ enum {
 /* The first one counts. */
 static inline void artel__net_blame(artel__endpoint *endpoint, int rank, artel_status status)
 {
-    uint32_t nobody = 0, one = (uint32_t)(1 + rank) | (uint32_t)(status < 0 ? -(int)status : 0) << ARTEL__NET_BLAME_BITS;
+    uint32_t nobody = 0, one = (uint32_t)(1 + rank) | (uint32_t)(status < 0 ? -(int)status : 0)
+                                                          << ARTEL__NET_BLAME_BITS;
     atomic_compare_exchange_strong(&endpoint->blame, &nobody, one);
 }
 
@@ -134,8 +138,9 @@ static inline bool artel__net_done(const artel__net_request *request)
     return atomic_load_explicit(&request->state, memory_order_acquire) == ARTEL__NET_DONE;
 }
 
-/* Gives a received message back; for the sender, its send is done from here on. ARTEL_ERROR_CANCELLED: its sender has taken its
- * memory back while it was being read here, so what has been made of it must not be used (the request is idle all the same). */
+/* Gives a received message back; for the sender, its send is done from here on. ARTEL_ERROR_CANCELLED: its sender has
+ * taken its memory back while it was being read here, so what has been made of it must not be used (the request is idle
+ * all the same). */
 artel_status artel__net_release(artel__endpoint *endpoint, artel__net_request *request);
 
 /* Ends a request in whatever state it is (idle and done ones too). For a send this may wait for a receiver that is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations: the names of keras.activations, and the layers that can stand in for one (ReLU, LeakyReLU, ELU, Softmax...).
+/* Activations: the names of keras.activations, and the layers that can stand in for one (ReLU, LeakyReLU, ELU,
+ * Softmax...).
  *
  * A row says which operation computes it and which settings its record may have. Element-wise ones are functions of
  * kernel/unary.list; softmax and its relatives run along an axis, the last unless said. Parameters are those of the
@@ -45,7 +46,8 @@ struct artel__activation_def {
         .name = NULL \
     }
 
-static const artel__option no_options[] = {{.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"}, END};
+static const artel__option no_options[] = {{.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
+                                           END};
 static const artel__option relu_options[] = {
     FLOAT("negative_slope", negative_slope, "0.0", "slope below the threshold"),
     FLOAT("threshold", threshold, "0.0", "below it the negative slope applies"),
@@ -53,21 +55,23 @@ static const artel__option relu_options[] = {
     {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
     END};
 static const artel__option leaky_options[] = {FLOAT("negative_slope", negative_slope, "0.2", "slope below zero"), END};
-static const artel__option leaky_layer_options[] = {FLOAT("negative_slope", negative_slope, "0.3", "slope below zero"),
-                                                    FLOAT("alpha", negative_slope, "0.3", "the same in old files"),
-                                                    {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
-                                                    END};
+static const artel__option leaky_layer_options[] = {
+    FLOAT("negative_slope", negative_slope, "0.3", "slope below zero"),
+    FLOAT("alpha", negative_slope, "0.3", "the same in old files"),
+    {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
+    END};
 static const artel__option alpha_options[] = {FLOAT("alpha", alpha, "1.0", "scale of the negative side"),
                                               {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
                                               END};
-static const artel__option threshold_options[] = {FLOAT("threshold", threshold, "0.5", "half-width of the band around zero"), END};
+static const artel__option threshold_options[] = {
+    FLOAT("threshold", threshold, "0.5", "half-width of the band around zero"), END};
 static const artel__option squareplus_options[] = {FLOAT("b", b, "4", "smoothness"), END};
 static const artel__option gelu_options[] = {
     {"approximate", "by tanh", ARTEL__OPTION_BOOL, offsetof(settings, approximate), "false", 0, 0, NULL}, END};
-static const artel__option axis_options[] = {
-    {"axis", "axis in Keras' numbering, the batch being 0", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL},
-    {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
-    END};
+static const artel__option axis_options[] = {{"axis", "axis in Keras' numbering, the batch being 0", ARTEL__OPTION_INT,
+                                              offsetof(settings, axis), "-1", 0, 0, NULL},
+                                             {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
+                                             END};
 
 static void make_relu(const settings *s, float parameter[3])
 {
@@ -172,7 +176,8 @@ artel_status artel__activation_read(artel__arena *arena, const char *where, json
     if (def->make) def->make(&s, out->parameter);
     if (s.approximate) out->parameter[0] = 1;
     if (isnan(out->parameter[1]))
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "write a number, or null for none", "max_value is not a number");
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "write a number, or null for none",
+                           "max_value is not a number");
     return ARTEL_OK;
 }
 
@@ -187,7 +192,8 @@ int artel__activation_unary(const artel__activation_config *activation)
 bool artel__activation_is_relu(const artel__activation_config *activation)
 {
     const float *p = activation->parameter;
-    return artel__activation_unary(activation) == ARTEL__UNARY_RELU && p[0] == 0 && isinf(p[1]) && p[1] > 0 && p[2] == 0;
+    return artel__activation_unary(activation) == ARTEL__UNARY_RELU && p[0] == 0 && isinf(p[1]) && p[1] > 0 &&
+           p[2] == 0;
 }
 
 bool artel__activation_is_linear(const artel__activation_config *activation)
@@ -200,17 +206,20 @@ const char *artel__activation_name(const artel__activation_config *activation)
     return activation->def ? activation->def->name : "linear";
 }
 
-artel__value_id artel__activation_apply(artel__graph *graph, const artel__activation_config *activation, artel__value_id x)
+artel__value_id artel__activation_apply(artel__graph *graph, const artel__activation_config *activation,
+                                        artel__value_id x)
 {
     const artel__activation_def *def = activation->def;
     if (!def || graph->status < 0 || x < 0) return x;
-    if (def->form == FORM_UNARY) return artel__op_unary(graph, (artel__unary)artel__activation_unary(activation), activation->parameter, x);
+    if (def->form == FORM_UNARY)
+        return artel__op_unary(graph, (artel__unary)artel__activation_unary(activation), activation->parameter, x);
     int axis = artel__row_axis((int64_t)activation->parameter[0], graph->value[x].shape.rank);
     if (axis < 0) {
-        graph->status =
-            artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose an axis of the input, not the batch",
-                        "%s: axis %d is out of range", def->name, (int)activation->parameter[0]);
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                                    "choose an axis of the input, not the batch", "%s: axis %d is out of range",
+                                    def->name, (int)activation->parameter[0]);
         return ARTEL__NO_VALUE;
     }
-    return def->form == FORM_GLU ? artel__op_glu(graph, x, axis) : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
+    return def->form == FORM_GLU ? artel__op_glu(graph, x, axis)
+                                 : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
 }

@@ -16,12 +16,14 @@ artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, floa
                                  "the setting \"lora_rank\" is no rank");
     if (*rank == 0 || !factor) return ARTEL_OK;
     if (!artel__json_number(factor, &alpha))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or null", "the setting \"lora_alpha\" is no number");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or null",
+                                 "the setting \"lora_alpha\" is no number");
     *scale = (float)(alpha / (double)*rank);
     return ARTEL_OK;
 }
 
-static artel_status declare(artel__layer *layer, const artel__adapters *adapters, const char *which, const artel_shape *shape, int64_t rows)
+static artel_status declare(artel__layer *layer, const artel__adapters *adapters, const char *which,
+                            const artel_shape *shape, int64_t rows)
 {
     artel__weight weight = {
         .name = artel__arena_printf(layer->arena, "%s_%s", adapters->name, which),
@@ -57,7 +59,8 @@ artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters 
     const artel__variable *kernel = &layer->variables->item[layer->variable[adapters->kernel].index];
     if (artel__variable_narrow(kernel))
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use a mixed policy, which keeps variables in float32",
-                                 "\"lora_rank\" with variables of %s is not supported", artel_dtype_name(kernel->dtype));
+                                 "\"lora_rank\" with variables of %s is not supported",
+                                 artel_dtype_name(kernel->dtype));
     artel_shape a = kernel->shape, b = artel__shape(2, rank, a.dim[a.rank - 1]);
     a.dim[a.rank - 1] = rank;
     int first = layer->variable_count;
@@ -70,7 +73,8 @@ artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters 
     return ARTEL_OK;
 }
 
-artel__value_id artel__adapters_add(const artel__layer *layer, artel__graph *graph, int kernel, artel__value_id y, artel__value_id xa)
+artel__value_id artel__adapters_add(const artel__layer *layer, artel__graph *graph, int kernel, artel__value_id y,
+                                    artel__value_id xa)
 {
     const artel__layer_variable *own = &layer->variable[kernel];
     artel__value_id b = artel__layer_weight(layer, graph, own->adapters + 1);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adapters of low rank (LoRA): the kernel rests, and what is trained is a b, of a few columns and rows, which is added to it.
+/* Adapters of low rank (LoRA): the kernel rests, and what is trained is a b, of a few columns and rows, which is added
+ * to it.
  *
- * kernel' = kernel + alpha / rank * a b, with a [..][rank] and b [rank][columns]. Layers compute x a b beside x kernel, which is the same.
- * Files of Keras hold the sum in the kernel's place (keras/variables.c). Keras itself sets both adapters to 0 when it reads a file, after
- * which neither has a gradient; here a is drawn anew, so that the result is the same and training goes on.
+ * kernel' = kernel + alpha / rank * a b, with a [..][rank] and b [rank][columns]. Layers compute x a b beside x kernel,
+ * which is the same. Files of Keras hold the sum in the kernel's place (keras/variables.c). Keras itself sets both
+ * adapters to 0 when it reads a file, after which neither has a gradient; here a is drawn anew, so that the result is
+ * the same and training goes on.
  */
 #ifndef ARTEL_NN_ADAPTERS_H
 #define ARTEL_NN_ADAPTERS_H
@@ -16,8 +18,9 @@
 
 /* 0 when the layer has none; else its rank, and the factor of what the adapters add. */
 artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, float *scale);
-/* Declares a and b of variable `kernel` of the layer, which rests from here on: `name`_a of the kernel's shape with `rank` in the place of
- * the last extent, as panels of `rows` rows or plain (0), and `name`_b. Nothing when the layer has none. */
+/* Declares a and b of variable `kernel` of the layer, which rests from here on: `name`_a of the kernel's shape with
+ * `rank` in the place of the last extent, as panels of `rows` rows or plain (0), and `name`_b. Nothing when the layer
+ * has none. */
 typedef struct artel__adapters {
     int kernel;
     const char *name; /* "lora_kernel" */
@@ -31,6 +34,7 @@ static inline int artel__adapters_of(const artel__layer *layer, int kernel)
     return layer->variable[kernel].adapters;
 }
 /* y + scale * (xa b): what `a` has made of the input, last extent `rank`, into the columns of b. */
-artel__value_id artel__adapters_add(const artel__layer *layer, artel__graph *graph, int kernel, artel__value_id y, artel__value_id xa);
+artel__value_id artel__adapters_add(const artel__layer *layer, artel__graph *graph, int kernel, artel__value_id y,
+                                    artel__value_id xa);
 
 #endif

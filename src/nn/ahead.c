@@ -9,7 +9,8 @@
 
 static artel_status begin(artel__graph *graph, artel__program *program, int values, artel__ahead *out)
 {
-    *out = (artel__ahead){.program = program, .value = artel__arena_alloc(graph->arena, (size_t)values + 1, sizeof *out->value)};
+    *out = (artel__ahead){.program = program,
+                          .value = artel__arena_alloc(graph->arena, (size_t)values + 1, sizeof *out->value)};
     if (!out->value) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < values; i++) out->value[i] = ARTEL__NO_VALUE;
     graph->ahead = out;
@@ -30,7 +31,8 @@ artel_status artel__ahead_replay(artel__graph *graph, const artel__program *prog
 
 artel__value_id artel__ahead_stand_in(artel__graph *graph, artel_dtype dtype, const artel_shape *shape)
 {
-    const artel__value value = {.domain = ARTEL__DOMAIN_ROW, .dtype = dtype, .shape = *shape, .node = -1, .variable = -1, .input = -1};
+    const artel__value value = {
+        .domain = ARTEL__DOMAIN_ROW, .dtype = dtype, .shape = *shape, .node = -1, .variable = -1, .input = -1};
     return graph->status < 0 ? ARTEL__NO_VALUE : artel__graph_add_value(graph, &value);
 }
 
@@ -100,7 +102,8 @@ static artel_status widen(artel__graph *graph, artel__ahead *ahead, artel__value
     return ARTEL_OK;
 }
 
-static artel_status record(artel__layer *layer, artel__call *call, const artel__program_step *step, artel__value_id *out)
+static artel_status record(artel__layer *layer, artel__call *call, const artel__program_step *step,
+                           artel__value_id *out)
 {
     artel__cells in[ARTEL__ROW_INPUTS], result = {.count = 0};
     for (int k = 0; k < call->inputs; k++) {
@@ -127,9 +130,11 @@ static artel_status check_strings(const artel__layer *layer, const artel__call *
     return ARTEL_OK;
 }
 
-artel_status artel__call_row_function(artel__layer *layer, artel__call *call, const artel__row_function *function, const void *settings)
+artel_status artel__call_row_function(artel__layer *layer, artel__call *call, const artel__row_function *function,
+                                      const void *settings)
 {
-    artel__program_step step = {.function = function, .settings = settings, .layer = layer->name, .inputs = call->inputs};
+    artel__program_step step = {
+        .function = function, .settings = settings, .layer = layer->name, .inputs = call->inputs};
     artel__ahead *ahead = call->graph->ahead;
     if (!find_values(ahead, call, step.in)) {
         artel__value_id ids[ARTEL__ROW_INPUTS];

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is computed of a model's inputs before its graph sees them.
  *
- * Layers that make numbers of words and categories are functions of a row (text/row_function.h). Where all that such a layer takes comes
- * from the inputs by way of such functions alone, it is a step of the model's program (text/program.h), which runs where rows are fetched:
- * on the host, also with a device. Strings exist nowhere else. Everywhere else the layer is an operation of the graph.
+ * Layers that make numbers of words and categories are functions of a row (text/row_function.h). Where all that such a
+ * layer takes comes from the inputs by way of such functions alone, it is a step of the model's program
+ * (text/program.h), which runs where rows are fetched: on the host, also with a device. Strings exist nowhere else.
+ * Everywhere else the layer is an operation of the graph.
  *
- * The program is written down while the model is made, which builds a graph once. Every later graph of the model meets the same calls in
- * the same order and takes the results as they are fed. Without `graph->ahead` everything is an operation, and strings are refused.
+ * The program is written down while the model is made, which builds a graph once. Every later graph of the model meets
+ * the same calls in the same order and takes the results as they are fed. Without `graph->ahead` everything is an
+ * operation, and strings are refused.
  */
 #ifndef ARTEL_NN_AHEAD_H
 #define ARTEL_NN_AHEAD_H
@@ -37,6 +39,7 @@ artel__value_id artel__ahead_stand_in(artel__graph *graph, artel_dtype dtype, co
 artel_status artel__ahead_check(const artel__graph *graph);
 
 /* Calls a function of rows on all tensors of a call: the layer's result. */
-artel_status artel__call_row_function(artel__layer *layer, artel__call *call, const artel__row_function *function, const void *settings);
+artel_status artel__call_row_function(artel__layer *layer, artel__call *call, const artel__row_function *function,
+                                      const void *settings);
 
 #endif

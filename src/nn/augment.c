@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings, draws and maps of random changes of images. See the header. After keras/src/layers/preprocessing/image_preprocessing. */
+/* Settings, draws and maps of random changes of images. See the header. After
+ * keras/src/layers/preprocessing/image_preprocessing. */
 #include "nn/augment.h"
 
 #include <math.h>
@@ -10,12 +11,13 @@
 
 static bool two_numbers(json_t *given, artel__bounds *out)
 {
-    return json_is_array(given) && json_array_size(given) == 2 && artel__json_number(json_array_get(given, 0), &out->low) &&
+    return json_is_array(given) && json_array_size(given) == 2 &&
+           artel__json_number(json_array_get(given, 0), &out->low) &&
            artel__json_number(json_array_get(given, 1), &out->high);
 }
 
-artel_status artel__augment_bounds(const artel__layer *layer, const char *key, double least, const artel__bounds *fallback,
-                                   artel__bounds *out)
+artel_status artel__augment_bounds(const artel__layer *layer, const char *key, double least,
+                                   const artel__bounds *fallback, artel__bounds *out)
 {
     json_t *given = artel__layer_setting(layer, key);
     double number;
@@ -28,7 +30,8 @@ artel_status artel__augment_bounds(const artel__layer *layer, const char *key, d
         return ARTEL_OK;
     }
     if (!artel__json_number(given, &number))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or a list of two", "the setting \"%s\" is neither", key);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or a list of two",
+                                 "the setting \"%s\" is neither", key);
     number = fabs(number);
     *out = (artel__bounds){-number > least ? -number : least, number};
     return ARTEL_OK;
@@ -39,7 +42,8 @@ artel_status artel__augment_range(const artel__layer *layer, bool sorted, artel_
     *out = (artel__bounds){0, 255};
     json_t *given = artel__layer_setting(layer, "value_range");
     if (given && !two_numbers(given, out))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a list of two numbers", "the setting \"value_range\" is none");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a list of two numbers",
+                                 "the setting \"value_range\" is none");
     if (sorted && out->low > out->high) *out = (artel__bounds){out->high, out->low};
     return ARTEL_OK;
 }
@@ -85,12 +89,14 @@ artel__value_id artel__augment_places(artel__graph *graph, const artel_shape *sh
     return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, place);
 }
 
-artel__value_id artel__augment_run(artel__graph *graph, artel__value_id share, const artel_shape *shape, artel__value_id like)
+artel__value_id artel__augment_run(artel__graph *graph, artel__value_id share, const artel_shape *shape,
+                                   artel__value_id like)
 {
     static const artel__bounds unit = {0, 1};
     float extent = (float)artel_shape_count(shape);
     artel__value_id place = artel__augment_places(graph, shape), u = artel__augment_draw(graph, like, &unit);
-    artel__value_id length = artel__op_affine(graph, share, extent, 0), rest = artel__op_affine(graph, length, -1, extent);
+    artel__value_id length = artel__op_affine(graph, share, extent, 0),
+                    rest = artel__op_affine(graph, length, -1, extent);
     artel__value_id first = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__augment_pixel(graph, u), rest);
     artel__value_id behind = artel__op_compare(graph, ARTEL__COMPARE_LESS, place, artel__op_add(graph, first, length));
     return artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER_EQUAL, place, first), behind);
@@ -115,23 +121,27 @@ artel__value_id artel__augment_normal(artel__graph *graph, artel__value_id like,
 }
 
 /* One try: log of d v, and whether it is taken. */
-static artel__value_id try_gamma(artel__graph *graph, artel__value_id like, double d, const artel_shape *shape, bool shared,
-                                 artel__value_id *taken)
+static artel__value_id try_gamma(artel__graph *graph, artel__value_id like, double d, const artel_shape *shape,
+                                 bool shared, artel__value_id *taken)
 {
-    artel__value_id n = artel__augment_normal(graph, like, shape, shared), u = artel__op_uniform(graph, like, 0, 1, shape, shared);
+    artel__value_id n = artel__augment_normal(graph, like, shape, shared),
+                    u = artel__op_uniform(graph, like, 0, 1, shape, shared);
     artel__value_id v = artel__op_affine(graph, n, (float)(1 / sqrt(9 * d)), 1);
     artel__value_id positive = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, v, 0);
     v = artel__op_where(graph, positive, v, artel__op_affine(graph, v, 0, 1));
     artel__value_id log_v = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, v), 3, 0);
     artel__value_id cube = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, log_v);
-    artel__value_id bound = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5f, (float)d);
-    bound = artel__op_add(graph, bound, artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, log_v, cube), (float)d, 0));
+    artel__value_id bound =
+        artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5f, (float)d);
+    bound = artel__op_add(
+        graph, bound, artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, log_v, cube), (float)d, 0));
     u = artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, artel__op_affine(graph, u, -1, 1));
     *taken = artel__op_logical_and(graph, positive, artel__op_compare(graph, ARTEL__COMPARE_LESS, u, bound));
     return artel__op_affine(graph, log_v, 1, (float)artel__log64(d));
 }
 
-artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id like, double alpha, int64_t count, bool shared)
+artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id like, double alpha, int64_t count,
+                                         bool shared)
 {
     enum {
         TRIES = 8
@@ -140,10 +150,12 @@ artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id li
     double boosted = alpha < 1 ? alpha + 1 : alpha, d = boosted - 1.0 / 3.0;
     artel__value_id taken[TRIES], number[TRIES], x = ARTEL__NO_VALUE;
     for (int i = 0; i < TRIES; i++) number[i] = try_gamma(graph, like, d, &shape, shared, &taken[i]);
-    for (int i = TRIES - 1; i >= 0; i--) x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
+    for (int i = TRIES - 1; i >= 0; i--)
+        x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
     if (alpha >= 1) return x;
     artel__value_id u = artel__op_affine(graph, artel__op_uniform(graph, like, 0, 1, &shape, shared), -1, 1);
-    return artel__op_add(graph, x, artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), (float)(1 / alpha), 0));
+    return artel__op_add(
+        graph, x, artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), (float)(1 / alpha), 0));
 }
 
 /* -- maps -- */
@@ -153,7 +165,8 @@ static artel__value_id constant(artel__graph *graph, artel__value_id like, doubl
     return artel__op_fill_like(graph, like, number);
 }
 
-artel__value_id artel__augment_map(artel__graph *graph, artel__value_id x, const artel__value_id part[6], const artel__warp_settings *how)
+artel__value_id artel__augment_map(artel__graph *graph, artel__value_id x, const artel__value_id part[6],
+                                   const artel__warp_settings *how)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel__warp_settings warp = *how;
@@ -162,8 +175,8 @@ artel__value_id artel__augment_map(artel__graph *graph, artel__value_id x, const
     return artel__op_warp(graph, x, artel__op_concat(graph, part, 6, 0), &warp);
 }
 
-artel__value_id artel__augment_translate(artel__graph *graph, artel__value_id x, const artel__bounds *down, const artel__bounds *across,
-                                         const artel__warp_settings *how)
+artel__value_id artel__augment_translate(artel__graph *graph, artel__value_id x, const artel__bounds *down,
+                                         const artel__bounds *across, const artel__warp_settings *how)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[x].shape;
@@ -175,13 +188,15 @@ artel__value_id artel__augment_translate(artel__graph *graph, artel__value_id x,
 }
 
 /* centre - centre * a - other * b */
-static artel__value_id turn_offset(artel__graph *graph, float centre, artel__value_id a, float column, artel__value_id b, float line)
+static artel__value_id turn_offset(artel__graph *graph, float centre, artel__value_id a, float column,
+                                   artel__value_id b, float line)
 {
     artel__value_id at = artel__op_affine(graph, artel__op_affine(graph, a, column, 0), -1, centre);
     return artel__op_binary(graph, ARTEL__BINARY_SUB, at, artel__op_affine(graph, b, line, 0));
 }
 
-artel__value_id artel__augment_rotate(artel__graph *graph, artel__value_id x, const artel__bounds *turns, const artel__warp_settings *how)
+artel__value_id artel__augment_rotate(artel__graph *graph, artel__value_id x, const artel__bounds *turns,
+                                      const artel__warp_settings *how)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[x].shape;
@@ -196,11 +211,12 @@ artel__value_id artel__augment_rotate(artel__graph *graph, artel__value_id x, co
     return artel__augment_map(graph, x, part, how);
 }
 
-artel__value_id artel__augment_shear(artel__graph *graph, artel__value_id x, const artel__bounds *across, const artel__bounds *down,
-                                     const artel__warp_settings *how)
+artel__value_id artel__augment_shear(artel__graph *graph, artel__value_id x, const artel__bounds *across,
+                                     const artel__bounds *down, const artel__warp_settings *how)
 {
     static const artel__bounds unit = {0, 1};
-    artel__value_id side = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__augment_draw(graph, x, &unit), 0.5);
+    artel__value_id side =
+        artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__augment_draw(graph, x, &unit), 0.5);
     artel__value_id dy = artel__augment_draw(graph, x, down), dx = artel__augment_draw(graph, x, across);
     artel__value_id one = constant(graph, dy, 1), zero = constant(graph, dy, 0);
     dx = artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, dx), dx);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random changes of the colours of images. See augment.h. Formulas and their order after keras/src/layers/preprocessing/image_preprocessing;
- * hue, saturation and value after tensorflow/core/kernels/image/colorspace_op.h.
+/* Random changes of the colours of images. See augment.h. Formulas and their order after
+ * keras/src/layers/preprocessing/image_preprocessing; hue, saturation and value after
+ * tensorflow/core/kernels/image/colorspace_op.h.
  */
 #include "nn/augment.h"
 #include "op/histogram.h"
@@ -21,7 +22,8 @@ artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, cons
     return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, x);
 }
 
-artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from, const artel__bounds *to)
+artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from,
+                                       const artel__bounds *to)
 {
     if (from->low == to->low && from->high == to->high) return x;
     float extent = (float)from->high - (float)from->low;
@@ -32,18 +34,22 @@ artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, c
 
 static const artel__bounds unit = {0, 1}, bytes = {0, 255};
 
-artel__value_id artel__augment_brightness(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_brightness(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                          const artel__bounds *range)
 {
-    artel__value_id delta = artel__op_affine(graph, artel__augment_draw(graph, x, factor), (float)(range->high - range->low), 0);
+    artel__value_id delta =
+        artel__op_affine(graph, artel__augment_draw(graph, x, factor), (float)(range->high - range->low), 0);
     return artel__augment_clip(graph, artel__op_add(graph, x, artel__augment_pixel(graph, delta)), range);
 }
 
-artel__value_id artel__augment_contrast(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_contrast(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                        const artel__bounds *range)
 {
     artel__bounds around = {1 - factor->low, 1 + factor->high};
     artel__value_id scale = artel__augment_pixel(graph, artel__augment_draw(graph, x, &around));
     artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, 3, true);
-    return artel__augment_clip(graph, artel__op_add(graph, multiply(graph, subtract(graph, x, mean), scale), mean), range);
+    return artel__augment_clip(graph, artel__op_add(graph, multiply(graph, subtract(graph, x, mean), scale), mean),
+                               range);
 }
 
 /* -- hue, saturation, value -- */
@@ -58,7 +64,8 @@ static artel__value_id binary(artel__graph *graph, artel__binary f, artel__value
 }
 
 /* (a - b) * norm + offset */
-static artel__value_id hue_of(artel__graph *graph, artel__value_id a, artel__value_id b, artel__value_id norm, float offset)
+static artel__value_id hue_of(artel__graph *graph, artel__value_id a, artel__value_id b, artel__value_id norm,
+                              float offset)
 {
     return artel__op_affine(graph, multiply(graph, norm, subtract(graph, a, b)), 1, offset);
 }
@@ -71,8 +78,10 @@ static hsv to_hsv(artel__graph *graph, artel__value_id x)
                     least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, x, 4, true);
     artel__value_id range = subtract(graph, most, least), zero = artel__op_affine(graph, range, 0, 0);
     artel__value_id saturation = binary(graph, ARTEL__BINARY_DIV_NO_NAN, range, most);
-    saturation = artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, most, 0), saturation, zero);
-    artel__value_id norm = binary(graph, ARTEL__BINARY_DIV_NO_NAN, artel__op_affine(graph, range, 0, 1.0f / 6.0f), range);
+    saturation =
+        artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, most, 0), saturation, zero);
+    artel__value_id norm =
+        binary(graph, ARTEL__BINARY_DIV_NO_NAN, artel__op_affine(graph, range, 0, 1.0f / 6.0f), range);
     artel__value_id red = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, r, most),
                     green = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, g, most);
     artel__value_id blue = hue_of(graph, r, g, norm, 4.0f / 6.0f),
@@ -96,7 +105,8 @@ static artel__value_id to_channel(artel__graph *graph, const hsv *x, float centr
 
 static artel__value_id to_rgb(artel__graph *graph, const hsv *x)
 {
-    artel__value_id part[3] = {to_channel(graph, x, 3, 1, -1), to_channel(graph, x, 2, -1, 2), to_channel(graph, x, 4, -1, 2)};
+    artel__value_id part[3] = {to_channel(graph, x, 3, 1, -1), to_channel(graph, x, 2, -1, 2),
+                               to_channel(graph, x, 4, -1, 2)};
     return artel__op_concat(graph, part, 3, 2);
 }
 
@@ -104,12 +114,14 @@ static bool has_colors(artel__graph *graph, artel__value_id x)
 {
     if (graph->status < 0 || x < 0) return false;
     if (graph->value[x].shape.dim[2] == 3) return true;
-    graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "feed images of red, green and blue",
-                                "an image of %lld channels has no hue", (long long)graph->value[x].shape.dim[2]);
+    graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                                "feed images of red, green and blue", "an image of %lld channels has no hue",
+                                (long long)graph->value[x].shape.dim[2]);
     return false;
 }
 
-artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                          const artel__bounds *range)
 {
     if (!has_colors(graph, x)) return ARTEL__NO_VALUE;
     artel__value_id f = artel__augment_draw(graph, x, factor);
@@ -119,12 +131,15 @@ artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x
     return to_rgb(graph, &c);
 }
 
-artel__value_id artel__augment_hue(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_hue(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                   const artel__bounds *range)
 {
     if (!has_colors(graph, x)) return ARTEL__NO_VALUE;
-    artel__value_id side = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__augment_draw(graph, x, &unit), 0.5);
+    artel__value_id side =
+        artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__augment_draw(graph, x, &unit), 0.5);
     artel__value_id f = artel__augment_draw(graph, x, factor);
-    f = artel__op_affine(graph, artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, f), f), 0.5f, 0);
+    f = artel__op_affine(graph, artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, f), f),
+                         0.5f, 0);
     hsv c = to_hsv(graph, artel__augment_rescale(graph, x, range, &unit));
     c.hue = artel__op_add(graph, c.hue, artel__augment_pixel(graph, f));
     artel__value_id above = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, c.hue, 1);
@@ -147,7 +162,8 @@ artel__value_id artel__augment_grayscale(artel__graph *graph, artel__value_id x)
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, scaled, 4, true);
 }
 
-artel__value_id artel__augment_degenerate(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_degenerate(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                          const artel__bounds *range)
 {
     artel__value_id f = artel__augment_pixel(graph, artel__augment_draw(graph, x, factor));
     artel__value_id away = subtract(graph, artel__augment_grayscale(graph, x), x);
@@ -156,7 +172,8 @@ artel__value_id artel__augment_degenerate(artel__graph *graph, artel__value_id x
 
 /* -- sharpness -- */
 
-artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range)
+artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                         const artel__bounds *range)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     static const int64_t around[3] = {1, 1, 0};
@@ -164,7 +181,8 @@ artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x,
     artel__value_id f = artel__op_affine(graph, artel__augment_draw(graph, x, factor), 2, 0), smooth = ARTEL__NO_VALUE;
     artel__value_id wide = artel__op_pad(graph, x, around, around, 0);
     for (int k = 0; k < 9; k++) {
-        artel__value_id part = artel__op_slice(graph, artel__op_slice(graph, wide, 0, k / 3, shape.dim[0], 1), 1, k % 3, shape.dim[1], 1);
+        artel__value_id part =
+            artel__op_slice(graph, artel__op_slice(graph, wide, 0, k / 3, shape.dim[0], 1), 1, k % 3, shape.dim[1], 1);
         part = artel__op_affine(graph, part, (float)(k == 4 ? 5.0 / 13.0 : 1.0 / 13.0), 0);
         smooth = k ? artel__op_add(graph, smooth, part) : part;
     }
@@ -174,7 +192,8 @@ artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x,
 
 /* -- by values -- */
 
-artel__value_id artel__augment_posterize(artel__graph *graph, artel__value_id x, const artel__bounds *bits, const artel__bounds *range)
+artel__value_id artel__augment_posterize(artel__graph *graph, artel__value_id x, const artel__bounds *bits,
+                                         const artel__bounds *range)
 {
     artel__value_id kept = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__augment_draw(graph, x, bits));
     /* 2^(8 - bits), exactly: doubled for each bit that goes */
@@ -196,7 +215,8 @@ artel__value_id artel__augment_solarize(artel__graph *graph, artel__value_id x, 
     artel__value_id a = artel__augment_pixel(graph, artel__augment_draw(graph, x, &added)),
                     t = artel__augment_pixel(graph, artel__augment_draw(graph, x, &limit));
     x = artel__augment_clip(graph, artel__op_add(graph, artel__augment_rescale(graph, x, range, &bytes), a), &bytes);
-    x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_LESS, x, t), x, artel__op_affine(graph, x, -1, 255));
+    x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_LESS, x, t), x,
+                        artel__op_affine(graph, x, -1, 255));
     return artel__augment_rescale(graph, x, &bytes, range);
 }
 
@@ -205,7 +225,8 @@ artel__value_id artel__augment_autocontrast(artel__graph *graph, artel__value_id
     artel__value_id y = artel__augment_rescale(graph, x, range, &bytes);
     artel__value_id low = artel__op_reduce(graph, ARTEL__REDUCE_MIN, y, 3, true),
                     high = artel__op_reduce(graph, ARTEL__REDUCE_MAX, y, 3, true);
-    artel__value_id scale = binary(graph, ARTEL__BINARY_DIV, artel__constant_scalar(graph, 255), subtract(graph, high, low));
+    artel__value_id scale =
+        binary(graph, ARTEL__BINARY_DIV, artel__constant_scalar(graph, 255), subtract(graph, high, low));
     artel__value_id offset = multiply(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, low), scale);
     y = artel__augment_clip(graph, artel__op_add(graph, multiply(graph, y, scale), offset), &bytes);
     y = artel__augment_rescale(graph, y, &bytes, range);
@@ -224,7 +245,8 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int64_t n
         return ARTEL__NO_VALUE;
     }
     for (int64_t i = 0; i < n * n; i++) weight[i] = i % n <= i / n ? 1 : 0;
-    return artel__op_band_along(graph, x, 1, &(artel__op_band){.extent = n, .outputs = n, .taps = n, .first = first, .weight = weight});
+    return artel__op_band_along(
+        graph, x, 1, &(artel__op_band){.extent = n, .outputs = n, .taps = n, .first = first, .weight = weight});
 }
 
 /* What each bin becomes, GLOBAL [c][bins]: its place among the counts, those of the first bin that has any left out. */
@@ -233,7 +255,8 @@ static artel__value_id equal_places(artel__graph *graph, artel__value_id counts,
     artel__value_id sums = running(graph, counts, bins);
     artel__value_id some = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, sums, 0);
     artel__value_id total = artel__op_reduce(graph, ARTEL__REDUCE_MAX, sums, 2, true);
-    artel__value_id least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__op_where(graph, some, sums, total), 2, true);
+    artel__value_id least =
+        artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__op_where(graph, some, sums, total), 2, true);
     artel__value_id rest = subtract(graph, total, least);
     artel__value_id none = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, rest, 0);
     rest = artel__op_where(graph, none, artel__op_affine(graph, rest, 0, 1), rest);
@@ -242,7 +265,8 @@ static artel__value_id equal_places(artel__graph *graph, artel__value_id counts,
     return artel__augment_clip(graph, place, &bytes);
 }
 
-artel__value_id artel__augment_equalize(artel__graph *graph, artel__value_id x, int64_t bins, const artel__bounds *range)
+artel__value_id artel__augment_equalize(artel__graph *graph, artel__value_id x, int64_t bins,
+                                        const artel__bounds *range)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     double extent = range->high - range->low, last = (double)(bins - 1);

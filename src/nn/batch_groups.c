@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Membership in groups as a value of the graph; spreading and picking are products with it, so that gradients come by themselves. */
+/* Membership in groups as a value of the graph; spreading and picking are products with it, so that gradients come by
+ * themselves. */
 #include "nn/batch_groups.h"
 
 #include "op/batch_rows.h"
@@ -38,7 +39,8 @@ artel__value_id artel__group_rows(artel__graph *graph, artel__value_id member, a
 {
     if (graph->status < 0 || sums < 0 || member < 0) return sums;
     artel__value_id column = as_matrix(graph, member, last_extent(graph, member), 1);
-    artel__value_id own = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, column, sums), 1u, false);
+    artel__value_id own =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, column, sums), 1u, false);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = {.rank = rank};
     for (int d = 0; d < rank - 1; d++) shape.dim[d] = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constraints on weights, applied after the optimizer's step (keras/src/constraints). Norms run along axes of the plain shape. Where these
- * are neighbours, and not the columns of panels, the projection is a kernel; else it is put together from operations. */
+/* Constraints on weights, applied after the optimizer's step (keras/src/constraints). Norms run along axes of the plain
+ * shape. Where these are neighbours, and not the columns of panels, the projection is a kernel; else it is put together
+ * from operations. */
 #include <string.h>
 
 #include "nn/parts.h"
@@ -37,7 +38,8 @@ struct artel__constraint_def {
 static const artel__option max_options[] = {FLOAT(max_value, "2", "greatest norm"), AXIS, END};
 static const artel__option unit_options[] = {AXIS, END};
 static const artel__option no_options[] = {END};
-static const artel__option min_max_options[] = {FLOAT(min_value, "0.0", "least norm"), FLOAT(max_value, "1.0", "greatest norm"),
+static const artel__option min_max_options[] = {FLOAT(min_value, "0.0", "least norm"),
+                                                FLOAT(max_value, "1.0", "greatest norm"),
                                                 FLOAT(rate, "1.0", "how far to go, 0 to 1"), AXIS, END};
 
 static const artel__constraint_def table[] = {
@@ -98,14 +100,17 @@ static uint32_t axis_bits(const artel__ints *axes, int rank)
 static void project(artel__graph *graph, const artel__constrain_config *c, artel__value_id variable, uint32_t axes)
 {
     int64_t rows = graph->variables->item[graph->value[variable].variable].rows;
-    bool panels = graph->value[variable].layout == ARTEL__LAYOUT_PANELS, between = c->op == ARTEL__CONSTRAINT_MIN_MAX_NORM;
+    bool panels = graph->value[variable].layout == ARTEL__LAYOUT_PANELS,
+         between = c->op == ARTEL__CONSTRAINT_MIN_MAX_NORM;
     float bounds[3] = {between ? c->a : 0, between ? c->b : c->a, 0};
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY;
     artel__value_id w = artel__op_plain(graph, variable, rows);
-    artel__value_id norm = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, w), axes, true);
+    artel__value_id norm =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, w), axes, true);
     norm = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, norm);
-    artel__value_id wanted = artel__op_unary(graph, ARTEL__UNARY_CLIP, bounds, norm), divisor = artel__op_affine(graph, norm, 1, 1e-7f);
+    artel__value_id wanted = artel__op_unary(graph, ARTEL__UNARY_CLIP, bounds, norm),
+                    divisor = artel__op_affine(graph, norm, 1, 1e-7f);
     if (between) {
         artel__value_id kept = artel__op_affine(graph, norm, 1 - c->c, 0);
         wanted = artel__op_add(graph, artel__op_affine(graph, wanted, c->c, 0), kept);
@@ -131,10 +136,12 @@ void artel__constraint_apply(artel__graph *graph, const artel__constraint_config
         config.a = (float)s->max_value;
     }
     int rank = graph->value[variable].shape.rank;
-    bool norms = config.op != ARTEL__CONSTRAINT_NON_NEG, range = norms && axis_range(&s->axis, rank, &config.from, &config.to);
+    bool norms = config.op != ARTEL__CONSTRAINT_NON_NEG,
+         range = norms && axis_range(&s->axis, rank, &config.from, &config.to);
     if (norms && !axis_bits(&s->axis, rank)) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose axes of the weight",
-                                    "%s: its axes do not exist in a weight of %d axes", constraint->def->class_name, rank);
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose axes of the weight",
+                        "%s: its axes do not exist in a weight of %d axes", constraint->def->class_name, rank);
         return;
     }
     bool columns = graph->value[variable].layout == ARTEL__LAYOUT_PANELS && config.to == rank;

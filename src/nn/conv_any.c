@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. Three dimensions: the slices of the volume that a window meets become channels of one image, and the images of all
- * places along the depth one tall image, with whole strides between them; what the window makes of two neighbours at once is cut away.
- * So the convolution itself is that of images, with its kernels for every processor.
+/* See the header. Three dimensions: the slices of the volume that a window meets become channels of one image, and the
+ * images of all places along the depth one tall image, with whole strides between them; what the window makes of two
+ * neighbours at once is cut away. So the convolution itself is that of images, with its kernels for every processor.
  */
 #include "nn/conv_any.h"
 
@@ -31,7 +31,8 @@ artel__value_id artel__conv_any_weights(artel__graph *graph, const artel__conv_a
 }
 
 /* The image's part of it; `tall`: places along the depth. */
-static artel__conv2d_shape image_of(const artel__conv_any *conv, int64_t tall, int64_t lines, int64_t channels, int64_t filters)
+static artel__conv2d_shape image_of(const artel__conv_any *conv, int64_t tall, int64_t lines, int64_t channels,
+                                    int64_t filters)
 {
     const artel__conv_axis *w = &conv->axis[conv->rank - 1], *h = conv->rank > 1 ? w - 1 : NULL;
     return (artel__conv2d_shape){.ih = h ? tall * lines : 1,
@@ -61,7 +62,8 @@ static artel__value_id stack_depth(artel__graph *graph, const artel__conv_any *c
         tap[k] = artel__op_slice(graph, x, 0, k * d->dilation, d->out, d->stride);
         if (graph->status < 0) return ARTEL__NO_VALUE;
         artel_shape in = graph->value[tap[k]].shape;
-        artel_shape apart = artel__shape(6, in.dim[0], in.dim[1], in.dim[2], conv->groups, (int64_t)1, in.dim[3] / conv->groups);
+        artel_shape apart =
+            artel__shape(6, in.dim[0], in.dim[1], in.dim[2], conv->groups, (int64_t)1, in.dim[3] / conv->groups);
         if (conv->groups > 1) tap[k] = artel__op_reshape(graph, tap[k], &apart);
     }
     if (d->kernel == 1) return conv->groups > 1 ? artel__op_slice(graph, x, 0, 0, d->out, d->stride) : tap[0];
@@ -87,18 +89,20 @@ static artel__value_id padded(artel__graph *graph, const artel__conv_any *conv, 
     return any ? artel__op_pad(graph, x, before, after, 0) : x;
 }
 
-artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x, artel__value_id weights,
-                                    artel__value_id bias)
+artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                    artel__value_id weights, artel__value_id bias)
 {
     x = padded(graph, conv, x);
     if (conv->rank == 3) x = stack_depth(graph, conv, x);
     if (graph->status < 0 || x < 0 || weights < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape;
     const artel_shape *kernel = &graph->value[weights].shape;
-    int64_t filters = kernel->dim[kernel->rank - 1], tall = conv->rank == 3 ? in.dim[0] : 1, lines = in.dim[in.rank > 2 ? in.rank - 3 : 0];
+    int64_t filters = kernel->dim[kernel->rank - 1], tall = conv->rank == 3 ? in.dim[0] : 1,
+            lines = in.dim[in.rank > 2 ? in.rank - 3 : 0];
     artel__conv2d_shape shape = image_of(conv, tall, lines, in.dim[in.rank - 1], filters);
     artel_shape image = artel__shape(3, shape.ih, shape.iw, shape.ic);
-    artel__value_id y = artel__op_conv2d(graph, artel__op_reshape(graph, x, &image), weights, bias, &shape, ARTEL__FUSED_NONE);
+    artel__value_id y =
+        artel__op_conv2d(graph, artel__op_reshape(graph, x, &image), weights, bias, &shape, ARTEL__FUSED_NONE);
     if (conv->rank == 1) {
         artel_shape line = artel__shape(2, shape.ow, shape.oc);
         return artel__op_reshape(graph, y, &line);

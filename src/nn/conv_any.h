@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of one to three dimensions with weights that a graph has computed, put together from convolutions of images. */
+/* Convolutions of one to three dimensions with weights that a graph has computed, put together from convolutions of
+ * images. */
 #ifndef ARTEL_NN_CONV_ANY_H
 #define ARTEL_NN_CONV_ANY_H
 
 #include "op/op.h"
 
-/* By spatial axis: the window's extent, and how it is laid over an input of extent `in`, padded by `before` and `after` (negative:
- * cropped), which gives `out` places. */
+/* By spatial axis: the window's extent, and how it is laid over an input of extent `in`, padded by `before` and `after`
+ * (negative: cropped), which gives `out` places. */
 typedef struct artel__conv_axis {
     int64_t kernel, stride, dilation, in, before, after, out;
 } artel__conv_axis;
@@ -23,7 +24,7 @@ void artel__conv_any_lay(artel__conv_axis *axis, bool same);
 /* Plain weights [kernel..][channels of a group][filters] as artel__conv_any_run wants them; once a graph. */
 artel__value_id artel__conv_any_weights(artel__graph *graph, const artel__conv_any *conv, artel__value_id plain);
 /* x [in..][channels] -> [out..][filters]; bias [filters] or none. */
-artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x, artel__value_id weights,
-                                    artel__value_id bias);
+artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                    artel__value_id weights, artel__value_id bias);
 
 #endif

@@ -17,11 +17,12 @@ typedef struct artel__custom_loss {
     const void *self;
     artel__target_form target;
     /* `config`: the record's settings as JSON text. */
-    artel__value_id (*add)(const void *self, const char *config, artel__graph *graph, artel__value_id target, artel__value_id prediction);
+    artel__value_id (*add)(const void *self, const char *config, artel__graph *graph, artel__value_id target,
+                           artel__value_id prediction);
 } artel__custom_loss;
 
 /* Of a loss or metric whose settings are this JSON. */
-artel_status artel__custom_loss_configure(artel__arena *arena, const artel__custom_loss *custom, const char *name, json_t *config,
-                                          artel__loss_config *out);
+artel_status artel__custom_loss_configure(artel__arena *arena, const artel__custom_loss *custom, const char *name,
+                                          json_t *config, artel__loss_config *out);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of resizing filters, as the kernels behind tf.image.resize compute them (tensorflow/core/kernels/image).
  *
- * An output place o lies at (o + 1/2) in / out - 1/2 of the input. Nearest takes the place whose area it falls into. Bilinear without
- * antialiasing and bicubic without it have kernels of their own there: the shares of bicubic come from a table of 1,024 steps, and
- * places outside lose their weight to the others. All else is ScaleAndTranslate: the filter, widened by in / out when it antialiases
- * and the image becomes smaller, cut at the borders, its sum brought to 1. Area weighs each place by the part of it that is covered.
+ * An output place o lies at (o + 1/2) in / out - 1/2 of the input. Nearest takes the place whose area it falls into.
+ * Bilinear without antialiasing and bicubic without it have kernels of their own there: the shares of bicubic come from
+ * a table of 1,024 steps, and places outside lose their weight to the others. All else is ScaleAndTranslate: the
+ * filter, widened by in / out when it antialiases and the image becomes smaller, cut at the borders, its sum brought
+ * to 1. Area weighs each place by the part of it that is covered.
  */
 #include "nn/filter.h"
 
@@ -30,7 +31,8 @@ static artel_status allocate(artel__arena *arena, int64_t extent, int64_t output
                            "%lld places from %lld are not supported", (long long)outputs, (long long)extent);
     out->first = artel__arena_alloc(arena, (size_t)outputs + 1, sizeof *out->first);
     out->weight = artel__arena_alloc(arena, (size_t)(outputs * taps) + 1, sizeof *out->weight);
-    out->band = (artel__op_band){.extent = extent, .outputs = outputs, .taps = taps, .first = out->first, .weight = out->weight};
+    out->band = (artel__op_band){
+        .extent = extent, .outputs = outputs, .taps = taps, .first = out->first, .weight = out->weight};
     return artel__arena_status(arena);
 }
 
@@ -39,7 +41,8 @@ static void put(table *t, int64_t o, int64_t start, int64_t count, const float *
 {
     int64_t first = start + t->band.taps > t->band.extent ? t->band.extent - t->band.taps : start;
     t->first[o] = (int32_t)first;
-    for (int64_t k = 0; k < count && start + k - first < t->band.taps; k++) t->weight[o * t->band.taps + start + k - first] = weight[k];
+    for (int64_t k = 0; k < count && start + k - first < t->band.taps; k++)
+        t->weight[o * t->band.taps + start + k - first] = weight[k];
 }
 
 /* -- filters -- */
@@ -101,7 +104,8 @@ static void fill_bicubic(table *t)
     for (int64_t o = 0; o < t->band.outputs; o++) {
         float at = ((float)o + 0.5f) * scale - 0.5f, floor = floorf(at), sum = 0, weight[4];
         float share = (float)lrintf((at - floor) * 1024.0f) / 1024.0f;
-        int64_t low = (int64_t)floor - 1, start = clamp(low, 0, t->band.extent - 1), end = clamp(low + 3, 0, t->band.extent - 1);
+        int64_t low = (int64_t)floor - 1, start = clamp(low, 0, t->band.extent - 1),
+                end = clamp(low + 3, 0, t->band.extent - 1);
         for (int64_t i = start; i <= end; i++) sum += weight[i - start] = cubic(share - (float)(i - low - 1));
         for (int64_t i = start; i <= end; i++) weight[i - start] /= sum;
         put(t, o, start, end - start + 1, weight);
@@ -115,7 +119,8 @@ static void fill_scaled(table *t, artel__filter filter, float widen, float *room
         float at = ((float)o + 0.5f) * inverse, sum = 0;
         int64_t start = clamp((int64_t)ceilf(at - reach - 0.5f), 0, t->band.extent - 1);
         int64_t end = clamp((int64_t)floorf(at + reach - 0.5f), 0, t->band.extent - 1);
-        for (int64_t i = start; i <= end; i++) sum += room[i - start] = filter_at(filter, (at - ((float)i + 0.5f)) / widen);
+        for (int64_t i = start; i <= end; i++)
+            sum += room[i - start] = filter_at(filter, (at - ((float)i + 0.5f)) / widen);
         for (int64_t i = start; i <= end && fabsf(sum) >= 1000.0f * 1.17549435e-38f; i++) room[i - start] /= sum;
         put(t, o, start, end - start + 1, room);
     }
@@ -136,7 +141,8 @@ static void fill_area(table *t, float *room)
     }
 }
 
-static artel__value_id resize_axis(artel__graph *graph, artel__value_id x, int axis, artel__filter filter, bool antialias, int64_t outputs)
+static artel__value_id resize_axis(artel__graph *graph, artel__value_id x, int axis, artel__filter filter,
+                                   bool antialias, int64_t outputs)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     int64_t extent = graph->value[x].shape.dim[axis];
@@ -159,12 +165,13 @@ static artel__value_id resize_axis(artel__graph *graph, artel__value_id x, int a
     return artel__op_band_along(graph, x, axis, &t.band);
 }
 
-artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias, int64_t height,
-                                     int64_t width)
+artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias,
+                                     int64_t height, int64_t width)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[x].shape.rank;
-    if (filter == ARTEL__FILTER_BILINEAR && !antialias && rank == 3) return artel__op_resize_bilinear(graph, x, height, width);
+    if (filter == ARTEL__FILTER_BILINEAR && !antialias && rank == 3)
+        return artel__op_resize_bilinear(graph, x, height, width);
     x = resize_axis(graph, x, rank - 3, filter, antialias, height);
     return resize_axis(graph, x, rank - 2, filter, antialias, width);
 }

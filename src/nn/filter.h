@@ -17,13 +17,14 @@ typedef enum artel__filter {
 /* Their names, NULL-terminated. */
 extern const char *const artel__filters[];
 
-/* x [..][h][w][c] with other h and w, the axes before the last one; what tf.image.resize makes of it, with half-pixel centres.
- * `antialias` widens the filter where the image becomes smaller. */
-artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias, int64_t height,
-                                     int64_t width);
+/* x [..][h][w][c] with other h and w, the axes before the last one; what tf.image.resize makes of it, with half-pixel
+ * centres. `antialias` widens the filter where the image becomes smaller. */
+artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias,
+                                     int64_t height, int64_t width);
 
 /* Means over [floor(i n / m), ceil((i + 1) n / m)) of an axis of n places, m of them. */
-artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs); /* the largest of each */
+artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis,
+                                     int64_t outputs); /* the largest of each */
 artel__value_id artel__filter_means(artel__graph *graph, artel__value_id x, int axis, int64_t outputs);
 
 #endif

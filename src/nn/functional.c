@@ -41,8 +41,8 @@ static artel_status check_tensor(const reader *r, const char *layer, int64_t ten
     if (tensor < 0) return broken(r, "a tensor index is out of range");
     if (tensor < ARTEL__LAYER_OUTPUTS) return ARTEL_OK;
     return artel__model_fail(r->model, ARTEL_ERROR_UNSUPPORTED, "split into fewer parts, one after the other",
-                             "layer \"%s\" gives a tensor number %llu; a layer may give %d here", layer, (unsigned long long)tensor + 1,
-                             ARTEL__LAYER_OUTPUTS);
+                             "layer \"%s\" gives a tensor number %llu; a layer may give %d here", layer,
+                             (unsigned long long)tensor + 1, ARTEL__LAYER_OUTPUTS);
 }
 
 /* Adds a tensor reference to a call; returns its index or a negative status. */
@@ -79,8 +79,8 @@ static json_t *replace_tensors(reader *r, pending *call, json_t *value)
             broken(r, "a tensor in inbound_nodes does not name its layer");
             return NULL;
         }
-        int index =
-            add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)), json_integer_value(json_array_get(history, 2)));
+        int index = add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)),
+                                  json_integer_value(json_array_get(history, 2)));
         return index < 0 ? NULL : json_pack("{s:i}", "tensor", index);
     }
     if (json_is_array(value)) {
@@ -132,9 +132,9 @@ static artel_status read_old_call(reader *r, pending *call, json_t *node)
     json_array_foreach(node, i, item)
     {
         const char *layer = json_string_value(json_array_get(item, 0));
-        int index =
-            layer ? add_reference(r, call, layer, json_integer_value(json_array_get(item, 1)), json_integer_value(json_array_get(item, 2)))
-                  : -1;
+        int index = layer ? add_reference(r, call, layer, json_integer_value(json_array_get(item, 1)),
+                                          json_integer_value(json_array_get(item, 2)))
+                          : -1;
         if (index < 0) {
             json_decref(tensors);
             return broken(r, "a call in inbound_nodes does not name its inputs");
@@ -150,8 +150,8 @@ static artel_status read_old_call(reader *r, pending *call, json_t *node)
         json_decref(tensors);
         tensors = only;
     }
-    call->arguments =
-        json_pack("{s:[o], s:o}", "args", tensors, "kwargs", json_is_object(kwargs) ? artel__json_copy_deep(kwargs) : json_object());
+    call->arguments = json_pack("{s:[o], s:o}", "args", tensors, "kwargs",
+                                json_is_object(kwargs) ? artel__json_copy_deep(kwargs) : json_object());
     return call->arguments ? ARTEL_OK : lost(r);
 }
 
@@ -224,7 +224,8 @@ static artel_status place_call(reader *r, pending *call, bool *placed)
         const pending *source = find_call(r, call->in[k].layer, call->in[k].node);
         if (!source)
             return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
-                                     "call %lld of layer \"%s\" does not exist", (long long)call->in[k].node, call->in[k].layer);
+                                     "call %lld of layer \"%s\" does not exist", (long long)call->in[k].node,
+                                     call->in[k].layer);
         if (source->site < 0) return ARTEL_OK;
         ARTEL_TRY(check_tensor(r, call->in[k].layer, call->in[k].tensor));
     }
@@ -235,7 +236,8 @@ static artel_status place_call(reader *r, pending *call, bool *placed)
     artel__layer *layer = model->layer[call->layer];
     artel__model_call_site *site = artel__model_add_site(model);
     if (!site) return ARTEL_ERROR_NO_MEMORY;
-    *site = (artel__model_call_site){.layer = layer, .in = in, .inputs = call->inputs, .arguments = call->arguments, .input = -1};
+    *site = (artel__model_call_site){
+        .layer = layer, .in = in, .inputs = call->inputs, .arguments = call->arguments, .input = -1};
     call->arguments = NULL;
     call->site = model->sites - 1;
     *placed = true;
@@ -254,14 +256,16 @@ static artel_status place_calls(reader *r)
     for (int i = 0; i < r->calls; i++) {
         if (r->call[i].site < 0)
             return artel__model_fail(r->model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
-                                     "the call of layer \"%s\" depends on itself", r->model->layer[r->call[i].layer]->name);
+                                     "the call of layer \"%s\" depends on itself",
+                                     r->model->layer[r->call[i].layer]->name);
     }
     return ARTEL_OK;
 }
 
 /* -- the nesting of input_layers and output_layers -- */
 
-/* Where a leaf lies: the keys and positions in front of it, with slashes behind them; its own; whether that is a key. */
+/* Where a leaf lies: the keys and positions in front of it, with slashes behind them; its own; whether that is a key.
+ */
 typedef struct place {
     const char *above, *last;
     bool keyed;
@@ -299,7 +303,8 @@ static artel_status each_leaf(reader *r, const char *above, json_t *value, leaf_
         return ARTEL_OK;
     }
     if (!json_is_object(value)) return broken(r, "input_layers or output_layers hold something that is not a tensor");
-    if (json_object_size(value) > (size_t)r->room) return broken(r, "input_layers or output_layers have more entries than there are calls");
+    if (json_object_size(value) > (size_t)r->room)
+        return broken(r, "input_layers or output_layers have more entries than there are calls");
     const char *last = "";
     for (size_t done = 0; done < json_object_size(value); done++) { /* keys in sorted order, as Keras flattens */
         const char *best = NULL, *key;
@@ -338,7 +343,9 @@ static pending *leaf_call(reader *r, json_t *leaf)
     int64_t node = json_integer_value(json_array_get(leaf, 1));
     for (int i = 0; i < r->model->layers; i++) {
         artel__layer *layer = r->model->layer[i];
-        if (strcmp(layer->name, name) == 0 && layer->model && strcmp(layer->def->class_name, "Sequential") != 0 && node > 0) node--;
+        if (strcmp(layer->name, name) == 0 && layer->model && strcmp(layer->def->class_name, "Sequential") != 0 &&
+            node > 0)
+            node--;
     }
     return find_call(r, name, node);
 }
@@ -350,7 +357,8 @@ static artel_status read_input(reader *r, const place *at, json_t *leaf)
     pending *call = leaf_call(r, leaf);
     if (!call || strcmp(model->layer[call->layer]->def->class_name, "InputLayer") != 0)
         return broken(r, "input_layers name a layer that is not an InputLayer");
-    if (model->site[call->site].input >= 0 && !model->site[call->site].layer) return broken(r, "input_layers name a layer twice");
+    if (model->site[call->site].input >= 0 && !model->site[call->site].layer)
+        return broken(r, "input_layers name a layer twice");
     artel__model_input *input = &model->input[model->inputs];
     *input = *(const artel__model_input *)model->layer[call->layer]->own;
     input->name = model->layer[call->layer]->name;
@@ -359,7 +367,8 @@ static artel_status read_input(reader *r, const place *at, json_t *leaf)
     return ARTEL_OK;
 }
 
-/* Named as Keras does: an output of a plain dictionary by its key, others by their layers; its loss by its place, too, where there is one. */
+/* Named as Keras does: an output of a plain dictionary by its key, others by their layers; its loss by its place, too,
+ * where there is one. */
 static artel_status read_output(reader *r, const place *at, json_t *leaf)
 {
     artel__model *model = r->model;
@@ -403,7 +412,8 @@ static artel_status read_ends(reader *r, json_t *config)
 artel_status artel__model_parse(artel__model *model, json_t *config)
 {
     reader r = {.model = model};
-    r.first_call = artel__arena_alloc(model->arena, json_array_size(json_object_get(config, "layers")) + 1, sizeof *r.first_call);
+    r.first_call =
+        artel__arena_alloc(model->arena, json_array_size(json_object_get(config, "layers")) + 1, sizeof *r.first_call);
     if (!r.first_call) return ARTEL_ERROR_NO_MEMORY;
     size_t i;
     json_t *record;

@@ -74,10 +74,13 @@ static const char *const distributions[] = {"truncated_normal", "normal", "untru
     {                                                                                          \
         "seed", "an integer", ARTEL__OPTION_JSON, offsetof(settings, seed), "null", 0, 0, NULL \
     }
-#define AXES                                                                                                                 \
-    {"input_axes", "axes that count as inputs", ARTEL__OPTION_INTS, offsetof(settings, input_axes), "null", 0, 0, NULL},     \
-    {                                                                                                                        \
-        "output_axes", "axes that count as outputs", ARTEL__OPTION_INTS, offsetof(settings, output_axes), "null", 0, 0, NULL \
+#define AXES                                                                                                         \
+    {                                                                                                                \
+        "input_axes", "axes that count as inputs", ARTEL__OPTION_INTS, offsetof(settings, input_axes), "null", 0, 0, \
+        NULL},                                                                                                       \
+    {                                                                                                                \
+        "output_axes", "axes that count as outputs", ARTEL__OPTION_INTS, offsetof(settings, output_axes), "null", 0, \
+            0, NULL                                                                                                  \
     }
 #define END          \
     {                \
@@ -87,14 +90,17 @@ static const char *const distributions[] = {"truncated_normal", "normal", "untru
 static const artel__option no_options[] = {END};
 static const artel__option constant_options[] = {FLOAT(value, "0.0", "a number"), END};
 static const artel__option identity_options[] = {FLOAT(gain, "1.0", "factor"), END};
-static const artel__option normal_options[] = {FLOAT(mean, "0.0", "mean"), FLOAT(stddev, "0.05", "standard deviation"), SEED, END};
-static const artel__option uniform_options[] = {FLOAT(minval, "-0.05", "lower bound"), FLOAT(maxval, "0.05", "upper bound"), SEED, END};
+static const artel__option normal_options[] = {FLOAT(mean, "0.0", "mean"), FLOAT(stddev, "0.05", "standard deviation"),
+                                               SEED, END};
+static const artel__option uniform_options[] = {FLOAT(minval, "-0.05", "lower bound"),
+                                                FLOAT(maxval, "0.05", "upper bound"), SEED, END};
 static const artel__option orthogonal_options[] = {FLOAT(gain, "1.0", "factor"), SEED, END};
 static const artel__option fixed_options[] = {SEED, AXES, END};
 static const artel__option variance_options[] = {
     {"scale", "a positive number", ARTEL__OPTION_FLOAT, offsetof(settings, scale), "1.0", 1e-300, 1e300, NULL},
     {"mode", "which fan divides", ARTEL__OPTION_ENUM, offsetof(settings, mode), "fan_in", 0, 0, modes},
-    {"distribution", "kind of numbers", ARTEL__OPTION_ENUM, offsetof(settings, distribution), "truncated_normal", 0, 0, distributions},
+    {"distribution", "kind of numbers", ARTEL__OPTION_ENUM, offsetof(settings, distribution), "truncated_normal", 0, 0,
+     distributions},
     SEED,
     AXES,
     END};
@@ -125,15 +131,17 @@ static artel_status fill_constant(const filling *f)
 static artel_status fill_numbers(const filling *f)
 {
     if (f->count != f->s->many)
-        return artel__fail(f->ctx, ARTEL_ERROR_INVALID, "initialiser", "choose another", "it has %lld numbers for %lld elements",
-                           (long long)f->s->many, (long long)f->count);
+        return artel__fail(f->ctx, ARTEL_ERROR_INVALID, "initialiser", "choose another",
+                           "it has %lld numbers for %lld elements", (long long)f->s->many, (long long)f->count);
     memcpy(f->out, f->s->numbers, (size_t)f->count * sizeof *f->out);
     return ARTEL_OK;
 }
 
-static const artel__initializer_def numbers_def = {.class_name = "Numbers", .options = no_options, .fill = fill_numbers, .whole = true};
+static const artel__initializer_def numbers_def = {
+    .class_name = "Numbers", .options = no_options, .fill = fill_numbers, .whole = true};
 
-artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count, artel__initializer *out)
+artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count,
+                                        artel__initializer *out)
 {
     settings *s = artel__arena_alloc(arena, 1, sizeof *s);
     if (!s) return ARTEL_ERROR_NO_MEMORY;
@@ -145,8 +153,8 @@ artel_status artel__initializer_numbers(artel__arena *arena, const float *number
 static artel_status wrong_rank(const filling *f, const char *what, const char *wanted)
 {
     char shape[128];
-    return artel__fail(f->ctx, ARTEL_ERROR_INVALID, what, "choose another initialiser for this weight", "it needs %s, the shape is %s",
-                       wanted, artel__shape_text(f->shape, false, shape, sizeof shape));
+    return artel__fail(f->ctx, ARTEL_ERROR_INVALID, what, "choose another initialiser for this weight",
+                       "it needs %s, the shape is %s", wanted, artel__shape_text(f->shape, false, shape, sizeof shape));
 }
 
 static artel_status fill_identity(const filling *f)
@@ -342,7 +350,8 @@ static artel_status fill_orthogonal(const filling *f)
     orthonormalise(q, few, length);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++)
-            f->out[i * columns + j] = (float)f->s->gain * (float)(rows < columns ? q[i * length + j] : q[j * length + i]);
+            f->out[i * columns + j] =
+                (float)f->s->gain * (float)(rows < columns ? q[i * length + j] : q[j * length + i]);
     }
     artel__free(f->ctx, block);
     return ARTEL_OK;
@@ -404,7 +413,8 @@ static artel_status read_seed(artel__arena *arena, const char *where, settings *
     bool readable = s->has_seed || (json_is_object(json) && json_is_null(number));
     json_decref(json);
     if (readable) return ARTEL_OK;
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "write an integer, or null", "the initialiser's seed is %.100s", s->seed);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "write an integer, or null",
+                       "the initialiser's seed is %.100s", s->seed);
 }
 
 artel_status artel__initializer_read(artel__arena *arena, const char *where, json_t *json, artel__initializer *out)
@@ -443,8 +453,8 @@ static filling begin_filling(artel_context *ctx, const artel__initializer *initi
                      .out = out};
 }
 
-artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
-                                     const artel_shape *shape, float *out)
+artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed,
+                                     uint32_t ordinal, const artel_shape *shape, float *out)
 {
     filling f = begin_filling(ctx, initializer, seed, ordinal, shape, out);
     if (!initializer->def) return fill_zeros(&f);
@@ -458,8 +468,9 @@ bool artel__initializer_has_parts(const artel__initializer *initializer)
     return !initializer->def || (!initializer->def->whole && !((const settings *)initializer->config)->forget_bias);
 }
 
-artel_status artel__initializer_fill_part(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
-                                          const artel_shape *shape, int64_t first, int64_t count, float *out)
+artel_status artel__initializer_fill_part(artel_context *ctx, const artel__initializer *initializer, uint64_t seed,
+                                          uint32_t ordinal, const artel_shape *shape, int64_t first, int64_t count,
+                                          float *out)
 {
     filling f = begin_filling(ctx, initializer, seed, ordinal, shape, out);
     f.first = first;

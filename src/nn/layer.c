@@ -16,7 +16,8 @@
 
 #define MOST_ELEMENTS ((int64_t)1 << 40) /* in one row of a layer's result */
 
-artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format, ...)
+artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format,
+                               ...)
 {
     char what[512];
     va_list args;
@@ -43,9 +44,21 @@ int artel__row_axis(int64_t keras_axis, int rank)
 }
 
 /* Keys that any config may have and that the core reads or does not need. */
-static const char *const common_keys[] = {
-    "name",   "trainable", "dtype",    "batch_input_shape", "batch_shape",     "input_shape",          "input_dtype", "autocast",
-    "sparse", "ragged",    "optional", "build_input_shape", "registered_name", "activity_regularizer", NULL};
+static const char *const common_keys[] = {"name",
+                                          "trainable",
+                                          "dtype",
+                                          "batch_input_shape",
+                                          "batch_shape",
+                                          "input_shape",
+                                          "input_dtype",
+                                          "autocast",
+                                          "sparse",
+                                          "ragged",
+                                          "optional",
+                                          "build_input_shape",
+                                          "registered_name",
+                                          "activity_regularizer",
+                                          NULL};
 
 static bool is_common(const char *key)
 {
@@ -68,9 +81,10 @@ static artel_status unknown_key(const artel__layer *layer, const char *key)
     for (const artel__option *o = layer->def->options; o && o->name && count < 63; o++) names[count++] = o->name;
     names[count] = NULL;
     const char *near = artel__nearest_name(key, names);
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "remove the setting, or see docs/layers.md for what is covered",
-                             "the setting \"%s\" is not supported%s%s%s", key, near ? " (did you mean \"" : "", near ? near : "",
-                             near ? "\"?)" : "");
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             "remove the setting, or see docs/layers.md for what is covered",
+                             "the setting \"%s\" is not supported%s%s%s", key, near ? " (did you mean \"" : "",
+                             near ? near : "", near ? "\"?)" : "");
 }
 
 static artel_status set_option(artel__layer *layer, const artel__option *option, json_t *value)
@@ -78,10 +92,12 @@ static artel_status set_option(artel__layer *layer, const artel__option *option,
     if (option->type != ARTEL__OPTION_JSON && json_is_null(value)) return ARTEL_OK;
     artel_context *ctx = layer->arena->ctx;
     if (json_is_string(value) && option->type != ARTEL__OPTION_JSON)
-        return artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name, json_string_value(value));
+        return artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name,
+                                  json_string_value(value));
     char *text;
     ARTEL_TRY(artel__json_dump_string(ctx, value, ARTEL__JSON_PYTHON, &text));
-    artel_status status = artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name, text);
+    artel_status status =
+        artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name, text);
     artel__free(ctx, text);
     return status;
 }
@@ -123,7 +139,8 @@ static const char *policy_name(json_t *dtype)
     if (json_is_string(dtype)) return json_string_value(dtype);
     const char *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
     const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
-    bool policy = !class_name || strcmp(class_name, "DTypePolicy") == 0 || strcmp(class_name, "FloatDTypePolicy") == 0 ||
+    bool policy = !class_name || strcmp(class_name, "DTypePolicy") == 0 ||
+                  strcmp(class_name, "FloatDTypePolicy") == 0 ||
                   strcmp(class_name, "Policy") == 0; /* the last: Keras 2 */
     return !policy ? class_name : name ? name : "float32";
 }
@@ -137,14 +154,16 @@ static artel_status read_common(artel__layer *layer, json_t *config)
     ARTEL_TRY(artel__arena_status(layer->arena));
     if (strcmp(layer->dtype, "mixed_bfloat16") == 0) layer->precision = ARTEL_DTYPE_BFLOAT16;
     if (strcmp(layer->dtype, "mixed_float16") == 0) layer->precision = ARTEL_DTYPE_FLOAT16;
-    bool plain = strcmp(layer->dtype, "float32") == 0 || strncmp(layer->dtype, "int", 3) == 0 || strncmp(layer->dtype, "uint", 4) == 0 ||
-                 strcmp(layer->dtype, "bool") == 0 || (layer->def->strings && strcmp(layer->dtype, "string") == 0);
+    bool plain = strcmp(layer->dtype, "float32") == 0 || strncmp(layer->dtype, "int", 3) == 0 ||
+                 strncmp(layer->dtype, "uint", 4) == 0 || strcmp(layer->dtype, "bool") == 0 ||
+                 (layer->def->strings && strcmp(layer->dtype, "string") == 0);
     if (strcmp(layer->dtype, "bfloat16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_BFLOAT16;
     if (strcmp(layer->dtype, "float16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_FLOAT16;
     if (plain || layer->precision) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
-                             "save the model with one of the dtype policies float32, mixed_bfloat16, mixed_float16, bfloat16, float16",
-                             "the dtype policy \"%s\" is not supported", layer->dtype);
+    return artel__layer_fail(
+        layer, ARTEL_ERROR_UNSUPPORTED,
+        "save the model with one of the dtype policies float32, mixed_bfloat16, mixed_float16, bfloat16, float16",
+        "the dtype policy \"%s\" is not supported", layer->dtype);
 }
 
 /* Whether a record speaks of Keras' own class: no user's package in registered_name, a module of Keras or none. */
@@ -176,8 +195,8 @@ static artel_status unknown_class(artel__arena *arena, json_t *record, const cha
     return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a layer of docs/layers.md, or ask for this one",
                        "the %s %s%s%s is not supported%s%s%s", operation ? "operation" : "layer class",
                        module && (operation || !is_keras_class(record)) ? module : "",
-                       module && (operation || !is_keras_class(record)) ? "." : "", class_name, near ? " (did you mean " : "",
-                       near ? near : "", near ? "?)" : "");
+                       module && (operation || !is_keras_class(record)) ? "." : "", class_name,
+                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 /* Raw operations of Keras ("keras.src.ops.numpy", "Add") are rows of the table of their own ("ops.Add"). */
@@ -210,7 +229,8 @@ artel_status artel__layer_create(artel__arena *arena, artel__variables *variable
     layer->name = "?";
     json_t *config = json_object_get(record, "config");
     ARTEL_TRY(read_common(layer, config));
-    ARTEL_TRY(artel__regularizer_read(arena, layer->name, json_object_get(config, "activity_regularizer"), &layer->activity));
+    ARTEL_TRY(
+        artel__regularizer_read(arena, layer->name, json_object_get(config, "activity_regularizer"), &layer->activity));
     ARTEL_TRY(read_options(layer, config));
     if (def->configure) ARTEL_TRY(def->configure(layer));
     *out = layer;
@@ -221,7 +241,8 @@ artel_status artel__layer_prefix_scope(artel__layer *layer, const char *prefix)
 {
     layer->scope = artel__arena_printf(layer->arena, "%s/%s", prefix, layer->scope);
     for (int i = 0; i < layer->child_count; i++) ARTEL_TRY(artel__layer_prefix_scope(layer->child[i].layer, prefix));
-    for (int i = 0; layer->model && i < layer->model->layers; i++) ARTEL_TRY(artel__layer_prefix_scope(layer->model->layer[i], prefix));
+    for (int i = 0; layer->model && i < layer->model->layers; i++)
+        ARTEL_TRY(artel__layer_prefix_scope(layer->model->layer[i], prefix));
     return artel__arena_status(layer->arena);
 }
 
@@ -252,7 +273,8 @@ artel_status artel__layer_add_alias(artel__layer *layer, const artel__layer_vari
 {
     artel__layer_variable *wider = widen(layer);
     if (!wider) return ARTEL_ERROR_NO_MEMORY;
-    wider[layer->variable_count] = (artel__layer_variable){.index = of->index, .name = of->name, .trainable = of->trainable, .alias = true};
+    wider[layer->variable_count] =
+        (artel__layer_variable){.index = of->index, .name = of->name, .trainable = of->trainable, .alias = true};
     layer->variable = wider;
     layer->variable_count++;
     return ARTEL_OK;
@@ -263,7 +285,8 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
     char *name = artel__arena_printf(layer->arena, "%s/%s", layer->scope, weight->name);
     artel__layer_variable *wider = widen(layer);
     if (!name || !wider) return ARTEL_ERROR_NO_MEMORY;
-    int index = artel__variables_add(layer->variables, name, weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE,
+    int index = artel__variables_add(layer->variables, name,
+                                     weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE,
                                      weight->dtype ? weight->dtype : layer->variables_in, &weight->shape, weight->rows);
     if (index < 0) return index;
     artel__layer_variable *added = &wider[layer->variable_count];
@@ -303,7 +326,8 @@ static artel_status check_sizes(const artel__layer *layer, const artel__call *ca
     for (int i = 0; i < call->outputs; i++) {
         int64_t count = artel_shape_count(&call->graph->value[call->out[i].value].shape);
         if (count < 0 || count > MOST_ELEMENTS)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes in the model", "its result would be too large");
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes in the model",
+                                     "its result would be too large");
     }
     return ARTEL_OK;
 }
@@ -314,10 +338,11 @@ static void apply_mask_rule(artel__layer *layer, artel__call *call)
     artel__value_id mask = call->inputs ? call->in[0].mask : ARTEL__NO_VALUE;
     if (layer->def->mask == ARTEL__MASK_STOP && mask >= 0 && !layer->mask_warned) {
         layer->mask_warned = true;
-        artel__log(layer->arena->ctx, ARTEL_LOG_WARNING, "layer \"%s\" (%s) does not pass masks on; the mask ends here", layer->name,
-                   layer->def->class_name);
+        artel__log(layer->arena->ctx, ARTEL_LOG_WARNING, "layer \"%s\" (%s) does not pass masks on; the mask ends here",
+                   layer->name, layer->def->class_name);
     }
-    for (int i = 0; i < call->outputs; i++) call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
+    for (int i = 0; i < call->outputs; i++)
+        call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
 }
 
 /* Tensors among recorded arguments. */
@@ -345,7 +370,8 @@ static artel__value_id explicit_mask(artel__call *call, json_t *argument)
 /* Masks that Keras recorded as an argument, one or a list, travel with the inputs like all others and are no inputs. */
 static artel_status take_explicit_masks(const artel__layer *layer, artel__call *call)
 {
-    if (strncmp(layer->def->class_name, "ops.", 4) == 0) return ARTEL_OK; /* the mask of dot_product_attention is an operand */
+    if (strncmp(layer->def->class_name, "ops.", 4) == 0)
+        return ARTEL_OK; /* the mask of dot_product_attention is an operand */
     json_t *masks = artel__call_argument(call, "mask");
     int given = masks ? count_tensors(masks) : 0, positional = count_tensors(json_object_get(call->arguments, "args"));
     if (!given || call->inputs < 1) return ARTEL_OK;
@@ -373,8 +399,8 @@ static artel_status cast_inputs(const artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-/* The dtype that a call computes in: a raw operation has no policy and keeps what all its inputs have; in a model every layer
- * follows its own. */
+/* The dtype that a call computes in: a raw operation has no policy and keeps what all its inputs have; in a model every
+ * layer follows its own. */
 static artel_dtype call_precision(const artel__layer *layer, const artel__call *call)
 {
     const artel__graph *graph = call->graph;
@@ -408,15 +434,20 @@ static artel_status call_with_precision(artel__layer *layer, artel__call *call)
 void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
 {
     if (regularizer->orthogonal != 0 && graph->status == ARTEL_OK)
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use L1 or L2",
-                                    "activity_regularizer: OrthogonalRegularizer compares the rows of a batch, which is not supported");
-    if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32) return;
+        graph->status = artel__fail(
+            artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use L1 or L2",
+            "activity_regularizer: OrthogonalRegularizer compares the rows of a batch, which is not supported");
+    if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 ||
+        graph->value[x].dtype != ARTEL_DTYPE_FLOAT32)
+        return;
     artel_dtype outer = graph->precision;
     graph->precision = ARTEL_DTYPE_FLOAT32;
     artel__value_id sum = ARTEL__NO_VALUE;
-    if (regularizer->l1 != 0) sum = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, x), (float)regularizer->l1, 0);
+    if (regularizer->l1 != 0)
+        sum = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, x), (float)regularizer->l1, 0);
     if (regularizer->l2 != 0) {
-        artel__value_id squares = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), (float)regularizer->l2, 0);
+        artel__value_id squares =
+            artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), (float)regularizer->l2, 0);
         sum = sum < 0 ? squares : artel__op_add(graph, sum, squares);
     }
     uint32_t axes = (1u << graph->value[x].shape.rank) - 1u;
@@ -430,7 +461,8 @@ static artel_status check_strings(const artel__layer *layer, const artel__call *
 {
     for (int i = 0; i < call->inputs && !layer->def->strings && !layer->model; i++) {
         if (call->graph->value[call->in[i].value].dtype == ARTEL_DTYPE_STRING)
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put a StringLookup, Hashing or TextVectorization in front of it",
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                                     "put a StringLookup, Hashing or TextVectorization in front of it",
                                      "its input holds strings, which this layer does not take");
     }
     return ARTEL_OK;

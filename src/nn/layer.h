@@ -32,11 +32,12 @@ typedef struct artel__call {
     artel__graph *graph;
     const artel__tensor *in;
     int inputs;
-    json_t *arguments;  /* {"args": [...], "kwargs": {...}} as Keras recorded them, each tensor replaced by {"tensor": index
-                           into in[]}; NULL: one positional argument holding all of in[] */
+    json_t *arguments;  /* {"args": [...], "kwargs": {...}} as Keras recorded them, each tensor replaced by {"tensor":
+                           index  into in[]}; NULL: one positional argument holding all of in[] */
     artel__tensor *out; /* room for ARTEL__LAYER_OUTPUTS */
     int outputs;
-    bool shared; /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a batch in front */
+    bool shared; /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a
+                    batch in front */
 } artel__call;
 
 /* How the mask of the outputs follows from that of the inputs. */
@@ -60,10 +61,12 @@ typedef struct artel__layer_def {
     const artel__option *options; /* the keys of config; name, trainable, dtype and the like are read by the core */
     artel__mask_rule mask;
     artel__cast_rule cast;
-    const void *custom; /* of a class that a program has added (custom.h): any key may be in its config. NULL: Keras' own */
-    bool strings;       /* takes strings; they never reach the others */
-    artel_status (*configure)(artel__layer *layer);                      /* optional: after the options; checks, makes children */
-    artel_status (*build)(artel__layer *layer, const artel__call *call); /* optional: declares variables from input shapes */
+    const void
+        *custom;  /* of a class that a program has added (custom.h): any key may be in its config. NULL: Keras' own */
+    bool strings; /* takes strings; they never reach the others */
+    artel_status (*configure)(artel__layer *layer); /* optional: after the options; checks, makes children */
+    artel_status (*build)(artel__layer *layer,
+                          const artel__call *call); /* optional: declares variables from input shapes */
     artel_status (*call)(artel__layer *layer, artel__call *call);
 } artel__layer_def;
 
@@ -79,7 +82,8 @@ typedef struct artel__layer_variable {
     bool alias;       /* a variable of a sublayer, which files of Keras hold here once more; only they show it here */
     bool frozen;      /* is not trained, though files count it among those that are: a kernel with adapters */
     bool adapter;     /* is in no file of Keras, but merged into its kernel there */
-    int adapters;     /* the first of two adapters a [..][rank], b [rank][columns]: `adapter_scale` a b is added to it; 0: none */
+    int adapters; /* the first of two adapters a [..][rank], b [rank][columns]: `adapter_scale` a b is added to it; 0:
+                     none */
     float adapter_scale;
 } artel__layer_variable;
 
@@ -120,8 +124,8 @@ struct artel__layer {
     struct artel__model *model;            /* of a nested Sequential or Functional; else NULL */
 };
 
-/* Makes a layer from a record. Errors name the layer and the setting: ARTEL_ERROR_UNSUPPORTED for classes and settings that
- * artel lacks, ARTEL_ERROR_INVALID for wrong values. */
+/* Makes a layer from a record. Errors name the layer and the setting: ARTEL_ERROR_UNSUPPORTED for classes and settings
+ * that artel lacks, ARTEL_ERROR_INVALID for wrong values. */
 artel_status artel__layer_create(artel__arena *arena, artel__variables *variables, json_t *record, artel__layer **out);
 /* Makes a sublayer and registers it as a child under `path`. */
 artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const char *path, artel__layer **out);
@@ -129,8 +133,8 @@ artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const c
 /* Names the variables of a layer and of everything inside it after what is around them; before they are declared. */
 artel_status artel__layer_prefix_scope(artel__layer *layer, const char *prefix);
 
-/* Declares a variable of the layer (in build); returns its index among layer->variable, or a negative status. `rows` > 0
- * keeps it as panels of [rows][...] (weights of products). NULL parts: zeros, none, none. */
+/* Declares a variable of the layer (in build); returns its index among layer->variable, or a negative status. `rows` >
+ * 0 keeps it as panels of [rows][...] (weights of products). NULL parts: zeros, none, none. */
 typedef struct artel__weight {
     const char *name;
     artel_shape shape;
@@ -145,10 +149,12 @@ typedef struct artel__weight {
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);
 /* Names a variable of a sublayer as the layer's own (artel__layer_variable.alias). */
 artel_status artel__layer_add_alias(artel__layer *layer, const artel__layer_variable *of);
-/* The GLOBAL value of the n-th variable of the layer in a graph, rounded to graph->precision unless the class keeps its weights. */
+/* The GLOBAL value of the n-th variable of the layer in a graph, rounded to graph->precision unless the class keeps its
+ * weights. */
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n);
 
-/* Adds the penalty of a value to the loss: l1 * sum |x| + l2 * sum x^2 of each row (Keras divides by the rows of the batch). */
+/* Adds the penalty of a value to the loss: l1 * sum |x| + l2 * sum x^2 of each row (Keras divides by the rows of the
+ * batch). */
 void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x);
 
 /* A keyword argument of the call (use_causal_mask, initial_state), or NULL. */
@@ -160,8 +166,8 @@ artel__tensor artel__call_tensor(const artel__call *call, json_t *argument);
 artel_status artel__layer_call(artel__layer *layer, artel__call *call);
 
 /* Fails with the layer's name in front. */
-artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format, ...)
-    ARTEL__PRINTF(4, 5);
+artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format,
+                               ...) ARTEL__PRINTF(4, 5);
 static inline const artel_shape *artel__call_shape(const artel__call *call, int k)
 {
     return &call->graph->value[call->in[k].value].shape;

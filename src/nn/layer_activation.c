@@ -45,8 +45,10 @@ static artel_status call_activation(artel__layer *layer, artel__call *call)
 
 static const artel__option relu_options[] = {
     {"max_value", "upper limit, null: none", ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL},
-    {"negative_slope", "slope below the threshold", ARTEL__OPTION_FLOAT, offsetof(shape_config, negative_slope), "0", 0, 1e30, NULL},
-    {"threshold", "where the function begins to rise", ARTEL__OPTION_FLOAT, offsetof(shape_config, threshold), "0", 0, 1e30, NULL},
+    {"negative_slope", "slope below the threshold", ARTEL__OPTION_FLOAT, offsetof(shape_config, negative_slope), "0", 0,
+     1e30, NULL},
+    {"threshold", "where the function begins to rise", ARTEL__OPTION_FLOAT, offsetof(shape_config, threshold), "0", 0,
+     1e30, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -56,7 +58,8 @@ static artel_status configure_relu(artel__layer *layer)
     json_t *limit = artel__layer_setting(layer, "max_value");
     c->bounded = limit != NULL;
     if (!limit || (artel__json_number(limit, &c->max_value) && c->max_value >= 0)) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a number from 0 on, or null", "the setting \"max_value\" is no such number");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a number from 0 on, or null",
+                             "the setting \"max_value\" is no such number");
 }
 
 static artel_status call_relu(artel__layer *layer, artel__call *call)
@@ -70,7 +73,8 @@ static artel_status call_relu(artel__layer *layer, artel__call *call)
 }
 
 static const artel__option leaky_options[] = {
-    {"negative_slope", "slope below 0", ARTEL__OPTION_FLOAT, offsetof(shape_config, negative_slope), "0.3", 0, 1e30, NULL},
+    {"negative_slope", "slope below 0", ARTEL__OPTION_FLOAT, offsetof(shape_config, negative_slope), "0.3", 0, 1e30,
+     NULL},
     {"alpha", "the same, older name", ARTEL__OPTION_FLOAT, offsetof(shape_config, alpha), "-1", -1, 1e30, NULL},
     ARTEL__OPTIONS_END,
 };
@@ -102,7 +106,8 @@ static artel_status call_elu(artel__layer *layer, artel__call *call)
 /* -- PReLU -- */
 
 static const artel__option prelu_options[] = {
-    {"shared_axes", "axes along which the slopes are shared", ARTEL__OPTION_INTS, offsetof(shape_config, shared_axes), "null", 1, 8, NULL},
+    {"shared_axes", "axes along which the slopes are shared", ARTEL__OPTION_INTS, offsetof(shape_config, shared_axes),
+     "null", 1, 8, NULL},
     ARTEL__WEIGHT_PARTS("alpha"),
     ARTEL__OPTIONS_END,
 };
@@ -121,8 +126,8 @@ static artel_status build_prelu(artel__layer *layer, const artel__call *call)
     for (int i = 0; i < c->shared_axes.count; i++) {
         int axis = artel__row_axis(c->shared_axes.item[i], alpha.rank);
         if (axis < 0)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of the input", "shared_axes names the axis %lld",
-                                     (long long)c->shared_axes.item[i]);
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of the input",
+                                     "shared_axes names the axis %lld", (long long)c->shared_axes.item[i]);
         alpha.dim[axis] = 1;
     }
     return artel__layer_declare(layer, "alpha", &alpha, 0, true, layer->own);
@@ -135,9 +140,11 @@ static artel_status call_prelu(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, &x));
     artel__graph *graph = call->graph;
     float relu[3] = {0, INFINITY, 0};
-    artel__value_id below = artel__op_unary(graph, ARTEL__UNARY_RELU, relu, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, x));
+    artel__value_id below =
+        artel__op_unary(graph, ARTEL__UNARY_RELU, relu, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, x));
     artel__value_id falling = artel__op_binary(graph, ARTEL__BINARY_MUL, below, artel__layer_weight(layer, graph, 0));
-    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_SUB, artel__op_unary(graph, ARTEL__UNARY_RELU, relu, x), falling));
+    artel__call_return(
+        call, artel__op_binary(graph, ARTEL__BINARY_SUB, artel__op_unary(graph, ARTEL__UNARY_RELU, relu, x), falling));
     return ARTEL_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ActivityRegularization: the input goes on as it is, and its penalty is added to the loss.
  *
- * Every layer can have an activity_regularizer, which the core reads (layer.c); this one has it in two numbers of its own. After
- * keras/src/layers/regularization/activity_regularization.py.
+ * Every layer can have an activity_regularizer, which the core reads (layer.c); this one has it in two numbers of its
+ * own. After keras/src/layers/regularization/activity_regularization.py.
  */
 #include "nn/layer_support.h"
 

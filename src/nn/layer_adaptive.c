@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptive pooling: windows of such extents that the output has the size asked for.
  *
- * Window i of m over n places is [floor(i n / m), ceil((i + 1) n / m)). Means are bands of weights along each axis in turn; maxima
- * are taken window by window, axis by axis. After keras/src/layers/pooling/base_adaptive_pooling.py.
+ * Window i of m over n places is [floor(i n / m), ceil((i + 1) n / m)). Means are bands of weights along each axis in
+ * turn; maxima are taken window by window, axis by axis. After keras/src/layers/pooling/base_adaptive_pooling.py.
  */
 #include <string.h>
 
@@ -18,7 +18,8 @@ typedef struct adaptive_config {
 } adaptive_config;
 
 static const artel__option adaptive_options[] = {
-    {"output_size", "extents of the result", ARTEL__OPTION_INTS, offsetof(adaptive_config, output_size), NULL, 1, INT32_MAX, NULL},
+    {"output_size", "extents of the result", ARTEL__OPTION_INTS, offsetof(adaptive_config, output_size), NULL, 1,
+     INT32_MAX, NULL},
     ARTEL__DATA_FORMAT(adaptive_config),
     ARTEL__OPTIONS_END,
 };

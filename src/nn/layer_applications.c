@@ -11,10 +11,10 @@ typedef struct applications_config {
 } applications_config;
 
 static const artel__option layer_scale_options[] = {
-    {"init_values", "initial value of the factors", ARTEL__OPTION_FLOAT, offsetof(applications_config, init_values), NULL, -1e30, 1e30,
-     NULL},
-    {"projection_dim", "extent of the last axis", ARTEL__OPTION_INT, offsetof(applications_config, projection_dim), NULL, 1, INT32_MAX,
-     NULL},
+    {"init_values", "initial value of the factors", ARTEL__OPTION_FLOAT, offsetof(applications_config, init_values),
+     NULL, -1e30, 1e30, NULL},
+    {"projection_dim", "extent of the last axis", ARTEL__OPTION_INT, offsetof(applications_config, projection_dim),
+     NULL, 1, INT32_MAX, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -27,7 +27,8 @@ static artel_status build_layer_scale(artel__layer *layer, const artel__call *ca
     ARTEL_TRY(artel__layer_weight_parts(layer, "variable", "zeros", &parts));
     json_t *constant = json_pack("{s:s,s:{s:f}}", "class_name", "Constant", "config", "value", c->init_values);
     artel_status status = constant ? artel__initializer_read(layer->arena, layer->name, constant, &parts.initializer)
-                                   : artel__layer_fail(layer, ARTEL_ERROR_NO_MEMORY, "free some memory", "no memory for the initial value");
+                                   : artel__layer_fail(layer, ARTEL_ERROR_NO_MEMORY, "free some memory",
+                                                       "no memory for the initial value");
     json_decref(constant);
     return status < 0 ? status : artel__layer_declare(layer, "variable", &shape, 0, true, &parts);
 }
@@ -35,7 +36,8 @@ static artel_status build_layer_scale(artel__layer *layer, const artel__call *ca
 static artel_status call_layer_scale(artel__layer *layer, artel__call *call)
 {
     artel__value_id x = artel__as_float(call->graph, call->in[0].value);
-    artel__call_return(call, artel__op_binary(call->graph, ARTEL__BINARY_MUL, x, artel__layer_weight(layer, call->graph, 0)));
+    artel__call_return(call,
+                       artel__op_binary(call->graph, ARTEL__BINARY_MUL, x, artel__layer_weight(layer, call->graph, 0)));
     return ARTEL_OK;
 }
 
@@ -50,8 +52,8 @@ const artel__layer_def artel__layer_layer_scale_def = {
 };
 
 static const artel__option stochastic_depth_options[] = {
-    {"drop_path_rate", "share of rows set to zero", ARTEL__OPTION_FLOAT, offsetof(applications_config, drop_path_rate), NULL, 0, 0.999999,
-     NULL},
+    {"drop_path_rate", "share of rows set to zero", ARTEL__OPTION_FLOAT, offsetof(applications_config, drop_path_rate),
+     NULL, 0, 0.999999, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -78,7 +80,8 @@ const artel__layer_def artel__layer_stochastic_depth_def = {
 };
 
 static const artel__option custom_scale_options[] = {
-    {"scale", "factor of the second input", ARTEL__OPTION_FLOAT, offsetof(applications_config, scale), NULL, -1e30, 1e30, NULL},
+    {"scale", "factor of the second input", ARTEL__OPTION_FLOAT, offsetof(applications_config, scale), NULL, -1e30,
+     1e30, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -86,7 +89,8 @@ static artel_status call_custom_scale(artel__layer *layer, artel__call *call)
 {
     const applications_config *c = layer->config;
     if (call->inputs != 2)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the layer with a list of two tensors", "it has %d inputs", call->inputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the layer with a list of two tensors",
+                                 "it has %d inputs", call->inputs);
     artel__graph *graph = call->graph;
     artel__value_id scaled = artel__op_affine(graph, artel__as_float(graph, call->in[1].value), (float)c->scale, 0.0f);
     artel__call_return(call, artel__op_add(graph, artel__as_float(graph, call->in[0].value), scaled));

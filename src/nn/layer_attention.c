@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MultiHeadAttention, GroupQueryAttention.
  *
- * Projections are products with kernels [features][heads][size]; attention itself is one operation (op/recurrent.h). Attention axes
- * other than the default are moved together before and back behind. The masks of query, value and key, an attention_mask and the
- * causal one are joined by AND. Masked scores are what the TensorFlow backend of Keras 3.15 makes of them.
- * After keras/src/layers/attention.
+ * Projections are products with kernels [features][heads][size]; attention itself is one operation (op/recurrent.h).
+ * Attention axes other than the default are moved together before and back behind. The masks of query, value and key,
+ * an attention_mask and the causal one are joined by AND. Masked scores are what the TensorFlow backend of Keras 3.15
+ * makes of them. After keras/src/layers/attention.
  */
 #include <math.h>
 #include <string.h>
@@ -39,13 +39,14 @@ typedef struct heads_parts {
 } heads_parts;
 
 #define CONFIG(field) offsetof(heads_config, field)
-#define COMMON_OPTIONS                                                                                                     \
-    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},                     \
-        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},                \
-        {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},                   \
-        {"sliding_window", "how far a query sees", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL},    \
-        ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("flash_attention", "accepted; chooses nothing here"), \
-        ARTEL__WEIGHT_PARTS("kernel"), ARTEL__WEIGHT_PARTS("bias")
+#define COMMON_OPTIONS                                                                                                  \
+    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},                  \
+        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},             \
+        {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},                \
+        {"sliding_window", "how far a query sees", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL}, \
+        ARTEL__PART("seed", "accepted; --seed decides"),                                                                \
+        ARTEL__PART("flash_attention", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),                \
+        ARTEL__WEIGHT_PARTS("bias")
 
 static const artel__option multi_head_options[] = {
     {"num_heads", "heads", ARTEL__OPTION_INT, CONFIG(num_heads), NULL, 1, INT32_MAX, NULL},
@@ -79,8 +80,9 @@ static artel_status configure_heads(artel__layer *layer, bool grouped, heads_par
     if (!c->value_dim) c->value_dim = c->key_dim;
     if (!c->key_heads) c->key_heads = c->num_heads;
     if (c->num_heads % c->key_heads != 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "let the heads of the query be a multiple of those of the key",
-                                 "%lld heads do not divide into %lld", (long long)c->num_heads, (long long)c->key_heads);
+        return artel__layer_fail(
+            layer, ARTEL_ERROR_INVALID, "let the heads of the query be a multiple of those of the key",
+            "%lld heads do not divide into %lld", (long long)c->num_heads, (long long)c->key_heads);
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
     parts->kernel.matrix_fans = true;
     ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
@@ -99,8 +101,8 @@ static artel_status configure_multi_head(artel__layer *layer)
     size_t count = !shape ? 0 : json_is_array(shape) ? json_array_size(shape) : 1;
     for (size_t i = 0; i < count; i++) {
         int64_t extent = 0;
-        if (count > 4 || !artel__json_integer(json_is_array(shape) ? json_array_get(shape, i) : shape, &extent) || extent < 1 ||
-            extent > INT32_MAX)
+        if (count > 4 || !artel__json_integer(json_is_array(shape) ? json_array_get(shape, i) : shape, &extent) ||
+            extent < 1 || extent > INT32_MAX)
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
                                      "the setting \"output_shape\" is no shape");
         parts->output.dim[parts->output.rank++] = extent;
@@ -136,7 +138,8 @@ artel_status artel__attention_inputs(const artel__layer *layer, const artel__cal
         if (!list) in[i] = artel__call_tensor(call, argument(call, names[i], i));
     }
     if (in[0].value < 0 || in[1].value < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call the layer with query and value", "query or value is not given");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call the layer with query and value",
+                                 "query or value is not given");
     if (in[2].value < 0) in[2].value = in[1].value;
     return ARTEL_OK;
 }
@@ -148,11 +151,13 @@ bool artel__attention_flag(const artel__call *call, const char *name)
 
 /* -- variables -- */
 
-static artel_status declare(artel__layer *holder, const heads_parts *parts, const artel_shape *kernel, int contracted, bool use_bias)
+static artel_status declare(artel__layer *holder, const heads_parts *parts, const artel_shape *kernel, int contracted,
+                            bool use_bias)
 {
     artel_shape bias = {.rank = kernel->rank - contracted};
     for (int i = 0; i < bias.rank; i++) bias.dim[i] = kernel->dim[contracted + i];
-    ARTEL_TRY(artel__layer_declare(holder, "kernel", kernel, artel__shape_product(kernel, 0, contracted), true, &parts->kernel));
+    ARTEL_TRY(artel__layer_declare(holder, "kernel", kernel, artel__shape_product(kernel, 0, contracted), true,
+                                   &parts->kernel));
     return use_bias ? artel__layer_declare(holder, "bias", &bias, 0, true, &parts->bias) : ARTEL_OK;
 }
 
@@ -188,7 +193,8 @@ static artel_status build_heads(artel__layer *layer, const artel__call *call)
     return declare(parts->dense[OUTPUT], parts, &output, 2, c->use_bias);
 }
 
-static artel__value_id project(artel__graph *graph, const artel__layer *layer, int which, artel__value_id x, int contracted)
+static artel__value_id project(artel__graph *graph, const artel__layer *layer, int which, artel__value_id x,
+                               int contracted)
 {
     const heads_parts *parts = layer->own;
     const artel__layer *holder = parts->dense[which];
@@ -227,7 +233,8 @@ static artel__value_id window_mask(artel__graph *graph, int64_t t, int64_t s, in
     return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
 }
 
-static artel__value_id explicit_mask(const artel__call *call, const char *name, size_t position, artel__value_id fallback)
+static artel__value_id explicit_mask(const artel__call *call, const char *name, size_t position,
+                                     artel__value_id fallback)
 {
     json_t *given = argument(call, name, position);
     artel__value_id mask = given ? artel__call_tensor(call, given).value : ARTEL__NO_VALUE;
@@ -235,11 +242,13 @@ static artel__value_id explicit_mask(const artel__call *call, const char *name, 
 }
 
 /* attention_mask [t][s] or [h][t][s], joined; its leading axis of extent 1 beside a sequence is no head. */
-static artel__value_id masks(artel__layer *layer, const artel__call *call, const artel__tensor in[3], int64_t t, int64_t s)
+static artel__value_id masks(artel__layer *layer, const artel__call *call, const artel__tensor in[3], int64_t t,
+                             int64_t s)
 {
     const heads_config *c = layer->config;
     artel__graph *graph = call->graph;
-    artel__value_id all = artel__attention_join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
+    artel__value_id all =
+        artel__attention_join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
     all = artel__attention_join(graph, all, explicit_mask(call, "value_mask", 4, in[1].mask), false);
     all = artel__attention_join(graph, all, explicit_mask(call, "key_mask", 5, in[2].mask), false);
     if (c->sliding_window > 0) {
@@ -294,7 +303,8 @@ static artel__value_id gather_axes(artel__graph *graph, axes_plan *plan, artel__
 }
 
 /* The result of `like`'s axes with the features of x. */
-static artel__value_id scatter_axes(artel__graph *graph, const axes_plan *plan, artel__value_id x, const artel_shape *like, int features)
+static artel__value_id scatter_axes(artel__graph *graph, const axes_plan *plan, artel__value_id x,
+                                    const artel_shape *like, int features)
 {
     if (!plan->moved || graph->status < 0 || x < 0) return x;
     const artel_shape *in = &graph->value[x].shape;
@@ -312,8 +322,8 @@ static artel__value_id scatter_axes(artel__graph *graph, const axes_plan *plan, 
 }
 
 /* [batch axes][heads][t][s] with t and s spread over the attended axes again. */
-static artel__value_id spread_scores(artel__graph *graph, const axes_plan *plan, artel__value_id scores, const artel_shape *query,
-                                     const artel_shape *key)
+static artel__value_id spread_scores(artel__graph *graph, const axes_plan *plan, artel__value_id scores,
+                                     const artel_shape *query, const artel_shape *key)
 {
     if (artel__bit_count(plan->attended) < 2 || graph->status < 0) return scores;
     artel_shape in = graph->value[scores].shape, out = {.rank = in.rank - 2};
@@ -362,7 +372,8 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
     call->out[0] = (artel__tensor){scatter_axes(graph, &plan, out, &like, features), in[0].mask};
     call->outputs = 1;
     if (artel__attention_flag(call, "return_attention_scores"))
-        call->out[call->outputs++] = (artel__tensor){spread_scores(graph, &plan, scores, &like, &key_like), ARTEL__NO_VALUE};
+        call->out[call->outputs++] =
+            (artel__tensor){spread_scores(graph, &plan, scores, &like, &key_like), ARTEL__NO_VALUE};
     return graph->status;
 }
 
@@ -378,5 +389,7 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
         .call = call_heads,                                 \
     }
 
-HEADS(multi_head_attention, "MultiHeadAttention", multi_head_options, configure_multi_head, "Attention with several heads.");
-HEADS(group_query_attention, "GroupQueryAttention", grouped_options, configure_grouped, "Attention whose keys serve several heads.");
+HEADS(multi_head_attention, "MultiHeadAttention", multi_head_options, configure_multi_head,
+      "Attention with several heads.");
+HEADS(group_query_attention, "GroupQueryAttention", grouped_options, configure_grouped,
+      "Attention whose keys serve several heads.");

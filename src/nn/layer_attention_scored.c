@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention and AdditiveAttention: scores without projections, a softmax over the keys, a mean of the values.
  *
- * Dot products are one operation (op/recurrent.h). The other scores, sums over the features of tanh(query + key), are put together
- * here from broadcasting operations, which keep [t][s][features] of each row:
- *   Attention, score_mode "concat"   concat_score_weight * sum(tanh(scale * (q + k)))
- *   AdditiveAttention                sum(scale[features] * tanh(q + k))
- * A score that the mask hides is lowered by 1e9, as in Keras. After keras/src/layers/attention.
+ * Dot products are one operation (op/recurrent.h). The other scores, sums over the features of tanh(query + key), are
+ * put together here from broadcasting operations, which keep [t][s][features] of each row: Attention, score_mode
+ * "concat"   concat_score_weight * sum(tanh(scale * (q + k))) AdditiveAttention                sum(scale[features] *
+ * tanh(q + k)) A score that the mask hides is lowered by 1e9, as in Keras. After keras/src/layers/attention.
  */
 #include <string.h>
 
@@ -26,12 +25,21 @@ typedef enum score {
     SCORE_ADDITIVE
 } score;
 
-#define SCORED_OPTIONS(fallback)                                                                                                     \
-    {"use_scale", "a trainable factor on the scores", ARTEL__OPTION_BOOL, offsetof(scored_config, use_scale), fallback, 0, 0, NULL}, \
-        {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, offsetof(scored_config, dropout), "0", 0, 1, NULL},          \
+#define SCORED_OPTIONS(fallback)                                                                                     \
+    {"use_scale",                                                                                                    \
+     "a trainable factor on the scores",                                                                             \
+     ARTEL__OPTION_BOOL,                                                                                             \
+     offsetof(scored_config, use_scale),                                                                             \
+     fallback,                                                                                                       \
+     0,                                                                                                              \
+     0,                                                                                                              \
+     NULL},                                                                                                          \
+        {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, offsetof(scored_config, dropout), "0", 0, 1, \
+         NULL},                                                                                                      \
         ARTEL__PART("seed", "accepted; --seed decides")
 
-static const artel__option attention_options[] = {SCORED_OPTIONS("false"), ARTEL__PART("score_mode", "dot or concat"), ARTEL__OPTIONS_END};
+static const artel__option attention_options[] = {SCORED_OPTIONS("false"), ARTEL__PART("score_mode", "dot or concat"),
+                                                  ARTEL__OPTIONS_END};
 static const artel__option additive_options[] = {SCORED_OPTIONS("true"), ARTEL__OPTIONS_END};
 
 static score score_of(const artel__layer *layer)
@@ -46,8 +54,8 @@ static artel_status configure_attention(artel__layer *layer)
     if (!mode || strcmp(mode, "dot") == 0) return ARTEL_OK;
     layer->own = (void *)&concat;
     if (strcmp(mode, "concat") == 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use score_mode=\"dot\" or \"concat\"", "the score_mode \"%s\" does not exist",
-                             mode);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use score_mode=\"dot\" or \"concat\"",
+                             "the score_mode \"%s\" does not exist", mode);
 }
 
 static artel_status configure_additive(artel__layer *layer)
@@ -108,12 +116,15 @@ static artel_status attend_dot(artel__layer *layer, artel__call *call, const art
                                   .scale = 1,
                                   .causal = artel__attention_flag(call, "use_causal_mask"),
                                   .rate = c->dropout};
-    if (c->use_scale) attention.query = artel__op_binary(graph, ARTEL__BINARY_MUL, attention.query, artel__layer_weight(layer, graph, 0));
+    if (c->use_scale)
+        attention.query =
+            artel__op_binary(graph, ARTEL__BINARY_MUL, attention.query, artel__layer_weight(layer, graph, 0));
     artel__value_id out = artel__op_attention(graph, &attention);
     ARTEL_TRY(graph->status);
     made->scores = artel__graph_output(graph, out, 1);
     artel_shape rows = graph->value[out].shape, scores = graph->value[made->scores].shape;
-    artel_shape flat = artel__shape(2, rows.dim[0], rows.dim[2]), square = artel__shape(2, scores.dim[1], scores.dim[2]);
+    artel_shape flat = artel__shape(2, rows.dim[0], rows.dim[2]),
+                square = artel__shape(2, scores.dim[1], scores.dim[2]);
     made->out = artel__op_reshape(graph, out, &flat);
     made->scores = artel__op_reshape(graph, made->scores, &square);
     return graph->status;
@@ -127,20 +138,26 @@ static artel__value_id spread(artel__graph *graph, artel__value_id x, bool query
     x = artel__as_float(graph, x);
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     const artel_shape *in = &graph->value[x].shape;
-    artel_shape out = query ? artel__shape(3, in->dim[0], (int64_t)1, in->dim[1]) : artel__shape(3, (int64_t)1, in->dim[0], in->dim[1]);
+    artel_shape out = query ? artel__shape(3, in->dim[0], (int64_t)1, in->dim[1])
+                            : artel__shape(3, (int64_t)1, in->dim[0], in->dim[1]);
     return artel__op_reshape(graph, x, &out);
 }
 
-static artel__value_id scores_of_sums(artel__layer *layer, artel__graph *graph, artel__value_id query, artel__value_id key)
+static artel__value_id scores_of_sums(artel__layer *layer, artel__graph *graph, artel__value_id query,
+                                      artel__value_id key)
 {
     const scored_config *c = layer->config;
     bool additive = score_of(layer) == SCORE_ADDITIVE;
     artel__value_id keys = spread(graph, key, false), sum = artel__op_add(graph, spread(graph, query, true), keys);
-    if (c->use_scale && !additive) sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));
+    if (c->use_scale && !additive)
+        sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));
     sum = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, sum);
-    if (c->use_scale && additive) sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));
+    if (c->use_scale && additive)
+        sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));
     sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, sum, 1u << 2, false);
-    return additive ? sum : artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, c->use_scale ? 1 : 0));
+    return additive ? sum
+                    : artel__op_binary(graph, ARTEL__BINARY_MUL, sum,
+                                       artel__layer_weight(layer, graph, c->use_scale ? 1 : 0));
 }
 
 /* i >= j as a constant [t][s]. */
@@ -163,13 +180,15 @@ static artel_status attend_sums(artel__layer *layer, artel__call *call, const ar
     ARTEL_TRY(graph->status);
     artel__value_id mask = artel__attention_join(graph, ARTEL__NO_VALUE, in[1].mask, false);
     if (artel__attention_flag(call, "use_causal_mask")) {
-        artel__value_id causal = causal_mask(graph, graph->value[scores].shape.dim[0], graph->value[scores].shape.dim[1]);
+        artel__value_id causal =
+            causal_mask(graph, graph->value[scores].shape.dim[0], graph->value[scores].shape.dim[1]);
         mask = mask < 0 ? causal : artel__op_logical_and(graph, mask, causal);
     }
     if (mask >= 0) scores = artel__op_where(graph, mask, scores, artel__op_affine(graph, scores, 1, -1e9f));
     made->scores = scores = artel__op_softmax(graph, ARTEL__SOFTMAX, scores, 1);
     if (graph->training && c->dropout > 0) made->scores = scores = artel__op_dropout(graph, scores, c->dropout, NULL);
-    made->out = artel__row_products(graph, scores, artel__op_transpose(graph, artel__as_float(graph, in[1].value), turned));
+    made->out =
+        artel__row_products(graph, scores, artel__op_transpose(graph, artel__as_float(graph, in[1].value), turned));
     return graph->status;
 }
 
@@ -189,7 +208,8 @@ static artel_status call_scored(artel__layer *layer, artel__call *call)
     if (valid >= 0) made.out = artel__op_where(graph, valid, made.out, ARTEL__NO_VALUE);
     call->out[0] = (artel__tensor){made.out, in[0].mask};
     call->outputs = 1;
-    if (artel__attention_flag(call, "return_attention_scores")) call->out[call->outputs++] = (artel__tensor){made.scores, ARTEL__NO_VALUE};
+    if (artel__attention_flag(call, "return_attention_scores"))
+        call->out[call->outputs++] = (artel__tensor){made.scores, ARTEL__NO_VALUE};
     return graph->status;
 }
 
@@ -205,5 +225,7 @@ static artel_status call_scored(artel__layer *layer, artel__call *call)
         .call = call_scored,                                 \
     }
 
-SCORED(attention, "Attention", attention_options, configure_attention, "Attention by dot products or sums, without projections.");
-SCORED(additive_attention, "AdditiveAttention", additive_options, configure_additive, "Attention by sums, without projections.");
+SCORED(attention, "Attention", attention_options, configure_attention,
+       "Attention by dot products or sums, without projections.");
+SCORED(additive_attention, "AdditiveAttention", additive_options, configure_additive,
+       "Attention by sums, without projections.");

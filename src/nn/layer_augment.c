@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that change images at random while training: mirrored, moved, turned, enlarged, sheared, cut; of colours: layer_augment_color.c.
+/* Layers that change images at random while training: mirrored, moved, turned, enlarged, sheared, cut; of colours:
+ * layer_augment_color.c.
  *
- * Outside training the images go on as they are, as in Keras. What is drawn is a number for each image (RandomCrop: one for the
- * batch), uniform between two bounds that the setting names; equal bounds leave nothing to chance, which is how tests compare with
- * Keras. As with Dropout the run's seed decides, and a draw depends on the row of the global batch alone: it is the same on any
- * number of replicas. After keras/src/layers/preprocessing/image_preprocessing.
+ * Outside training the images go on as they are, as in Keras. What is drawn is a number for each image (RandomCrop: one
+ * for the batch), uniform between two bounds that the setting names; equal bounds leave nothing to chance, which is how
+ * tests compare with Keras. As with Dropout the run's seed decides, and a draw depends on the row of the global batch
+ * alone: it is the same on any number of replicas. After keras/src/layers/preprocessing/image_preprocessing.
  */
 #include "nn/augment.h"
 
@@ -20,31 +21,37 @@ enum {
     MODE_BOTH
 };
 static const char *const modes[] = {"horizontal", "vertical", "horizontal_and_vertical", NULL};
-static const char *const fill_modes[] = {"constant", "reflect", "wrap", "nearest", NULL}; /* order of artel__warp_fill */
+static const char *const fill_modes[] = {"constant", "reflect", "wrap", "nearest",
+                                         NULL}; /* order of artel__warp_fill */
 static const char *const interpolations[] = {"nearest", "bilinear", NULL};
 
 #define CONFIG(field) offsetof(augment_config, field)
-#define COMMON \
-    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(augment_config)
-#define FILLING(fallback)                                                                                                   \
-    {"fill_mode", "what is outside an image", ARTEL__OPTION_ENUM, CONFIG(fill_mode), fallback, 0, 0, fill_modes},           \
-        {"fill_value", "the value of constant filling", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL},        \
-    {                                                                                                                       \
-        "interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0, interpolations \
+#define COMMON                                                                                       \
+    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+        ARTEL__DATA_FORMAT(augment_config)
+#define FILLING(fallback)                                                                                            \
+    {"fill_mode", "what is outside an image", ARTEL__OPTION_ENUM, CONFIG(fill_mode), fallback, 0, 0, fill_modes},    \
+        {"fill_value", "the value of constant filling", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL}, \
+    {                                                                                                                \
+        "interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0,         \
+            interpolations                                                                                           \
     }
 #define FACTOR(name) ARTEL__PART(name, "a number, or two")
 
 static const artel__option flip_options[] = {
-    {"mode", "which way", ARTEL__OPTION_ENUM, CONFIG(mode), "horizontal_and_vertical", 0, 0, modes}, COMMON, ARTEL__OPTIONS_END};
-static const artel__option crop_options[] = {{"height", "lines", ARTEL__OPTION_INT, CONFIG(height), NULL, 1, INT32_MAX, NULL},
-                                             {"width", "columns", ARTEL__OPTION_INT, CONFIG(width), NULL, 1, INT32_MAX, NULL},
-                                             COMMON,
-                                             ARTEL__OPTIONS_END};
-static const artel__option move_options[] = {FACTOR("height_factor"), FACTOR("width_factor"), FACTOR("factor"), FILLING("reflect"), COMMON,
-                                             ARTEL__OPTIONS_END};
+    {"mode", "which way", ARTEL__OPTION_ENUM, CONFIG(mode), "horizontal_and_vertical", 0, 0, modes},
+    COMMON,
+    ARTEL__OPTIONS_END};
+static const artel__option crop_options[] = {
+    {"height", "lines", ARTEL__OPTION_INT, CONFIG(height), NULL, 1, INT32_MAX, NULL},
+    {"width", "columns", ARTEL__OPTION_INT, CONFIG(width), NULL, 1, INT32_MAX, NULL},
+    COMMON,
+    ARTEL__OPTIONS_END};
+static const artel__option move_options[] = {
+    FACTOR("height_factor"), FACTOR("width_factor"), FACTOR("factor"), FILLING("reflect"), COMMON, ARTEL__OPTIONS_END};
 static const artel__option turn_options[] = {FACTOR("factor"), FILLING("reflect"), COMMON, ARTEL__OPTIONS_END};
-static const artel__option shear_options[] = {FACTOR("x_factor"), FACTOR("y_factor"), FACTOR("factor"), FILLING("reflect"), COMMON,
-                                              ARTEL__OPTIONS_END};
+static const artel__option shear_options[] = {
+    FACTOR("x_factor"), FACTOR("y_factor"), FACTOR("factor"), FILLING("reflect"), COMMON, ARTEL__OPTIONS_END};
 
 /* -- what they share -- */
 
@@ -91,7 +98,8 @@ static artel__value_id constant(artel__graph *graph, artel__value_id like, doubl
 static artel__warp_settings filling(const artel__layer *layer)
 {
     const augment_config *c = layer->config;
-    return (artel__warp_settings){.bilinear = c->interpolation == 1, .mode = (artel__warp_fill)c->fill_mode, .fill = (float)c->fill_value};
+    return (artel__warp_settings){
+        .bilinear = c->interpolation == 1, .mode = (artel__warp_fill)c->fill_mode, .fill = (float)c->fill_value};
 }
 
 static artel_status call_translation(artel__layer *layer, artel__call *call)
@@ -195,8 +203,10 @@ static artel_status call_crop(artel__layer *layer, artel__call *call)
     if (!graph->training) return finish(layer, call, x);
     artel_shape shape = graph->value[x].shape;
     if (shape.dim[0] <= c->height || shape.dim[1] <= c->width) return finish(layer, call, cut_middle(graph, x, c));
-    artel__value_id top = draw_start(graph, x, shape.dim[0] - c->height), left = draw_start(graph, x, shape.dim[1] - c->width);
-    artel__value_id one = constant(graph, top, 1), zero = constant(graph, top, 0), part[6] = {one, zero, left, zero, one, top};
+    artel__value_id top = draw_start(graph, x, shape.dim[0] - c->height),
+                    left = draw_start(graph, x, shape.dim[1] - c->width);
+    artel__value_id one = constant(graph, top, 1), zero = constant(graph, top, 0),
+                    part[6] = {one, zero, left, zero, one, top};
     artel__warp_settings warp = {.height = c->height, .width = c->width};
     return finish(layer, call, artel__augment_map(graph, x, part, &warp));
 }

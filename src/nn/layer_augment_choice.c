@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that choose among changes of images while training: RandAugment, AugMix.
  *
- * RandAugment draws for the batch which change comes first, second and so on; all are computed and one is taken, as in Keras, where a
- * change that is chosen twice is of the same draws both times. AugMix adds up chains of changes with weights of a Dirichlet distribution,
- * and the image itself with one of a beta distribution, drawn for the batch. Which changes its chains have Keras decides once, when a step
- * is compiled, and artel once for the layer: by the layer's seed, so that every replica and a continued run decide alike.
+ * RandAugment draws for the batch which change comes first, second and so on; all are computed and one is taken, as in
+ * Keras, where a change that is chosen twice is of the same draws both times. AugMix adds up chains of changes with
+ * weights of a Dirichlet distribution, and the image itself with one of a beta distribution, drawn for the batch. Which
+ * changes its chains have Keras decides once, when a step is compiled, and artel once for the layer: by the layer's
+ * seed, so that every replica and a continued run decide alike.
  */
 #include "base/rng.h"
 #include "nn/augment.h"
@@ -19,19 +20,30 @@ typedef struct choice_config {
 static const char *const interpolations[] = {"nearest", "bilinear", NULL};
 
 #define CONFIG(field) offsetof(choice_config, field)
-#define COMMON                                                                                                                      \
-    {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0, interpolations},          \
-        {"seed", "which changes AugMix makes; for the rest --seed decides", ARTEL__OPTION_INT, CONFIG(seed), "0", 0, 0x1p53, NULL}, \
-        ARTEL__PART("factor", "a number, or two"), ARTEL__PART("value_range", "least and greatest value of a pixel"),               \
+#define COMMON                                                                                                        \
+    {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0,             \
+     interpolations},                                                                                                 \
+        {"seed",                                                                                                      \
+         "which changes AugMix makes; for the rest --seed decides",                                                   \
+         ARTEL__OPTION_INT,                                                                                           \
+         CONFIG(seed),                                                                                                \
+         "0",                                                                                                         \
+         0,                                                                                                           \
+         0x1p53,                                                                                                      \
+         NULL},                                                                                                       \
+        ARTEL__PART("factor", "a number, or two"), ARTEL__PART("value_range", "least and greatest value of a pixel"), \
         ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(choice_config)
 
 static const artel__option rand_options[] = {
-    {"num_ops", "changes one after another", ARTEL__OPTION_INT, CONFIG(num_ops), "2", 0, 64, NULL}, COMMON, ARTEL__OPTIONS_END};
+    {"num_ops", "changes one after another", ARTEL__OPTION_INT, CONFIG(num_ops), "2", 0, 64, NULL},
+    COMMON,
+    ARTEL__OPTIONS_END};
 static const artel__option mix_options[] = {
     {"num_chains", "chains that are added up", ARTEL__OPTION_INT, CONFIG(num_chains), "3", 1, 64, NULL},
     {"chain_depth", "most changes in a chain", ARTEL__OPTION_INT, CONFIG(chain_depth), "3", 1, 64, NULL},
     {"alpha", "of the distributions of weights", ARTEL__OPTION_FLOAT, CONFIG(alpha), "1.0", 1e-3, 1e6, NULL},
-    {"all_ops", "changes of brightness, contrast, colour and sharpness too", ARTEL__OPTION_BOOL, CONFIG(all_ops), "true", 0, 0, NULL},
+    {"all_ops", "changes of brightness, contrast, colour and sharpness too", ARTEL__OPTION_BOOL, CONFIG(all_ops),
+     "true", 0, 0, NULL},
     COMMON,
     ARTEL__OPTIONS_END};
 
@@ -139,7 +151,8 @@ static artel_status call_rand(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_setting(layer, 0.5, &s));
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (!graph->training || c->num_ops == 0) return artel__augment_finish(layer, call, c->data_format, x);
-    artel__value_id chosen = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__op_uniform(graph, x, 0, CHANGES, &count, true));
+    artel__value_id chosen =
+        artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__op_uniform(graph, x, 0, CHANGES, &count, true));
     uint32_t first = graph->random_ops, behind = first;
     for (int64_t i = 0; i < c->num_ops && graph->status == ARTEL_OK; i++) {
         graph->random_ops = first; /* the same draws each time */
@@ -157,7 +170,8 @@ static artel_status call_rand(artel__layer *layer, artel__call *call)
 static int choose(const choice_config *c, int64_t chain, int64_t place)
 {
     uint32_t word[4], choices = (uint32_t)(c->all_ops ? CHANGES : FEW) + 1;
-    artel__rng_block(artel__rng_make_key((uint64_t)c->seed, ARTEL__STREAM_AUGMENT), 0, (uint32_t)chain, (uint32_t)place, 0, word);
+    artel__rng_block(artel__rng_make_key((uint64_t)c->seed, ARTEL__STREAM_AUGMENT), 0, (uint32_t)chain, (uint32_t)place,
+                     0, word);
     return (int)((uint64_t)word[0] * choices >> 32);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that change the colours of images at random while training; AutoContrast and Solarization among them.
  *
- * A layer of one factor is a row of a table: its function (augment_color.c) and the least value that one number stands for. What is drawn
- * is a number for each image, as in layer_augment.c. AutoContrast draws nothing and works outside training too, as in Keras.
+ * A layer of one factor is a row of a table: its function (augment_color.c) and the least value that one number stands
+ * for. What is drawn is a number for each image, as in layer_augment.c. AutoContrast draws nothing and works outside
+ * training too, as in Keras.
  */
 #include <string.h>
 
@@ -14,15 +15,17 @@ typedef struct color_config {
     int64_t bins;
 } color_config;
 
-#define COMMON \
-    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(color_config)
+#define COMMON                                                                                       \
+    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+        ARTEL__DATA_FORMAT(color_config)
 #define FACTOR(name) ARTEL__PART(name, "a number, or two")
 #define RANGE ARTEL__PART("value_range", "least and greatest value of a pixel")
 
 static const artel__option factor_options[] = {FACTOR("factor"), RANGE, COMMON, ARTEL__OPTIONS_END};
 static const artel__option range_options[] = {RANGE, COMMON, ARTEL__PART("factor", "accepted"), ARTEL__OPTIONS_END};
-static const artel__option solar_options[] = {FACTOR("addition_factor"),         FACTOR("threshold_factor"), RANGE, COMMON,
-                                              ARTEL__PART("factor", "accepted"), ARTEL__OPTIONS_END};
+static const artel__option solar_options[] = {
+    FACTOR("addition_factor"),         FACTOR("threshold_factor"), RANGE, COMMON,
+    ARTEL__PART("factor", "accepted"), ARTEL__OPTIONS_END};
 static const artel__option gray_options[] = {
     {"factor", "how many of the images", ARTEL__OPTION_FLOAT, offsetof(color_config, factor), "0.5", 0, 1, NULL},
     COMMON,
@@ -33,13 +36,19 @@ static const artel__option equal_options[] = {
     COMMON,
     ARTEL__PART("factor", "accepted"),
     ARTEL__OPTIONS_END};
-static const artel__option jitter_options[] = {
-    FACTOR("brightness_factor"),       FACTOR("contrast_factor"), FACTOR("saturation_factor"), FACTOR("hue_factor"), RANGE, COMMON,
-    ARTEL__PART("factor", "accepted"), ARTEL__OPTIONS_END};
+static const artel__option jitter_options[] = {FACTOR("brightness_factor"),
+                                               FACTOR("contrast_factor"),
+                                               FACTOR("saturation_factor"),
+                                               FACTOR("hue_factor"),
+                                               RANGE,
+                                               COMMON,
+                                               ARTEL__PART("factor", "accepted"),
+                                               ARTEL__OPTIONS_END};
 
 /* -- layers of one factor -- */
 
-typedef artel__value_id color_fn(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range);
+typedef artel__value_id color_fn(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
+                                 const artel__bounds *range);
 
 typedef struct color_kind {
     const char *class_name;
@@ -48,11 +57,13 @@ typedef struct color_kind {
     bool sorted; /* Keras sorts the range */
 } color_kind;
 
-static const color_kind kinds[] = {
-    {"RandomBrightness", artel__augment_brightness, -1, true},        {"RandomContrast", artel__augment_contrast, 0, false},
-    {"RandomSaturation", artel__augment_saturation, -1, true},        {"RandomHue", artel__augment_hue, 0, false},
-    {"RandomColorDegeneration", artel__augment_degenerate, -1, true}, {"RandomSharpness", artel__augment_sharpness, 0, true},
-    {"RandomPosterization", artel__augment_posterize, 1, true}};
+static const color_kind kinds[] = {{"RandomBrightness", artel__augment_brightness, -1, true},
+                                   {"RandomContrast", artel__augment_contrast, 0, false},
+                                   {"RandomSaturation", artel__augment_saturation, -1, true},
+                                   {"RandomHue", artel__augment_hue, 0, false},
+                                   {"RandomColorDegeneration", artel__augment_degenerate, -1, true},
+                                   {"RandomSharpness", artel__augment_sharpness, 0, true},
+                                   {"RandomPosterization", artel__augment_posterize, 1, true}};
 
 static const color_kind *kind_of(const char *class_name)
 {
@@ -177,12 +188,17 @@ COLOR(random_brightness, "RandomBrightness", factor, factor_options, "Makes imag
 COLOR(random_contrast, "RandomContrast", factor, factor_options, "Changes the contrast of images at random.");
 COLOR(random_saturation, "RandomSaturation", factor, factor_options, "Changes the saturation of images at random.");
 COLOR(random_hue, "RandomHue", factor, factor_options, "Changes the hue of images at random.");
-COLOR(random_color_degeneration, "RandomColorDegeneration", factor, factor_options, "Takes colour out of images at random.");
+COLOR(random_color_degeneration, "RandomColorDegeneration", factor, factor_options,
+      "Takes colour out of images at random.");
 COLOR(random_sharpness, "RandomSharpness", factor, factor_options, "Makes images sharper or softer at random.");
-COLOR(random_posterization, "RandomPosterization", factor, factor_options, "Keeps fewer bits of the values of pixels, at random.");
-COLOR(random_color_jitter, "RandomColorJitter", jitter, jitter_options, "Changes brightness, contrast, saturation and hue at random.");
+COLOR(random_posterization, "RandomPosterization", factor, factor_options,
+      "Keeps fewer bits of the values of pixels, at random.");
+COLOR(random_color_jitter, "RandomColorJitter", jitter, jitter_options,
+      "Changes brightness, contrast, saturation and hue at random.");
 COLOR(random_grayscale, "RandomGrayscale", grayscale, gray_options, "Makes some images grey.");
 COLOR(random_invert, "RandomInvert", invert, factor_options, "Inverts the values of some images.");
 COLOR(solarization, "Solarization", solarize, solar_options, "Inverts values above a threshold.");
-COLOR(auto_contrast, "AutoContrast", autocontrast, range_options, "Stretches the values of an image over the whole range.");
-COLOR(equalization, "Equalization", equalize, equal_options, "Spreads the values of pixels evenly, by the histogram of the batch.");
+COLOR(auto_contrast, "AutoContrast", autocontrast, range_options,
+      "Stretches the values of an image over the whole range.");
+COLOR(equalization, "Equalization", equalize, equal_options,
+      "Spreads the values of pixels evenly, by the histogram of the batch.");

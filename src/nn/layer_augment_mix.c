@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MixUp and CutMix: each image of a batch meets another one, drawn for it from the whole global batch.
  *
- * MixUp: y = w x + (1 - w) other, w by image from the beta distribution of `alpha`. CutMix: a rectangle of the other one in its place,
- * of a share 1 - w of the extents squared; its alpha is drawn for the batch, between the bounds of `factor`. The order of the others is
- * that of numbers drawn by row, so it is the same on any number of replicas. Labels are no business of a layer of one input: Keras'
- * form with a dictionary of images and labels is refused. After keras/src/layers/preprocessing/image_preprocessing/mix_up.py, cut_mix.py.
+ * MixUp: y = w x + (1 - w) other, w by image from the beta distribution of `alpha`. CutMix: a rectangle of the other
+ * one in its place, of a share 1 - w of the extents squared; its alpha is drawn for the batch, between the bounds of
+ * `factor`. The order of the others is that of numbers drawn by row, so it is the same on any number of replicas.
+ * Labels are no business of a layer of one input: Keras' form with a dictionary of images and labels is refused. After
+ * keras/src/layers/preprocessing/image_preprocessing/mix_up.py, cut_mix.py.
  */
 #include "nn/augment.h"
 #include "op/batch.h"
@@ -52,7 +53,8 @@ static artel_status call_mix_up(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (!graph->training) return artel__augment_finish(layer, call, c->data_format, x);
-    artel__value_id w = artel__augment_pixel(graph, beta_of(graph, artel__augment_log_gamma(graph, x, c->alpha, 2, false)));
+    artel__value_id w =
+        artel__augment_pixel(graph, beta_of(graph, artel__augment_log_gamma(graph, x, c->alpha, 2, false)));
     artel__value_id other = others(graph, x), rest = times(graph, artel__op_affine(graph, w, -1, 1), other);
     return artel__augment_finish(layer, call, c->data_format, artel__op_add(graph, times(graph, w, x), rest));
 }
@@ -66,22 +68,25 @@ static artel__value_id draw_log_gamma(artel__graph *graph, artel__value_id like,
         TRIES = 8
     };
     const artel_shape two = artel__shape(1, (int64_t)2);
-    artel__value_id d = artel__op_affine(graph, alpha, 1, 2.0f / 3.0f), taken[TRIES], number[TRIES], x = ARTEL__NO_VALUE;
+    artel__value_id d = artel__op_affine(graph, alpha, 1, 2.0f / 3.0f), taken[TRIES], number[TRIES],
+                    x = ARTEL__NO_VALUE;
     artel__value_id spread = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_affine(graph, d, 9, 0));
     for (int i = 0; i < TRIES; i++) {
-        artel__value_id n = artel__augment_normal(graph, like, &two, false), u = artel__op_uniform(graph, like, 0, 1, &two, false);
+        artel__value_id n = artel__augment_normal(graph, like, &two, false),
+                        u = artel__op_uniform(graph, like, 0, 1, &two, false);
         artel__value_id v = artel__op_affine(graph, times(graph, n, spread), 1, 1);
         artel__value_id positive = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, v, 0);
         v = artel__op_where(graph, positive, v, artel__op_affine(graph, v, 0, 1));
         number[i] = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, v), 3, 0);
-        artel__value_id over =
-            artel__op_binary(graph, ARTEL__BINARY_SUB, number[i], artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, number[i]));
+        artel__value_id over = artel__op_binary(graph, ARTEL__BINARY_SUB, number[i],
+                                                artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, number[i]));
         artel__value_id bound = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5f, 0);
         bound = artel__op_add(graph, bound, times(graph, artel__op_affine(graph, over, 1, 1), d));
         u = artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, artel__op_affine(graph, u, -1, 1));
         taken[i] = artel__op_logical_and(graph, positive, artel__op_compare(graph, ARTEL__COMPARE_LESS, u, bound));
     }
-    for (int i = TRIES - 1; i >= 0; i--) x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
+    for (int i = TRIES - 1; i >= 0; i--)
+        x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
     artel__value_id u = artel__op_affine(graph, artel__op_uniform(graph, like, 0, 1, &two, false), -1, 1);
     u = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), alpha);
     return artel__op_add(graph, x, u);
@@ -97,14 +102,16 @@ static artel_status call_cut_mix(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__augment_bounds(layer, "factor", 0, &unit, &factor));
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (!graph->training) return artel__augment_finish(layer, call, c->data_format, x);
-    artel__value_id alpha = artel__op_affine(graph, artel__op_uniform(graph, x, factor.low, factor.high, &one, true), 1, 1e-6f);
+    artel__value_id alpha =
+        artel__op_affine(graph, artel__op_uniform(graph, x, factor.low, factor.high, &one, true), 1, 1e-6f);
     artel__value_id w = beta_of(graph, draw_log_gamma(graph, x, alpha));
     artel__value_id share = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, artel__op_affine(graph, w, -1, 1));
     share = artel__augment_pixel(graph, share);
     const artel_shape *image = &graph->value[x].shape;
     artel_shape lines = artel__shape(3, image->dim[0], (int64_t)1, (int64_t)1),
                 columns = artel__shape(3, (int64_t)1, image->dim[1], (int64_t)1);
-    artel__value_id line = artel__augment_run(graph, share, &lines, x), column = artel__augment_run(graph, share, &columns, x);
+    artel__value_id line = artel__augment_run(graph, share, &lines, x),
+                    column = artel__augment_run(graph, share, &columns, x);
     artel__value_id inside = artel__op_logical_and(graph, column, line);
     return artel__augment_finish(layer, call, c->data_format, artel__op_where(graph, inside, others(graph, x), x));
 }

@@ -12,15 +12,17 @@ typedef struct part_config {
     int data_format;
 } part_config;
 
-#define COMMON                                                                                                                 \
-    ARTEL__PART("factor", "probability: a number, or two"), ARTEL__PART("value_range", "least and greatest value of a pixel"), \
-        ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(part_config)
+#define COMMON                                                                                           \
+    ARTEL__PART("factor", "probability: a number, or two"),                                              \
+        ARTEL__PART("value_range", "least and greatest value of a pixel"),                               \
+        ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+        ARTEL__DATA_FORMAT(part_config)
 
-static const artel__option erasing_options[] = {ARTEL__PART("scale", "part of the image: a number, or two"),
-                                                ARTEL__PART("fill_value", "a number, one for each channel, or null: noise"), COMMON,
-                                                ARTEL__OPTIONS_END};
-static const artel__option blur_options[] = {ARTEL__PART("kernel_size", "an odd number, or two"), ARTEL__PART("sigma", "a number, or two"),
-                                             COMMON, ARTEL__OPTIONS_END};
+static const artel__option erasing_options[] = {
+    ARTEL__PART("scale", "part of the image: a number, or two"),
+    ARTEL__PART("fill_value", "a number, one for each channel, or null: noise"), COMMON, ARTEL__OPTIONS_END};
+static const artel__option blur_options[] = {ARTEL__PART("kernel_size", "an odd number, or two"),
+                                             ARTEL__PART("sigma", "a number, or two"), COMMON, ARTEL__OPTIONS_END};
 
 static const artel__bounds unit = {0, 1};
 
@@ -31,19 +33,22 @@ static artel__value_id part_of(artel__graph *graph, artel__value_id x, int64_t k
 
 /* -- erased -- */
 
-static artel_status filling(artel__layer *layer, artel__graph *graph, artel__value_id x, const artel__bounds *range, artel__value_id *out)
+static artel_status filling(artel__layer *layer, artel__graph *graph, artel__value_id x, const artel__bounds *range,
+                            artel__value_id *out)
 {
     json_t *given = artel__layer_setting(layer, "fill_value");
     double number = 0;
     if (!given)
-        *out = artel__op_affine(graph, artel__op_gaussian_noise(graph, artel__op_fill_like(graph, x, 0), 1), (float)range->high, 0);
+        *out = artel__op_affine(graph, artel__op_gaussian_noise(graph, artel__op_fill_like(graph, x, 0), 1),
+                                (float)range->high, 0);
     else if (artel__json_number(given, &number))
         *out = artel__op_fill_like(graph, x, number);
     else if (json_is_array(given) && json_array_size(given) == 3)
         *out = artel__constant_json(graph, given);
     if ((given && !artel__json_number(given, &number) && !(json_is_array(given) && json_array_size(given) == 3)) ||
         (graph->status >= 0 && *out < 0))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or three", "the setting \"fill_value\" is neither");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or three",
+                                 "the setting \"fill_value\" is neither");
     *out = artel__augment_clip(graph, *out, range);
     return graph->status;
 }
@@ -86,7 +91,8 @@ static artel_status read_size(const artel__layer *layer, int64_t size[2])
     size[0] = size[1] = 3;
     bool good = !given || artel__json_integer(given, &size[0]);
     if (json_is_array(given) && json_array_size(given) == 2)
-        good = artel__json_integer(json_array_get(given, 0), &size[0]) && artel__json_integer(json_array_get(given, 1), &size[1]);
+        good = artel__json_integer(json_array_get(given, 0), &size[0]) &&
+               artel__json_integer(json_array_get(given, 1), &size[1]);
     else
         size[1] = size[0];
     for (int i = 0; i < 2; i++) good = good && size[i] % 2 == 1 && size[i] > 0 && size[i] <= MOST_TAPS;
@@ -101,22 +107,27 @@ static artel__value_id bell(artel__graph *graph, artel__value_id sigma, int64_t 
     float x[MOST_TAPS];
     artel_shape shape = artel__shape(1, size);
     for (int64_t i = 0; i < size; i++) x[i] = (float)i - (float)(size - 1) / 2.0f;
-    artel__value_id at = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, x), sigma);
+    artel__value_id at =
+        artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, x), sigma);
     at = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, at), -0.5f, 0);
     at = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, at);
     return artel__op_binary(graph, ARTEL__BINARY_DIV, at, artel__op_reduce(graph, ARTEL__REDUCE_SUM, at, 1, true));
 }
 
-/* The window has size[0] lines of size[1]; its numbers are those of the matrix of size[1] lines, one after another, as Keras puts them. */
+/* The window has size[0] lines of size[1]; its numbers are those of the matrix of size[1] lines, one after another, as
+ * Keras puts them. */
 static artel__value_id blur(artel__graph *graph, artel__value_id x, const artel__bounds *sigma, const int64_t size[2])
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    artel_shape two = artel__shape(1, (int64_t)2), column = artel__shape(2, size[1], (int64_t)1), flat = artel__shape(1, size[0] * size[1]);
+    artel_shape two = artel__shape(1, (int64_t)2), column = artel__shape(2, size[1], (int64_t)1),
+                flat = artel__shape(1, size[0] * size[1]);
     artel_shape image = graph->value[x].shape;
     int64_t around[3] = {size[0] / 2, size[1] / 2, 0};
-    artel__value_id drawn = artel__op_affine(graph, artel__op_uniform(graph, x, sigma->low, sigma->high, &two, true), 1, 1e-6f);
+    artel__value_id drawn =
+        artel__op_affine(graph, artel__op_uniform(graph, x, sigma->low, sigma->high, &two, true), 1, 1e-6f);
     artel__value_id first = bell(graph, artel__op_slice(graph, drawn, 0, 0, 1, 1), size[0]);
-    artel__value_id second = artel__op_reshape(graph, bell(graph, artel__op_slice(graph, drawn, 0, 1, 1, 1), size[1]), &column);
+    artel__value_id second =
+        artel__op_reshape(graph, bell(graph, artel__op_slice(graph, drawn, 0, 1, 1, 1), size[1]), &column);
     artel__value_id taps = artel__op_reshape(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, second, first), &flat);
     artel__value_id wide = artel__op_pad(graph, x, around, around, 0), sum = ARTEL__NO_VALUE;
     for (int64_t k = 0; k < size[0] * size[1]; k++) {

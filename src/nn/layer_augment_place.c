@@ -11,14 +11,16 @@ typedef struct place_config {
     double fill_value, scale;
 } place_config;
 
-static const char *const fill_modes[] = {"constant", "reflect", "wrap", "nearest", NULL}; /* order of artel__warp_fill */
+static const char *const fill_modes[] = {"constant", "reflect", "wrap", "nearest",
+                                         NULL}; /* order of artel__warp_fill */
 static const char *const interpolations[] = {"nearest", "bilinear", NULL};
 
 #define CONFIG(field) offsetof(place_config, field)
-#define COMMON                                                                                                             \
-    {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0, interpolations}, \
-        {"fill_value", "the value outside an image", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL},          \
-        ARTEL__PART("factor", "probability: a number, or two"), ARTEL__PART("seed", "accepted; --seed decides"),           \
+#define COMMON                                                                                                    \
+    {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0,         \
+     interpolations},                                                                                             \
+        {"fill_value", "the value outside an image", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL}, \
+        ARTEL__PART("factor", "probability: a number, or two"), ARTEL__PART("seed", "accepted; --seed decides"),  \
         ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(place_config)
 
 static const artel__option perspective_options[] = {
@@ -34,7 +36,8 @@ static const artel__bounds unit = {0, 1};
 
 static artel__warp_settings filling(const place_config *c)
 {
-    return (artel__warp_settings){.bilinear = c->interpolation, .mode = (artel__warp_fill)c->fill_mode, .fill = (float)c->fill_value};
+    return (artel__warp_settings){
+        .bilinear = c->interpolation, .mode = (artel__warp_fill)c->fill_mode, .fill = (float)c->fill_value};
 }
 
 /* Positions need float32, whatever the results are rounded to. */
@@ -68,7 +71,8 @@ static artel_status call_elastic(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__augment_bounds(layer, "scale", 0, &unit, &strength));
     ARTEL_TRY(artel__augment_range(layer, false, &range));
     if (strength.low < 0 || strength.high > 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write numbers between 0 and 1", "the setting \"scale\" is out of range");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write numbers between 0 and 1",
+                                 "the setting \"scale\" is out of range");
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     artel_dtype precision = graph->precision;
     graph->precision = ARTEL_DTYPE_FLOAT32;

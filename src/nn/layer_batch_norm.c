@@ -3,14 +3,13 @@
  *
  * Trains when the graph does and the layer is not frozen, as in Keras 3, where fit's training=True goes before a
  * training=False recorded in the call; otherwise the moving statistics normalise. An axis that is not
- * the last is moved there and back. With a mask, masked positions count neither for mean nor for variance, and a run may keep
- * statistics by group of shards (nn/batch_groups.h); these forms are put together from folds, since the fused operation
- * knows neither:
- *   mean = S(m x) / (S(m) + 1e-7),  variance = S(m (x - mean)^2) / (S(m) + 1e-7),  S the sum over (the group's) rows and inner axes.
- * Of renorm (S. Ioffe, Batch Renormalization, 2017) a step normalises by the batch and then corrects towards statistics of its own, by r and d,
- * which have no gradient:  y = ((x - mean) / s * r + d) * gamma + beta,  s = sqrt(variance + epsilon),  r = s / renorm_stddev,
- *   d = (mean - renorm_mean) / renorm_stddev, both clipped.
- * After keras/src/layers/normalization/batch_normalization.py.
+ * the last is moved there and back. With a mask, masked positions count neither for mean nor for variance, and a run
+ * may keep statistics by group of shards (nn/batch_groups.h); these forms are put together from folds, since the fused
+ * operation knows neither: mean = S(m x) / (S(m) + 1e-7),  variance = S(m (x - mean)^2) / (S(m) + 1e-7),  S the sum
+ * over (the group's) rows and inner axes. Of renorm (S. Ioffe, Batch Renormalization, 2017) a step normalises by the
+ * batch and then corrects towards statistics of its own, by r and d, which have no gradient:  y = ((x - mean) / s * r +
+ * d) * gamma + beta,  s = sqrt(variance + epsilon),  r = s / renorm_stddev, d = (mean - renorm_mean) / renorm_stddev,
+ * both clipped. After keras/src/layers/normalization/batch_normalization.py.
  */
 #include <math.h>
 #include <string.h>
@@ -39,15 +38,16 @@ typedef struct norm_parts {
 
 static const artel__option norm_options[] = {
     {"axis", "axis of the channels", ARTEL__OPTION_INTS, offsetof(norm_config, axis), "-1", 0, 0, NULL},
-    {"momentum", "share of the old value in moving statistics", ARTEL__OPTION_FLOAT, offsetof(norm_config, momentum), "0.99", 0, 0, NULL},
+    {"momentum", "share of the old value in moving statistics", ARTEL__OPTION_FLOAT, offsetof(norm_config, momentum),
+     "0.99", 0, 0, NULL},
     {"epsilon", "added to the variance", ARTEL__OPTION_FLOAT, offsetof(norm_config, epsilon), "0.001", 0, 0, NULL},
     {"center", "whether beta is added", ARTEL__OPTION_BOOL, offsetof(norm_config, center), "true", 0, 0, NULL},
     {"scale", "whether gamma multiplies", ARTEL__OPTION_BOOL, offsetof(norm_config, scale), "true", 0, 0, NULL},
     ARTEL__PART("moving_mean_initializer", "initialiser: a name or a record"),
     ARTEL__PART("moving_variance_initializer", "initialiser: a name or a record"),
     ARTEL__PART("synchronized", "accepted; statistics are always those of the global batch"),
-    {"renorm", "whether a step is corrected towards moving statistics", ARTEL__OPTION_BOOL, offsetof(norm_config, renorm), "false", 0, 0,
-     NULL},
+    {"renorm", "whether a step is corrected towards moving statistics", ARTEL__OPTION_BOOL,
+     offsetof(norm_config, renorm), "false", 0, 0, NULL},
     {"renorm_momentum", "share of the old value in the statistics that steps are corrected to", ARTEL__OPTION_FLOAT,
      offsetof(norm_config, renorm_momentum), "0.99", 0, 0, NULL},
     ARTEL__PART("renorm_clipping", "null, or a record of rmin, rmax, dmax"),
@@ -61,8 +61,8 @@ static artel_status read_limit(const artel__layer *layer, const char *key, doubl
     json_t *given = json_object_get(artel__layer_setting(layer, "renorm_clipping"), key);
     *out = fallback;
     if (!given || json_is_null(given) || artel__json_number(given, out)) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or leave it out", "\"%s\" of \"renorm_clipping\" is no number",
-                             key);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or leave it out",
+                             "\"%s\" of \"renorm_clipping\" is no number", key);
 }
 
 /* Deviations begin as the root of what the initialiser of variances makes: the same for zeros and ones. */
@@ -90,7 +90,8 @@ static artel_status configure_norm(artel__layer *layer)
     norm_parts *parts = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *parts);
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
     if (c->axis.count != 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "name one axis", "normalisation over several axes is not supported");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "name one axis",
+                                 "normalisation over several axes is not supported");
     if (c->renorm) ARTEL_TRY(configure_renorm(layer, parts));
     ARTEL_TRY(artel__layer_weight_parts(layer, "gamma", "ones", &parts->gamma));
     ARTEL_TRY(artel__layer_weight_parts(layer, "beta", "zeros", &parts->beta));
@@ -133,12 +134,16 @@ static void move_statistic(artel__graph *graph, artel__value_id variable, artel_
     graph->phase = phase;
 }
 
-/* Moving statistics take the mean over all groups, each weighted by its positions, as replicas with statistics of their own do. */
-static artel__value_id over_groups(artel__graph *graph, artel__value_id member, artel__value_id value, artel__value_id positions)
+/* Moving statistics take the mean over all groups, each weighted by its positions, as replicas with statistics of their
+ * own do. */
+static artel__value_id over_groups(artel__graph *graph, artel__value_id member, artel__value_id value,
+                                   artel__value_id positions)
 {
     if (member < 0) return value;
-    value = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, value, positions), 1u, false);
-    return artel__op_binary(graph, ARTEL__BINARY_DIV, value, artel__op_reduce(graph, ARTEL__REDUCE_SUM, positions, 1u, false));
+    value = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, value, positions), 1u,
+                             false);
+    return artel__op_binary(graph, ARTEL__BINARY_DIV, value,
+                            artel__op_reduce(graph, ARTEL__REDUCE_SUM, positions, 1u, false));
 }
 
 /* `mask` as ROW BOOL of x's rank with a last extent of 1; all true when there is none. */
@@ -150,11 +155,14 @@ static artel__value_id mask_like(artel__graph *graph, artel__value_id x, artel__
 }
 
 /* Positions of each group, or of the batch: the unmasked ones, or all. */
-static artel__value_id count_positions(artel__graph *graph, artel__value_id member, artel__value_id x, artel__value_id mask)
+static artel__value_id count_positions(artel__graph *graph, artel__value_id member, artel__value_id x,
+                                       artel__value_id mask)
 {
     if (mask >= 0) return artel__group_sums(graph, member, artel__as_float(graph, mask));
     int last = graph->value[x].shape.rank - 1;
-    if (member < 0) return artel__group_sums(graph, member, artel__op_fill_like(graph, artel__op_slice(graph, x, last, 0, 1, 1), 1));
+    if (member < 0)
+        return artel__group_sums(graph, member,
+                                 artel__op_fill_like(graph, artel__op_slice(graph, x, last, 0, 1, 1), 1));
     artel__value_id one = artel__op_slice(graph, member, 0, 0, 1, 1);
     int64_t inner = artel__shape_product(&graph->value[x].shape, 0, graph->value[x].shape.rank - 1);
     return artel__group_sums(graph, member, artel__op_affine(graph, one, 0.0f, (float)inner));
@@ -181,12 +189,14 @@ static artel__value_id limited(artel__graph *graph, artel__value_id x, double le
 }
 
 /* stddev = stddev * momentum + batch * (1 - momentum); variance = max(stddev^2 - epsilon, 0). */
-static void move_deviation(artel__graph *graph, const artel__batch_norm *norm, artel__value_id stddev, artel__value_id batch)
+static void move_deviation(artel__graph *graph, const artel__batch_norm *norm, artel__value_id stddev,
+                           artel__value_id batch)
 {
     artel__value_id kept = artel__op_affine(graph, stddev, (float)norm->momentum, 0),
                     added = artel__op_affine(graph, batch, (float)(1 - norm->momentum), 0);
     artel__value_id moved = artel__op_add(graph, kept, added);
-    artel__value_id less = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, moved), 1, -norm->epsilon);
+    artel__value_id less =
+        artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, moved), 1, -norm->epsilon);
     artel__value_id variance = limited(graph, less, 0, INFINITY);
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY;
@@ -195,7 +205,8 @@ static void move_deviation(artel__graph *graph, const artel__batch_norm *norm, a
     graph->phase = phase;
 }
 
-static void move_renorm(artel__graph *graph, const artel__batch_norm *norm, const renorm *r, const statistics *of, artel__value_id stddev)
+static void move_renorm(artel__graph *graph, const artel__batch_norm *norm, const renorm *r, const statistics *of,
+                        artel__value_id stddev)
 {
     artel__value_id mean = over_groups(graph, of->member, of->mean, of->positions),
                     deviation = over_groups(graph, of->member, stddev, of->positions);
@@ -213,7 +224,8 @@ static void correct(artel__graph *graph, artel__batch_norm *norm, const renorm *
     artel__value_id least = artel__constant_scalar(graph, (double)sqrtf(norm->epsilon));
     artel__value_id by = artel__op_binary(graph, ARTEL__BINARY_MAX, own->stddev, least);
     artel__value_id r = artel__op_binary(graph, ARTEL__BINARY_DIV, stddev, by);
-    artel__value_id d = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_binary(graph, ARTEL__BINARY_SUB, of->mean, own->mean), by);
+    artel__value_id d =
+        artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_binary(graph, ARTEL__BINARY_SUB, of->mean, own->mean), by);
     r = artel__op_stop_gradient(graph, limited(graph, r, own->limits->least, own->limits->most));
     d = artel__op_stop_gradient(graph, limited(graph, d, -own->limits->shift, own->limits->shift));
     move_renorm(graph, norm, own, of, stddev);
@@ -225,10 +237,10 @@ static void correct(artel__graph *graph, artel__batch_norm *norm, const renorm *
     norm->beta = norm->beta >= 0 ? artel__op_add(graph, d, norm->beta) : d;
 }
 
-/* Statistics put together from sums, over unmasked positions (mask ROW BOOL of x's shape without its last axis, or none) and by
- * group of shards (`member`, or none). */
-static artel__value_id composed_training(artel__graph *graph, artel__batch_norm *norm, const renorm *own, artel__value_id mask,
-                                         artel__value_id member)
+/* Statistics put together from sums, over unmasked positions (mask ROW BOOL of x's shape without its last axis, or
+ * none) and by group of shards (`member`, or none). */
+static artel__value_id composed_training(artel__graph *graph, artel__batch_norm *norm, const renorm *own,
+                                         artel__value_id mask, artel__value_id member)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[norm->x].shape.rank;
@@ -237,10 +249,12 @@ static artel__value_id composed_training(artel__graph *graph, artel__batch_norm 
     artel__value_id count = artel__op_add(graph, positions, artel__constant_scalar(graph, 1e-7));
     artel__value_id valid = mask >= 0 ? artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE) : norm->x;
     artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, valid), count);
-    artel__value_id distance = artel__op_binary(graph, ARTEL__BINARY_SUB, norm->x, artel__group_rows(graph, member, mean, rank));
+    artel__value_id distance =
+        artel__op_binary(graph, ARTEL__BINARY_SUB, norm->x, artel__group_rows(graph, member, mean, rank));
     artel__value_id kept = mask >= 0 ? artel__op_where(graph, mask, distance, ARTEL__NO_VALUE) : distance;
     artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, kept);
-    artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, square), count);
+    artel__value_id variance =
+        artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, square), count);
     if (own) {
         correct(graph, norm, own, &(statistics){mean, variance, member, positions});
         norm->beta = artel__group_rows(graph, member, norm->beta, rank);
@@ -248,10 +262,11 @@ static artel__value_id composed_training(artel__graph *graph, artel__batch_norm 
         move_statistic(graph, norm->mean, over_groups(graph, member, mean, positions), norm->momentum);
         move_statistic(graph, norm->variance, over_groups(graph, member, variance, positions), norm->momentum);
     }
-    artel__value_id inverse =
-        artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_add(graph, variance, artel__constant_scalar(graph, norm->epsilon)));
+    artel__value_id inverse = artel__op_unary(
+        graph, ARTEL__UNARY_RSQRT, NULL, artel__op_add(graph, variance, artel__constant_scalar(graph, norm->epsilon)));
     if (norm->gamma >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, norm->gamma);
-    artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, distance, artel__group_rows(graph, member, inverse, rank));
+    artel__value_id y =
+        artel__op_binary(graph, ARTEL__BINARY_MUL, distance, artel__group_rows(graph, member, inverse, rank));
     return norm->beta >= 0 ? artel__op_add(graph, y, norm->beta) : y;
 }
 
@@ -281,9 +296,11 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
         int rank = artel__call_shape(call, 0)->rank;
         if (mask >= 0 && (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1))
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "normalise the last axis",
-                                     "a mask of %d axes with an input of %d is not supported", graph->value[mask].shape.rank + 1, rank + 1);
+                                     "a mask of %d axes with an input of %d is not supported",
+                                     graph->value[mask].shape.rank + 1, rank + 1);
         graph->precision = ARTEL_DTYPE_FLOAT32; /* Keras, too, puts these together in float32 */
-        artel__value_id member = graph->batch_groups > 1 ? artel__op_batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
+        artel__value_id member =
+            graph->batch_groups > 1 ? artel__op_batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
         renorm own = {.momentum = c->renorm_momentum, .limits = layer->own};
         if (c->renorm) {
             own.moving_stddev = artel__layer_weight(layer, graph, n++);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Discretization, CategoryEncoding, Hashing, HashedCrossing: categories without a vocabulary.
  *
- * After keras/src/layers/preprocessing. Each is a function of a row (text/functions.h), with the output modes of text/encode.h; the layer
- * reads the settings and passes them on.
+ * After keras/src/layers/preprocessing. Each is a function of a row (text/functions.h), with the output modes of
+ * text/encode.h; the layer reads the settings and passes them on.
  */
 #include "nn/layer_category.h"
 
@@ -15,11 +15,13 @@ const char *const artel__output_modes[] = {"int", "one_hot", "multi_hot", "count
 static artel_dtype vector_dtype(const artel__layer *layer)
 {
     artel_dtype dtype;
-    bool known = artel_dtype_parse(layer->dtype, &dtype) == ARTEL_OK && dtype != ARTEL_DTYPE_STRING && dtype > ARTEL_DTYPE_BFLOAT16;
+    bool known = artel_dtype_parse(layer->dtype, &dtype) == ARTEL_OK && dtype != ARTEL_DTYPE_STRING &&
+                 dtype > ARTEL_DTYPE_BFLOAT16;
     return known ? dtype : ARTEL_DTYPE_FLOAT32;
 }
 
-artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t allowed, artel_dtype whole, artel__encoding *out)
+artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t allowed, artel_dtype whole,
+                                   artel__encoding *out)
 {
     if (mode == ARTEL__ENCODE_TF_IDF + 1) mode = ARTEL__ENCODE_MULTI_HOT;
     if (mode == ARTEL__ENCODE_TF_IDF + 2) mode = ARTEL__ENCODE_TF_IDF;
@@ -40,15 +42,17 @@ artel_status artel__layer_salt(const artel__layer *layer, bool *salted, uint64_t
     bool pair = json_is_array(given) && json_array_size(given) == 2;
     for (size_t i = 0; i < 2; i++) {
         if (artel__json_integer(pair ? json_array_get(given, i) : given, &key[i])) continue;
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use an integer or two", "the salt is neither an integer nor two");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use an integer or two",
+                                 "the salt is neither an integer nor two");
     }
     for (int i = 0; i < 2; i++) salt[i] = (uint64_t)key[i];
     return ARTEL_OK;
 }
 
-#define MODE(type, fallback)                                                                                                           \
-    {                                                                                                                                  \
-        "output_mode", "what is made of the categories", ARTEL__OPTION_ENUM, offsetof(type, mode), fallback, 0, 0, artel__output_modes \
+#define MODE(type, fallback)                                                                                       \
+    {                                                                                                              \
+        "output_mode", "what is made of the categories", ARTEL__OPTION_ENUM, offsetof(type, mode), fallback, 0, 0, \
+            artel__output_modes                                                                                    \
     }
 
 /* -- Discretization -- */
@@ -60,9 +64,10 @@ typedef struct discretization_config {
 } discretization_config;
 
 static const artel__option discretization_options[] = {
-    {"bin_boundaries", "ascending; the last bin has no end", ARTEL__OPTION_FLOATS, offsetof(discretization_config, boundaries), "null", 0,
-     0, NULL},
-    {"num_bins", "bins that adapt() looks for", ARTEL__OPTION_INT, offsetof(discretization_config, bins), "null", 0, 0, NULL},
+    {"bin_boundaries", "ascending; the last bin has no end", ARTEL__OPTION_FLOATS,
+     offsetof(discretization_config, boundaries), "null", 0, 0, NULL},
+    {"num_bins", "bins that adapt() looks for", ARTEL__OPTION_INT, offsetof(discretization_config, bins), "null", 0, 0,
+     NULL},
     ARTEL__PART("epsilon", "accuracy of adapt()"),
     MODE(discretization_config, "int"),
     ARTEL__PART("sparse", "accepted; results are dense"),
@@ -116,7 +121,8 @@ typedef struct encoding_config {
 } encoding_config;
 
 static const artel__option encoding_options[] = {
-    {"num_tokens", "categories are 0 .. num_tokens - 1", ARTEL__OPTION_INT, offsetof(encoding_config, tokens), NULL, 1, INT32_MAX, NULL},
+    {"num_tokens", "categories are 0 .. num_tokens - 1", ARTEL__OPTION_INT, offsetof(encoding_config, tokens), NULL, 1,
+     INT32_MAX, NULL},
     MODE(encoding_config, "multi_hot"),
     ARTEL__PART("sparse", "accepted; results are dense"),
     ARTEL__OPTIONS_END,
@@ -128,7 +134,8 @@ static artel_status configure_encoding(artel__layer *layer)
     artel__categories *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
     if (!own) return ARTEL_ERROR_NO_MEMORY;
     own->encoding.depth = c->tokens;
-    return artel__layer_encoding(layer, c->mode, ARTEL__MODES_ONE_HOT | ARTEL__MODES_COUNTS, ARTEL_DTYPE_INT64, &own->encoding);
+    return artel__layer_encoding(layer, c->mode, ARTEL__MODES_ONE_HOT | ARTEL__MODES_COUNTS, ARTEL_DTYPE_INT64,
+                                 &own->encoding);
 }
 
 static artel_status call_encoding(artel__layer *layer, artel__call *call)
@@ -138,8 +145,8 @@ static artel_status call_encoding(artel__layer *layer, artel__call *call)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed the weights as an input",
                                  "constant count_weights are not supported");
     if (call->inputs != 1 && call->inputs != 2)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the layer with one tensor", "it is called with %d tensors",
-                                 call->inputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the layer with one tensor",
+                                 "it is called with %d tensors", call->inputs);
     return artel__call_row_function(layer, call, &artel__categories_function, layer->own);
 }
 
@@ -196,7 +203,8 @@ static artel_status call_hashing(artel__layer *layer, artel__call *call)
     bool words = call->graph->value[call->in[0].value].dtype == ARTEL_DTYPE_STRING;
     if (own->masked && words == !isnan(own->mask_number))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give a mask_value of the kind of the input",
-                                 "the mask_value is a %s, the input holds %s", words ? "number" : "string", words ? "strings" : "numbers");
+                                 "the mask_value is a %s, the input holds %s", words ? "number" : "string",
+                                 words ? "strings" : "numbers");
     return artel__call_row_function(layer, call, &artel__hashing_function, own);
 }
 
@@ -227,7 +235,8 @@ static artel_status configure_crossing(artel__layer *layer)
     artel__crossing *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
     if (!own) return ARTEL_ERROR_NO_MEMORY;
     own->bins = own->encoding.depth = c->bins;
-    return artel__layer_encoding(layer, c->mode, ARTEL__MODES_INT | ARTEL__MODES_ONE_HOT, ARTEL_DTYPE_INT32, &own->encoding);
+    return artel__layer_encoding(layer, c->mode, ARTEL__MODES_INT | ARTEL__MODES_ONE_HOT, ARTEL_DTYPE_INT32,
+                                 &own->encoding);
 }
 
 static artel_status call_crossing(artel__layer *layer, artel__call *call)

@@ -18,7 +18,8 @@ enum {
 };
 
 /* Fills mode and dtype: `whole` for places, that of the layer for vectors. `allowed`: of ARTEL__MODES_*. */
-artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t allowed, artel_dtype whole, artel__encoding *out);
+artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t allowed, artel_dtype whole,
+                                   artel__encoding *out);
 
 /* One integer, or two: the key of a keyed hash. False for null; fails for anything else. */
 artel_status artel__layer_salt(const artel__layer *layer, bool *salted, uint64_t salt[2]);

@@ -3,7 +3,8 @@
  *
  * One dimension is an image of height 1. Kernels of plain convolutions are panels [kh*kw*ic/groups][filters]; depthwise
  * kernels are plain [kh][kw][c][multiplier]. Padding "same" puts the smaller half in front, "causal" all of it, as
- * TensorFlow does. A plain ReLU is fused. channels_first is moved to channels_last and back around the convolution. After keras/src/layers/convolutional.
+ * TensorFlow does. A plain ReLU is fused. channels_first is moved to channels_last and back around the convolution.
+ * After keras/src/layers/convolutional.
  */
 #include <string.h>
 
@@ -30,23 +31,42 @@ typedef struct conv_parts {
     int rank;
 } conv_parts;
 
-#define WINDOW_OPTIONS                                                                                                              \
-    {"kernel_size", "extents of the window", ARTEL__OPTION_INTS, offsetof(conv_config, kernel_size), NULL, 1, INT32_MAX, NULL},     \
-        {"strides", "steps between windows", ARTEL__OPTION_INTS, offsetof(conv_config, strides), "1", 1, INT32_MAX, NULL},          \
-        {"padding", "valid, same or causal", ARTEL__OPTION_ENUM, offsetof(conv_config, padding), "valid", 0, 0, paddings},          \
-        ARTEL__DATA_FORMAT(conv_config),                                                                                            \
-        {"dilation_rate", "steps between taps", ARTEL__OPTION_INTS, offsetof(conv_config, dilation_rate), "1", 1, INT32_MAX, NULL}, \
-        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, offsetof(conv_config, use_bias), "true", 0, 0, NULL},           \
+#define WINDOW_OPTIONS                                                                                              \
+    {                                                                                                               \
+        "kernel_size",                                                                                              \
+        "extents of the window",                                                                                    \
+        ARTEL__OPTION_INTS,                                                                                         \
+        offsetof(conv_config, kernel_size),                                                                         \
+        NULL,                                                                                                       \
+        1,                                                                                                          \
+        INT32_MAX,                                                                                                  \
+        NULL},                                                                                                      \
+        {"strides", "steps between windows", ARTEL__OPTION_INTS, offsetof(conv_config, strides), "1", 1, INT32_MAX, \
+         NULL},                                                                                                     \
+        {"padding", "valid, same or causal", ARTEL__OPTION_ENUM, offsetof(conv_config, padding), "valid", 0, 0,     \
+         paddings},                                                                                                 \
+        ARTEL__DATA_FORMAT(conv_config),                                                                            \
+        {"dilation_rate",                                                                                           \
+         "steps between taps",                                                                                      \
+         ARTEL__OPTION_INTS,                                                                                        \
+         offsetof(conv_config, dilation_rate),                                                                      \
+         "1",                                                                                                       \
+         1,                                                                                                         \
+         INT32_MAX,                                                                                                 \
+         NULL},                                                                                                     \
+        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, offsetof(conv_config, use_bias), "true", 0, 0,  \
+         NULL},                                                                                                     \
         ARTEL__PART("activation", "activation: a name or a record"), ARTEL__WEIGHT_PARTS("bias")
 
-#define FILTERS_OPTION                                                                                                   \
-    {                                                                                                                    \
-        "filters", "channels of the output", ARTEL__OPTION_INT, offsetof(conv_config, filters), NULL, 1, INT32_MAX, NULL \
+#define FILTERS_OPTION                                                                                              \
+    {                                                                                                               \
+        "filters", "channels of the output", ARTEL__OPTION_INT, offsetof(conv_config, filters), NULL, 1, INT32_MAX, \
+            NULL                                                                                                    \
     }
-#define MULTIPLIER_OPTION                                                                                                              \
-    {                                                                                                                                  \
-        "depth_multiplier", "filters for each input channel", ARTEL__OPTION_INT, offsetof(conv_config, multiplier), "1", 1, INT32_MAX, \
-            NULL                                                                                                                       \
+#define MULTIPLIER_OPTION                                                                                           \
+    {                                                                                                               \
+        "depth_multiplier", "filters for each input channel", ARTEL__OPTION_INT, offsetof(conv_config, multiplier), \
+            "1", 1, INT32_MAX, NULL                                                                                 \
     }
 
 static const artel__option conv_options[] = {
@@ -61,8 +81,8 @@ static const artel__option conv_options[] = {
 static const artel__option transpose_options[] = {
     FILTERS_OPTION,
     WINDOW_OPTIONS,
-    {"output_padding", "what is added to the output at its end", ARTEL__OPTION_INTS, offsetof(conv_config, output_padding), "null", 0,
-     INT32_MAX, NULL},
+    {"output_padding", "what is added to the output at its end", ARTEL__OPTION_INTS,
+     offsetof(conv_config, output_padding), "null", 0, INT32_MAX, NULL},
     ARTEL__WEIGHT_PARTS("kernel"),
     ARTEL__OPTIONS_END,
 };
@@ -75,7 +95,11 @@ static const artel__option depthwise_options[] = {
 };
 
 static const artel__option separable_options[] = {
-    FILTERS_OPTION,     WINDOW_OPTIONS, MULTIPLIER_OPTION, ARTEL__WEIGHT_PARTS("depthwise"), ARTEL__WEIGHT_PARTS("pointwise"),
+    FILTERS_OPTION,
+    WINDOW_OPTIONS,
+    MULTIPLIER_OPTION,
+    ARTEL__WEIGHT_PARTS("depthwise"),
+    ARTEL__WEIGHT_PARTS("pointwise"),
     ARTEL__OPTIONS_END,
 };
 
@@ -89,7 +113,8 @@ static artel_status configure_window(artel__layer *layer, const char *kernel)
     ARTEL_TRY(artel__layer_spread(layer, "strides", &c->strides, parts->rank, 1));
     ARTEL_TRY(artel__layer_spread(layer, "dilation_rate", &c->dilation_rate, parts->rank, 1));
     if (c->padding == CAUSAL && (parts->rank != 1 || strcmp(kernel, "kernel") != 0))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use valid or same", "the padding causal belongs to Conv1D");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use valid or same",
+                                 "the padding causal belongs to Conv1D");
     ARTEL_TRY(artel__layer_activation(layer, "activation", &parts->activation));
     ARTEL_TRY(artel__layer_weight_parts(layer, kernel, "glorot_uniform", &parts->kernel));
     return artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias);
@@ -100,8 +125,9 @@ static artel_status configure_conv(artel__layer *layer)
     ARTEL_TRY(configure_window(layer, "kernel"));
     const conv_config *c = layer->config;
     if (c->filters % c->groups == 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a multiple", "%lld filters do not divide into %lld groups",
-                             (long long)c->filters, (long long)c->groups);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a multiple",
+                             "%lld filters do not divide into %lld groups", (long long)c->filters,
+                             (long long)c->groups);
 }
 
 static artel_status configure_transpose(artel__layer *layer)
@@ -110,9 +136,11 @@ static artel_status configure_transpose(artel__layer *layer)
     conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     if (c->padding == CAUSAL)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use valid or same", "the padding causal belongs to Conv1D");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use valid or same",
+                                 "the padding causal belongs to Conv1D");
     c->groups = 1;
-    return c->output_padding.count ? artel__layer_spread(layer, "output_padding", &c->output_padding, parts->rank, 0) : ARTEL_OK;
+    return c->output_padding.count ? artel__layer_spread(layer, "output_padding", &c->output_padding, parts->rank, 0)
+                                   : ARTEL_OK;
 }
 
 static artel_status configure_depthwise(artel__layer *layer)
@@ -140,7 +168,8 @@ static artel_status shape_axis(const artel__layer *layer, int axis, int64_t in, 
     }
     if (*out > 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                             "the window of %lld does not fit an input of %lld", (long long)((kernel - 1) * dilation + 1), (long long)in);
+                             "the window of %lld does not fit an input of %lld",
+                             (long long)((kernel - 1) * dilation + 1), (long long)in);
 }
 
 /* What the settings say; an axis that is not there has extent 1. */
@@ -174,12 +203,14 @@ static artel_status shape_window(const artel__layer *layer, const artel_shape *i
     return shape_axis(layer, 0, s->ih, &s->oh, &s->top);
 }
 
-/* One axis of a transposed convolution: the extent of its output, that is the convolution's input, and the padding in front of it. */
+/* One axis of a transposed convolution: the extent of its output, that is the convolution's input, and the padding in
+ * front of it. */
 static artel_status transpose_axis(const artel__layer *layer, int axis, int64_t in, int64_t *out, int64_t *before)
 {
     const conv_config *c = layer->config;
     int64_t stride = c->strides.item[axis], dilation = c->dilation_rate.item[axis], back;
-    int64_t window = (c->kernel_size.item[axis] - 1) * dilation + 1, added = c->output_padding.count ? c->output_padding.item[axis] : -1;
+    int64_t window = (c->kernel_size.item[axis] - 1) * dilation + 1,
+            added = c->output_padding.count ? c->output_padding.item[axis] : -1;
     *before = 0;
     if (c->padding == SAME) {
         *out = added < 0 ? in * stride : (in - 1) * stride + window % 2 + added;
@@ -223,8 +254,8 @@ static artel_status check_channels(artel__layer *layer, const artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, parts->rank + 1, parts->rank + 1));
     int64_t channels = channels_of(layer, call);
     if (c->groups < 2 || channels % c->groups == 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose another number of groups", "%lld channels do not divide into %lld groups",
-                             (long long)channels, (long long)c->groups);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose another number of groups",
+                             "%lld channels do not divide into %lld groups", (long long)channels, (long long)c->groups);
 }
 
 /* [kernel...][a][b]; its leading extents as a product, or -1. */
@@ -237,11 +268,14 @@ static artel_shape kernel_shape(const conv_config *c, const conv_parts *parts, i
     return shape;
 }
 
-static artel_status declare_panels(artel__layer *layer, const char *name, const artel_shape *shape, const artel__weight_parts *parts)
+static artel_status declare_panels(artel__layer *layer, const char *name, const artel_shape *shape,
+                                   const artel__weight_parts *parts)
 {
     if (artel_shape_count(shape) < 0 || shape->dim[shape->rank - 1] < 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes", "the weight \"%s\" has an impossible shape", name);
-    return artel__layer_declare(layer, name, shape, artel_shape_count(shape) / shape->dim[shape->rank - 1], true, parts);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes",
+                                 "the weight \"%s\" has an impossible shape", name);
+    return artel__layer_declare(layer, name, shape, artel_shape_count(shape) / shape->dim[shape->rank - 1], true,
+                                parts);
 }
 
 static artel_status declare_bias(artel__layer *layer, int64_t channels)
@@ -261,10 +295,11 @@ static artel_status build_conv(artel__layer *layer, const artel__call *call)
     ARTEL_TRY(declare_panels(layer, "kernel", &kernel, &parts->kernel));
     ARTEL_TRY(declare_bias(layer, c->filters));
     int64_t rows = artel_shape_count(&kernel) / c->filters;
-    ARTEL_TRY(
-        artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
+    ARTEL_TRY(artel__adapters_declare(
+        layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
     if (!artel__adapters_of(layer, 0) || c->groups == 1) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use one group", "\"lora_rank\" with groups is not supported");
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use one group",
+                             "\"lora_rank\" with groups is not supported");
 }
 
 static artel_status build_transpose(artel__layer *layer, const artel__call *call)
@@ -318,7 +353,8 @@ static void finish(artel__layer *layer, artel__call *call, artel__value_id y, bo
         artel_shape shape = artel__shape(2, graph->value[y].shape.dim[1], graph->value[y].shape.dim[2]);
         y = artel__op_reshape(graph, y, &shape);
     }
-    bool pointwise = artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
+    bool pointwise =
+        artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
     if (!relu && pointwise) y = artel__activation_apply(graph, &parts->activation, y);
     y = artel__channels_back(graph, y, c->data_format);
     artel__call_return(call, pointwise ? y : artel__activation_apply(graph, &parts->activation, y));
@@ -354,7 +390,8 @@ static artel__value_id adapted(const artel__layer *layer, artel__graph *graph, c
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel__conv2d_shape narrow = k->shape;
     narrow.oc = graph->value[a].shape.dim[graph->value[a].shape.rank - 1];
-    return artel__adapters_add(layer, graph, 0, y, artel__op_conv2d(graph, k->x, a, ARTEL__NO_VALUE, &narrow, ARTEL__FUSED_NONE));
+    return artel__adapters_add(layer, graph, 0, y,
+                               artel__op_conv2d(graph, k->x, a, ARTEL__NO_VALUE, &narrow, ARTEL__FUSED_NONE));
 }
 
 static artel_status call_conv(artel__layer *layer, artel__call *call)
@@ -376,8 +413,8 @@ static artel_status call_transpose(artel__layer *layer, artel__call *call)
 {
     conv_call k;
     ARTEL_TRY(begin(layer, call, 1, shape_transpose, &k));
-    artel__value_id y = artel__op_conv2d_transpose(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
-                                                   k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_conv2d_transpose(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
+                                                   &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }
@@ -389,8 +426,8 @@ static artel_status call_depthwise(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, 1, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
-    artel__value_id y = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
-                                            k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
+                                            &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }
@@ -402,8 +439,8 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, 2, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
-    artel__value_id middle =
-        artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), ARTEL__NO_VALUE, &k.shape, ARTEL__FUSED_NONE);
+    artel__value_id middle = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0),
+                                                 ARTEL__NO_VALUE, &k.shape, ARTEL__FUSED_NONE);
     artel__conv2d_shape point = {.ih = k.shape.oh,
                                  .iw = k.shape.ow,
                                  .ic = k.shape.oc,
@@ -417,8 +454,8 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
                                  .dh = 1,
                                  .dw = 1,
                                  .groups = 1};
-    artel__value_id y = artel__op_conv2d(call->graph, middle, artel__layer_weight(layer, call->graph, 1), k.bias, &point,
-                                         k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_conv2d(call->graph, middle, artel__layer_weight(layer, call->graph, 1), k.bias,
+                                         &point, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conv3D and Conv3DTranspose: convolutions of volumes [d][h][w][c], see nn/conv_any.h.
  *
- * A transposed one is a convolution with the window turned around, over its input with stride - 1 zeros between neighbours. After
- * keras/src/layers/convolutional.
+ * A transposed one is a convolution with the window turned around, over its input with stride - 1 zeros between
+ * neighbours. After keras/src/layers/convolutional.
  */
 #include <string.h>
 
@@ -26,20 +26,23 @@ typedef struct volume_parts {
 static const char *const paddings[] = {"valid", "same", NULL};
 
 #define CONFIG(field) offsetof(volume_config, field)
-#define VOLUME_OPTIONS                                                                                                                 \
-    {"filters", "channels of the output", ARTEL__OPTION_INT, CONFIG(filters), NULL, 1, INT32_MAX, NULL},                               \
-        {"kernel_size", "extents of the window", ARTEL__OPTION_INTS, CONFIG(kernel_size), NULL, 1, INT32_MAX, NULL},                   \
-        {"strides", "steps between windows", ARTEL__OPTION_INTS, CONFIG(strides), "1", 1, INT32_MAX, NULL},                            \
-        {"padding", "valid or same", ARTEL__OPTION_ENUM, CONFIG(padding), "valid", 0, 0, paddings}, ARTEL__DATA_FORMAT(volume_config), \
-        {"dilation_rate", "steps between taps", ARTEL__OPTION_INTS, CONFIG(dilation_rate), "1", 1, INT32_MAX, NULL},                   \
-        {"groups", "groups of channels", ARTEL__OPTION_INT, CONFIG(groups), "1", 1, INT32_MAX, NULL},                                  \
-        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},                             \
-        ARTEL__PART("activation", "activation: a name or a record"), ARTEL__WEIGHT_PARTS("kernel"), ARTEL__WEIGHT_PARTS("bias")
+#define VOLUME_OPTIONS                                                                                               \
+    {"filters", "channels of the output", ARTEL__OPTION_INT, CONFIG(filters), NULL, 1, INT32_MAX, NULL},             \
+        {"kernel_size", "extents of the window", ARTEL__OPTION_INTS, CONFIG(kernel_size), NULL, 1, INT32_MAX, NULL}, \
+        {"strides", "steps between windows", ARTEL__OPTION_INTS, CONFIG(strides), "1", 1, INT32_MAX, NULL},          \
+        {"padding", "valid or same", ARTEL__OPTION_ENUM, CONFIG(padding), "valid", 0, 0, paddings},                  \
+        ARTEL__DATA_FORMAT(volume_config),                                                                           \
+        {"dilation_rate", "steps between taps", ARTEL__OPTION_INTS, CONFIG(dilation_rate), "1", 1, INT32_MAX, NULL}, \
+        {"groups", "groups of channels", ARTEL__OPTION_INT, CONFIG(groups), "1", 1, INT32_MAX, NULL},                \
+        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},           \
+        ARTEL__PART("activation", "activation: a name or a record"), ARTEL__WEIGHT_PARTS("kernel"),                  \
+        ARTEL__WEIGHT_PARTS("bias")
 
 static const artel__option conv_options[] = {VOLUME_OPTIONS, ARTEL__OPTIONS_END};
 static const artel__option transpose_options[] = {
     VOLUME_OPTIONS,
-    {"output_padding", "what is added to the output at its end", ARTEL__OPTION_INTS, CONFIG(output_padding), "null", 0, INT32_MAX, NULL},
+    {"output_padding", "what is added to the output at its end", ARTEL__OPTION_INTS, CONFIG(output_padding), "null", 0,
+     INT32_MAX, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -53,8 +56,9 @@ static artel_status configure_volume(artel__layer *layer)
     ARTEL_TRY(artel__layer_spread(layer, "dilation_rate", &c->dilation_rate, 3, 1));
     if (c->output_padding.count) ARTEL_TRY(artel__layer_spread(layer, "output_padding", &c->output_padding, 3, 0));
     if (c->filters % c->groups)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a multiple", "%lld filters do not divide into %lld groups",
-                                 (long long)c->filters, (long long)c->groups);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a multiple",
+                                 "%lld filters do not divide into %lld groups", (long long)c->filters,
+                                 (long long)c->groups);
     ARTEL_TRY(artel__layer_activation(layer, "activation", &parts->activation));
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
     return artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias);
@@ -66,8 +70,8 @@ static artel_status channels_of(const artel__layer *layer, const artel__call *ca
     ARTEL_TRY(artel__layer_check_input(layer, call, 4, 4));
     *out = artel__call_shape(call, 0)->dim[c->data_format == 1 ? 0 : 3];
     if (*out % c->groups == 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose another number of groups", "%lld channels do not divide into %lld groups",
-                             (long long)*out, (long long)c->groups);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose another number of groups",
+                             "%lld channels do not divide into %lld groups", (long long)*out, (long long)c->groups);
 }
 
 static artel_status declare(artel__layer *layer, int64_t a, int64_t b)
@@ -77,7 +81,8 @@ static artel_status declare(artel__layer *layer, int64_t a, int64_t b)
     artel_shape kernel = artel__shape(5, c->kernel_size.item[0], c->kernel_size.item[1], c->kernel_size.item[2], a, b);
     artel_shape bias = artel__shape(1, c->filters);
     if (artel_shape_count(&kernel) < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes", "the weight \"kernel\" has an impossible shape");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes",
+                                 "the weight \"kernel\" has an impossible shape");
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, 0, true, &parts->kernel));
     return c->use_bias ? artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias) : ARTEL_OK;
 }
@@ -94,7 +99,8 @@ static artel_status build_transpose(artel__layer *layer, const artel__call *call
 {
     const volume_config *c = layer->config;
     int64_t channels;
-    if (c->groups > 1) return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use one group", "groups are not supported");
+    if (c->groups > 1)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use one group", "groups are not supported");
     ARTEL_TRY(channels_of(layer, call, &channels));
     return declare(layer, c->filters, channels);
 }
@@ -102,19 +108,21 @@ static artel_status build_transpose(artel__layer *layer, const artel__call *call
 static artel_status does_not_fit(const artel__layer *layer, const artel__conv_axis *axis)
 {
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                             "the window of %lld does not fit an input of %lld", (long long)((axis->kernel - 1) * axis->dilation + 1),
-                             (long long)axis->in);
+                             "the window of %lld does not fit an input of %lld",
+                             (long long)((axis->kernel - 1) * axis->dilation + 1), (long long)axis->in);
 }
 
 /* Convolution, bias, activation, the user's order of axes. */
-static artel_status run(artel__layer *layer, artel__call *call, const artel__conv_any *conv, artel__value_id x, artel__value_id plain)
+static artel_status run(artel__layer *layer, artel__call *call, const artel__conv_any *conv, artel__value_id x,
+                        artel__value_id plain)
 {
     const volume_config *c = layer->config;
     const volume_parts *parts = layer->own;
     artel__graph *graph = call->graph;
     artel__value_id bias = c->use_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
     artel__value_id y = artel__conv_any_run(graph, conv, x, artel__conv_any_weights(graph, conv, plain), bias);
-    bool pointwise = artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
+    bool pointwise =
+        artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
     if (pointwise) y = artel__activation_apply(graph, &parts->activation, y);
     y = artel__channels_back(graph, y, c->data_format);
     artel__call_return(call, pointwise ? y : artel__activation_apply(graph, &parts->activation, y));
@@ -171,8 +179,9 @@ static artel_status transpose_axis(const artel__layer *layer, int i, int64_t in,
     artel__conv_axis back = {.kernel = kernel, .stride = stride, .dilation = dilation, .in = out};
     artel__conv_any_lay(&back, same);
     if (out < 1 || back.out != in)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "leave output_padding away, or choose one below the stride",
-                                 "an output of %lld does not belong to an input of %lld", (long long)out, (long long)in);
+        return artel__layer_fail(
+            layer, ARTEL_ERROR_INVALID, "leave output_padding away, or choose one below the stride",
+            "an output of %lld does not belong to an input of %lld", (long long)out, (long long)in);
     *axis = (artel__conv_axis){.kernel = kernel, .stride = 1, .dilation = dilation, .in = in * stride, .out = out};
     axis->before = window - 1 - back.before;
     axis->after = out + window - 1 - axis->before - axis->in;

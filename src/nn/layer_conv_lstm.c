@@ -3,8 +3,9 @@
  *
  *   z = conv(x_t, kernel) + bias + conv_same(h, recurrent_kernel), of four gates i, f, c, o
  *   c = f(z_f) c + f(z_i) g(z_c),  h = f(z_o) g(c)
- * A masked step leaves the states as they are. Dropout draws masks once for a row and all its steps, one for each gate; then each gate
- * has convolutions of its own. Variables belong to a sublayer "cell", as in Keras. After keras/src/layers/rnn/conv_lstm.py.
+ * A masked step leaves the states as they are. Dropout draws masks once for a row and all its steps, one for each gate;
+ * then each gate has convolutions of its own. Variables belong to a sublayer "cell", as in Keras. After
+ * keras/src/layers/rnn/conv_lstm.py.
  */
 #include <string.h>
 
@@ -52,7 +53,8 @@ static const artel__option conv_lstm_options[] = {
     FLAG(use_bias, "true", "whether biases are added"),
     FLAG(unit_forget_bias, "true", "start the forget gate's bias at 1"),
     {"dropout", "share of the inputs dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},
-    {"recurrent_dropout", "share of the states dropped", ARTEL__OPTION_FLOAT, CONFIG(recurrent_dropout), "0", 0, 1, NULL},
+    {"recurrent_dropout", "share of the states dropped", ARTEL__OPTION_FLOAT, CONFIG(recurrent_dropout), "0", 0, 1,
+     NULL},
     ARTEL__PART("seed", "accepted; --seed decides"),
     FLAG(return_sequences, "false", "give every step, not the last"),
     FLAG(return_state, "false", "give the last states too"),
@@ -93,17 +95,21 @@ static int64_t channels_of(const artel__layer *layer, const artel__call *call)
 }
 
 /* The convolutions of an input of `extent`, channels last, and of the states. */
-static artel_status lay_axes(const artel__layer *layer, const int64_t *extent, artel__conv_axis *input, artel__conv_axis *recurrent)
+static artel_status lay_axes(const artel__layer *layer, const int64_t *extent, artel__conv_axis *input,
+                             artel__conv_axis *recurrent)
 {
     const conv_lstm_config *c = layer->config;
     for (int i = 0; i < ((const conv_lstm_parts *)layer->own)->rank; i++) {
         artel__conv_axis *in = &input[i], *back = &recurrent[i];
-        *in = (artel__conv_axis){
-            .kernel = c->kernel_size.item[i], .stride = c->strides.item[i], .dilation = c->dilation_rate.item[i], .in = extent[i]};
+        *in = (artel__conv_axis){.kernel = c->kernel_size.item[i],
+                                 .stride = c->strides.item[i],
+                                 .dilation = c->dilation_rate.item[i],
+                                 .in = extent[i]};
         artel__conv_any_lay(in, c->padding == 1);
         if (in->out < 1)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                                     "the window of %lld does not fit an input of %lld", (long long)in->kernel, (long long)in->in);
+            return artel__layer_fail(
+                layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
+                "the window of %lld does not fit an input of %lld", (long long)in->kernel, (long long)in->in);
         *back = (artel__conv_axis){.kernel = in->kernel, .stride = 1, .dilation = 1, .in = in->out};
         artel__conv_any_lay(back, true);
     }
@@ -118,14 +124,16 @@ static artel_status declare_states(artel__layer *layer, const artel__call *call)
     artel__conv_any input, recurrent;
     artel_shape shape = {.rank = parts->rank + 2};
     if (!c->stateful) return ARTEL_OK;
-    ARTEL_TRY(lay_axes(layer, artel__call_shape(call, 0)->dim + (c->data_format == 1 ? 2 : 1), input.axis, recurrent.axis));
+    ARTEL_TRY(
+        lay_axes(layer, artel__call_shape(call, 0)->dim + (c->data_format == 1 ? 2 : 1), input.axis, recurrent.axis));
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
     for (int i = 0; i < parts->rank; i++) shape.dim[i + 1] = input.axis[i].out;
     shape.dim[parts->rank + 1] = c->filters;
     for (int k = 0; k < 2; k++) {
         char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, k);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
-        parts->state[k] = artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+        parts->state[k] =
+            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
         if (parts->state[k] < 0) return (artel_status)parts->state[k];
     }
     return ARTEL_OK;
@@ -158,7 +166,8 @@ typedef struct gate_conv {
     artel__value_id weights[GATES], bias[GATES], mask[GATES];
 } gate_conv;
 
-static void make_gates(artel__graph *graph, gate_conv *g, const artel__layer *cell, int variable, bool use_bias, bool apart)
+static void make_gates(artel__graph *graph, gate_conv *g, const artel__layer *cell, int variable, bool use_bias,
+                       bool apart)
 {
     artel__value_id plain = artel__layer_weight(cell, graph, variable);
     artel__value_id bias = use_bias ? artel__layer_weight(cell, graph, 2) : ARTEL__NO_VALUE;
@@ -269,7 +278,8 @@ static artel_status step(sequence *s, artel__value_id x, artel__value_id mask)
     }
     artel__value_id c = artel__op_binary(graph, ARTEL__BINARY_MUL, gate[0], gate[2]);
     if (s->c >= 0) c = artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, gate[1], s->c), c);
-    artel__value_id h = artel__op_binary(graph, ARTEL__BINARY_MUL, gate[3], artel__activation_apply(graph, &parts->activation, c));
+    artel__value_id h =
+        artel__op_binary(graph, ARTEL__BINARY_MUL, gate[3], artel__activation_apply(graph, &parts->activation, c));
     if (s->h < 0) draw_masks(graph, &s->recurrent, h, config->recurrent_dropout);
     artel__value_id before = config->zero_output_for_mask ? ARTEL__NO_VALUE : s->out; /* none: zeros */
     s->out = choose(graph, mask, h, before);
@@ -305,7 +315,8 @@ static artel_status give(sequence *s, artel__call *call, artel__value_id *all, i
     call->out[0] = (artel__tensor){result, c->return_sequences ? call->in[0].mask : ARTEL__NO_VALUE};
     call->outputs = 1;
     for (int i = 0; i < 2 && c->return_state; i++)
-        call->out[call->outputs++] = (artel__tensor){artel__channels_back(graph, i ? s->c : s->h, c->data_format), ARTEL__NO_VALUE};
+        call->out[call->outputs++] =
+            (artel__tensor){artel__channels_back(graph, i ? s->c : s->h, c->data_format), ARTEL__NO_VALUE};
     return graph->status;
 }
 
@@ -318,7 +329,8 @@ static artel_status call_conv_lstm(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, parts->rank + 2, parts->rank + 2));
     int64_t steps = artel__call_shape(call, 0)->dim[0];
     if (steps < 1 || steps > MOST_STEPS)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 1024 steps", "%lld steps are not supported", (long long)steps);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 1024 steps", "%lld steps are not supported",
+                                 (long long)steps);
     artel__value_id *all = artel__arena_alloc(graph->arena, (size_t)steps, sizeof *all);
     artel__value_id x = artel__as_float(graph, call->in[0].value);
     if (!all) return ARTEL_ERROR_NO_MEMORY;

@@ -46,19 +46,21 @@ static artel_status build_dense(artel__layer *layer, const artel__call *call)
     artel_shape kernel = artel__shape(2, in->dim[in->rank - 1], c->units), bias = artel__shape(1, c->units);
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, kernel.dim[0], true, &parts->kernel));
     if (c->use_bias) ARTEL_TRY(artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias));
-    return artel__adapters_declare(layer,
-                                   &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = kernel.dim[0], .parts = &parts->kernel});
+    return artel__adapters_declare(
+        layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = kernel.dim[0], .parts = &parts->kernel});
 }
 
 /* x kernel + scale x a b + bias. */
-static artel__value_id adapted(const artel__layer *layer, artel__graph *graph, artel__value_id x, const artel_shape *columns,
-                               artel__value_id bias)
+static artel__value_id adapted(const artel__layer *layer, artel__graph *graph, artel__value_id x,
+                               const artel_shape *columns, artel__value_id bias)
 {
     artel__value_id a = artel__layer_weight(layer, graph, artel__adapters_of(layer, 0));
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape rank = artel__shape(1, graph->value[a].shape.dim[1]);
-    artel__value_id y = artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), bias, 1, columns, ARTEL__FUSED_NONE);
-    return artel__adapters_add(layer, graph, 0, y, artel__op_product(graph, x, a, ARTEL__NO_VALUE, 1, &rank, ARTEL__FUSED_NONE));
+    artel__value_id y =
+        artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), bias, 1, columns, ARTEL__FUSED_NONE);
+    return artel__adapters_add(layer, graph, 0, y,
+                               artel__op_product(graph, x, a, ARTEL__NO_VALUE, 1, &rank, ARTEL__FUSED_NONE));
 }
 
 static artel_status call_dense(artel__layer *layer, artel__call *call)
@@ -72,11 +74,12 @@ static artel_status call_dense(artel__layer *layer, artel__call *call)
     artel__value_id bias = c->use_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
     artel__value_id x = artel__as_float(graph, call->in[0].value);
     if (artel__adapters_of(layer, 0)) {
-        artel__call_return(call, artel__activation_apply(graph, &parts->activation, adapted(layer, graph, x, &columns, bias)));
+        artel__call_return(
+            call, artel__activation_apply(graph, &parts->activation, adapted(layer, graph, x, &columns, bias)));
         return graph->status;
     }
-    artel__value_id y =
-        artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), bias, 1, &columns, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), bias, 1, &columns,
+                                          relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     artel__call_return(call, relu ? y : artel__activation_apply(graph, &parts->activation, y));
     return ARTEL_OK;
 }

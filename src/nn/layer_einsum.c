@@ -42,7 +42,8 @@ typedef struct einsum_parts {
 
 static const artel__option einsum_options[] = {
     {"equation", "input,kernel->output", ARTEL__OPTION_STRING, offsetof(einsum_config, equation), NULL, 0, 0, NULL},
-    {"bias_axes", "axes of the output that have a bias", ARTEL__OPTION_STRING, offsetof(einsum_config, bias_axes), "null", 0, 0, NULL},
+    {"bias_axes", "axes of the output that have a bias", ARTEL__OPTION_STRING, offsetof(einsum_config, bias_axes),
+     "null", 0, 0, NULL},
     {"output_shape", "extents of the output without the batch", ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL},
     ARTEL__PART("activation", "activation: a name or a record"),
     ARTEL__WEIGHT_PARTS("kernel"),
@@ -54,8 +55,8 @@ static const artel__option einsum_options[] = {
 static artel_status refuse(const artel__layer *layer)
 {
     const einsum_config *c = layer->config;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an equation like \"abc,cd->abd\"", "the equation \"%s\" is not supported",
-                             c->equation);
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an equation like \"abc,cd->abd\"",
+                             "the equation \"%s\" is not supported", c->equation);
 }
 
 static bool read_partial(json_t *json, artel_shape *out)
@@ -65,7 +66,8 @@ static bool read_partial(json_t *json, artel_shape *out)
     for (size_t i = 0; i < count; i++) {
         json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
         int64_t extent = -1;
-        if (!json_is_null(item) && (!artel__json_integer(item, &extent) || extent < 1 || extent > INT32_MAX)) return false;
+        if (!json_is_null(item) && (!artel__json_integer(item, &extent) || extent < 1 || extent > INT32_MAX))
+            return false;
         out->dim[out->rank++] = extent;
     }
     return true;
@@ -76,7 +78,8 @@ static artel_status configure_einsum(artel__layer *layer)
     einsum_parts *parts = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *parts);
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
     if (!read_partial(artel__layer_setting(layer, "output_shape"), &parts->partial))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the setting \"output_shape\" is no shape");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                 "the setting \"output_shape\" is no shape");
     parts->has_bias = artel__layer_setting(layer, "bias_axes") != NULL;
     ARTEL_TRY(artel__layer_activation(layer, "activation", &parts->activation));
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
@@ -138,7 +141,8 @@ static bool parse(const char *equation, int rank, einsum_axes *axes)
 
 static bool is_contracted(const einsum_axes *axes, char letter)
 {
-    return strchr(axes->in, letter) != NULL && strchr(axes->kernel, letter) != NULL && strchr(axes->out, letter) == NULL;
+    return strchr(axes->in, letter) != NULL && strchr(axes->kernel, letter) != NULL &&
+           strchr(axes->out, letter) == NULL;
 }
 
 /* Extents of all letters: the input's, and from output_shape those that the kernel adds. */
@@ -214,8 +218,9 @@ static artel_status declare_bias(artel__layer *layer, einsum_parts *parts)
     if (!parts->has_bias) return ARTEL_OK;
     if (!bias_shape(layer->config, &parts->axes, parts->extent, &bias)) return refuse(layer);
     size_t out_rank = strlen(parts->axes.out);
-    parts->fused = artel__shape_equal(&bias, &parts->columns) &&
-                   strcmp(parts->axes.out + out_rank - (size_t)parts->created, parts->axes.kernel + parts->contracted) == 0;
+    parts->fused =
+        artel__shape_equal(&bias, &parts->columns) &&
+        strcmp(parts->axes.out + out_rank - (size_t)parts->created, parts->axes.kernel + parts->contracted) == 0;
     return artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias);
 }
 
@@ -225,7 +230,8 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
     einsum_parts *parts = layer->own;
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     const artel_shape *in = artel__call_shape(call, 0);
-    if (!parse(c->equation, in->rank, &parts->axes) || !learn_extents(parts, in) || !split_kernel(parts)) return refuse(layer);
+    if (!parse(c->equation, in->rank, &parts->axes) || !learn_extents(parts, in) || !split_kernel(parts))
+        return refuse(layer);
     parts->kernel.matrix_fans = !names_axes(layer);
     artel_shape kernel = {.rank = 0};
     int64_t rows = 1;
@@ -237,14 +243,15 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
     }
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, rows, true, &parts->kernel));
     ARTEL_TRY(declare_bias(layer, parts));
-    ARTEL_TRY(
-        artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
+    ARTEL_TRY(artel__adapters_declare(
+        layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
     if (!artel__adapters_of(layer, 0) || parts->created > 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an equation whose kernel has new axes",
                              "\"lora_rank\" of a kernel whose axes are all contracted is not supported");
 }
 
-/* The input with its kept axes first and the contracted ones behind, in the kernel's order. `order` receives the letters kept. */
+/* The input with its kept axes first and the contracted ones behind, in the kernel's order. `order` receives the
+ * letters kept. */
 static artel__value_id arrange_input(artel__graph *graph, const einsum_parts *parts, artel__value_id x, char *order)
 {
     const einsum_axes *axes = &parts->axes;
@@ -273,14 +280,16 @@ static artel_status call_einsum(artel__layer *layer, artel__call *call)
     artel__value_id bias = parts->has_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
     int a = artel__adapters_of(layer, 0);
     bool relu = artel__activation_is_relu(&parts->activation) && (parts->fused || !parts->has_bias) && !a;
-    artel__value_id y = artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), parts->fused ? bias : ARTEL__NO_VALUE,
-                                          parts->contracted, &parts->columns, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y =
+        artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), parts->fused ? bias : ARTEL__NO_VALUE,
+                          parts->contracted, &parts->columns, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     if (a) {
         artel_shape narrow = parts->columns;
         artel__value_id w = artel__layer_weight(layer, graph, a);
         ARTEL_TRY(graph->status);
         narrow.dim[narrow.rank - 1] = graph->value[w].shape.dim[graph->value[w].shape.rank - 1];
-        artel__value_id xa = artel__op_product(graph, x, w, ARTEL__NO_VALUE, parts->contracted, &narrow, ARTEL__FUSED_NONE);
+        artel__value_id xa =
+            artel__op_product(graph, x, w, ARTEL__NO_VALUE, parts->contracted, &narrow, ARTEL__FUSED_NONE);
         y = artel__adapters_add(layer, graph, 0, y, xa);
     }
     int permutation[LETTERS], rank = (int)strlen(parts->axes.out);

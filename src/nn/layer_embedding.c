@@ -16,9 +16,12 @@ typedef struct embedding_config {
 } embedding_config;
 
 static const artel__option embedding_options[] = {
-    {"input_dim", "size of the vocabulary", ARTEL__OPTION_INT, offsetof(embedding_config, input_dim), NULL, 1, INT32_MAX - 1, NULL},
-    {"output_dim", "length of a vector", ARTEL__OPTION_INT, offsetof(embedding_config, output_dim), NULL, 1, INT32_MAX, NULL},
-    {"mask_zero", "whether index 0 is padding", ARTEL__OPTION_BOOL, offsetof(embedding_config, mask_zero), "false", 0, 0, NULL},
+    {"input_dim", "size of the vocabulary", ARTEL__OPTION_INT, offsetof(embedding_config, input_dim), NULL, 1,
+     INT32_MAX - 1, NULL},
+    {"output_dim", "length of a vector", ARTEL__OPTION_INT, offsetof(embedding_config, output_dim), NULL, 1, INT32_MAX,
+     NULL},
+    {"mask_zero", "whether index 0 is padding", ARTEL__OPTION_BOOL, offsetof(embedding_config, mask_zero), "false", 0,
+     0, NULL},
     ARTEL__PART("input_length", "accepted; not needed"),
     ARTEL__WEIGHT_PARTS("embeddings"),
     ARTEL__ADAPTER_OPTIONS,
@@ -37,11 +40,13 @@ static artel_status build_embedding(artel__layer *layer, const artel__call *call
     (void)call;
     artel_shape shape = artel__shape(2, c->input_dim, c->output_dim);
     ARTEL_TRY(artel__layer_declare(layer, "embeddings", &shape, 0, true, layer->own));
-    return artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_embeddings", .parts = layer->own});
+    return artel__adapters_declare(layer,
+                                   &(artel__adapters){.kernel = 0, .name = "lora_embeddings", .parts = layer->own});
 }
 
-/* Rows of the adapter a. In Keras the sum of the tables is looked up, so that all of a has a gradient in each step: optimizers must not see rows
- * of a table of its own, whose squares they would add up occurrence by occurrence. x + -0.0f is x to the bit. */
+/* Rows of the adapter a. In Keras the sum of the tables is looked up, so that all of a has a gradient in each step:
+ * optimizers must not see rows of a table of its own, whose squares they would add up occurrence by occurrence. x +
+ * -0.0f is x to the bit. */
 static artel__value_id look_up_adapter(artel__layer *layer, artel__graph *graph, int a, artel__value_id index)
 {
     artel__value_id whole = artel__op_affine(graph, artel__layer_weight(layer, graph, a), 1, -0.0f);
@@ -77,14 +82,18 @@ const artel__layer_def artel__layer_embedding_def = {
 /* -- ReversibleEmbedding: vectors for integers, and with reverse=True a score for each integer from a vector -- */
 
 static const artel__option reversible_options[] = {
-    {"input_dim", "size of the vocabulary", ARTEL__OPTION_INT, offsetof(embedding_config, input_dim), NULL, 1, INT32_MAX - 1, NULL},
-    {"output_dim", "length of a vector", ARTEL__OPTION_INT, offsetof(embedding_config, output_dim), NULL, 1, INT32_MAX, NULL},
-    {"mask_zero", "whether index 0 is padding", ARTEL__OPTION_BOOL, offsetof(embedding_config, mask_zero), "false", 0, 0, NULL},
-    {"tie_weights", "whether scores come from the same table", ARTEL__OPTION_BOOL, offsetof(embedding_config, tie_weights), "true", 0, 0,
+    {"input_dim", "size of the vocabulary", ARTEL__OPTION_INT, offsetof(embedding_config, input_dim), NULL, 1,
+     INT32_MAX - 1, NULL},
+    {"output_dim", "length of a vector", ARTEL__OPTION_INT, offsetof(embedding_config, output_dim), NULL, 1, INT32_MAX,
      NULL},
-    {"logit_soft_cap", "scores s become cap tanh(s / cap); or null", ARTEL__OPTION_FLOAT, offsetof(embedding_config, logit_soft_cap),
-     "null", 0, 1e30, NULL},
-    {"reverse_dtype", "of scores: float32, or null", ARTEL__OPTION_STRING, offsetof(embedding_config, reverse_dtype), "null", 0, 0, NULL},
+    {"mask_zero", "whether index 0 is padding", ARTEL__OPTION_BOOL, offsetof(embedding_config, mask_zero), "false", 0,
+     0, NULL},
+    {"tie_weights", "whether scores come from the same table", ARTEL__OPTION_BOOL,
+     offsetof(embedding_config, tie_weights), "true", 0, 0, NULL},
+    {"logit_soft_cap", "scores s become cap tanh(s / cap); or null", ARTEL__OPTION_FLOAT,
+     offsetof(embedding_config, logit_soft_cap), "null", 0, 1e30, NULL},
+    {"reverse_dtype", "of scores: float32, or null", ARTEL__OPTION_STRING, offsetof(embedding_config, reverse_dtype),
+     "null", 0, 0, NULL},
     ARTEL__WEIGHT_PARTS("embeddings"),
     ARTEL__OPTIONS_END,
 };
@@ -93,8 +102,8 @@ static artel_status configure_reversible(artel__layer *layer)
 {
     const embedding_config *c = layer->config;
     if (c->reverse_dtype && strcmp(c->reverse_dtype, "float32") != 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "leave it null, or name float32", "reverse_dtype %s is not supported",
-                                 c->reverse_dtype);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "leave it null, or name float32",
+                                 "reverse_dtype %s is not supported", c->reverse_dtype);
     return configure_embedding(layer);
 }
 
@@ -105,7 +114,8 @@ static artel_status build_reversible(artel__layer *layer, const artel__call *cal
     artel__weight_parts plain = {.initializer = own->initializer};
     artel_shape shape = artel__shape(2, c->output_dim, c->input_dim);
     ARTEL_TRY(build_embedding(layer, call));
-    return c->tie_weights ? ARTEL_OK : artel__layer_declare(layer, "reverse_embeddings", &shape, c->output_dim, true, &plain);
+    return c->tie_weights ? ARTEL_OK
+                          : artel__layer_declare(layer, "reverse_embeddings", &shape, c->output_dim, true, &plain);
 }
 
 static artel_status call_reverse(artel__layer *layer, artel__call *call)
@@ -116,8 +126,8 @@ static artel_status call_reverse(artel__layer *layer, artel__call *call)
     artel_shape columns = artel__shape(1, c->input_dim);
     artel__value_id w = artel__layer_weight(layer, graph, c->tie_weights ? 0 : 1);
     if (c->tie_weights) w = artel__op_panels(graph, artel__op_transpose(graph, w, (int[]){1, 0}));
-    artel__value_id y =
-        artel__op_product(graph, artel__as_float(graph, call->in[0].value), w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_product(graph, artel__as_float(graph, call->in[0].value), w, ARTEL__NO_VALUE, 1,
+                                          &columns, ARTEL__FUSED_NONE);
     if (c->logit_soft_cap > 0) {
         artel__value_id cap = artel__constant_scalar(graph, c->logit_soft_cap);
         y = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, artel__op_binary(graph, ARTEL__BINARY_DIV, y, cap));
@@ -153,7 +163,8 @@ typedef struct masking_config {
 } masking_config;
 
 static const artel__option masking_options[] = {
-    {"mask_value", "what padding looks like", ARTEL__OPTION_FLOAT, offsetof(masking_config, mask_value), "0", 0, 0, NULL},
+    {"mask_value", "what padding looks like", ARTEL__OPTION_FLOAT, offsetof(masking_config, mask_value), "0", 0, 0,
+     NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -164,7 +175,8 @@ static artel_status call_masking(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     artel__value_id x = artel__as_float(graph, call->in[0].value);
     artel_shape shape = *artel__call_shape(call, 0);
-    artel__value_id differs = artel__as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, x, c->mask_value));
+    artel__value_id differs =
+        artel__as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, x, c->mask_value));
     artel__value_id any = artel__op_reduce(graph, ARTEL__REDUCE_MAX, differs, 1u << (shape.rank - 1), true);
     artel__value_id valid = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, any, 0);
     artel__call_return(call, artel__op_where(graph, valid, x, ARTEL__NO_VALUE));

@@ -21,12 +21,14 @@ static const artel__option input_options[] = {
 static bool read_extents(json_t *list, size_t first, artel_shape *out)
 {
     *out = (artel_shape){.rank = 0};
-    if (!json_is_array(list) || json_array_size(list) < first || json_array_size(list) - first > ARTEL_MAX_RANK) return false;
+    if (!json_is_array(list) || json_array_size(list) < first || json_array_size(list) - first > ARTEL_MAX_RANK)
+        return false;
     artel_shape known = {.rank = 0};
     for (size_t i = first; i < json_array_size(list); i++) {
         json_t *item = json_array_get(list, i);
         int64_t extent = -1;
-        if (!json_is_null(item) && (!artel__json_integer(item, &extent) || extent < 0 || extent > INT32_MAX)) return false;
+        if (!json_is_null(item) && (!artel__json_integer(item, &extent) || extent < 0 || extent > INT32_MAX))
+            return false;
         out->dim[out->rank++] = extent;
         if (extent >= 0) known.dim[known.rank++] = extent;
     }
@@ -53,11 +55,12 @@ static artel_status configure_input(artel__layer *layer)
     static const char *const special[] = {"sparse", "ragged"};
     for (size_t i = 0; i < ARTEL__COUNT(special); i++) {
         if (json_is_true(artel__layer_setting(layer, special[i])))
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed dense arrays", "%s inputs are not supported", special[i]);
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed dense arrays", "%s inputs are not supported",
+                                     special[i]);
     }
     if (artel_dtype_parse(layer->dtype, &input->dtype) < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed numbers or strings", "inputs of dtype \"%s\" are not supported",
-                                 layer->dtype);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed numbers or strings",
+                                 "inputs of dtype \"%s\" are not supported", layer->dtype);
     return read_shape(layer, &input->shape);
 }
 

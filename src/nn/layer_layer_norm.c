@@ -35,14 +35,15 @@ static const artel__option layer_options[] = {
     AXIS_OPTION,
     EPSILON_OPTION("0.001"),
     AFFINE_OPTIONS,
-    {"rms_scaling", "divides by the deviation without subtracting the mean", ARTEL__OPTION_BOOL, offsetof(norm_config, rms_scaling),
-     "false", 0, 0, NULL},
+    {"rms_scaling", "divides by the deviation without subtracting the mean", ARTEL__OPTION_BOOL,
+     offsetof(norm_config, rms_scaling), "false", 0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 static const artel__option rms_options[] = {AXIS_OPTION, EPSILON_OPTION("1e-6"), ARTEL__OPTIONS_END};
 static const artel__option unit_options[] = {AXIS_OPTION, ARTEL__OPTIONS_END};
 static const artel__option group_options[] = {
-    {"groups", "groups of channels, -1: one each", ARTEL__OPTION_INT, offsetof(norm_config, groups), "32", -1, INT32_MAX, NULL},
+    {"groups", "groups of channels, -1: one each", ARTEL__OPTION_INT, offsetof(norm_config, groups), "32", -1,
+     INT32_MAX, NULL},
     {"axis", "axis of the channels", ARTEL__OPTION_INT, offsetof(norm_config, axis), "-1", 0, 0, NULL},
     EPSILON_OPTION("0.001"),
     AFFINE_OPTIONS,
@@ -120,8 +121,8 @@ static artel_status normalise(artel__layer *layer, artel__call *call, const norm
 static artel_status call_layer(artel__layer *layer, artel__call *call)
 {
     const norm_config *c = layer->config;
-    normalisation n = {c->rms_scaling ? ARTEL__LAYER_NORM_RMS_SCALED : ARTEL__LAYER_NORM_LAYER, (float)c->epsilon, ARTEL__NO_VALUE,
-                       ARTEL__NO_VALUE};
+    normalisation n = {c->rms_scaling ? ARTEL__LAYER_NORM_RMS_SCALED : ARTEL__LAYER_NORM_LAYER, (float)c->epsilon,
+                       ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     if (c->scale) n.gamma = artel__layer_weight(layer, call->graph, 0);
     if (c->center) n.beta = artel__layer_weight(layer, call->graph, c->scale ? 1 : 0);
     return normalise(layer, call, &n);
@@ -130,7 +131,8 @@ static artel_status call_layer(artel__layer *layer, artel__call *call)
 static artel_status call_rms(artel__layer *layer, artel__call *call)
 {
     const norm_config *c = layer->config;
-    normalisation n = {ARTEL__LAYER_NORM_RMS, (float)c->epsilon, artel__layer_weight(layer, call->graph, 0), ARTEL__NO_VALUE};
+    normalisation n = {ARTEL__LAYER_NORM_RMS, (float)c->epsilon, artel__layer_weight(layer, call->graph, 0),
+                       ARTEL__NO_VALUE};
     return normalise(layer, call, &n);
 }
 
@@ -149,12 +151,13 @@ static artel_status find_groups(const artel__layer *layer, const artel__call *ca
     const artel_shape *in = artel__call_shape(call, 0);
     *axis = artel__row_axis(c->axis, in->rank);
     if (*axis < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input", "the axis %lld does not exist",
-                                 (long long)c->axis);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input",
+                                 "the axis %lld does not exist", (long long)c->axis);
     *groups = c->groups == -1 ? in->dim[*axis] : c->groups;
     if (*groups >= 1 && in->dim[*axis] % *groups == 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a number of groups that divides the channels",
-                             "%lld channels do not divide into %lld groups", (long long)in->dim[*axis], (long long)*groups);
+                             "%lld channels do not divide into %lld groups", (long long)in->dim[*axis],
+                             (long long)*groups);
 }
 
 static artel_status build_group(artel__layer *layer, const artel__call *call)
@@ -214,6 +217,7 @@ NORM(layer_normalization, "LayerNormalization", layer, ARTEL__MASK_PASS, RESULT,
      "Normalises axes of each row by their own mean and variance.");
 NORM(rms_normalization, "RMSNormalization", rms, ARTEL__MASK_STOP, RESULT, NULL, build_rms,
      "Divides axes of each row by their root mean square.");
-NORM(unit_normalization, "UnitNormalization", unit, ARTEL__MASK_PASS, ALL, NULL, NULL, "Scales axes of each row to length 1.");
+NORM(unit_normalization, "UnitNormalization", unit, ARTEL__MASK_PASS, ALL, NULL, NULL,
+     "Scales axes of each row to length 1.");
 NORM(group_normalization, "GroupNormalization", group, ARTEL__MASK_PASS, RESULT, configure_norm, build_group,
      "Normalises groups of channels of each row.");

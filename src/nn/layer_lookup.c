@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IntegerLookup and StringLookup: places in a vocabulary. After keras/src/layers/preprocessing/index_lookup.py.
  *
- * The vocabulary stands in the layer's config: there it was given, or there it was put from the file beside the model in which Keras keeps
- * what adapt() has found (keras/assets.c). It may begin with the special terms (mask, unknown ones) or not, all of them or none, as in Keras.
+ * The vocabulary stands in the layer's config: there it was given, or there it was put from the file beside the model
+ * in which Keras keeps what adapt() has found (keras/assets.c). It may begin with the special terms (mask, unknown
+ * ones) or not, all of them or none, as in Keras.
  */
 #include "nn/layer_lookup.h"
 
@@ -31,8 +32,9 @@ static artel_status read_terms(const artel__layer *layer, bool strings, json_t *
         if (strings && json_is_string(term))
             out->word[i] = (artel__string){json_string_value(term), json_string_length(term)};
         else if (strings || !artel__json_integer(term, &out->integer[i]))
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "term %lld of its vocabulary is no %s",
-                                     (long long)i, strings ? "string" : "integer");
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                     "term %lld of its vocabulary is no %s", (long long)i,
+                                     strings ? "string" : "integer");
     }
     return ARTEL_OK;
 }
@@ -40,7 +42,8 @@ static artel_status read_terms(const artel__layer *layer, bool strings, json_t *
 static bool is_term(const terms *t, int64_t i, const artel__string *word, int64_t integer)
 {
     if (!t->word) return t->integer[i] == integer;
-    return t->word[i].length == word->length && (word->length == 0 || memcmp(t->word[i].bytes, word->bytes, word->length) == 0);
+    return t->word[i].length == word->length &&
+           (word->length == 0 || memcmp(t->word[i].bytes, word->bytes, word->length) == 0);
 }
 
 /* Special terms in front: the mask where it has a place, then that for unknown terms as often as there are places. */
@@ -66,8 +69,8 @@ static artel_status make_table(const artel__layer *layer, artel__lookup *s, term
         ARTEL_TRY(artel__table_integers(layer->arena, t->integer + special, t->count - special, table, &repeated));
     s->table = table;
     if (repeated >= 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give every term once", "term %lld of its vocabulary is there twice",
-                                 (long long)(repeated + special));
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give every term once",
+                                 "term %lld of its vocabulary is there twice", (long long)(repeated + special));
     bool mask = s->masked && (t->word ? artel__table_find_word(table, s->mask_word.bytes, s->mask_word.length)
                                       : artel__table_find_integer(table, s->mask_integer)) >= 0;
     if (mask)
@@ -78,7 +81,8 @@ static artel_status make_table(const artel__layer *layer, artel__lookup *s, term
 
 /* -- tf_idf -- */
 
-/* Weights by place: as they are given where the special terms have some, else those have the mean; zeros behind the vocabulary. */
+/* Weights by place: as they are given where the special terms have some, else those have the mean; zeros behind the
+ * vocabulary. */
 static artel_status read_weights(artel__layer *layer, artel__lookup *s, const terms *t, int64_t special)
 {
     json_t *list = artel__layer_setting(layer, "idf_weights");
@@ -87,11 +91,13 @@ static artel_status read_weights(artel__layer *layer, artel__lookup *s, const te
     double sum = 0, number;
     if (!weights) return ARTEL_ERROR_NO_MEMORY;
     if (given != t->count)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "adapt the layer before saving, or give a weight for each term",
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID,
+                                 "adapt the layer before saving, or give a weight for each term",
                                  "it has %lld idf_weights for %lld terms", (long long)given, (long long)t->count);
     for (int64_t i = 0; i < given; i++) {
         if (!artel__json_number(json_array_get(list, (size_t)i), &number))
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers", "an element of idf_weights is no number");
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers",
+                                     "an element of idf_weights is no number");
         weights[front + i] = (float)number;
         sum += number;
     }
@@ -105,7 +111,8 @@ static artel_status read_weights(artel__layer *layer, artel__lookup *s, const te
     return ARTEL_OK;
 }
 
-artel_status artel__layer_vocabulary(artel__layer *layer, const artel__lookup_config *config, bool strings, artel__lookup *out)
+artel_status artel__layer_vocabulary(artel__layer *layer, const artel__lookup_config *config, bool strings,
+                                     artel__lookup *out)
 {
     json_t *list = artel__layer_setting(layer, "vocabulary");
     terms t = {.count = 0};
@@ -114,32 +121,47 @@ artel_status artel__layer_vocabulary(artel__layer *layer, const artel__lookup_co
     out->inverse = config->invert;
     out->first_oov = out->masked && out->encoding.mode == ARTEL__ENCODE_INT;
     int64_t front = out->first_oov + out->oov;
-    bool never_adapted = !list && (config->size == 0 || config->size == front) && out->encoding.mode == ARTEL__ENCODE_INT;
+    bool never_adapted =
+        !list && (config->size == 0 || config->size == front) && out->encoding.mode == ARTEL__ENCODE_INT;
     if (never_adapted)
-        artel__log(layer->arena->ctx, ARTEL_LOG_WARNING, "layer \"%s\" (%s) has no vocabulary: all terms are unknown to it", layer->name,
+        artel__log(layer->arena->ctx, ARTEL_LOG_WARNING,
+                   "layer \"%s\" (%s) has no vocabulary: all terms are unknown to it", layer->name,
                    layer->def->class_name);
     if (!json_is_array(list) && !never_adapted)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "adapt it, and save the model as .keras, which holds the vocabulary",
-                                 list ? "its vocabulary lies in a file outside the model" : "its vocabulary is not known");
+        return artel__layer_fail(
+            layer, ARTEL_ERROR_INVALID, "adapt it, and save the model as .keras, which holds the vocabulary",
+            list ? "its vocabulary lies in a file outside the model" : "its vocabulary is not known");
     ARTEL_TRY(read_terms(layer, strings, list, &t));
     int64_t special = count_special(out, &t), places = front + t.count - special;
     ARTEL_TRY(make_table(layer, out, &t, special));
     if (config->max_tokens > 0 && places > config->max_tokens)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "enlarge max_tokens", "its vocabulary needs %lld places, max_tokens are %lld",
-                                 (long long)places, (long long)config->max_tokens);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "enlarge max_tokens",
+                                 "its vocabulary needs %lld places, max_tokens are %lld", (long long)places,
+                                 (long long)config->max_tokens);
     if (config->pad && config->max_tokens <= 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "set max_tokens", "pad_to_max_tokens goes with max_tokens");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "set max_tokens",
+                                 "pad_to_max_tokens goes with max_tokens");
     out->encoding.depth = config->pad ? config->max_tokens : places;
     return out->encoding.mode == ARTEL__ENCODE_TF_IDF ? read_weights(layer, out, &t, special) : ARTEL_OK;
 }
 
 /* -- the layers -- */
 
-#define SHARED_OPTIONS                                                                                                                \
-    {"num_oov_indices", "places for unknown terms", ARTEL__OPTION_INT, offsetof(artel__lookup_config, oov), "1", 0, INT32_MAX, NULL}, \
-        {"invert", "from places to terms", ARTEL__OPTION_BOOL, offsetof(artel__lookup_config, invert), "false", 0, 0, NULL},          \
-        ARTEL__PART("mask_token", "a term that is padding"), ARTEL__PART("oov_token", "the term for unknown ones, backwards"),        \
-        ARTEL__PART("oov_method", "floormod or farmhash"), ARTEL__PART("salt", "null, or the key of the hash of unknown terms")
+#define SHARED_OPTIONS                                                                                                \
+    {"num_oov_indices",                                                                                               \
+     "places for unknown terms",                                                                                      \
+     ARTEL__OPTION_INT,                                                                                               \
+     offsetof(artel__lookup_config, oov),                                                                             \
+     "1",                                                                                                             \
+     0,                                                                                                               \
+     INT32_MAX,                                                                                                       \
+     NULL},                                                                                                           \
+        {"invert", "from places to terms", ARTEL__OPTION_BOOL, offsetof(artel__lookup_config, invert), "false", 0, 0, \
+         NULL},                                                                                                       \
+        ARTEL__PART("mask_token", "a term that is padding"),                                                          \
+        ARTEL__PART("oov_token", "the term for unknown ones, backwards"),                                             \
+        ARTEL__PART("oov_method", "floormod or farmhash"),                                                            \
+        ARTEL__PART("salt", "null, or the key of the hash of unknown terms")
 
 static const artel__option string_options[] = {
     ARTEL__LOOKUP_OPTIONS,
@@ -161,7 +183,8 @@ static artel_status read_word(const artel__layer *layer, const char *key, artel_
     *given = word != NULL;
     *out = (artel__string){"", 0};
     if (!word) return ARTEL_OK;
-    if (!json_is_string(word)) return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a string", "its %s is no string", key);
+    if (!json_is_string(word))
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a string", "its %s is no string", key);
     *out = (artel__string){json_string_value(word), json_string_length(word)};
     return ARTEL_OK;
 }
@@ -181,7 +204,8 @@ static artel_status configure_lookup(artel__layer *layer, bool strings, artel__l
     own->oov = c->oov;
     own->fingerprints = method && strcmp(method, "farmhash") == 0;
     if (method && !own->fingerprints && strcmp(method, "floormod") != 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use floormod or farmhash", "the oov_method \"%s\" is not known", method);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use floormod or farmhash",
+                                 "the oov_method \"%s\" is not known", method);
     ARTEL_TRY(artel__layer_salt(layer, &own->salted, own->salt));
     return artel__layer_vocabulary(layer, c, strings, own);
 }

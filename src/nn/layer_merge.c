@@ -20,8 +20,8 @@ typedef struct merge_config {
 static artel_status check_inputs(const artel__layer *layer, const artel__call *call, int least, int most)
 {
     if (call->inputs >= least && call->inputs <= most) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the inputs of this layer", "it has %d inputs, expected %d%s", call->inputs,
-                             least, most > least ? " or more" : "");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the inputs of this layer",
+                             "it has %d inputs, expected %d%s", call->inputs, least, most > least ? " or more" : "");
 }
 
 /* A mask [t] beside features, as wide as x. */
@@ -49,7 +49,8 @@ static artel_status call_fold(artel__layer *layer, artel__call *call, artel__bin
     artel__graph *graph = call->graph;
     ARTEL_TRY(check_inputs(layer, call, 1, INT32_MAX));
     artel__value_id y = artel__as_float(graph, call->in[0].value);
-    for (int i = 1; i < call->inputs; i++) y = artel__op_binary(graph, function, y, artel__as_float(graph, call->in[i].value));
+    for (int i = 1; i < call->inputs; i++)
+        y = artel__op_binary(graph, function, y, artel__as_float(graph, call->in[i].value));
     artel__call_return(call, y);
     call->out[0].mask = joined_mask(graph, call);
     return ARTEL_OK;
@@ -70,8 +71,8 @@ static artel_status call_average(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     ARTEL_TRY(call_fold(layer, call, ARTEL__BINARY_ADD));
-    call->out[0].value =
-        artel__op_binary(graph, ARTEL__BINARY_DIV, call->out[0].value, artel__constant_scalar(graph, (double)call->inputs));
+    call->out[0].value = artel__op_binary(graph, ARTEL__BINARY_DIV, call->out[0].value,
+                                          artel__constant_scalar(graph, (double)call->inputs));
     return ARTEL_OK;
 }
 
@@ -124,7 +125,8 @@ static artel_status call_minimum(artel__layer *layer, artel__call *call)
 /* -- Concatenate -- */
 
 static const artel__option concatenate_options[] = {
-    {"axis", "axis along which the inputs are put side by side", ARTEL__OPTION_INT, offsetof(merge_config, axis), "-1", 0, 0, NULL},
+    {"axis", "axis along which the inputs are put side by side", ARTEL__OPTION_INT, offsetof(merge_config, axis), "-1",
+     0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -134,18 +136,20 @@ static artel__value_id all_valid(artel__graph *graph, artel__value_id x)
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[x].shape;
     int last = --shape.rank;
-    artel__value_id ones = artel__op_fill_like(graph, artel__op_slice(graph, artel__as_float(graph, x), last, 0, 1, 1), 1);
+    artel__value_id ones =
+        artel__op_fill_like(graph, artel__op_slice(graph, artel__as_float(graph, x), last, 0, 1, 1), 1);
     return artel__op_reshape(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, ones, 0), &shape);
 }
 
 /* BOOL of x's shape: true everywhere, or nowhere. */
 static artel__value_id constant_mask(artel__graph *graph, artel__value_id x, bool value)
 {
-    return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__op_fill_like(graph, artel__as_float(graph, x), value), 0);
+    return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER,
+                                    artel__op_fill_like(graph, artel__as_float(graph, x), value), 0);
 }
 
-/* Masks with as many axes as their inputs (TimeDistributed hands on those of its steps): every mask is spread over its input, they
- * are put side by side, and what is valid anywhere along the last axis is valid. */
+/* Masks with as many axes as their inputs (TimeDistributed hands on those of its steps): every mask is spread over its
+ * input, they are put side by side, and what is valid anywhere along the last axis is valid. */
 static artel_status spread_masks(artel__layer *layer, artel__call *call, artel__value_id *part, int axis)
 {
     artel__graph *graph = call->graph;
@@ -159,8 +163,9 @@ static artel_status spread_masks(artel__layer *layer, artel__call *call, artel__
             shape.dim[shape.rank++] = 1;
             mask = artel__op_logical_or(graph, artel__op_reshape(graph, mask, &shape), constant_mask(graph, x, false));
         } else if (shape.rank != rank) {
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "concatenate tensors whose masks have as many axes, or one less",
-                                     "a mask of %d axes with an input of %d is not supported", shape.rank + 1, rank + 1);
+            return artel__layer_fail(
+                layer, ARTEL_ERROR_UNSUPPORTED, "concatenate tensors whose masks have as many axes, or one less",
+                "a mask of %d axes with an input of %d is not supported", shape.rank + 1, rank + 1);
         }
         part[i] = mask;
     }
@@ -170,7 +175,8 @@ static artel_status spread_masks(artel__layer *layer, artel__call *call, artel__
     return graph->status;
 }
 
-/* Along the features a step is valid when any input's is; along another axis masks are put side by side as the inputs are. */
+/* Along the features a step is valid when any input's is; along another axis masks are put side by side as the inputs
+ * are. */
 static artel_status concatenate_masks(artel__layer *layer, artel__call *call, int axis)
 {
     artel__graph *graph = call->graph;
@@ -204,8 +210,10 @@ static artel_status call_concatenate(artel__layer *layer, artel__call *call)
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     bool same = true;
-    for (int i = 0; i < call->inputs; i++) same = same && graph->value[call->in[i].value].dtype == graph->value[call->in[0].value].dtype;
-    for (int i = 0; i < call->inputs; i++) part[i] = same ? call->in[i].value : artel__as_float(graph, call->in[i].value);
+    for (int i = 0; i < call->inputs; i++)
+        same = same && graph->value[call->in[i].value].dtype == graph->value[call->in[0].value].dtype;
+    for (int i = 0; i < call->inputs; i++)
+        part[i] = same ? call->in[i].value : artel__as_float(graph, call->in[i].value);
     artel__call_return(call, call->inputs == 1 ? part[0] : artel__op_concat(graph, part, call->inputs, axis));
     return concatenate_masks(layer, call, axis);
 }
@@ -213,9 +221,10 @@ static artel_status call_concatenate(artel__layer *layer, artel__call *call)
 /* -- Dot -- */
 
 static const artel__option dot_options[] = {
-    {"axes", "axis of each input that is summed over", ARTEL__OPTION_INTS, offsetof(merge_config, axes), NULL, 0, 0, NULL},
-    {"normalize", "whether the inputs are scaled to length 1 first", ARTEL__OPTION_BOOL, offsetof(merge_config, normalize), "false", 0, 0,
+    {"axes", "axis of each input that is summed over", ARTEL__OPTION_INTS, offsetof(merge_config, axes), NULL, 0, 0,
      NULL},
+    {"normalize", "whether the inputs are scaled to length 1 first", ARTEL__OPTION_BOOL,
+     offsetof(merge_config, normalize), "false", 0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -224,8 +233,8 @@ static artel_status configure_dot(artel__layer *layer)
     merge_config *c = layer->config;
     if (c->axes.count == 1) c->axes.item[c->axes.count++] = c->axes.item[0];
     if (c->axes.count == 2) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name one axis, or one for each input", "the setting \"axes\" names %d",
-                             c->axes.count);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name one axis, or one for each input",
+                             "the setting \"axes\" names %d", c->axes.count);
 }
 
 /* x [a...][k] and y [b...][k] to [a...][b...]; [1] when nothing else is left. */
@@ -236,8 +245,8 @@ static artel__value_id inner_products(artel__graph *graph, artel__value_id x, ar
     artel_shape left = artel__shape(2, artel__shape_product(&a, 0, a.rank - 1), a.dim[a.rank - 1]);
     artel_shape right = artel__shape(2, artel__shape_product(&b, 0, b.rank - 1), b.dim[b.rank - 1]);
     if (a.rank + b.rank - 2 > ARTEL_MAX_RANK) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use fewer axes",
-                                    "the result would have more than %d axes", ARTEL_MAX_RANK);
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
+                                    "use fewer axes", "the result would have more than %d axes", ARTEL_MAX_RANK);
         return ARTEL__NO_VALUE;
     }
     for (int i = 0; i + 1 < a.rank; i++) out.dim[out.rank++] = a.dim[i];
@@ -262,11 +271,13 @@ static artel_status call_dot(artel__layer *layer, artel__call *call)
                                      "the axis %lld does not exist", (long long)c->axes.item[i]);
         length[i] = in->dim[axis];
         x[i] = artel__axes_last(graph, artel__as_float(graph, call->in[i].value), 1u << axis, permutation);
-        if (c->normalize) x[i] = artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, x[i], ARTEL__NO_VALUE, ARTEL__NO_VALUE, 1, 1e-7f);
+        if (c->normalize)
+            x[i] =
+                artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, x[i], ARTEL__NO_VALUE, ARTEL__NO_VALUE, 1, 1e-7f);
     }
     if (length[0] != length[1])
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of equal extents", "the axes have %lld and %lld elements",
-                                 (long long)length[0], (long long)length[1]);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of equal extents",
+                                 "the axes have %lld and %lld elements", (long long)length[0], (long long)length[1]);
     artel__call_return(call, inner_products(graph, x[0], x[1]));
     return graph->status;
 }

@@ -19,7 +19,8 @@ static const artel__option model_options[] = {
 static artel_status configure_model(artel__layer *layer)
 {
     ARTEL_TRY(artel__model_make(layer->arena, layer->variables, layer->record, &layer->model));
-    for (int i = 0; i < layer->model->layers; i++) ARTEL_TRY(artel__layer_prefix_scope(layer->model->layer[i], layer->name));
+    for (int i = 0; i < layer->model->layers; i++)
+        ARTEL_TRY(artel__layer_prefix_scope(layer->model->layer[i], layer->name));
     return ARTEL_OK;
 }
 
@@ -30,8 +31,8 @@ static artel_status order_by_name(artel__layer *layer, artel__call *call, json_t
     for (int i = 0; i < model->inputs; i++) {
         in[i] = artel__call_tensor(call, json_object_get(names, model->input[i].name));
         if (in[i].value < 0)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the model with its inputs by name", "its input \"%s\" is not given",
-                                     model->input[i].name);
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the model with its inputs by name",
+                                     "its input \"%s\" is not given", model->input[i].name);
     }
     return ARTEL_OK;
 }
@@ -53,8 +54,8 @@ static artel_status call_model(artel__layer *layer, artel__call *call)
     artel__model *model = layer->model;
     artel__graph *graph = call->graph;
     if (model->outputs > 16)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the inner model at most 16 outputs", "it has %d outputs",
-                                 model->outputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the inner model at most 16 outputs",
+                                 "it has %d outputs", model->outputs);
     artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)model->inputs + 1, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(order_inputs(layer, call, in));

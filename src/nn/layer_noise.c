@@ -28,7 +28,8 @@ static const artel__option dropout_options[] = {
     SEED_OPTION,
     ARTEL__OPTIONS_END,
 };
-static const artel__option spatial_options[] = {RATE_OPTION, SEED_OPTION, ARTEL__DATA_FORMAT(noise_config), ARTEL__OPTIONS_END};
+static const artel__option spatial_options[] = {RATE_OPTION, SEED_OPTION, ARTEL__DATA_FORMAT(noise_config),
+                                                ARTEL__OPTIONS_END};
 static const artel__option rate_options[] = {RATE_OPTION, SEED_OPTION, ARTEL__OPTIONS_END};
 static const artel__option stddev_options[] = {
     {"stddev", "standard deviation", ARTEL__OPTION_FLOAT, offsetof(noise_config, stddev), NULL, 0, 1, NULL},
@@ -51,7 +52,8 @@ static artel_status noise_shape(const artel__layer *layer, const artel_shape *in
     json_t *given = artel__layer_setting(layer, "noise_shape");
     *out = *in;
     if (!given) return ARTEL_OK;
-    bool fits = json_is_array(given) && (int)json_array_size(given) == in->rank + 1 && json_is_null(json_array_get(given, 0));
+    bool fits =
+        json_is_array(given) && (int)json_array_size(given) == in->rank + 1 && json_is_null(json_array_get(given, 0));
     for (int i = 0; i < in->rank && fits; i++) {
         json_t *item = json_array_get(given, (size_t)i + 1);
         int64_t extent = in->dim[i];
@@ -59,7 +61,8 @@ static artel_status noise_shape(const artel__layer *layer, const artel_shape *in
         out->dim[i] = extent;
     }
     if (fits) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use null for the batch, and 1, null or the input's extent for each axis",
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             "use null for the batch, and 1, null or the input's extent for each axis",
                              "this noise_shape is not supported");
 }
 
@@ -110,7 +113,8 @@ static artel_status call_gaussian_dropout(artel__layer *layer, artel__call *call
     artel__value_id x;
     ARTEL_TRY(begin(layer, call, c->rate, &active, &x));
     if (active && c->rate >= 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a rate below 1", "a rate of 1 has no finite deviation");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a rate below 1",
+                                 "a rate of 1 has no finite deviation");
     if (active) {
         artel__value_id ones = artel__op_fill_like(call->graph, x, 1);
         artel__value_id factor = artel__op_gaussian_noise(call->graph, ones, artel__sqrt64(c->rate / (1 - c->rate)));

@@ -92,7 +92,8 @@ static artel_status call_binary(artel__layer *layer, artel__call *call)
     a = artel__as_float(graph, a);
     if (function == ARTEL__BINARY_POW && artel__json_number(artel__raw_argument(call, 1), &exponent)) {
         double parameter[3] = {exponent, 0, 0};
-        artel__call_return(call, artel__op_unary_exact(graph, exponent == 2 ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_POWER, parameter, a));
+        artel__call_return(
+            call, artel__op_unary_exact(graph, exponent == 2 ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_POWER, parameter, a));
         return ARTEL_OK;
     }
     artel__call_return(call, artel__op_binary(graph, function, a, artel__as_float(graph, b)));
@@ -105,7 +106,8 @@ static artel_status call_compare(artel__layer *layer, artel__call *call)
     artel__value_id operand[2];
     ARTEL_TRY(artel__raw_operands(layer, call, &operand[0], &operand[1]));
     artel__comparison function = (artel__comparison)code_of(compare_rows, layer);
-    bool integers = graph->value[operand[0]].dtype == ARTEL_DTYPE_INT32 && graph->value[operand[1]].dtype == ARTEL_DTYPE_INT32;
+    bool integers =
+        graph->value[operand[0]].dtype == ARTEL_DTYPE_INT32 && graph->value[operand[1]].dtype == ARTEL_DTYPE_INT32;
     for (int i = 0; i < 2 && !integers; i++) operand[i] = artel__as_float(graph, operand[i]);
     artel__call_return(call, artel__op_compare(graph, function, operand[0], operand[1]));
     return ARTEL_OK;
@@ -117,7 +119,8 @@ static artel_status call_reduce(artel__layer *layer, artel__call *call)
     uint32_t axes;
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     artel__reduction function = (artel__reduction)code_of(reduce_rows, layer);
-    artel__call_return(call, axes ? artel__op_reduce(call->graph, function, x, axes, artel__raw_keeps_axes(layer, call)) : x);
+    artel__call_return(call,
+                       axes ? artel__op_reduce(call->graph, function, x, axes, artel__raw_keeps_axes(layer, call)) : x);
     return ARTEL_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What raw operations ask for: values, settings by name or place, axes, and constants, which are inline in call->arguments. */
+/* What raw operations ask for: values, settings by name or place, axes, and constants, which are inline in
+ * call->arguments. */
 #include "nn/layer_ops.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ artel_status artel__raw_refuse(const artel__layer *layer, const char *what)
                              "this operation of keras.src.ops is not supported with %s", what);
 }
 
-artel_status artel__raw_operand(const artel__layer *layer, const artel__call *call, json_t *argument, artel__value_id *out)
+artel_status artel__raw_operand(const artel__layer *layer, const artel__call *call, json_t *argument,
+                                artel__value_id *out)
 {
     if (!call->arguments && call->inputs > 0) {
         *out = call->in[0].value;
@@ -54,21 +56,23 @@ artel_status artel__raw_row(const artel__layer *layer, const artel__call *call, 
     return ARTEL_OK;
 }
 
-bool artel__raw_integer(const artel__layer *layer, const artel__call *call, const char *key, int position, int64_t fallback, int64_t *out)
+bool artel__raw_integer(const artel__layer *layer, const artel__call *call, const char *key, int position,
+                        int64_t fallback, int64_t *out)
 {
     json_t *given = artel__raw_setting(layer, call, key, position);
     *out = fallback;
     return !given || artel__json_integer(given, out);
 }
 
-bool artel__raw_integers(const artel__layer *layer, const artel__call *call, const char *key, int count, int64_t least, int64_t fallback,
-                         int64_t *out)
+bool artel__raw_integers(const artel__layer *layer, const artel__call *call, const char *key, int count, int64_t least,
+                         int64_t fallback, int64_t *out)
 {
     json_t *given = artel__raw_setting(layer, call, key, 0);
     if (json_is_array(given) && (int)json_array_size(given) != count) return false;
     for (int i = 0; i < count; i++) {
         out[i] = fallback;
-        if (given && !artel__json_integer(json_is_array(given) ? json_array_get(given, (size_t)i) : given, &out[i])) return false;
+        if (given && !artel__json_integer(json_is_array(given) ? json_array_get(given, (size_t)i) : given, &out[i]))
+            return false;
         if (given && (out[i] < least || out[i] > INT32_MAX)) return false;
     }
     return true;
@@ -80,7 +84,8 @@ const char *artel__raw_name(const artel__layer *layer, const artel__call *call, 
     return name ? name : fallback;
 }
 
-artel_status artel__raw_along(const artel__layer *layer, const artel__call *call, int64_t fallback, artel__value_id *x, int *axis)
+artel_status artel__raw_along(const artel__layer *layer, const artel__call *call, int64_t fallback, artel__value_id *x,
+                              int *axis)
 {
     ARTEL_TRY(artel__raw_float(layer, call, x));
     ARTEL_TRY(call->graph->status);
@@ -118,7 +123,8 @@ int64_t artel__raw_own_axis(const artel__call *call, int64_t axis)
     return call->shared && axis >= 0 ? axis + 1 : axis;
 }
 
-artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call, const char *key, int64_t fallback, int rank, int *out)
+artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call, const char *key, int64_t fallback,
+                             int rank, int *out)
 {
     int64_t axis = artel__raw_own_axis(call, fallback);
     json_t *given = artel__raw_setting(layer, call, key, 0);
@@ -154,7 +160,8 @@ artel_status artel__raw_float(const artel__layer *layer, const artel__call *call
 }
 
 /* A constant written with a batch axis loses it; then the two broadcast as rows. */
-artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, artel__value_id *a, const artel__value_id *b)
+artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, artel__value_id *a,
+                              const artel__value_id *b)
 {
     if (graph->status < 0) return graph->status;
     const artel__value *constant = &graph->value[*a], *row = &graph->value[*b];
@@ -168,7 +175,8 @@ artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, ar
     return ARTEL_OK;
 }
 
-artel_status artel__raw_operands(const artel__layer *layer, const artel__call *call, artel__value_id *a, artel__value_id *b)
+artel_status artel__raw_operands(const artel__layer *layer, const artel__call *call, artel__value_id *a,
+                                 artel__value_id *b)
 {
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 0), a));
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 1), b));
@@ -176,7 +184,8 @@ artel_status artel__raw_operands(const artel__layer *layer, const artel__call *c
     return artel__raw_align(layer, call->graph, b, a);
 }
 
-artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x, uint32_t *axes)
+artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x,
+                                  uint32_t *axes)
 {
     ARTEL_TRY(artel__raw_float(layer, call, x));
     if (call->graph->status < 0) return call->graph->status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More of Keras' raw operations that move elements: diagonals and triangles, joins and splits by name, turns, blocks of images, frames of
- * signals. See layer_ops.h. Each is transposes, slices, joins and reshapes of rows.
+/* More of Keras' raw operations that move elements: diagonals and triangles, joins and splits by name, turns, blocks of
+ * images, frames of signals. See layer_ops.h. Each is transposes, slices, joins and reshapes of rows.
  */
 #include <math.h>
 #include <string.h>
@@ -20,9 +20,11 @@ artel_status artel__raw_copy(artel__layer *layer, artel__call *call)
     artel_dtype dtype;
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 0));
-    if (json_is_true(artel__raw_setting(layer, call, "sparse", 0)) || json_is_true(artel__raw_setting(layer, call, "ragged", 0)))
+    if (json_is_true(artel__raw_setting(layer, call, "sparse", 0)) ||
+        json_is_true(artel__raw_setting(layer, call, "ragged", 0)))
         return artel__raw_refuse(layer, "sparse or ragged tensors");
-    if (name && (artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING)) return artel__raw_refuse(layer, "this dtype");
+    if (name && (artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING))
+        return artel__raw_refuse(layer, "this dtype");
     if (name && (dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16))
         x = artel__op_narrow(graph, artel__as_float(graph, x), dtype);
     else if (name)
@@ -55,7 +57,8 @@ artel_status artel__raw_full_like(artel__layer *layer, artel__call *call)
     if (full && !artel__json_number(artel__raw_setting(layer, call, "fill_value", 1), &value))
         return artel__raw_refuse(layer, "this value");
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 0));
-    if (name && (artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING)) return artel__raw_refuse(layer, "this dtype");
+    if (name && (artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING))
+        return artel__raw_refuse(layer, "this dtype");
     artel__value_id y = artel__op_fill_like(graph, x, value);
     artel__call_return(call, name ? artel__op_cast(graph, y, dtype) : y);
     return graph->status;
@@ -102,7 +105,8 @@ static artel_status diagonal(const artel__layer *layer, const artel__call *call,
     shape.rank--;
     shape.dim[shape.rank - 1] = lines * columns;
     *x = artel__op_reshape(graph, *x, &shape);
-    *x = artel__op_slice(graph, *x, shape.rank - 1, offset > 0 ? offset : -offset * columns, right < down ? right : down, columns + 1);
+    *x = artel__op_slice(graph, *x, shape.rank - 1, offset > 0 ? offset : -offset * columns,
+                         right < down ? right : down, columns + 1);
     return graph->status;
 }
 
@@ -119,8 +123,8 @@ artel_status artel__raw_trace(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(diagonal(layer, call, &x));
     artel__graph *graph = call->graph;
-    artel__call_return(
-        call, artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, x), 1u << (graph->value[x].shape.rank - 1), false));
+    artel__call_return(call, artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, x),
+                                              1u << (graph->value[x].shape.rank - 1), false));
     return graph->status;
 }
 
@@ -144,7 +148,8 @@ artel_status artel__raw_tril(artel__layer *layer, artel__call *call)
     }
     artel_shape matrix = artel__shape(2, lines, columns);
     artel_dtype dtype = graph->value[x].dtype;
-    x = artel__op_where(graph, artel__op_constant(graph, ARTEL_DTYPE_BOOL, &matrix, stays), artel__as_float(graph, x), ARTEL__NO_VALUE);
+    x = artel__op_where(graph, artel__op_constant(graph, ARTEL_DTYPE_BOOL, &matrix, stays), artel__as_float(graph, x),
+                        ARTEL__NO_VALUE);
     artel__call_return(call, artel__op_cast(graph, x, dtype));
     return graph->status;
 }
@@ -173,7 +178,8 @@ artel_status artel__raw_rot90(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
     if (!artel__raw_integer(layer, call, "k", 0, 1, &times_)) return artel__raw_refuse(layer, "this number of turns");
     for (size_t i = 0; i < 2; i++) {
-        if (axes && !artel__json_integer(json_array_get(axes, i), &number[i])) return artel__raw_refuse(layer, "these axes");
+        if (axes && !artel__json_integer(json_array_get(axes, i), &number[i]))
+            return artel__raw_refuse(layer, "these axes");
         axis[i] = artel__row_axis(number[i], shape.rank);
         if (axis[i] < 0) return artel__raw_refuse(layer, "axes that move the batch");
     }
@@ -199,9 +205,11 @@ artel_status artel__raw_kron(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     bool wider = call->shared && graph->value[x[0]].shape.rank > graph->value[x[1]].shape.rank;
     int constant = wider || graph->value[x[0]].domain == ARTEL__DOMAIN_ROW ? 1 : 0;
-    if (graph->value[x[constant]].domain == ARTEL__DOMAIN_ROW) return artel__raw_refuse(layer, "two batches, whose rows it mixes");
+    if (graph->value[x[constant]].domain == ARTEL__DOMAIN_ROW)
+        return artel__raw_refuse(layer, "two batches, whose rows it mixes");
     ARTEL_TRY(artel__raw_align(layer, graph, &x[constant], &x[1 - constant]));
-    artel_shape shape[2] = {graph->value[x[0]].shape, graph->value[x[1]].shape}, wide[2], out = {.rank = shape[1 - constant].rank};
+    artel_shape shape[2] = {graph->value[x[0]].shape, graph->value[x[1]].shape}, wide[2],
+                out = {.rank = shape[1 - constant].rank};
     int rank = out.rank;
     if (2 * rank > ARTEL_MAX_RANK || shape[constant].rank > rank) return artel__raw_refuse(layer, "so many axes");
     for (int i = 0; i < 2; i++) {
@@ -219,11 +227,13 @@ artel_status artel__raw_kron(artel__layer *layer, artel__call *call)
 }
 
 /* One operand of a cross product with its vectors last. */
-static artel_status vectors(const artel__layer *layer, const artel__call *call, int n, const char *key, artel__value_id *out)
+static artel_status vectors(const artel__layer *layer, const artel__call *call, int n, const char *key,
+                            artel__value_id *out)
 {
     artel__graph *graph = call->graph;
     int64_t axis = -1;
-    json_t *all = artel__raw_setting(layer, call, "axis", 0), *own = all ? all : artel__raw_setting(layer, call, key, 0);
+    json_t *all = artel__raw_setting(layer, call, "axis", 0),
+           *own = all ? all : artel__raw_setting(layer, call, key, 0);
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, n), out));
     ARTEL_TRY(graph->status);
     if (own && !artel__json_integer(own, &axis)) return artel__raw_refuse(layer, "this axis");
@@ -234,7 +244,8 @@ static artel_status vectors(const artel__layer *layer, const artel__call *call, 
     *out = artel__raw_axis_last(graph, artel__as_float(graph, *out), at);
     ARTEL_TRY(graph->status);
     int64_t extent = graph->value[*out].shape.dim[rank - 1];
-    return extent == 2 || extent == 3 ? ARTEL_OK : artel__raw_refuse(layer, "vectors that have not two or three elements");
+    return extent == 2 || extent == 3 ? ARTEL_OK
+                                      : artel__raw_refuse(layer, "vectors that have not two or three elements");
 }
 
 static artel__value_id component(artel__graph *graph, artel__value_id x, int i)
@@ -256,7 +267,8 @@ artel_status artel__raw_cross(artel__layer *layer, artel__call *call)
     bool flat = graph->value[a].shape.dim[last_a] == 2 && graph->value[b].shape.dim[last_b] == 2;
     for (int i = flat ? 2 : 0; i < 3; i++) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
-        artel__value_id b_k = component(graph, b, k), plus = binary(graph, ARTEL__BINARY_MUL, component(graph, a, j), b_k);
+        artel__value_id b_k = component(graph, b, k),
+                        plus = binary(graph, ARTEL__BINARY_MUL, component(graph, a, j), b_k);
         artel__value_id b_j = component(graph, b, j);
         part[i] = binary(graph, ARTEL__BINARY_SUB, plus, binary(graph, ARTEL__BINARY_MUL, component(graph, a, k), b_j));
     }
@@ -268,7 +280,8 @@ artel_status artel__raw_cross(artel__layer *layer, artel__call *call)
         return graph->status;
     }
     int64_t axis = -1;
-    json_t *all = artel__raw_setting(layer, call, "axis", 0), *own = all ? all : artel__raw_setting(layer, call, "axisc", 0);
+    json_t *all = artel__raw_setting(layer, call, "axis", 0),
+           *own = all ? all : artel__raw_setting(layer, call, "axisc", 0);
     int to = own && !artel__json_integer(own, &axis) ? -1 : artel__row_axis(axis, shape.rank);
     if (to < 0) return artel__raw_refuse(layer, "this axis");
     artel__call_return(call, artel__raw_axis_back(graph, artel__op_concat(graph, part, 3, shape.rank - 1), to));
@@ -334,7 +347,8 @@ artel_status artel__raw_extract_sequences(artel__layer *layer, artel__call *call
     const artel_shape *shape = &call->graph->value[x].shape;
     bool fits = artel__raw_integer(layer, call, "sequence_length", 0, 0, &length) &&
                 artel__raw_integer(layer, call, "sequence_stride", 0, 0, &stride);
-    if (!fits || shape->rank < 1 || shape->rank >= ARTEL_MAX_RANK || length < 1 || stride < 1 || length > shape->dim[shape->rank - 1])
+    if (!fits || shape->rank < 1 || shape->rank >= ARTEL_MAX_RANK || length < 1 || stride < 1 ||
+        length > shape->dim[shape->rank - 1])
         return artel__raw_refuse(layer, "this length or stride");
     artel__call_return(call, artel__raw_frames(call->graph, x, length, stride));
     return call->graph->status;

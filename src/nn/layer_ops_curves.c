@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations, element by element: trigonometric and hyperbolic functions and their inverses, roots, powers and tails. Each is put
- * together from kernels that have gradients. Where Keras divides cases by sign, so does this, by selection: a product with the sign would
- * have no gradient at 0. A function that needs another formula for large numbers selects what goes into each, not only what comes out: the
- * gradient of an overflow that nobody sees is 0 * inf. Infinities, NaN and zeros with a sign are those of Keras on TensorFlow, numbers below
- * 2^-126 apart, which that takes for 0. See layer_ops.h.
+/* Keras' raw operations, element by element: trigonometric and hyperbolic functions and their inverses, roots, powers
+ * and tails. Each is put together from kernels that have gradients. Where Keras divides cases by sign, so does this, by
+ * selection: a product with the sign would have no gradient at 0. A function that needs another formula for large
+ * numbers selects what goes into each, not only what comes out: the gradient of an overflow that nobody sees is 0 *
+ * inf. Infinities, NaN and zeros with a sign are those of Keras on TensorFlow, numbers below 2^-126 apart, which that
+ * takes for 0. See layer_ops.h.
  */
 #include <math.h>
 
@@ -11,21 +12,25 @@
 
 /* -- inverse functions -- */
 
-/* Of -1 ... 1: twice atan(x) = 2 atan(x / (1 + sqrt(1 + x^2))), which leaves no more than tan(pi / 16); there five terms of the series
- * suffice. */
+/* Of -1 ... 1: twice atan(x) = 2 atan(x / (1 + sqrt(1 + x^2))), which leaves no more than tan(pi / 16); there five
+ * terms of the series suffice. */
 static artel__value_id arctan_of_flat(artel__graph *graph, artel__value_id u)
 {
     for (int i = 0; i < 2; i++) {
-        artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, unary(graph, ARTEL__UNARY_SQUARE, u), 1, 1));
+        artel__value_id root =
+            unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, unary(graph, ARTEL__UNARY_SQUARE, u), 1, 1));
         u = binary(graph, ARTEL__BINARY_DIV, u, artel__op_affine(graph, root, 1, 1));
     }
-    artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, u), sum = artel__op_affine(graph, square, 1.0f / 9, -1.0f / 7);
+    artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, u),
+                    sum = artel__op_affine(graph, square, 1.0f / 9, -1.0f / 7);
     static const float term[] = {1.0f / 5, -1.0f / 3, 1};
-    for (int i = 0; i < 3; i++) sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, square), 1, term[i]);
+    for (int i = 0; i < 3; i++)
+        sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, square), 1, term[i]);
     return times(graph, binary(graph, ARTEL__BINARY_MUL, sum, u), 4);
 }
 
-/* A quarter of a turn less the angle of the reciprocal where x is steep, so that the gradient keeps its digits there too. */
+/* A quarter of a turn less the angle of the reciprocal where x is steep, so that the gradient keeps its digits there
+ * too. */
 static artel__value_id arctan(artel__graph *graph, artel__value_id x)
 {
     artel__value_id steep = above(graph, unary(graph, ARTEL__UNARY_ABS, x), 1), one = number(graph, 1);
@@ -42,7 +47,8 @@ static artel__value_id arcsin(artel__graph *graph, artel__value_id x)
     return arctan(graph, binary(graph, ARTEL__BINARY_MUL, x, unary(graph, ARTEL__UNARY_RSQRT, rest)));
 }
 
-/* Twice the angle of (sqrt(1 + x), sqrt(1 - x)): exact near 1, where a quarter less arcsin(x) would be a difference of equals. */
+/* Twice the angle of (sqrt(1 + x), sqrt(1 - x)): exact near 1, where a quarter less arcsin(x) would be a difference of
+ * equals. */
 static artel__value_id arccos(artel__graph *graph, artel__value_id x)
 {
     artel__value_id above_minus_one = artel__op_affine(graph, x, 1, 1),
@@ -50,16 +56,19 @@ static artel__value_id arccos(artel__graph *graph, artel__value_id x)
     return times(graph, arctan(graph, unary(graph, ARTEL__UNARY_SQRT, ratio)), 2);
 }
 
-/* The angle of (x, y): that of (|x|, |y|), the smaller by the larger, then turned. Zeros have a sign; two infinities count as equals. */
+/* The angle of (x, y): that of (|x|, |y|), the smaller by the larger, then turned. Zeros have a sign; two infinities
+ * count as equals. */
 artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel__value_id x)
 {
     artel__value_id left = sign_bit(graph, x), down = sign_bit(graph, y), one = number(graph, 1);
-    artel__value_id width = where(graph, left, negative(graph, x), x), height = where(graph, down, negative(graph, y), y);
+    artel__value_id width = where(graph, left, negative(graph, x), x),
+                    height = where(graph, down, negative(graph, y), y);
     artel__value_id steep = artel__op_compare(graph, ARTEL__COMPARE_GREATER, height, width);
     artel__value_id small = where(graph, steep, width, height), large = where(graph, steep, height, width);
     artel__value_id both = artel__op_logical_and(graph, is(graph, small, INFINITY), is(graph, large, INFINITY));
     large = where(graph, artel__op_logical_or(graph, both, is(graph, large, 0)), one, large);
-    artel__value_id angle = arctan_of_flat(graph, binary(graph, ARTEL__BINARY_DIV, where(graph, both, one, small), large));
+    artel__value_id angle =
+        arctan_of_flat(graph, binary(graph, ARTEL__BINARY_DIV, where(graph, both, one, small), large));
     angle = where(graph, steep, artel__op_affine(graph, angle, -1, (float)HALF_PI), angle);
     angle = where(graph, left, artel__op_affine(graph, angle, -1, (float)(2 * HALF_PI)), angle);
     return where(graph, down, negative(graph, angle), angle);
@@ -68,7 +77,8 @@ artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel
 #define LARGE 1e4 /* from here on sqrt(x^2 +- 1) is x, and the square of larger ones would overflow */
 
 /* log(2 size) where numbers are large, `rest` elsewhere. */
-static artel__value_id log_where_large(artel__graph *graph, artel__value_id large, artel__value_id size, artel__value_id rest)
+static artel__value_id log_where_large(artel__graph *graph, artel__value_id large, artel__value_id size,
+                                       artel__value_id rest)
 {
     artel__value_id log = unary(graph, ARTEL__UNARY_LOG, where(graph, large, size, number(graph, 1)));
     return where(graph, large, artel__op_affine(graph, log, 1, (float)LOG_2), rest);
@@ -77,7 +87,8 @@ static artel__value_id log_where_large(artel__graph *graph, artel__value_id larg
 /* log(x + sqrt(x^2 + 1)) of |x|, written so that small numbers keep their digits; -0 of -0. */
 static artel__value_id arcsinh(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id size = size_of(graph, x), large = above(graph, size, LARGE), held = where(graph, large, number(graph, 1), size);
+    artel__value_id size = size_of(graph, x), large = above(graph, size, LARGE),
+                    held = where(graph, large, number(graph, 1), size);
     artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, held);
     artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, square, 1, 1));
     artel__value_id more = binary(graph, ARTEL__BINARY_DIV, square, artel__op_affine(graph, root, 1, 1));
@@ -88,15 +99,18 @@ static artel__value_id arcsinh(artel__graph *graph, artel__value_id x)
 /* log(1 + t + sqrt(t (t + 2))) with t = x - 1, which is exact near 1. */
 static artel__value_id arccosh(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id large = above(graph, x, LARGE), t = artel__op_affine(graph, where(graph, large, number(graph, 2), x), 1, -1);
-    artel__value_id low = unary(graph, ARTEL__UNARY_SQRT, t), high = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, t, 1, 2));
+    artel__value_id large = above(graph, x, LARGE),
+                    t = artel__op_affine(graph, where(graph, large, number(graph, 2), x), 1, -1);
+    artel__value_id low = unary(graph, ARTEL__UNARY_SQRT, t),
+                    high = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, t, 1, 2));
     artel__value_id more = artel__op_add(graph, t, binary(graph, ARTEL__BINARY_MUL, low, high));
     return log_where_large(graph, large, x, unary(graph, ARTEL__UNARY_LOG1P, more));
 }
 
 static artel__value_id arctanh(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id up = unary(graph, ARTEL__UNARY_LOG1P, x), down = unary(graph, ARTEL__UNARY_LOG1P, negative(graph, x));
+    artel__value_id up = unary(graph, ARTEL__UNARY_LOG1P, x),
+                    down = unary(graph, ARTEL__UNARY_LOG1P, negative(graph, x));
     return times(graph, binary(graph, ARTEL__BINARY_SUB, up, down), 0.5);
 }
 
@@ -105,7 +119,8 @@ static artel__value_id arctanh(artel__graph *graph, artel__value_id x)
 /* (f(x) -+ f(-x)) / 2, and the square of exp(|x| / 2) where exp(x) would overflow before its half. */
 static artel__value_id halves(artel__graph *graph, artel__value_id x, artel__unary function, artel__binary joined)
 {
-    artel__value_id size = size_of(graph, x), large = above(graph, size, 80), held = where(graph, large, number(graph, 0), x);
+    artel__value_id size = size_of(graph, x), large = above(graph, size, 80),
+                    held = where(graph, large, number(graph, 0), x);
     artel__value_id half = where(graph, large, times(graph, size, 0.5), number(graph, 0));
     artel__value_id root = unary(graph, ARTEL__UNARY_EXPONENTIAL, half);
     artel__value_id far = binary(graph, ARTEL__BINARY_MUL, times(graph, root, 0.5), root);
@@ -125,11 +140,13 @@ static artel__value_id cosh_of(artel__graph *graph, artel__value_id x)
     return halves(graph, x, ARTEL__UNARY_EXPONENTIAL, ARTEL__BINARY_ADD);
 }
 
-/* 1 - erf(x), which has no digits where erf(x) is nearly 1; there from the normal distribution's tail, as gelu(v) = v * cdf(v). */
+/* 1 - erf(x), which has no digits where erf(x) is nearly 1; there from the normal distribution's tail, as gelu(v) = v *
+ * cdf(v). */
 static artel__value_id erfc_of(artel__graph *graph, artel__value_id x)
 {
     artel__value_id far = above(graph, x, 0.5), one = number(graph, 1);
-    artel__value_id v = times(graph, clip(graph, where(graph, far, x, one), 0.5, 12), -1.41421356237309504880); /* 0 from 10.06 on */
+    artel__value_id v =
+        times(graph, clip(graph, where(graph, far, x, one), 0.5, 12), -1.41421356237309504880); /* 0 from 10.06 on */
     artel__value_id tail = times(graph, binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_GELU, v), v), 2);
     return where(graph, far, tail, artel__op_affine(graph, unary(graph, ARTEL__UNARY_ERF, x), -1, 1));
 }
@@ -141,7 +158,8 @@ artel__value_id artel__raw_power_of_two(artel__graph *graph, artel__value_id x)
 
 static artel__value_id cbrt_of(artel__graph *graph, artel__value_id x)
 {
-    return with_sign(graph, artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){1.0f / 3, 0, 0}, size_of(graph, x)), x);
+    return with_sign(graph, artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){1.0f / 3, 0, 0}, size_of(graph, x)),
+                     x);
 }
 
 /* sin(pi x) / (pi x), and 1 at 0. */
@@ -149,14 +167,16 @@ static artel__value_id sinc(artel__graph *graph, artel__value_id x)
 {
     artel__value_id zero = is(graph, x, 0),
                     angle = artel__op_affine(graph, where(graph, zero, number(graph, 1), x), (float)(2 * HALF_PI), 0);
-    return where(graph, zero, number(graph, 1), binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_SIN, angle), angle));
+    return where(graph, zero, number(graph, 1),
+                 binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_SIN, angle), angle));
 }
 
 /* The polynomial with `first` for its highest power. */
 static artel__value_id polynomial(artel__graph *graph, artel__value_id x, const float *factor, int count)
 {
     artel__value_id sum = artel__op_affine(graph, x, factor[0], factor[1]);
-    for (int i = 2; i < count; i++) sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, x), 1, factor[i]);
+    for (int i = 2; i < count; i++)
+        sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, x), 1, factor[i]);
     return sum;
 }
 
@@ -172,7 +192,8 @@ static artel__value_id erfinv_of(artel__graph *graph, artel__value_id x)
     artel__value_id above_minus_one = artel__op_affine(graph, inside, 1, 1),
                     product = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, inside, -1, 1), above_minus_one);
     artel__value_id w = negative(graph, unary(graph, ARTEL__UNARY_LOG, product)), far = above(graph, w, 5);
-    artel__value_id near_part = polynomial(graph, artel__op_affine(graph, where(graph, far, number(graph, 0), w), 1, -2.5f), middle, 9);
+    artel__value_id near_part =
+        polynomial(graph, artel__op_affine(graph, where(graph, far, number(graph, 0), w), 1, -2.5f), middle, 9);
     artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, where(graph, far, w, number(graph, 9)));
     artel__value_id far_part = polynomial(graph, artel__op_affine(graph, root, 1, -3), tail, 9);
     artel__value_id y = binary(graph, ARTEL__BINARY_MUL, where(graph, far, far_part, near_part), inside);

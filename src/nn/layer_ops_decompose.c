@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations on factors of small matrices: QR, eigenvalues of symmetric matrices, singular values, and what is put together
- * from these. See layer_ops.h and op/decompose.h. Refused by name: what is complex (Eig), mixes rows (Lstsq), or what Keras on TensorFlow
- * cannot compute of more than one matrix (LuFactor).
+/* Keras' raw operations on factors of small matrices: QR, eigenvalues of symmetric matrices, singular values, and what
+ * is put together from these. See layer_ops.h and op/decompose.h. Refused by name: what is complex (Eig), mixes rows
+ * (Lstsq), or what Keras on TensorFlow cannot compute of more than one matrix (LuFactor).
  */
 #include <float.h>
 #include <math.h>
@@ -38,7 +38,8 @@ artel_status artel__raw_qr(artel__layer *layer, artel__call *call)
     const char *mode = artel__raw_name(layer, call, "mode", "reduced");
     bool whole = mode && strcmp(mode, "complete") == 0;
     ARTEL_TRY(read_matrix(layer, call, false, &x));
-    if (!whole && (!mode || strcmp(mode, "reduced") != 0)) return artel__raw_refuse(layer, "a mode but reduced and complete");
+    if (!whole && (!mode || strcmp(mode, "reduced") != 0))
+        return artel__raw_refuse(layer, "a mode but reduced and complete");
     return give(call, artel__op_decompose(call->graph, ARTEL__DECOMPOSITION_QR, whole, x), 2);
 }
 
@@ -65,7 +66,8 @@ artel_status artel__raw_svd(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(read_matrix(layer, call, false, &x));
     if (is_false(layer, call, "compute_uv")) return give(call, artel__raw_singular_values(graph, x), 1);
-    return give(call, artel__op_decompose(graph, ARTEL__DECOMPOSITION_SINGULAR, !is_false(layer, call, "full_matrices"), x), 3);
+    return give(
+        call, artel__op_decompose(graph, ARTEL__DECOMPOSITION_SINGULAR, !is_false(layer, call, "full_matrices"), x), 3);
 }
 
 /* The largest singular value, kept as an axis. */
@@ -76,7 +78,8 @@ static artel__value_id largest(artel__graph *graph, artel__value_id s)
 }
 
 /* A number, or the fallback where there is none or null; false for anything else. */
-static bool read_number(const artel__layer *layer, const artel__call *call, const char *key, double fallback, double *out)
+static bool read_number(const artel__layer *layer, const artel__call *call, const char *key, double fallback,
+                        double *out)
 {
     json_t *given = artel__raw_setting(layer, call, key, 1);
     *out = fallback;
@@ -86,10 +89,12 @@ static bool read_number(const artel__layer *layer, const artel__call *call, cons
 static double longer_side(const artel__graph *graph, artel__value_id x)
 {
     const artel_shape *shape = &graph->value[x].shape;
-    return (double)(shape->dim[shape->rank - 1] > shape->dim[shape->rank - 2] ? shape->dim[shape->rank - 1] : shape->dim[shape->rank - 2]);
+    return (double)(shape->dim[shape->rank - 1] > shape->dim[shape->rank - 2] ? shape->dim[shape->rank - 1]
+                                                                              : shape->dim[shape->rank - 2]);
 }
 
-/* How many singular values lie above `tol`, without which TensorFlow takes epsilon times the longer side times the largest. */
+/* How many singular values lie above `tol`, without which TensorFlow takes epsilon times the longer side times the
+ * largest. */
 artel_status artel__raw_matrix_rank(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -99,14 +104,16 @@ artel_status artel__raw_matrix_rank(artel__layer *layer, artel__call *call)
     if (!read_number(layer, call, "tol", NAN, &least)) return artel__raw_refuse(layer, "a tol that is no number");
     artel__value_id s = artel__raw_singular_values(graph, x), above_it;
     if (isnan(least)) {
-        artel__value_id most = largest(graph, s), part = times(graph, most, (double)FLT_EPSILON * longer_side(graph, x));
+        artel__value_id most = largest(graph, s),
+                        part = times(graph, most, (double)FLT_EPSILON * longer_side(graph, x));
         above_it = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, part);
     } else {
         above_it = above(graph, s, least);
     }
     ARTEL_TRY(graph->status);
     above_it = artel__as_float(graph, above_it);
-    artel__value_id count = artel__op_reduce(graph, ARTEL__REDUCE_SUM, above_it, 1u << (graph->value[s].shape.rank - 1), false);
+    artel__value_id count =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, above_it, 1u << (graph->value[s].shape.rank - 1), false);
     artel__call_return(call, artel__op_cast(graph, count, ARTEL_DTYPE_INT32));
     return graph->status;
 }
@@ -123,7 +130,8 @@ artel_status artel__raw_pinv(artel__layer *layer, artel__call *call)
     artel__value_id u = artel__op_decompose(graph, ARTEL__DECOMPOSITION_SINGULAR, false, x);
     ARTEL_TRY(graph->status);
     artel__value_id s = artel__graph_output(graph, u, 1), v = artel__graph_output(graph, u, 2);
-    artel__value_id least = times(graph, largest(graph, s), part), counts = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, least);
+    artel__value_id least = times(graph, largest(graph, s), part),
+                    counts = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, least);
     artel__value_id infinite = number(graph, INFINITY);
     s = where(graph, counts, s, infinite);
     ARTEL_TRY(graph->status);

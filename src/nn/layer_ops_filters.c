@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that filter or move images: blurs, edges, likeness, affine maps, scaling. See layer_ops.h. After
- * keras/src/ops/image.py and keras/src/backend/tensorflow/image.py.
+/* Keras' raw operations that filter or move images: blurs, edges, likeness, affine maps, scaling. See layer_ops.h.
+ * After keras/src/ops/image.py and keras/src/backend/tensorflow/image.py.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
-static artel_status read_image(const artel__layer *layer, const artel__call *call, int argument, artel__value_id *x, bool *first)
+static artel_status read_image(const artel__layer *layer, const artel__call *call, int argument, artel__value_id *x,
+                               bool *first)
 {
     artel__graph *graph = call->graph;
     *x = artel__call_tensor(call, artel__raw_argument(call, argument)).value;
@@ -25,7 +26,8 @@ static artel_status read_image(const artel__layer *layer, const artel__call *cal
 }
 
 /* One filter of kh by kw for all channels; same: with a border of zeros. */
-static artel__value_id filtered(artel__graph *graph, artel__value_id x, const float *weight, int64_t kh, int64_t kw, bool same)
+static artel__value_id filtered(artel__graph *graph, artel__value_id x, const float *weight, int64_t kh, int64_t kw,
+                                bool same)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape, shape = artel__shape(4, kh, kw, in.dim[2], (int64_t)1);
@@ -49,8 +51,8 @@ static artel__value_id filtered(artel__graph *graph, artel__value_id x, const fl
     float *all = artel__arena_alloc(graph->arena, (size_t)(kh * kw * s.ic) + 1, sizeof *all);
     if (!all) return ARTEL__NO_VALUE;
     for (int64_t i = 0; i < kh * kw * s.ic; i++) all[i] = weight[i / s.ic];
-    return artel__op_depthwise(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, all), ARTEL__NO_VALUE, &s,
-                               ARTEL__FUSED_NONE);
+    return artel__op_depthwise(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, all), ARTEL__NO_VALUE,
+                               &s, ARTEL__FUSED_NONE);
 }
 
 /* A normal curve over `size` places, whose sum is 1. */
@@ -89,7 +91,8 @@ artel_status artel__raw_gaussian_blur(artel__layer *layer, artel__call *call)
     if (!artel__raw_integers(layer, call, "kernel_size", 2, 1, 3, size) || size[0] > 1024 || size[1] > 1024)
         return artel__raw_refuse(layer, "this size");
     for (size_t i = 0; i < 2; i++) {
-        if (given && (!artel__json_number(json_is_array(given) ? json_array_get(given, i) : given, &sigma[i]) || !(sigma[i] > 0)))
+        if (given && (!artel__json_number(json_is_array(given) ? json_array_get(given, i) : given, &sigma[i]) ||
+                      !(sigma[i] > 0)))
             return artel__raw_refuse(layer, "this sigma");
     }
     /* Keras makes [w][h] of its two numbers and reads it as [h][w]. */
@@ -140,10 +143,13 @@ artel_status artel__raw_ssim(artel__layer *layer, artel__call *call)
     int64_t size;
     for (int i = 0; i < 2; i++) ARTEL_TRY(read_image(layer, call, i, &x[i], &first));
     const artel_shape *in = &graph->value[x[0]].shape;
-    if (!artel__raw_integer(layer, call, "filter_size", 0, 11, &size) || size < 1 || size > in->dim[0] || size > in->dim[1])
+    if (!artel__raw_integer(layer, call, "filter_size", 0, 11, &size) || size < 1 || size > in->dim[0] ||
+        size > in->dim[1])
         return artel__raw_refuse(layer, "this size");
-    double width = artel__raw_number(layer, call, "filter_sigma", 1.5), most = artel__raw_number(layer, call, "max_val", 1);
-    double c1 = artel__raw_number(layer, call, "k1", 0.01) * most, c2 = artel__raw_number(layer, call, "k2", 0.03) * most;
+    double width = artel__raw_number(layer, call, "filter_sigma", 1.5),
+           most = artel__raw_number(layer, call, "max_val", 1);
+    double c1 = artel__raw_number(layer, call, "k1", 0.01) * most,
+           c2 = artel__raw_number(layer, call, "k2", 0.03) * most;
     const float *weight = outer_product(graph, size, width, size, width);
     if (!weight) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < 2; i++) {
@@ -152,19 +158,23 @@ artel_status artel__raw_ssim(artel__layer *layer, artel__call *call)
         sigma[i] = binary(graph, ARTEL__BINARY_SUB, square, product(graph, mu[i], mu[i]));
     }
     artel__value_id both = product(graph, mu[0], mu[1]);
-    artel__value_id cross = binary(graph, ARTEL__BINARY_SUB, filtered(graph, product(graph, x[0], x[1]), weight, size, size, false), both);
+    artel__value_id cross =
+        binary(graph, ARTEL__BINARY_SUB, filtered(graph, product(graph, x[0], x[1]), weight, size, size, false), both);
     artel__value_id apart = artel__op_affine(graph, cross, 2, (float)(c2 * c2)),
                     top = product(graph, artel__op_affine(graph, both, 2, (float)(c1 * c1)), apart);
-    artel__value_id second = product(graph, mu[1], mu[1]), light = artel__op_add(graph, product(graph, mu[0], mu[0]), second);
+    artel__value_id second = product(graph, mu[1], mu[1]),
+                    light = artel__op_add(graph, product(graph, mu[0], mu[0]), second);
     artel__value_id rest = artel__op_add(graph, sigma[0], sigma[1]);
     artel__value_id spread = artel__op_affine(graph, rest, 1, (float)(c2 * c2)),
                     bottom = product(graph, artel__op_affine(graph, light, 1, (float)(c1 * c1)), spread);
-    artel__call_return(call, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, binary(graph, ARTEL__BINARY_DIV, top, bottom), 7, false));
+    artel__call_return(
+        call, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, binary(graph, ARTEL__BINARY_DIV, top, bottom), 7, false));
     return graph->status;
 }
 
 /* Settings "interpolation" and "fill_mode" of a map. */
-static artel_status read_map(const artel__layer *layer, const artel__call *call, artel__value_id x, artel__warp_settings *out)
+static artel_status read_map(const artel__layer *layer, const artel__call *call, artel__value_id x,
+                             artel__warp_settings *out)
 {
     static const char *const modes[] = {"constant", "reflect", "wrap", "nearest", NULL};
     const char *how = artel__raw_name(layer, call, "interpolation", "bilinear"),
@@ -187,7 +197,8 @@ static artel__value_id by_row(artel__graph *graph, artel__value_id x, const arte
     artel_shape one = {.rank = shape->rank};
     for (int i = 0; i < one.rank; i++) one.dim[i] = 1;
     artel__value_id zero = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_fill_like(graph, x, 0), 7, false);
-    return artel__op_add(graph, artel__op_reshape(graph, zero, &one), artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers));
+    return artel__op_add(graph, artel__op_reshape(graph, zero, &one),
+                         artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers));
 }
 
 /* Eight numbers for all images; the last two are of perspective. */
@@ -200,7 +211,8 @@ artel_status artel__raw_affine_transform(artel__layer *layer, artel__call *call)
     const float *given;
     bool first;
     ARTEL_TRY(read_image(layer, call, 0, &x, &first));
-    if (!artel__raw_constant(call, artel__raw_setting(layer, call, "transform", 1), &shape, &given) || artel_shape_count(&shape) != 8)
+    if (!artel__raw_constant(call, artel__raw_setting(layer, call, "transform", 1), &shape, &given) ||
+        artel_shape_count(&shape) != 8)
         return artel__raw_refuse(layer, "a transform that is no constant for all images");
     ARTEL_TRY(read_map(layer, call, x, &warp));
     artel_shape numbers = artel__shape(1, (int64_t)(given[6] != 0 || given[7] != 0 ? 8 : 6));
@@ -210,8 +222,8 @@ artel_status artel__raw_affine_transform(artel__layer *layer, artel__call *call)
 }
 
 /* Four corners, constant or of each row. */
-static artel_status read_corners(const artel__layer *layer, const artel__call *call, const char *key, int position, artel__value_id x,
-                                 artel__value_id *out)
+static artel_status read_corners(const artel__layer *layer, const artel__call *call, const char *key, int position,
+                                 artel__value_id x, artel__value_id *out)
 {
     artel_shape shape, corners = artel__shape(2, (int64_t)4, (int64_t)2);
     const float *given;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of Keras' operations have float64: those that are put together from kernels of kernel/wide.h and movements, with constants that are
- * not rounded to float32 on the way. The one table; docs/eager.md lists it, and every other operation refuses float64 by name.
+/* Which of Keras' operations have float64: those that are put together from kernels of kernel/wide.h and movements,
+ * with constants that are not rounded to float32 on the way. The one table; docs/eager.md lists it, and every other
+ * operation refuses float64 by name.
  */
 #include <string.h>
 
@@ -9,27 +10,30 @@
 /* clang-format off */
 static const char *const names[] = {
     /* one argument */
-    "Abs", "Absolute", "Celu", "Ceil", "Clip", "Cos", "Deg2rad", "Elu", "Erf", "Exp", "Expm1", "Fabs", "Floor", "Gelu", "HardShrink", "HardSigmoid",
-    "HardSilu", "HardTanh", "Isfinite", "Isinf", "Isnan", "Isneginf", "Isposinf", "Isreal", "LeakyRelu", "Log", "Log10", "Log1p", "Log2",
-    "LogSigmoid", "Mish", "NanToNum", "Negative", "Rad2deg", "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Silu",
-    "Sin", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sqrt", "Square", "Squareplus", "Tan", "Tanh", "TanhShrink",
-    "Threshold", "Trunc",
+    "Abs", "Absolute", "Celu", "Ceil", "Clip", "Cos", "Deg2rad", "Elu", "Erf", "Exp", "Expm1", "Fabs", "Floor",
+    "Gelu", "HardShrink", "HardSigmoid", "HardSilu", "HardTanh", "Isfinite", "Isinf", "Isnan", "Isneginf",
+    "Isposinf", "Isreal", "LeakyRelu", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "Mish", "NanToNum",
+    "Negative", "Rad2deg", "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Silu",
+    "Sin", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sqrt", "Square", "Squareplus",
+    "Tan", "Tanh", "TanhShrink", "Threshold", "Trunc",
     /* two */
-    "Add", "Divide", "DivideNoNan", "Equal", "FloorDivide", "Fmax", "Fmin", "Fmod", "Greater", "GreaterEqual", "Heaviside", "Hypot", "Isclose",
-    "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Logaddexp", "Logaddexp2", "Maximum", "Minimum", "Mod", "Multiply",
-    "NotEqual", "Power", "Subtract", "TrueDivide",
+    "Add", "Divide", "DivideNoNan", "Equal", "FloorDivide", "Fmax", "Fmin", "Fmod", "Greater", "GreaterEqual",
+    "Heaviside", "Hypot", "Isclose", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor",
+    "Logaddexp", "Logaddexp2", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual", "Power", "Subtract",
+    "TrueDivide",
     /* along axes */
-    "All", "Amax", "Amin", "Any", "Argmax", "Argmin", "Average", "CountNonzero", "Cumprod", "Cumsum", "Diff", "LogSoftmax", "Logsumexp", "Max",
-    "Mean", "Min", "Moments", "Nancumprod", "Nancumsum", "Nanmean", "Nanprod", "Nanstd", "Nansum", "Nanvar", "Norm", "Prod", "Ptp", "Softmax",
-    "Std", "Sum", "Var",
+    "All", "Amax", "Amin", "Any", "Argmax", "Argmin", "Average", "CountNonzero", "Cumprod", "Cumsum", "Diff",
+    "LogSoftmax", "Logsumexp", "Max", "Mean", "Min", "Moments", "Nancumprod", "Nancumsum", "Nanmean", "Nanprod",
+    "Nanstd", "Nansum", "Nanvar", "Norm", "Prod", "Ptp", "Softmax", "Std", "Sum", "Var",
     /* products */
     "Cross", "Dot", "Einsum", "Inner", "Kron", "Matmul", "Tensordot",
     /* order and selection */
     "Argsort", "Select", "Sort", "Take", "TakeAlongAxis", "TopK", "Where",
     /* movement */
-    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "ConvertToTensor", "Copy", "Diagonal", "Dsplit", "Dstack", "ExpandDims", "Flip",
-    "Fliplr", "GetItem", "Hsplit", "Hstack", "Moveaxis", "OnesLike", "Pad", "Repeat", "Reshape", "Roll", "Rot90", "Split", "Squeeze", "Stack",
-    "StopGradient", "Swapaxes", "Tile", "Trace", "Transpose", "Tril", "Triu", "Unstack", "ZerosLike",
+    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "ConvertToTensor", "Copy", "Diagonal", "Dsplit",
+    "Dstack", "ExpandDims", "Flip", "Fliplr", "GetItem", "Hsplit", "Hstack", "Moveaxis", "OnesLike", "Pad",
+    "Repeat", "Reshape", "Roll", "Rot90", "Split", "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile", "Trace",
+    "Transpose", "Tril", "Triu", "Unstack", "ZerosLike",
     NULL};
 /* clang-format on */
 

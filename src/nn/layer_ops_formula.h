@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What formulas of raw operations are written with: short names for what they are put together from, the rows of their tables. For
- * layer_ops_curves.c and layer_ops_numbers.c. */
+/* What formulas of raw operations are written with: short names for what they are put together from, the rows of their
+ * tables. For layer_ops_curves.c and layer_ops_numbers.c. */
 #ifndef ARTEL_NN_LAYER_OPS_FORMULA_H
 #define ARTEL_NN_LAYER_OPS_FORMULA_H
 
@@ -49,7 +49,8 @@ static inline artel__value_id is(artel__graph *graph, artel__value_id x, double 
     return artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, x, number);
 }
 
-static inline artel__value_id where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b)
+static inline artel__value_id where(artel__graph *graph, artel__value_id condition, artel__value_id a,
+                                    artel__value_id b)
 {
     return artel__op_where(graph, condition, a, b);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' raw operations that change to frequencies: fft, fft2, ifft2, rfft, irfft, stft. See layer_ops.h.
  *
- * A transform is a product with a matrix of cosines and sines, made in float64: exact to float32 whatever the length, with a gradient that
- * is the transposed product, and of a cost of n^2, hence the limit. Complex tensors are pairs, as in keras.ops.
+ * A transform is a product with a matrix of cosines and sines, made in float64: exact to float32 whatever the length,
+ * with a gradient that is the transposed product, and of a cost of n^2, hence the limit. Complex tensors are pairs, as
+ * in keras.ops.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,8 @@ typedef struct pair {
 typedef artel__value_id table; /* [places][frequencies] */
 
 /* cos or sin of 2 pi i k / n, by `scale`, and by `edge` where k is neither 0 nor n / 2. */
-static table waves(artel__graph *graph, bool sine, int64_t places, int64_t frequencies, int64_t n, double scale, double edge)
+static table waves(artel__graph *graph, bool sine, int64_t places, int64_t frequencies, int64_t n, double scale,
+                   double edge)
 {
     artel_shape shape = artel__shape(2, places, frequencies);
     float *weight = artel__arena_alloc(graph->arena, (size_t)(places * frequencies) + 1, sizeof *weight);
@@ -48,16 +50,18 @@ static artel__value_id minus(artel__graph *graph, artel__value_id a, artel__valu
     return binary(graph, ARTEL__BINARY_SUB, a, b);
 }
 
-/* (a + ib)(cos - i sin) along an axis. One product a statement: C leaves the order of a call's arguments to the compiler, and gradients are
- * added in the order of the graph. */
+/* (a + ib)(cos - i sin) along an axis. One product a statement: C leaves the order of a call's arguments to the
+ * compiler, and gradients are added in the order of the graph. */
 static pair transform(artel__graph *graph, pair x, int axis)
 {
     if (graph->status < 0) return x;
     int64_t n = graph->value[x.real].shape.dim[axis];
     table cosine = waves(graph, false, n, n, n, 1, 1), sine = waves(graph, true, n, n, n, 1, 1);
     artel__value_id a = artel__raw_axis_last(graph, x.real, axis), b = artel__raw_axis_last(graph, x.imaginary, axis);
-    artel__value_id b_sine = through(graph, b, sine), a_cosine = through(graph, a, cosine), real = artel__op_add(graph, a_cosine, b_sine);
-    artel__value_id a_sine = through(graph, a, sine), b_cosine = through(graph, b, cosine), imaginary = minus(graph, b_cosine, a_sine);
+    artel__value_id b_sine = through(graph, b, sine), a_cosine = through(graph, a, cosine),
+                    real = artel__op_add(graph, a_cosine, b_sine);
+    artel__value_id a_sine = through(graph, a, sine), b_cosine = through(graph, b, cosine),
+                    imaginary = minus(graph, b_cosine, a_sine);
     return (pair){artel__raw_axis_back(graph, real, axis), artel__raw_axis_back(graph, imaginary, axis)};
 }
 
@@ -124,7 +128,8 @@ static pair real_transform(artel__graph *graph, artel__value_id x, int64_t n)
 {
     x = with_length(graph, x, n);
     int64_t half = n / 2 + 1;
-    return (pair){through(graph, x, waves(graph, false, n, half, n, 1, 1)), through(graph, x, waves(graph, true, n, half, n, -1, 1))};
+    return (pair){through(graph, x, waves(graph, false, n, half, n, 1, 1)),
+                  through(graph, x, waves(graph, true, n, half, n, -1, 1))};
 }
 
 artel_status artel__raw_rfft(artel__layer *layer, artel__call *call)
@@ -134,7 +139,8 @@ artel_status artel__raw_rfft(artel__layer *layer, artel__call *call)
     artel_shape shape;
     int64_t n;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
-    if (shape.rank < 1 || !artel__raw_integer(layer, call, "fft_length", 0, shape.dim[shape.rank - 1], &n) || n < 1 || n > MOST_PLACES)
+    if (shape.rank < 1 || !artel__raw_integer(layer, call, "fft_length", 0, shape.dim[shape.rank - 1], &n) || n < 1 ||
+        n > MOST_PLACES)
         return artel__raw_refuse(layer, "this length");
     return return_pair(call, real_transform(graph, artel__as_float(graph, x), n));
 }
@@ -146,10 +152,12 @@ artel_status artel__raw_irfft(artel__layer *layer, artel__call *call)
     int64_t n;
     ARTEL_TRY(read_pair(layer, call, 1, &x));
     const artel_shape *shape = &graph->value[x.real].shape;
-    if (!artel__raw_integer(layer, call, "fft_length", 0, 2 * (shape->dim[shape->rank - 1] - 1), &n) || n < 1 || n > MOST_PLACES)
+    if (!artel__raw_integer(layer, call, "fft_length", 0, 2 * (shape->dim[shape->rank - 1] - 1), &n) || n < 1 ||
+        n > MOST_PLACES)
         return artel__raw_refuse(layer, "this length");
     int64_t half = n / 2 + 1;
-    table cosine = waves(graph, false, half, n, n, 1 / (double)n, 2), sine = waves(graph, true, half, n, n, 1 / (double)n, 2);
+    table cosine = waves(graph, false, half, n, n, 1 / (double)n, 2),
+          sine = waves(graph, true, half, n, n, 1 / (double)n, 2);
     artel__value_id real = through(graph, with_length(graph, x.real, half), cosine);
     artel__call_return(call, minus(graph, real, through(graph, with_length(graph, x.imaginary, half), sine)));
     return graph->status;
@@ -157,7 +165,8 @@ artel_status artel__raw_irfft(artel__layer *layer, artel__call *call)
 
 /* -- windows over a signal -- */
 
-/* The window, in the middle of n places; as in TensorFlow, its period is one place less where `length` is odd. False when it is none. */
+/* The window, in the middle of n places; as in TensorFlow, its period is one place less where `length` is odd. False
+ * when it is none. */
 static bool read_curve(const artel__layer *layer, const artel__call *call, int64_t length, int64_t n, float *out)
 {
     json_t *given = artel__raw_setting(layer, call, "window", 0);
@@ -165,7 +174,8 @@ static bool read_curve(const artel__layer *layer, const artel__call *call, int64
     artel_shape shape;
     const float *numbers = NULL;
     bool hann = name && strcmp(name, "hann") == 0, hamming = name && strcmp(name, "hamming") == 0;
-    if (given && !hann && !hamming && (!artel__raw_constant(call, given, &shape, &numbers) || shape.rank != 1 || shape.dim[0] != length))
+    if (given && !hann && !hamming &&
+        (!artel__raw_constant(call, given, &shape, &numbers) || shape.rank != 1 || shape.dim[0] != length))
         return false;
     int64_t period = length % 2 && length > 1 ? length - 1 : length;
     for (int64_t i = 0; i < n; i++) out[i] = given ? 0.0f : 1.0f;
@@ -183,12 +193,13 @@ static artel__value_id mirrored(artel__graph *graph, artel__value_id x, int64_t 
     if (graph->status < 0 || x < 0 || !border) return x;
     int last = graph->value[x].shape.rank - 1;
     int64_t n = graph->value[x].shape.dim[last];
-    artel__value_id part[] = {artel__op_slice(graph, x, last, border, border, -1), x, artel__op_slice(graph, x, last, n - 2, border, -1)};
+    artel__value_id part[] = {artel__op_slice(graph, x, last, border, border, -1), x,
+                              artel__op_slice(graph, x, last, n - 2, border, -1)};
     return artel__op_concat(graph, part, 3, last);
 }
 
-artel_status artel__raw_short_time(const artel__layer *layer, const artel__call *call, artel__value_id x, const artel__short_time *how,
-                                   artel__value_id *real, artel__value_id *imaginary)
+artel_status artel__raw_short_time(const artel__layer *layer, const artel__call *call, artel__value_id x,
+                                   const artel__short_time *how, artel__value_id *real, artel__value_id *imaginary)
 {
     artel__graph *graph = call->graph;
     ARTEL_TRY(graph->status);
@@ -215,10 +226,12 @@ artel_status artel__raw_stft(artel__layer *layer, artel__call *call)
     artel__short_time how = {.centred = !json_is_false(artel__raw_setting(layer, call, "center", 0))};
     pair y;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
-    bool fits = shape.rank >= 1 && shape.rank < ARTEL_MAX_RANK && artel__raw_integer(layer, call, "sequence_length", 0, 0, &how.length) &&
+    bool fits = shape.rank >= 1 && shape.rank < ARTEL_MAX_RANK &&
+                artel__raw_integer(layer, call, "sequence_length", 0, 0, &how.length) &&
                 artel__raw_integer(layer, call, "sequence_stride", 0, 0, &how.stride) &&
                 artel__raw_integer(layer, call, "fft_length", 0, 0, &how.places);
-    if (!fits || how.length < 1 || how.stride < 1 || how.places < how.length) return artel__raw_refuse(layer, "this length or stride");
+    if (!fits || how.length < 1 || how.stride < 1 || how.places < how.length)
+        return artel__raw_refuse(layer, "this length or stride");
     ARTEL_TRY(artel__raw_short_time(layer, call, artel__as_float(call->graph, x), &how, &y.real, &y.imaginary));
     return return_pair(call, y);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' raw operations on images: colours, borders, patches, blurs, edges, maps. See layer_ops.h.
  *
- * Filters with fixed weights are depthwise convolutions; patches are places taken by index from the image with its border; affine maps are
- * those of the augmenting layers (op/resample.c). Colours after tensorflow/core/kernels/image/colorspace_op.h.
+ * Filters with fixed weights are depthwise convolutions; patches are places taken by index from the image with its
+ * border; affine maps are those of the augmenting layers (op/resample.c). Colours after
+ * tensorflow/core/kernels/image/colorspace_op.h.
  */
 #include <math.h>
 #include <string.h>
@@ -60,7 +61,8 @@ artel_status artel__raw_rgb_to_grayscale(artel__layer *layer, artel__call *call)
     if (p.c != 1 && p.c != 3) return artel__raw_refuse(layer, "so many channels");
     if (p.c == 1) return return_picture(call, &p, p.x);
     artel_shape shape = artel__shape(1, (int64_t)3);
-    artel__value_id parts = binary(graph, ARTEL__BINARY_MUL, p.x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
+    artel__value_id parts =
+        binary(graph, ARTEL__BINARY_MUL, p.x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
     return return_picture(call, &p, artel__op_reduce(graph, ARTEL__REDUCE_SUM, parts, 4, true));
 }
 
@@ -78,13 +80,15 @@ artel_status artel__raw_rgb_to_hsv(artel__layer *layer, artel__call *call)
     if (p.c != 3) return artel__raw_refuse(layer, "so many channels");
     artel__value_id r = channel(graph, p.x, 0), g = channel(graph, p.x, 1), b = channel(graph, p.x, 2);
     artel__value_id value = artel__op_reduce(graph, ARTEL__REDUCE_MAX, p.x, 4, true);
-    artel__value_id range = binary(graph, ARTEL__BINARY_SUB, value, artel__op_reduce(graph, ARTEL__REDUCE_MIN, p.x, 4, true));
+    artel__value_id range =
+        binary(graph, ARTEL__BINARY_SUB, value, artel__op_reduce(graph, ARTEL__REDUCE_MIN, p.x, 4, true));
     artel__value_id saturation =
         where(graph, above(graph, value, 0), binary(graph, ARTEL__BINARY_DIV_NO_NAN, range, value), number(graph, 0));
     artel__value_id by[] = {binary(graph, ARTEL__BINARY_SUB, g, b), binary(graph, ARTEL__BINARY_SUB, b, r),
                             binary(graph, ARTEL__BINARY_SUB, r, g)};
     for (int i = 0; i < 3; i++)
-        by[i] = artel__op_affine(graph, times(graph, binary(graph, ARTEL__BINARY_DIV_NO_NAN, by[i], range), 1.0 / 6), 1, (float)i / 3);
+        by[i] = artel__op_affine(graph, times(graph, binary(graph, ARTEL__BINARY_DIV_NO_NAN, by[i], range), 1.0 / 6), 1,
+                                 (float)i / 3);
     artel__value_id is_r = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, r, value),
                     is_g = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, g, value);
     artel__value_id hue = choose(graph, is_r, by[0], choose(graph, is_g, by[1], by[2]));
@@ -115,19 +119,22 @@ artel_status artel__raw_hsv_to_rgb(artel__layer *layer, artel__call *call)
 /* -- borders -- */
 
 /* The two amounts of an axis, one of which the target may say. */
-static bool read_border(const artel__layer *layer, const artel__call *call, const char *before, const char *after, const char *target,
-                        int64_t extent, int sign, int64_t out[2])
+static bool read_border(const artel__layer *layer, const artel__call *call, const char *before, const char *after,
+                        const char *target, int64_t extent, int sign, int64_t out[2])
 {
     int64_t wanted;
-    bool given[2] = {artel__raw_setting(layer, call, before, 0) != NULL, artel__raw_setting(layer, call, after, 0) != NULL};
-    if (!artel__raw_integer(layer, call, before, 0, 0, &out[0]) || !artel__raw_integer(layer, call, after, 0, 0, &out[1]) ||
+    bool given[2] = {artel__raw_setting(layer, call, before, 0) != NULL,
+                     artel__raw_setting(layer, call, after, 0) != NULL};
+    if (!artel__raw_integer(layer, call, before, 0, 0, &out[0]) ||
+        !artel__raw_integer(layer, call, after, 0, 0, &out[1]) ||
         !artel__raw_integer(layer, call, target, 0, -1, &wanted))
         return false;
     if (given[0] + given[1] + (wanted >= 0) != 2) return false;
     int64_t rest = sign * (wanted - extent);
     if (!given[0]) out[0] = rest - out[1];
     if (!given[1]) out[1] = rest - out[0];
-    return out[0] >= 0 && out[1] >= 0 && out[0] <= INT32_MAX && out[1] <= INT32_MAX && (sign > 0 || out[0] + out[1] < extent);
+    return out[0] >= 0 && out[1] >= 0 && out[0] <= INT32_MAX && out[1] <= INT32_MAX &&
+           (sign > 0 || out[0] + out[1] < extent);
 }
 
 /* "PadImages" and "CropImages". */
@@ -155,7 +162,8 @@ typedef struct patches {
     int64_t channels;
 } patches;
 
-/* Places of all windows over [in..], each window's places together, in the flattened image with its border; x is flattened so. */
+/* Places of all windows over [in..], each window's places together, in the flattened image with its border; x is
+ * flattened so. */
 static artel__value_id take_windows(artel__graph *graph, artel__value_id x, const patches *p)
 {
     int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0}, windows = 1, taps = 1, places = 1;
@@ -185,7 +193,8 @@ static artel__value_id take_windows(artel__graph *graph, artel__value_id x, cons
 }
 
 /* Strides as a number, a list, or the size. */
-static bool read_size(const artel__layer *layer, const artel__call *call, const char *key, int rank, const int64_t *fallback, int64_t *out)
+static bool read_size(const artel__layer *layer, const artel__call *call, const char *key, int rank,
+                      const int64_t *fallback, int64_t *out)
 {
     if (!artel__raw_integers(layer, call, key, rank, 1, 0, out)) return false;
     for (int i = 0; i < rank; i++) {
@@ -212,11 +221,13 @@ artel_status artel__raw_extract_patches(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     in = graph->value[x].shape;
     p.channels = in.dim[p.rank];
-    if (!read_size(layer, call, "size", p.rank, NULL, size) || !read_size(layer, call, "strides", p.rank, size, stride) ||
+    if (!read_size(layer, call, "size", p.rank, NULL, size) ||
+        !read_size(layer, call, "strides", p.rank, size, stride) ||
         !read_size(layer, call, "dilation_rate", p.rank, ones, dilation))
         return artel__raw_refuse(layer, "this size, stride or dilation");
     for (int i = 0; i < p.rank; i++) {
-        p.axis[i] = (artel__conv_axis){.kernel = size[i], .stride = stride[i], .dilation = dilation[i], .in = in.dim[i]};
+        p.axis[i] =
+            (artel__conv_axis){.kernel = size[i], .stride = stride[i], .dilation = dilation[i], .in = in.dim[i]};
         artel__conv_any_lay(&p.axis[i], same);
         if (p.axis[i].out < 1) return artel__raw_refuse(layer, "a patch larger than its image");
         out.dim[out.rank++] = p.axis[i].out;
@@ -228,17 +239,20 @@ artel_status artel__raw_extract_patches(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-static bool read_pair(const artel__layer *layer, const artel__call *call, const char *key, int64_t least, int64_t fallback, int64_t out[2])
+static bool read_pair(const artel__layer *layer, const artel__call *call, const char *key, int64_t least,
+                      int64_t fallback, int64_t out[2])
 {
     return artel__raw_integers(layer, call, key, 2, least, fallback, out);
 }
 
 /* Of "Unfold" and "Fold": the windows over an image of h by w. */
-static artel_status read_windows(const artel__layer *layer, const artel__call *call, const int64_t extent[2], patches *p)
+static artel_status read_windows(const artel__layer *layer, const artel__call *call, const int64_t extent[2],
+                                 patches *p)
 {
     int64_t size[2], dilation[2], border[2], stride[2];
-    if (!read_pair(layer, call, "kernel_size", 1, 0, size) || size[0] < 1 || !read_pair(layer, call, "dilation", 1, 1, dilation) ||
-        !read_pair(layer, call, "padding", 0, 0, border) || !read_pair(layer, call, "stride", 1, 1, stride))
+    if (!read_pair(layer, call, "kernel_size", 1, 0, size) || size[0] < 1 ||
+        !read_pair(layer, call, "dilation", 1, 1, dilation) || !read_pair(layer, call, "padding", 0, 0, border) ||
+        !read_pair(layer, call, "stride", 1, 1, stride))
         return artel__raw_refuse(layer, "this window");
     *p = (patches){.rank = 2};
     for (int i = 0; i < 2; i++) {
@@ -285,11 +299,13 @@ artel_status artel__raw_fold(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     ARTEL_TRY(graph->status);
     artel_shape in = graph->value[x].shape;
-    if (in.rank != 2 || !read_pair(layer, call, "output_size", 1, 0, extent) || extent[0] < 1) return artel__raw_refuse(layer, "this size");
+    if (in.rank != 2 || !read_pair(layer, call, "output_size", 1, 0, extent) || extent[0] < 1)
+        return artel__raw_refuse(layer, "this size");
     ARTEL_TRY(read_windows(layer, call, extent, &p));
     const artel__conv_axis *h = &p.axis[0], *w = &p.axis[1];
     int64_t taps = h->kernel * w->kernel;
-    if (in.dim[0] % taps || in.dim[1] != h->out * w->out || taps > 1024) return artel__raw_refuse(layer, "so many windows");
+    if (in.dim[0] % taps || in.dim[1] != h->out * w->out || taps > 1024)
+        return artel__raw_refuse(layer, "so many windows");
     artel_shape apart = artel__shape(4, in.dim[0] / taps, taps, h->out, w->out),
                 one = artel__shape(5, in.dim[0] / taps, h->out, (int64_t)1, w->out, (int64_t)1);
     artel_shape spread = artel__shape(3, in.dim[0] / taps, h->out * h->stride, w->out * w->stride);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that take elements by index or find places among constants, and arithmetic of integers. See layer_ops.h and
- * op/gather.h. Indices below 0 count from the end; those outside end the step.
+/* Keras' raw operations that take elements by index or find places among constants, and arithmetic of integers. See
+ * layer_ops.h and op/gather.h. Indices below 0 count from the end; those outside end the step.
  */
 #include <string.h>
 
@@ -53,14 +53,16 @@ static artel_status take_constant(artel__layer *layer, artel__call *call, artel_
 }
 
 /* Of float64, by indices that all rows have in common: as one list, whose axes then come in place of the axis. */
-static artel_status take_flat(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index, int axis)
+static artel_status take_flat(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index,
+                              int axis)
 {
     artel__graph *graph = call->graph;
     artel_shape in = graph->value[x].shape, given = graph->value[index].shape, out = {.rank = 0}, flat;
     if (graph->value[index].domain != ARTEL__DOMAIN_GLOBAL || given.rank + in.rank - 1 > ARTEL_MAX_RANK)
         return artel__raw_refuse(layer, "these indices of float64");
     flat = artel__shape(1, artel_shape_count(&given));
-    artel__value_id list = artel__op_reshape(graph, from_end(graph, index, in.dim[axis]), &flat), y = artel__op_take(graph, x, list, axis);
+    artel__value_id list = artel__op_reshape(graph, from_end(graph, index, in.dim[axis]), &flat),
+                    y = artel__op_take(graph, x, list, axis);
     for (int i = 0; i < axis; i++) out.dim[out.rank++] = in.dim[i];
     for (int i = 0; i < given.rank; i++) out.dim[out.rank++] = given.dim[i];
     for (int i = axis + 1; i < in.rank; i++) out.dim[out.rank++] = in.dim[i];
@@ -69,7 +71,8 @@ static artel_status take_flat(const artel__layer *layer, artel__call *call, arte
 }
 
 /* Elements of another axis than the first: that becomes the first, and the axes of the indices come in its place. */
-static artel_status take_along(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index, int axis)
+static artel_status take_along(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index,
+                               int axis)
 {
     artel__graph *graph = call->graph;
     artel_shape in = graph->value[x].shape, out = graph->value[index].shape;
@@ -116,13 +119,16 @@ artel_status artel__raw_take(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 0), &x));
     ARTEL_TRY(graph->status);
     bool rows = graph->value[x].domain == ARTEL__DOMAIN_ROW;
-    if (rows && index >= 0) return artel__raw_refuse(layer, "indices by row, which Keras takes from every row; see take_along_axis");
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (rows && index >= 0)
+        return artel__raw_refuse(layer, "indices by row, which Keras takes from every row; see take_along_axis");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     return rows ? take_constant(layer, call, x, indices) : take_lines(layer, call, x, index);
 }
 
 /* Extents that both have, those of 1 repeated, but for the axis. False when they do not fit. */
-static bool common_extents(const artel_shape *x, const artel_shape *index, int axis, artel_shape *x_out, artel_shape *index_out)
+static bool common_extents(const artel_shape *x, const artel_shape *index, int axis, artel_shape *x_out,
+                           artel_shape *index_out)
 {
     *x_out = *x;
     *index_out = *index;
@@ -162,7 +168,8 @@ artel_status artel__raw_take_along_axis(artel__layer *layer, artel__call *call)
     artel_shape in, wide, picks;
     int axis;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_setting(layer, call, "indices", 1), &index));
     ARTEL_TRY(artel__raw_align(layer, graph, &index, &x));
@@ -198,14 +205,16 @@ static artel_status return_places(artel__layer *layer, artel__call *call, artel_
     artel_shape shape;
     const float *numbers;
     ARTEL_TRY(graph->status);
-    if (!artel__raw_constant(call, list, &shape, &numbers) || shape.rank != 1 || graph->value[x].shape.rank >= ARTEL_MAX_RANK)
+    if (!artel__raw_constant(call, list, &shape, &numbers) || shape.rank != 1 ||
+        graph->value[x].shape.rank >= ARTEL_MAX_RANK)
         return artel__raw_refuse(layer, "these limits");
     if (shape.dim[0] < 1 || shape.dim[0] > MOST_COMPARED) return artel__raw_refuse(layer, "so many limits");
     artel__value_id limits = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, numbers),
                     wide = with_axis(graph, artel__as_float(graph, x));
     artel__value_id at = artel__op_compare(graph, right ? ARTEL__COMPARE_GREATER : ARTEL__COMPARE_LESS, limits, wide);
     ARTEL_TRY(graph->status);
-    at = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, at), 1u << graph->value[x].shape.rank, false);
+    at =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, at), 1u << graph->value[x].shape.rank, false);
     if (right) at = artel__op_affine(graph, at, -1, (float)shape.dim[0]);
     artel__call_return(call, artel__op_cast(graph, at, ARTEL_DTYPE_INT32));
     return graph->status;
@@ -241,7 +250,8 @@ artel_status artel__raw_isin(artel__layer *layer, artel__call *call)
     artel_shape flat = artel__shape(1, count);
     if (count < 1 || count > MOST_COMPARED) return artel__raw_refuse(layer, "so many elements");
     artel__value_id list = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &flat, numbers);
-    artel__value_id same = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, list, with_axis(graph, artel__as_float(graph, x)));
+    artel__value_id same =
+        artel__op_compare(graph, ARTEL__COMPARE_EQUAL, list, with_axis(graph, artel__as_float(graph, x)));
     same = artel__op_reduce(graph, ARTEL__REDUCE_MAX, artel__as_float(graph, same), 1u << in.rank, false);
     same = artel__op_cast(graph, same, ARTEL_DTYPE_BOOL);
     bool invert = json_is_true(artel__raw_setting(layer, call, "invert", 0));
@@ -328,8 +338,8 @@ artel_status artel__raw_bitwise_not(artel__layer *layer, artel__call *call)
     return call->graph->status;
 }
 
-/* Coordinates of places in an array. Of more than one place a row, Keras on TensorFlow takes the extents from the first on and names the
- * results from the last on, which makes sense for extents that read alike both ways. */
+/* Coordinates of places in an array. Of more than one place a row, Keras on TensorFlow takes the extents from the first
+ * on and names the results from the last on, which makes sense for extents that read alike both ways. */
 artel_status artel__raw_unravel_index(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -343,8 +353,8 @@ artel_status artel__raw_unravel_index(artel__layer *layer, artel__call *call)
     bool backwards = graph->value[x].shape.rank == 0;
     for (int i = count - 1; i >= 0; i--) {
         int64_t extent;
-        if (!artel__json_integer(json_array_get(list, (size_t)(backwards ? i : count - 1 - i)), &extent) || extent < 1 ||
-            extent > INT32_MAX)
+        if (!artel__json_integer(json_array_get(list, (size_t)(backwards ? i : count - 1 - i)), &extent) ||
+            extent < 1 || extent > INT32_MAX)
             return artel__raw_refuse(layer, "this shape");
         int32_t word = (int32_t)extent;
         artel__value_id by = artel__op_constant(graph, ARTEL_DTYPE_INT32, &scalar, &word);

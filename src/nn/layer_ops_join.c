@@ -15,7 +15,8 @@ artel_status artel__raw_append(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id part[2];
     int axis;
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     for (int i = 0; i < 2; i++) {
         part[i] = artel__call_tensor(call, artel__raw_argument(call, i)).value;
         if (part[i] < 0) return artel__raw_refuse(layer, "a constant");
@@ -27,7 +28,8 @@ artel_status artel__raw_append(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-/* The least shape of what is joined, as NumPy makes it: [n] of a number, [1][n][1] of a vector for "Dstack", [m][n][1] of a matrix. */
+/* The least shape of what is joined, as NumPy makes it: [n] of a number, [1][n][1] of a vector for "Dstack", [m][n][1]
+ * of a matrix. */
 static artel__value_id with_axes(artel__graph *graph, artel__value_id x, int least)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
@@ -52,7 +54,8 @@ artel_status artel__raw_hstack(artel__layer *layer, artel__call *call)
         if (part[i] < 0) return artel__raw_refuse(layer, "a constant in the list");
         part[i] = artel__as_float(graph, part[i]);
         ARTEL_TRY(graph->status);
-        if (!call->shared && graph->value[part[i]].shape.rank < 1) return artel__raw_refuse(layer, "vectors, whose rows it mixes");
+        if (!call->shared && graph->value[part[i]].shape.rank < 1)
+            return artel__raw_refuse(layer, "vectors, whose rows it mixes");
         part[i] = with_axes(graph, part[i], (deep ? 2 : 0) + call->shared);
         ARTEL_TRY(graph->status);
         int rank = graph->value[part[i]].shape.rank;
@@ -72,7 +75,10 @@ artel_status artel__raw_array_split(artel__layer *layer, artel__call *call)
     bool uneven = strcmp(name, "ops.ArraySplit") == 0;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
     bool vector = call->shared && in.rank == 1;
-    int axis = artel__row_axis(artel__raw_own_axis(call, strcmp(name, "ops.Dsplit") == 0 ? 2 : vector ? 0 : 1), in.rank);
+    int axis = artel__row_axis(artel__raw_own_axis(call, strcmp(name, "ops.Dsplit") == 0 ? 2
+                                                         : vector                        ? 0
+                                                                                         : 1),
+                               in.rank);
     if (uneven) ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
     if (axis < 0) return artel__raw_refuse(layer, "so few axes");
     json_t *given = artel__raw_setting(layer, call, "indices_or_sections", 1);
@@ -106,8 +112,10 @@ artel_status artel__raw_slice_update(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
     json_t *start = artel__raw_setting(layer, call, "start_indices", 1);
     artel__value_id update = artel__call_tensor(call, artel__raw_setting(layer, call, "updates", 2)).value;
-    if (update < 0 || graph->value[update].domain != ARTEL__DOMAIN_ROW) return artel__raw_refuse(layer, "an update of some rows alone");
-    if (!artel__raw_constant(call, start, &begin, &first) || begin.rank != 1 || begin.dim[0] != in.rank + 1 || first[0] != 0)
+    if (update < 0 || graph->value[update].domain != ARTEL__DOMAIN_ROW)
+        return artel__raw_refuse(layer, "an update of some rows alone");
+    if (!artel__raw_constant(call, start, &begin, &first) || begin.rank != 1 || begin.dim[0] != in.rank + 1 ||
+        first[0] != 0)
         return artel__raw_refuse(layer, "these places");
     from = graph->value[update].shape;
     if (from.rank != in.rank) return artel__raw_refuse(layer, "an update of this shape");
@@ -133,7 +141,8 @@ artel_status artel__raw_select(artel__layer *layer, artel__call *call)
     int count = (int)json_array_size(conditions);
     artel__value_id y, like = ARTEL__NO_VALUE;
     if (count < 1 || count != (int)json_array_size(choices)) return artel__raw_refuse(layer, "these lists");
-    for (int i = 0; i < count && like < 0; i++) like = artel__call_tensor(call, json_array_get(conditions, (size_t)i)).value;
+    for (int i = 0; i < count && like < 0; i++)
+        like = artel__call_tensor(call, json_array_get(conditions, (size_t)i)).value;
     if (like < 0) return artel__raw_refuse(layer, "constants as conditions");
     if (rest)
         ARTEL_TRY(artel__raw_operand(layer, call, rest, &y));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that have settings or are put together from several of ours: activations with constants, division
- * with remainder, logic, selection, statistics, products of matrices. See layer_ops.h.
+/* Keras' raw operations that have settings or are put together from several of ours: activations with constants,
+ * division with remainder, logic, selection, statistics, products of matrices. See layer_ops.h.
  */
 #include "nn/layer_ops.h"
 
@@ -157,10 +157,12 @@ artel_status artel__raw_cast(artel__layer *layer, artel__call *call)
     artel_dtype dtype;
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 1));
-    if (!name || artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING) return artel__raw_refuse(layer, "this dtype");
+    if (!name || artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING)
+        return artel__raw_refuse(layer, "this dtype");
     bool half = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
-    artel__call_return(call, half ? artel__op_narrow(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_FLOAT32), dtype)
-                                  : artel__op_cast(call->graph, x, dtype));
+    artel__call_return(call,
+                       half ? artel__op_narrow(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_FLOAT32), dtype)
+                            : artel__op_cast(call->graph, x, dtype));
     return ARTEL_OK;
 }
 
@@ -173,7 +175,8 @@ static artel_status variance(artel__layer *layer, artel__call *call, artel__valu
     uint32_t axes;
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true);
-    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean));
+    artel__value_id square =
+        artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean));
     *out = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, square, axes, artel__raw_keeps_axes(layer, call));
     return ARTEL_OK;
 }
@@ -232,7 +235,8 @@ artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
     bool keep = artel__raw_keeps_axes(layer, call);
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     artel__value_id held = artel__op_stop_gradient(graph, x), most = finite_max(graph, held, axes, true);
-    artel__value_id power = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, most));
+    artel__value_id power =
+        artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, most));
     artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, power, axes, keep);
     artel__value_id back = keep ? most : finite_max(graph, held, axes, false);
     artel__call_return(call, artel__op_add(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, sum), back));
@@ -256,7 +260,8 @@ static artel_status return_fill(artel__layer *layer, artel__call *call, double n
     artel__value_id y = artel__op_fill_like(call->graph, x, number);
     artel_dtype dtype;
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 0));
-    if (name && artel_dtype_parse(name, &dtype) == ARTEL_OK && dtype != ARTEL_DTYPE_STRING) y = artel__op_cast(call->graph, y, dtype);
+    if (name && artel_dtype_parse(name, &dtype) == ARTEL_OK && dtype != ARTEL_DTYPE_STRING)
+        y = artel__op_cast(call->graph, y, dtype);
     artel__call_return(call, y);
     return ARTEL_OK;
 }
@@ -277,10 +282,13 @@ artel_status artel__raw_one_hot(artel__layer *layer, artel__call *call)
     int64_t classes = 0, axis = -1;
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     json_t *given = artel__raw_setting(layer, call, "axis", 0);
-    if (given && (!artel__json_integer(given, &axis) || axis != -1)) return artel__raw_refuse(layer, "an axis that is not the last");
-    if (!artel__json_integer(artel__raw_setting(layer, call, "num_classes", 1), &classes) || classes < 1 || classes > INT32_MAX)
+    if (given && (!artel__json_integer(given, &axis) || axis != -1))
+        return artel__raw_refuse(layer, "an axis that is not the last");
+    if (!artel__json_integer(artel__raw_setting(layer, call, "num_classes", 1), &classes) || classes < 1 ||
+        classes > INT32_MAX)
         return artel__raw_refuse(layer, "this number of classes");
-    artel__call_return(call, artel__op_one_hot(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_INT32), classes));
+    artel__call_return(call,
+                       artel__op_one_hot(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_INT32), classes));
     return ARTEL_OK;
 }
 
@@ -292,9 +300,9 @@ artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
     int permutation[ARTEL_MAX_RANK];
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     if (artel__raw_number(layer, call, "order", 2) != 2) return artel__raw_refuse(layer, "this order");
-    artel__value_id y =
-        artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE, ARTEL__NO_VALUE,
-                             artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
+    artel__value_id y = artel__op_layer_norm(
+        graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE, ARTEL__NO_VALUE,
+        artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
     artel__call_return(call, artel__axes_back(graph, y, permutation));
     return ARTEL_OK;
 }

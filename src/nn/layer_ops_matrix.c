@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations on small matrices: solutions, inverses, determinants, Cholesky's factor; and norms of vectors and matrices. See
- * layer_ops.h and op/matrix.h. Eigenvalues, singular values and QR: layer_ops_decompose.c.
+/* Keras' raw operations on small matrices: solutions, inverses, determinants, Cholesky's factor; and norms of vectors
+ * and matrices. See layer_ops.h and op/matrix.h. Eigenvalues, singular values and QR: layer_ops_decompose.c.
  */
 #include <math.h>
 #include <string.h>
@@ -71,11 +71,13 @@ artel_status artel__raw_cholesky(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(one_matrix(layer, call, &x));
     x = artel__op_matrix(call->graph, ARTEL__MATRIX_CHOLESKY, x, ARTEL__NO_VALUE);
-    artel__call_return(call, json_is_true(artel__raw_setting(layer, call, "upper", 0)) ? transposed(call->graph, x) : x);
+    artel__call_return(call,
+                       json_is_true(artel__raw_setting(layer, call, "upper", 0)) ? transposed(call->graph, x) : x);
     return call->graph->status;
 }
 
-/* Twice the sum of the logarithms of the factor's diagonal: of symmetric, positive definite matrices, as in TensorFlow. */
+/* Twice the sum of the logarithms of the factor's diagonal: of symmetric, positive definite matrices, as in TensorFlow.
+ */
 artel_status artel__raw_logdet(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -87,7 +89,8 @@ artel_status artel__raw_logdet(artel__layer *layer, artel__call *call)
     shape.dim[shape.rank - 1] = n * n;
     x = artel__op_reshape(graph, artel__op_matrix(graph, ARTEL__MATRIX_CHOLESKY, x, ARTEL__NO_VALUE), &shape);
     x = unary(graph, ARTEL__UNARY_LOG, artel__op_slice(graph, x, shape.rank - 1, 0, n, n + 1));
-    artel__call_return(call, times(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, 1u << (shape.rank - 1), false), 2));
+    artel__call_return(call,
+                       times(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, 1u << (shape.rank - 1), false), 2));
     return graph->status;
 }
 
@@ -149,7 +152,8 @@ artel_status artel__raw_cholesky_inverse(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(one_matrix(layer, call, &x));
     bool upper = json_is_true(artel__raw_setting(layer, call, "upper", 0));
-    artel__value_id inverse = artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, triangle(graph, x, !upper), ARTEL__NO_VALUE);
+    artel__value_id inverse =
+        artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, triangle(graph, x, !upper), ARTEL__NO_VALUE);
     artel__value_id rows = upper ? inverse : transposed(graph, inverse);
     artel__call_return(call, artel__row_products(graph, rows, rows));
     return graph->status;
@@ -157,7 +161,8 @@ artel_status artel__raw_cholesky_inverse(artel__layer *layer, artel__call *call)
 
 /* -- norms -- */
 
-static artel__value_id reduced(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes, bool keep)
+static artel__value_id reduced(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes,
+                               bool keep)
 {
     return artel__op_reduce(graph, function, x, axes, keep);
 }
@@ -166,17 +171,20 @@ static artel__value_id reduced(artel__graph *graph, artel__reduction function, a
 static artel__value_id vector_norm(artel__graph *graph, artel__value_id x, double p, uint32_t axes, bool keep)
 {
     artel__value_id size = unary(graph, ARTEL__UNARY_ABS, x);
-    if (p == INFINITY || p == -INFINITY) return reduced(graph, p > 0 ? ARTEL__REDUCE_MAX : ARTEL__REDUCE_MIN, size, axes, keep);
+    if (p == INFINITY || p == -INFINITY)
+        return reduced(graph, p > 0 ? ARTEL__REDUCE_MAX : ARTEL__REDUCE_MIN, size, axes, keep);
     if (p == 0) size = artel__as_float(graph, above(graph, size, 0));
     if (p == 0 || p == 1) return reduced(graph, ARTEL__REDUCE_SUM, size, axes, keep);
-    if (p == 2) return unary(graph, ARTEL__UNARY_SQRT, reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_SQUARE, x), axes, keep));
+    if (p == 2)
+        return unary(graph, ARTEL__UNARY_SQRT,
+                     reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_SQUARE, x), axes, keep));
     artel__value_id power = artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){p, 0, 0}, size);
     power = reduced(graph, ARTEL__REDUCE_SUM, power, axes, keep);
     return artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){1 / p, 0, 0}, power);
 }
 
-/* The largest or smallest sum of magnitudes of columns (p = 1, -1) or lines (infinity, -infinity); the largest or smallest singular value
- * (2, -2), the sum of all (0). */
+/* The largest or smallest sum of magnitudes of columns (p = 1, -1) or lines (infinity, -infinity); the largest or
+ * smallest singular value (2, -2), the sum of all (0). */
 static artel__value_id matrix_norm(artel__graph *graph, artel__value_id x, double p, const int axis[2], bool keep)
 {
     int along = p == 1 || p == -1 ? 0 : 1;
@@ -188,7 +196,8 @@ static artel__value_id matrix_norm(artel__graph *graph, artel__value_id x, doubl
         if (graph->status < 0) return ARTEL__NO_VALUE;
         y = reduced(graph, end, y, 1u << (graph->value[y].shape.rank - 1), false);
     } else {
-        artel__value_id sums = reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_ABS, x), 1u << axis[along], true);
+        artel__value_id sums =
+            reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_ABS, x), 1u << axis[along], true);
         y = reduced(graph, end, sums, 1u << axis[1 - along], true);
     }
     if (graph->status < 0) return ARTEL__NO_VALUE;
@@ -217,7 +226,8 @@ artel_status artel__raw_norm(artel__layer *layer, artel__call *call)
         return graph->status;
     }
     bool all = name && strcmp(name, "nuc") == 0, singular = all || p == 2 || p == -2;
-    bool known = count == 2 && (all || number_given) && (singular || p == 1 || p == -1 || p == INFINITY || p == -INFINITY);
+    bool known =
+        count == 2 && (all || number_given) && (singular || p == 1 || p == -1 || p == INFINITY || p == -INFINITY);
     if (!known) return artel__raw_refuse(layer, "such an order");
     if (all) p = 0;
     int64_t first = 0, second = 0;
@@ -241,7 +251,8 @@ artel_status artel__raw_cdist(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     for (int i = 0; i < 2; i++) {
         artel_shape shape = graph->value[x[i]].shape;
-        if (shape.rank < 2 || shape.rank >= ARTEL_MAX_RANK) return artel__raw_refuse(layer, "the batch as one of its points");
+        if (shape.rank < 2 || shape.rank >= ARTEL_MAX_RANK)
+            return artel__raw_refuse(layer, "the batch as one of its points");
         int at = i ? shape.rank - 2 : shape.rank - 1; /* [m][1][d] beside [1][n][d] */
         for (int k = shape.rank++; k > at; k--) shape.dim[k] = shape.dim[k - 1];
         shape.dim[at] = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More of Keras' raw operations, each put together from a few of ours: functions, running sums, moved and repeated elements, images.
- * See layer_ops.h. Running sums are bands of weights (op/resample.c), hence the limit to their length.
+/* More of Keras' raw operations, each put together from a few of ours: functions, running sums, moved and repeated
+ * elements, images. See layer_ops.h. Running sums are bands of weights (op/resample.c), hence the limit to their
+ * length.
  */
 #include <math.h>
 #include <string.h>
@@ -70,7 +71,8 @@ artel_status artel__raw_ceil(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__call_return(call, unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x))));
+    artel__call_return(
+        call, unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x))));
     return ARTEL_OK;
 }
 
@@ -79,7 +81,8 @@ artel_status artel__raw_trunc(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__value_id up = unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x)));
+    artel__value_id up =
+        unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x)));
     artel__value_id below = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, x, 0);
     artel__call_return(call, artel__op_where(graph, below, up, unary(graph, ARTEL__UNARY_FLOOR, x)));
     return ARTEL_OK;
@@ -91,11 +94,13 @@ artel_status artel__raw_round(artel__layer *layer, artel__call *call)
     return scaled(layer, call, ARTEL__UNARY_ROUND, 1, 1);
 }
 
-static artel_status with_setting(artel__layer *layer, artel__call *call, artel__unary function, const char *key, double fallback)
+static artel_status with_setting(artel__layer *layer, artel__call *call, artel__unary function, const char *key,
+                                 double fallback)
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    double constants[3] = {artel__raw_number(layer, call, key, fallback), artel__raw_number(layer, call, "default_value", 0), 0};
+    double constants[3] = {artel__raw_number(layer, call, key, fallback),
+                           artel__raw_number(layer, call, "default_value", 0), 0};
     artel__call_return(call, artel__op_unary_exact(call->graph, function, constants, x));
     return ARTEL_OK;
 }
@@ -129,7 +134,8 @@ artel_status artel__raw_ptp(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     bool keep = artel__raw_keeps_axes(layer, call);
     artel__value_id most = artel__op_reduce(call->graph, ARTEL__REDUCE_MAX, x, axes, keep);
-    artel__call_return(call, binary(call->graph, ARTEL__BINARY_SUB, most, artel__op_reduce(call->graph, ARTEL__REDUCE_MIN, x, axes, keep)));
+    artel__call_return(call, binary(call->graph, ARTEL__BINARY_SUB, most,
+                                    artel__op_reduce(call->graph, ARTEL__REDUCE_MIN, x, axes, keep)));
     return ARTEL_OK;
 }
 
@@ -138,15 +144,16 @@ artel_status artel__raw_count_nonzero(artel__layer *layer, artel__call *call)
     artel__value_id x;
     uint32_t axes;
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
-    artel__value_id some =
-        artel__op_cast(call->graph, artel__op_compare_scalar(call->graph, ARTEL__COMPARE_NOT_EQUAL, x, 0), ARTEL_DTYPE_FLOAT32);
+    artel__value_id some = artel__op_cast(
+        call->graph, artel__op_compare_scalar(call->graph, ARTEL__COMPARE_NOT_EQUAL, x, 0), ARTEL_DTYPE_FLOAT32);
     artel__value_id count = artel__op_reduce(call->graph, ARTEL__REDUCE_SUM, some, axes, false);
     artel__call_return(call, artel__op_cast(call->graph, count, ARTEL_DTYPE_INT32));
     return ARTEL_OK;
 }
 
 /* The operand with one axis of the setting. */
-static artel_status operand_and_axis(artel__layer *layer, artel__call *call, int64_t fallback, artel__value_id *x, int *axis)
+static artel_status operand_and_axis(artel__layer *layer, artel__call *call, int64_t fallback, artel__value_id *x,
+                                     int *axis)
 {
     ARTEL_TRY(artel__raw_float(layer, call, x));
     ARTEL_TRY(call->graph->status);
@@ -163,8 +170,8 @@ static artel__value_id choose(artel__graph *graph, artel__value_id condition, do
     return artel__op_where(graph, condition, artel__constant_scalar(graph, number), ARTEL__NO_VALUE);
 }
 
-/* Running sums as products with zeros and ones would be NaN before an infinity, as 0 * inf is; so infinities and NaN (one of either sign) are
- * counted beside the sum of the others, both signs in one number, and then added. */
+/* Running sums as products with zeros and ones would be NaN before an infinity, as 0 * inf is; so infinities and NaN
+ * (one of either sign) are counted beside the sum of the others, both signs in one number, and then added. */
 static artel__value_id running(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band)
 {
     enum {
@@ -175,7 +182,8 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     artel__value_id lows = choose(graph, artel__op_logical_or(graph, nan, low), SIGNS),
                     code = artel__op_add(graph, choose(graph, high, 1), lows);
     artel__value_id finite = artel__op_where(graph, artel__op_logical_or(graph, high, low), ARTEL__NO_VALUE, x);
-    artel__value_id sum = artel__op_band_along(graph, finite, axis, band), count = artel__op_band_along(graph, code, axis, band);
+    artel__value_id sum = artel__op_band_along(graph, finite, axis, band),
+                    count = artel__op_band_along(graph, code, axis, band);
     artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__constant_scalar(graph, SIGNS));
     artel__value_id up = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, highs, 0);
     artel__value_id down = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER_EQUAL, count, SIGNS);
@@ -246,7 +254,8 @@ artel_status artel__raw_roll(artel__layer *layer, artel__call *call)
     int64_t shift;
     bool all = !artel__raw_setting(layer, call, "axis", 0);
     if (all && !call->shared) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
-    if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift)) return artel__raw_refuse(layer, "this shift");
+    if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift))
+        return artel__raw_refuse(layer, "this shift");
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     ARTEL_TRY(graph->status);
     artel_shape in = graph->value[x].shape, flat = {.rank = 1, .dim = {artel_shape_count(&in)}};
@@ -277,7 +286,8 @@ artel_status artel__raw_tile(artel__layer *layer, artel__call *call)
     if ((int)json_array_size(repeats) != rank + 1) return artel__raw_refuse(layer, "these repeats");
     for (int i = 0; i <= rank; i++) {
         int64_t times = 0;
-        if (!artel__json_integer(json_array_get(repeats, (size_t)i), &times) || times < 1 || times > 64 || (i == 0 && times > 1))
+        if (!artel__json_integer(json_array_get(repeats, (size_t)i), &times) || times < 1 || times > 64 ||
+            (i == 0 && times > 1))
             return artel__raw_refuse(layer, "these repeats");
         for (int64_t k = 0; k < times; k++) part[k] = x;
         if (times > 1) x = artel__op_concat(graph, part, (int)times, i - 1);
@@ -296,7 +306,8 @@ artel_status artel__raw_unstack(artel__layer *layer, artel__call *call)
     if (in.dim[axis] > ARTEL__LAYER_OUTPUTS) return artel__raw_refuse(layer, "so many parts");
     for (int i = 0; i < out.rank; i++) out.dim[i] = in.dim[i < axis ? i : i + 1];
     for (int64_t i = 0; i < in.dim[axis]; i++)
-        call->out[i] = (artel__tensor){artel__op_reshape(graph, artel__op_slice(graph, x, axis, i, 1, 1), &out), ARTEL__NO_VALUE};
+        call->out[i] =
+            (artel__tensor){artel__op_reshape(graph, artel__op_slice(graph, x, axis, i, 1, 1), &out), ARTEL__NO_VALUE};
     call->outputs = (int)in.dim[axis];
     return ARTEL_OK;
 }
@@ -309,7 +320,8 @@ artel_status artel__raw_moveaxis(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     ARTEL_TRY(graph->status);
     int rank = graph->value[x].shape.rank;
-    json_t *source = artel__raw_setting(layer, call, "source", 1), *target = artel__raw_setting(layer, call, "destination", 2);
+    json_t *source = artel__raw_setting(layer, call, "source", 1),
+           *target = artel__raw_setting(layer, call, "destination", 2);
     int64_t number[2] = {0, 0};
     if (json_array_size(source) == 1) source = json_array_get(source, 0);
     if (json_array_size(target) == 1) target = json_array_get(target, 0);

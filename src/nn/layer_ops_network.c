@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that networks are made of: pooling, convolutions with constant weights, normalisation, attention. See
- * layer_ops.h. Windows are those of the layers (kernel/pool.h, nn/conv_any.h); normalisation and attention are put together as
- * keras/src/ops/nn.py and keras/src/backend/tensorflow/nn.py do.
+/* Keras' raw operations that networks are made of: pooling, convolutions with constant weights, normalisation,
+ * attention. See layer_ops.h. Windows are those of the layers (kernel/pool.h, nn/conv_any.h); normalisation and
+ * attention are put together as keras/src/ops/nn.py and keras/src/backend/tensorflow/nn.py do.
  */
 #include <math.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static artel_status read_window(const artel__layer *layer, const artel__call *ca
     ARTEL_TRY(graph->status);
     w->first = strcmp(artel__raw_name(layer, call, "data_format", "channels_last"), "channels_first") == 0;
     w->same = strcmp(padding, "same") == 0 || strcmp(padding, "SAME") == 0;
-    if (!w->same && strcmp(padding, "valid") != 0 && strcmp(padding, "VALID") != 0) return artel__raw_refuse(layer, "this padding");
+    if (!w->same && strcmp(padding, "valid") != 0 && strcmp(padding, "VALID") != 0)
+        return artel__raw_refuse(layer, "this padding");
     w->rank = graph->value[w->x].shape.rank - 1;
     if (w->rank < 1 || w->rank > most) return artel__raw_refuse(layer, "an input of so many axes");
     w->x = artel__channels_last(graph, w->x, w->first);
@@ -60,10 +61,12 @@ artel_status artel__raw_max_pool(artel__layer *layer, artel__call *call)
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - w.rank);
         int64_t step = from < 0 ? 1 : stride[from] > 0 ? stride[from] : size[from];
-        artel__pool_axis(&shape, i, from < 0 ? 1 : w.in.dim[from], from < 0 ? 1 : size[from], step, from >= 0 && w.same);
+        artel__pool_axis(&shape, i, from < 0 ? 1 : w.in.dim[from], from < 0 ? 1 : size[from], step,
+                         from >= 0 && w.same);
         if (shape.out[i] < 1) return artel__raw_refuse(layer, "a window larger than its input");
     }
-    return return_window(call, &w, artel__op_pool(call->graph, most ? ARTEL__POOL_MAX : ARTEL__POOL_AVERAGE, w.x, &shape));
+    return return_window(call, &w,
+                         artel__op_pool(call->graph, most ? ARTEL__POOL_MAX : ARTEL__POOL_AVERAGE, w.x, &shape));
 }
 
 artel_status artel__raw_adaptive_max_pool(artel__layer *layer, artel__call *call)
@@ -85,8 +88,8 @@ artel_status artel__raw_adaptive_max_pool(artel__layer *layer, artel__call *call
 }
 
 /* The n-th argument as constant weights of rank w->rank + 2. */
-static artel_status read_kernel(const artel__layer *layer, const artel__call *call, const window *w, int n, artel__value_id *out,
-                                artel_shape *shape)
+static artel_status read_kernel(const artel__layer *layer, const artel__call *call, const window *w, int n,
+                                artel__value_id *out, artel_shape *shape)
 {
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, n), out));
     ARTEL_TRY(call->graph->status);
@@ -95,8 +98,8 @@ static artel_status read_kernel(const artel__layer *layer, const artel__call *ca
     return shape->rank == w->rank + 2 ? ARTEL_OK : artel__raw_refuse(layer, "weights of this shape");
 }
 
-static artel_status lay_window(const artel__layer *layer, const artel__call *call, const window *w, const artel_shape *kernel,
-                               artel__conv_any *conv)
+static artel_status lay_window(const artel__layer *layer, const artel__call *call, const window *w,
+                               const artel_shape *kernel, artel__conv_any *conv)
 {
     int64_t stride[3], dilation[3];
     if (!artel__raw_integers(layer, call, "strides", w->rank, 1, 1, stride) ||
@@ -104,9 +107,11 @@ static artel_status lay_window(const artel__layer *layer, const artel__call *cal
         return artel__raw_refuse(layer, "this stride or dilation");
     *conv = (artel__conv_any){.rank = w->rank, .groups = 1};
     for (int i = 0; i < w->rank; i++) {
-        conv->axis[i] = (artel__conv_axis){.kernel = kernel->dim[i], .stride = stride[i], .dilation = dilation[i], .in = w->in.dim[i]};
+        conv->axis[i] = (artel__conv_axis){
+            .kernel = kernel->dim[i], .stride = stride[i], .dilation = dilation[i], .in = w->in.dim[i]};
         artel__conv_any_lay(&conv->axis[i], w->same);
-        if (conv->axis[i].out < 1 || kernel->dim[i] < 1) return artel__raw_refuse(layer, "a window larger than its input");
+        if (conv->axis[i].out < 1 || kernel->dim[i] < 1)
+            return artel__raw_refuse(layer, "a window larger than its input");
     }
     return ARTEL_OK;
 }
@@ -122,13 +127,16 @@ artel_status artel__raw_conv(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_kernel(layer, call, &w, 1, &kernel, &shape));
     ARTEL_TRY(lay_window(layer, call, &w, &shape, &conv));
     int64_t own = shape.dim[w.rank], filters = shape.dim[w.rank + 1], channels = w.in.dim[w.rank];
-    if (own < 1 || channels % own || filters % (channels / own)) return artel__raw_refuse(layer, "weights for so many channels");
+    if (own < 1 || channels % own || filters % (channels / own))
+        return artel__raw_refuse(layer, "weights for so many channels");
     conv.groups = channels / own;
-    return return_window(call, &w, artel__conv_any_run(graph, &conv, w.x, artel__conv_any_weights(graph, &conv, kernel), ARTEL__NO_VALUE));
+    return return_window(
+        call, &w,
+        artel__conv_any_run(graph, &conv, w.x, artel__conv_any_weights(graph, &conv, kernel), ARTEL__NO_VALUE));
 }
 
-static artel__value_id depthwise(artel__graph *graph, const window *w, const artel__conv_any *conv, artel__value_id kernel,
-                                 const artel_shape *shape)
+static artel__value_id depthwise(artel__graph *graph, const window *w, const artel__conv_any *conv,
+                                 artel__value_id kernel, const artel_shape *shape)
 {
     const artel__conv_axis *x = &conv->axis[w->rank - 1], *y = w->rank > 1 ? x - 1 : NULL;
     int64_t channels = w->in.dim[w->rank], multiplier = shape->dim[w->rank + 1];
@@ -150,8 +158,8 @@ static artel__value_id depthwise(artel__graph *graph, const window *w, const art
     artel_shape image = artel__shape(3, s.ih, s.iw, s.ic), weights = artel__shape(4, s.kh, s.kw, channels, multiplier);
     artel_shape out = y ? artel__shape(3, s.oh, s.ow, s.oc) : artel__shape(2, s.ow, s.oc);
     artel__value_id filters = artel__op_reshape(graph, kernel, &weights),
-                    result =
-                        artel__op_depthwise(graph, artel__op_reshape(graph, w->x, &image), filters, ARTEL__NO_VALUE, &s, ARTEL__FUSED_NONE);
+                    result = artel__op_depthwise(graph, artel__op_reshape(graph, w->x, &image), filters,
+                                                 ARTEL__NO_VALUE, &s, ARTEL__FUSED_NONE);
     return artel__op_reshape(graph, result, &out);
 }
 
@@ -166,14 +174,16 @@ artel_status artel__raw_depthwise_conv(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_window(layer, call, 2, &w));
     ARTEL_TRY(read_kernel(layer, call, &w, 1, &kernel, &shape));
     ARTEL_TRY(lay_window(layer, call, &w, &shape, &conv));
-    if (shape.dim[w.rank] != w.in.dim[w.rank] || shape.dim[w.rank + 1] < 1) return artel__raw_refuse(layer, "weights for so many channels");
+    if (shape.dim[w.rank] != w.in.dim[w.rank] || shape.dim[w.rank + 1] < 1)
+        return artel__raw_refuse(layer, "weights for so many channels");
     artel__value_id y = depthwise(graph, &w, &conv, kernel, &shape);
     if (strcmp(layer->def->class_name, "ops.SeparableConv") == 0) {
         ARTEL_TRY(read_kernel(layer, call, &w, 2, &point, &mixing));
         int64_t channels = w.in.dim[w.rank] * shape.dim[w.rank + 1];
         if (artel__shape_product(&mixing, 0, w.rank) != 1 || mixing.dim[w.rank] != channels)
             return artel__raw_refuse(layer, "weights of this shape");
-        artel_shape matrix = artel__shape(2, channels, mixing.dim[w.rank + 1]), columns = artel__shape(1, mixing.dim[w.rank + 1]);
+        artel_shape matrix = artel__shape(2, channels, mixing.dim[w.rank + 1]),
+                    columns = artel__shape(1, mixing.dim[w.rank + 1]);
         point = artel__op_panels(graph, artel__op_reshape(graph, point, &matrix));
         y = artel__op_product(graph, y, point, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
     }
@@ -188,7 +198,10 @@ static bool lay_transposed(artel__conv_axis *axis, int64_t in, bool same, int64_
         axis->in = added < 0 ? in * axis->stride : (in - 1) * axis->stride + reach % 2 + added;
         back = artel__conv_extent_same(axis->in, axis->kernel, axis->stride, axis->dilation, &axis->before);
     } else {
-        axis->in = (in - 1) * axis->stride + reach + (added >= 0 ? added : reach < axis->stride ? axis->stride - reach : 0);
+        axis->in = (in - 1) * axis->stride + reach +
+                   (added >= 0             ? added
+                    : reach < axis->stride ? axis->stride - reach
+                                           : 0);
         back = artel__conv_extent(axis->in, axis->kernel, axis->stride, axis->dilation, 0, 0);
     }
     axis->out = in;
@@ -207,7 +220,8 @@ artel_status artel__raw_conv_transpose(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_kernel(layer, call, &w, 1, &kernel, &shape));
     if (!artel__raw_integers(layer, call, "strides", w.rank, 1, 1, stride) ||
         !artel__raw_integers(layer, call, "output_padding", w.rank, 0, -1, added) ||
-        !artel__raw_integers(layer, call, "dilation_rate", w.rank, 1, 1, dilation) || shape.dim[w.rank + 1] != w.in.dim[w.rank])
+        !artel__raw_integers(layer, call, "dilation_rate", w.rank, 1, 1, dilation) ||
+        shape.dim[w.rank + 1] != w.in.dim[w.rank])
         return artel__raw_refuse(layer, "this window, stride or number of channels");
     for (int i = 0; i < w.rank; i++) {
         artel__conv_axis *a = &axis[2 - w.rank + i];
@@ -232,7 +246,7 @@ artel_status artel__raw_conv_transpose(artel__layer *layer, artel__call *call)
     artel_shape image = artel__shape(3, s.oh, s.ow, s.oc),
                 out = w.rank > 1 ? artel__shape(3, s.ih, s.iw, s.ic) : artel__shape(2, s.iw, s.ic);
     artel__value_id panels = artel__op_panels(graph, kernel),
-                    y = artel__op_conv2d_transpose(graph, artel__op_reshape(graph, w.x, &image), panels, ARTEL__NO_VALUE, &s,
-                                                   ARTEL__FUSED_NONE);
+                    y = artel__op_conv2d_transpose(graph, artel__op_reshape(graph, w.x, &image), panels,
+                                                   ARTEL__NO_VALUE, &s, ARTEL__FUSED_NONE);
     return return_window(call, &w, artel__op_reshape(graph, y, &out));
 }

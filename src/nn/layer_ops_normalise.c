@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that normalise, and attention. See layer_ops.h. Put together in the order of keras/src/ops/nn.py and
- * keras/src/backend/tensorflow/nn.py.
+/* Keras' raw operations that normalise, and attention. See layer_ops.h. Put together in the order of
+ * keras/src/ops/nn.py and keras/src/backend/tensorflow/nn.py.
  */
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 /* -- normalisation -- */
 
 /* An optional operand, float32 and as a row; along the axes of `axes`, where it has but those. */
-static artel_status optional(const artel__layer *layer, const artel__call *call, const char *key, int position, artel__value_id x,
-                             uint32_t axes, artel__value_id *out)
+static artel_status optional(const artel__layer *layer, const artel__call *call, const char *key, int position,
+                             artel__value_id x, uint32_t axes, artel__value_id *out)
 {
     artel__graph *graph = call->graph;
     json_t *given = artel__raw_setting(layer, call, key, position);
@@ -82,8 +82,8 @@ artel_status artel__raw_layer_normalization(artel__layer *layer, artel__call *ca
     ARTEL_TRY(optional(layer, call, "gamma", 1, x, axes, &gamma));
     ARTEL_TRY(optional(layer, call, "beta", 2, x, axes, &beta));
     artel__value_id middle = mean(graph, x, axes), apart = binary(graph, ARTEL__BINARY_SUB, x, middle);
-    artel__value_id inverse =
-        inverse_root(graph, mean(graph, unary(graph, ARTEL__UNARY_SQUARE, apart), axes), artel__raw_number(layer, call, "epsilon", 1e-7));
+    artel__value_id inverse = inverse_root(graph, mean(graph, unary(graph, ARTEL__UNARY_SQUARE, apart), axes),
+                                           artel__raw_number(layer, call, "epsilon", 1e-7));
     bool scaled = json_is_true(artel__raw_setting(layer, call, "rms_scaling", 0));
     if (gamma >= 0) inverse = product(graph, inverse, gamma);
     artel__value_id y = product(graph, scaled ? x : apart, inverse);
@@ -111,7 +111,8 @@ artel_status artel__raw_batch_normalization(artel__layer *layer, artel__call *ca
 /* -- attention -- */
 
 /* An optional operand that broadcasts to [heads][queries][keys]. */
-static artel_status score_operand(const artel__layer *layer, const artel__call *call, const char *key, int position, artel__value_id *out)
+static artel_status score_operand(const artel__layer *layer, const artel__call *call, const char *key, int position,
+                                  artel__value_id *out)
 {
     artel__graph *graph = call->graph;
     json_t *given = artel__raw_setting(layer, call, key, position);
@@ -125,7 +126,8 @@ static artel_status score_operand(const artel__layer *layer, const artel__call *
         shape = artel__shape(3, shape.dim[1], shape.dim[2], shape.dim[3]);
         *out = artel__op_reshape(graph, *out, &shape);
     }
-    return shape.rank == 3 || (!rows && shape.rank < 3) ? ARTEL_OK : artel__raw_refuse(layer, "a bias or mask of this shape");
+    return shape.rank == 3 || (!rows && shape.rank < 3) ? ARTEL_OK
+                                                        : artel__raw_refuse(layer, "a bias or mask of this shape");
 }
 
 /* [length][heads][features] as [heads][length][features]. */
@@ -178,12 +180,14 @@ artel_status artel__raw_dot_product_attention(artel__layer *layer, artel__call *
         if (in[i] < 0) return artel__raw_refuse(layer, "constants as query, key or value");
         in[i] = artel__as_float(graph, in[i]);
         ARTEL_TRY(graph->status);
-        if (graph->value[in[i]].shape.rank != 3) return artel__raw_refuse(layer, "anything but [batch, length, heads, features]");
+        if (graph->value[in[i]].shape.rank != 3)
+            return artel__raw_refuse(layer, "anything but [batch, length, heads, features]");
     }
     artel_shape q = graph->value[in[0]].shape, k = graph->value[in[1]].shape, v = graph->value[in[2]].shape;
     if (k.dim[1] < 1 || q.dim[1] % k.dim[1] || v.dim[1] != k.dim[1] || k.dim[0] != v.dim[0] || q.dim[2] != k.dim[2])
         return artel__raw_refuse(layer, "query, key and value that do not fit one another");
-    if (json_is_true(artel__raw_setting(layer, call, "flash_attention", 0)) || artel__raw_setting(layer, call, "attn_logits_soft_cap", 0))
+    if (json_is_true(artel__raw_setting(layer, call, "flash_attention", 0)) ||
+        artel__raw_setting(layer, call, "attn_logits_soft_cap", 0))
         return artel__raw_refuse(layer, "flash_attention or attn_logits_soft_cap");
     ARTEL_TRY(score_operand(layer, call, "bias", 3, &bias));
     ARTEL_TRY(score_operand(layer, call, "mask", 4, &a.mask));
@@ -191,7 +195,8 @@ artel_status artel__raw_dot_product_attention(artel__layer *layer, artel__call *
     a.query = in[0];
     a.key = in[1];
     a.value = in[2];
-    a.scale = artel__json_number(artel__raw_setting(layer, call, "scale", 5), &scale) ? (float)scale : 1.0f / sqrtf((float)k.dim[2]);
+    a.scale = artel__json_number(artel__raw_setting(layer, call, "scale", 5), &scale) ? (float)scale
+                                                                                      : 1.0f / sqrtf((float)k.dim[2]);
     artel__call_return(call, bias >= 0 ? attend_by_parts(graph, &a, bias) : artel__op_attention(graph, &a));
     return graph->status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations, element by element: tests for NaN and infinity, functions of two numbers, and how every formula is called. Each is
- * put together from kernels that have gradients; infinities, NaN and zeros with a sign are those of Keras on TensorFlow. Functions of one
- * number are in layer_ops_curves.c. See layer_ops.h.
+/* Keras' raw operations, element by element: tests for NaN and infinity, functions of two numbers, and how every
+ * formula is called. Each is put together from kernels that have gradients; infinities, NaN and zeros with a sign are
+ * those of Keras on TensorFlow. Functions of one number are in layer_ops_curves.c. See layer_ops.h.
  */
 #include <float.h>
 #include <math.h>
@@ -74,7 +74,8 @@ static artel__value_id hypot_of(artel__graph *graph, artel__value_id a, artel__v
     artel__value_id x = unary(graph, ARTEL__UNARY_ABS, a), y = unary(graph, ARTEL__UNARY_ABS, b);
     artel__value_id most = binary(graph, ARTEL__BINARY_MAX, x, y), least = binary(graph, ARTEL__BINARY_MIN, x, y);
     artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, binary(graph, ARTEL__BINARY_DIV_NO_NAN, least, most));
-    return binary(graph, ARTEL__BINARY_MUL, most, unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, square, 1, 1)));
+    return binary(graph, ARTEL__BINARY_MUL, most,
+                  unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, square, 1, 1)));
 }
 
 /* The second where the first is 0, or NaN. */
@@ -107,11 +108,13 @@ static artel__value_id fmod_of(artel__graph *graph, artel__value_id a, artel__va
     return binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_SIGN, a), rest);
 }
 
-/* The logarithm, to a base whose logarithm is `unit`, of the sum of two powers of it; of infinities of one sign that. */
+/* The logarithm, to a base whose logarithm is `unit`, of the sum of two powers of it; of infinities of one sign that.
+ */
 static artel__value_id log_of_sum(artel__graph *graph, artel__value_id a, artel__value_id b, double unit)
 {
     artel__value_id apart = binary(graph, ARTEL__BINARY_SUB, a, b), same = not_a_number(graph, apart);
-    artel__value_id power = unary(graph, ARTEL__UNARY_EXPONENTIAL, times(graph, unary(graph, ARTEL__UNARY_ABS, apart), -unit));
+    artel__value_id power =
+        unary(graph, ARTEL__UNARY_EXPONENTIAL, times(graph, unary(graph, ARTEL__UNARY_ABS, apart), -unit));
     artel__value_id rest = times(graph, unary(graph, ARTEL__UNARY_LOG1P, power), 1 / unit);
     artel__value_id larger = artel__op_add(graph, binary(graph, ARTEL__BINARY_MAX, a, b), rest);
     return where(graph, same, artel__op_add(graph, a, b), larger);
@@ -177,11 +180,13 @@ static bool is_whole(const artel__call *call, int n, artel__value_id operand)
     const artel__value *value = &call->graph->value[operand];
     json_t *given = artel__raw_argument(call, n);
     const char *dtype = json_string_value(json_object_get(json_object_get(given, "config"), "dtype"));
-    if (value->domain == ARTEL__DOMAIN_ROW || value->dtype == ARTEL_DTYPE_FLOAT64) return value->dtype > ARTEL_DTYPE_BFLOAT16;
+    if (value->domain == ARTEL__DOMAIN_ROW || value->dtype == ARTEL_DTYPE_FLOAT64)
+        return value->dtype > ARTEL_DTYPE_BFLOAT16;
     return json_is_integer(given) || json_is_boolean(given) || (dtype && !strstr(dtype, "float"));
 }
 
-/* |a - b| <= atol + rtol * |b| as it stands: any number is close to an infinity, which is not close to itself. Integers must be equal. */
+/* |a - b| <= atol + rtol * |b| as it stands: any number is close to an infinity, which is not close to itself. Integers
+ * must be equal. */
 artel_status artel__raw_isclose(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -203,7 +208,8 @@ artel_status artel__raw_isclose(artel__layer *layer, artel__call *call)
     artel__value_id apart = unary(graph, ARTEL__UNARY_ABS, binary(graph, ARTEL__BINARY_SUB, a, b));
     artel__value_id limit = artel__op_affine(graph, unary(graph, ARTEL__UNARY_ABS, b), relative, absolute);
     artel__value_id close = artel__op_compare(graph, ARTEL__COMPARE_LESS_EQUAL, apart, limit);
-    artel__value_id both = equal_nan ? artel__op_logical_and(graph, not_a_number(graph, a), not_a_number(graph, b)) : close;
+    artel__value_id both =
+        equal_nan ? artel__op_logical_and(graph, not_a_number(graph, a), not_a_number(graph, b)) : close;
     artel__call_return(call, equal_nan ? artel__op_logical_or(graph, close, both) : close);
     return ARTEL_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' raw operations about the order of elements, and elements by index. See layer_ops.h and op/gather.h.
  *
- * What is sorted is taken by its order, so that gradients go to where each element was. Quantiles are one or two elements of what is sorted,
- * in the float64 arithmetic of keras/src/backend/tensorflow/numpy.py.
+ * What is sorted is taken by its order, so that gradients go to where each element was. Quantiles are one or two
+ * elements of what is sorted, in the float64 arithmetic of keras/src/backend/tensorflow/numpy.py.
  */
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,8 @@ artel_status artel__raw_sort(artel__layer *layer, artel__call *call)
     artel__value_id x, given;
     int axis;
     ARTEL_TRY(artel__raw_tensor(layer, call, &given));
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
     x = artel__raw_axis_back(graph, sorted(graph, artel__raw_axis_last(graph, x, axis), false, NULL), axis);
     ARTEL_TRY(graph->status);
@@ -42,7 +43,8 @@ artel_status artel__raw_argsort(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id x;
     int axis;
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
     x = artel__op_order(graph, artel__raw_axis_last(graph, x, axis));
     artel__call_return(call, artel__raw_axis_back(graph, x, axis));
@@ -58,7 +60,8 @@ artel_status artel__raw_top_k(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
     if (shape.rank < 1) return artel__raw_refuse(layer, "the batch as its axis");
     int last = shape.rank - 1;
-    if (!artel__raw_integer(layer, call, "k", 0, 0, &k) || k < 1 || k > shape.dim[last]) return artel__raw_refuse(layer, "this k");
+    if (!artel__raw_integer(layer, call, "k", 0, 0, &k) || k < 1 || k > shape.dim[last])
+        return artel__raw_refuse(layer, "this k");
     artel_dtype dtype = graph->value[x].dtype;
     x = sorted(graph, artel__as_float(graph, x), true, &order);
     x = artel__op_cast(graph, artel__op_slice(graph, x, last, 0, k, 1), dtype);
@@ -79,7 +82,8 @@ artel_status artel__raw_in_top_k(artel__layer *layer, artel__call *call)
     const artel__value *t = &graph->value[target], *v = &graph->value[x];
     if (t->domain != ARTEL__DOMAIN_ROW || v->domain != ARTEL__DOMAIN_ROW || t->shape.rank != 0 || v->shape.rank != 1)
         return artel__raw_refuse(layer, "anything but a class and a vector by row");
-    if (!artel__raw_integer(layer, call, "k", 0, 0, &k) || k < 1 || k > INT32_MAX) return artel__raw_refuse(layer, "this k");
+    if (!artel__raw_integer(layer, call, "k", 0, 0, &k) || k < 1 || k > INT32_MAX)
+        return artel__raw_refuse(layer, "this k");
     artel__value_id class_of_row = artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
     x = artel__op_in_top_k(graph, artel__as_float(graph, x), class_of_row, (int)k);
     artel__call_return(call, artel__op_cast(graph, x, ARTEL_DTYPE_BOOL));
@@ -99,7 +103,8 @@ typedef struct quantile {
 static artel_status read_quantile(const artel__layer *layer, const artel__call *call, bool percent, quantile *out)
 {
     double number;
-    *out = (quantile){.keep = artel__raw_keeps_axes(layer, call), .method = artel__raw_name(layer, call, "method", "linear")};
+    *out = (quantile){.keep = artel__raw_keeps_axes(layer, call),
+                      .method = artel__raw_name(layer, call, "method", "linear")};
     json_t *given = artel__raw_setting(layer, call, "q", 1);
     static const char *const methods[] = {"linear", "lower", "higher", "midpoint", "nearest", NULL};
     int known = 0;
@@ -186,13 +191,15 @@ static artel__value_id count_numbers(artel__graph *graph, artel__value_id x)
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, good, 1u << (graph->value[x].shape.rank - 1), true);
 }
 
-/* As `pick`, of the first `count` [..][1] of the sorted elements, which are the numbers among them: places are computed by row. */
+/* As `pick`, of the first `count` [..][1] of the sorted elements, which are the numbers among them: places are computed
+ * by row. */
 static artel__value_id pick_counted(artel__graph *graph, artel__value_id x, artel__value_id count, const quantile *q)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[x].shape;
     int last = shape.rank - 1;
-    artel__value_id most = clip(graph, artel__op_affine(graph, count, 1, -1), 0, INFINITY), at = times(graph, most, q->q);
+    artel__value_id most = clip(graph, artel__op_affine(graph, count, 1, -1), 0, INFINITY),
+                    at = times(graph, most, q->q);
     artel__value_id low = unary(graph, ARTEL__UNARY_FLOOR, at);
     artel__value_id high = negative(graph, unary(graph, ARTEL__UNARY_FLOOR, negative(graph, at)));
     artel__value_id first = low, second = high, share = ARTEL__NO_VALUE;

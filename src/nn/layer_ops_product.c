@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' raw operations that multiply and sum along named axes: einsum, matmul, dot, inner, tensordot. See layer_ops.h.
  *
- * A term is a tensor with a letter for each axis, digits for those of an ellipsis, counted from the right. Two terms at a time become
- * [shared][own][summed] each; with a constant on one side that is a product with weights, else all products are made and summed
- * (artel__row_products). The batch has the letter that stands first in every tensor and in the result; values without rows have none.
+ * A term is a tensor with a letter for each axis, digits for those of an ellipsis, counted from the right. Two terms at
+ * a time become [shared][own][summed] each; with a constant on one side that is a product with weights, else all
+ * products are made and summed (artel__row_products). The batch has the letter that stands first in every tensor and in
+ * the result; values without rows have none.
  */
 #include <ctype.h>
 #include <string.h>
@@ -129,7 +130,8 @@ typedef struct split {
 static void multiply_weights(artel__graph *graph, term *a, term *b, const split *s)
 {
     char order[2 * LETTERS];
-    artel_shape columns = extents(graph, b, s->own_b), own = extents(graph, a, s->own_a), summed = extents(graph, a, s->summed);
+    artel_shape columns = extents(graph, b, s->own_b), own = extents(graph, a, s->own_a),
+                summed = extents(graph, a, s->summed);
     strcat(strcpy(order, s->own_a), s->summed);
     permute(graph, a, order);
     strcat(strcpy(order, s->summed), s->own_b);
@@ -137,8 +139,8 @@ static void multiply_weights(artel__graph *graph, term *a, term *b, const split 
     artel_shape matrix = artel__shape(2, artel_shape_count(&summed), artel_shape_count(&columns));
     reshape(graph, b, &matrix);
     artel_shape wide = artel__shape(1, matrix.dim[1]);
-    a->value =
-        artel__op_product(graph, a->value, artel__op_panels(graph, b->value), ARTEL__NO_VALUE, summed.rank, &wide, ARTEL__FUSED_NONE);
+    a->value = artel__op_product(graph, a->value, artel__op_panels(graph, b->value), ARTEL__NO_VALUE, summed.rank,
+                                 &wide, ARTEL__FUSED_NONE);
     append_extents(&own, &columns);
     reshape(graph, a, &own);
     strcat(strcpy(a->axis, s->own_a), s->own_b);
@@ -147,18 +149,21 @@ static void multiply_weights(artel__graph *graph, term *a, term *b, const split 
 static void multiply_rows(artel__graph *graph, term *a, term *b, const split *s)
 {
     char order[2 * LETTERS];
-    artel_shape whole = extents(graph, a, s->shared), own_a = extents(graph, a, s->own_a), own_b = extents(graph, b, s->own_b);
+    artel_shape whole = extents(graph, a, s->shared), own_a = extents(graph, a, s->own_a),
+                own_b = extents(graph, b, s->own_b);
     artel_shape summed = extents(graph, a, s->summed);
     int64_t shared = artel_shape_count(&whole), k = artel_shape_count(&summed);
     strcat(strcat(strcpy(order, s->shared), s->own_a), s->summed);
     permute(graph, a, order);
     strcat(strcat(strcpy(order, s->shared), s->own_b), s->summed);
     permute(graph, b, order);
-    artel_shape left = artel__shape(3, shared, artel_shape_count(&own_a), k), right = artel__shape(3, shared, artel_shape_count(&own_b), k);
+    artel_shape left = artel__shape(3, shared, artel_shape_count(&own_a), k),
+                right = artel__shape(3, shared, artel_shape_count(&own_b), k);
     reshape(graph, a, &left);
     reshape(graph, b, &right);
     bool wide = graph->status == ARTEL_OK && graph->value[a->value].dtype == ARTEL_DTYPE_FLOAT64;
-    a->value = wide ? artel__op_wide_product(graph, a->value, b->value) : artel__row_products(graph, a->value, b->value);
+    a->value =
+        wide ? artel__op_wide_product(graph, a->value, b->value) : artel__row_products(graph, a->value, b->value);
     append_extents(&whole, &own_a);
     append_extents(&whole, &own_b);
     reshape(graph, a, &whole);
@@ -180,8 +185,10 @@ static artel_status contract(const artel__layer *layer, artel__graph *graph, ter
     choose(a->axis, b->axis, true, keep, false, s.summed);
     choose(a->axis, b->axis, false, keep, true, s.own_a);
     choose(b->axis, a->axis, false, keep, true, s.own_b);
-    if (strlen(s.shared) + strlen(s.own_a) + strlen(s.own_b) > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
-    bool a_rows = graph->value[a->value].domain == ARTEL__DOMAIN_ROW, b_rows = graph->value[b->value].domain == ARTEL__DOMAIN_ROW;
+    if (strlen(s.shared) + strlen(s.own_a) + strlen(s.own_b) > ARTEL_MAX_RANK)
+        return artel__raw_refuse(layer, "so many axes");
+    bool a_rows = graph->value[a->value].domain == ARTEL__DOMAIN_ROW,
+         b_rows = graph->value[b->value].domain == ARTEL__DOMAIN_ROW;
     bool wide = graph->value[a->value].dtype == ARTEL_DTYPE_FLOAT64;
     if (!wide && (a_rows != b_rows || a->shared) && !s.shared[0] && s.summed[0]) {
         term swapped = *a;
@@ -209,7 +216,8 @@ static void squeeze(artel__graph *graph, term *t, const term *all, int count, ch
     for (int i = 0; i < in.rank; i++) {
         bool meets = t->axis[i] == batch;
         for (int k = 0; k < count && isdigit((unsigned char)t->axis[i]); k++)
-            meets = meets || (&all[k] != t && has(all[k].axis, t->axis[i]) && extent_of(graph, &all[k], t->axis[i]) > 1);
+            meets =
+                meets || (&all[k] != t && has(all[k].axis, t->axis[i]) && extent_of(graph, &all[k], t->axis[i]) > 1);
         if (in.dim[i] == 1 && meets) continue;
         left[out.rank] = t->axis[i];
         out.dim[out.rank++] = in.dim[i];
@@ -221,7 +229,8 @@ static void squeeze(artel__graph *graph, term *t, const term *all, int count, ch
 }
 
 /* Terms with all their letters, that of the batch first in those with rows; `out` likewise, unless nothing has rows. */
-static artel_status sum_of_products(const artel__layer *layer, artel__call *call, term *terms, int count, const char *out)
+static artel_status sum_of_products(const artel__layer *layer, artel__call *call, term *terms, int count,
+                                    const char *out)
 {
     artel__graph *graph = call->graph;
     char batch = call->shared ? 0 : out[0], keep[LETTERS * TERMS];
@@ -233,7 +242,8 @@ static artel_status sum_of_products(const artel__layer *layer, artel__call *call
         if (rows && (terms[i].axis[0] != batch || has(terms[i].axis + 1, batch)))
             return artel__raw_refuse(layer, "the batch anywhere but first in its tensors and in the result");
         if (rows) memmove(terms[i].axis, terms[i].axis + 1, strlen(terms[i].axis));
-        if ((int)strlen(terms[i].axis) != graph->value[terms[i].value].shape.rank) return artel__raw_refuse(layer, "so many axes");
+        if ((int)strlen(terms[i].axis) != graph->value[terms[i].value].shape.rank)
+            return artel__raw_refuse(layer, "so many axes");
         terms[i].value = artel__as_float(graph, terms[i].value);
     }
     for (int i = 0; i < count; i++) {
@@ -269,7 +279,8 @@ static int full_rank(const artel__call *call, artel__value_id x)
 static bool read_letters(const char **at, int rank, char *out)
 {
     int n = 0, given = 0;
-    for (const char *look = *at; *look && *look != ',' && *look != '-'; look++) given += isalpha((unsigned char)*look) != 0;
+    for (const char *look = *at; *look && *look != ',' && *look != '-'; look++)
+        given += isalpha((unsigned char)*look) != 0;
     for (; **at && **at != ',' && **at != '-'; (*at)++) {
         if (**at == ' ') continue;
         if (strncmp(*at, "...", 3) == 0) {
@@ -306,10 +317,12 @@ artel_status artel__raw_einsum(artel__layer *layer, artel__call *call)
     for (int i = 0; i < count; i++) {
         ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, i), &terms[i].value));
         if (call->graph->status < 0) return call->graph->status;
-        if (!read_letters(&at, full_rank(call, terms[i].value), terms[i].axis)) return artel__raw_refuse(layer, "this equation");
+        if (!read_letters(&at, full_rank(call, terms[i].value), terms[i].axis))
+            return artel__raw_refuse(layer, "this equation");
         if (*at == ',') at++;
     }
-    if (strncmp(at, "->", 2) != 0) return artel__raw_refuse(layer, "an equation without its result, of which Keras and NumPy disagree");
+    if (strncmp(at, "->", 2) != 0)
+        return artel__raw_refuse(layer, "an equation without its result, of which Keras and NumPy disagree");
     int letters = 0;
     at += 2;
     for (const char *look = at; *look; look++) letters += isalpha((unsigned char)*look) != 0;
@@ -359,7 +372,8 @@ artel_status artel__raw_matmul(artel__layer *layer, artel__call *call)
     int rank[2] = {full_rank(call, t[0].value), full_rank(call, t[1].value)};
     bool rows[2] = {has_rows(call, t[0].value), has_rows(call, t[1].value)};
     if (rank[0] < 1 || rank[1] < 1) return artel__raw_refuse(layer, "a number");
-    if ((rows[1] && rank[1] < 3) || (rows[0] && rows[1] && rank[0] != rank[1]) || (!rows[0] && !rows[1] && !call->shared))
+    if ((rows[1] && rank[1] < 3) || (rows[0] && rows[1] && rank[0] != rank[1]) ||
+        (!rows[0] && !rows[1] && !call->shared))
         return artel__raw_refuse(layer, "operands that mix the rows of the batch");
     name_matrix(call, &t[0], 'm', 'k');
     name_matrix(call, &t[1], 'k', 'n');
@@ -377,7 +391,8 @@ artel_status artel__raw_matmul(artel__layer *layer, artel__call *call)
     return sum_of_products(layer, call, t, 2, out);
 }
 
-/* Axes `axis` of both are summed, `summed` of them; the others of the first, then those of the second, are the result. */
+/* Axes `axis` of both are summed, `summed` of them; the others of the first, then those of the second, are the result.
+ */
 static artel_status along(artel__layer *layer, artel__call *call, term t[2], int summed, int axis[2][ARTEL_MAX_RANK])
 {
     char out[LETTERS];
@@ -412,7 +427,8 @@ static artel_status along_last(artel__layer *layer, artel__call *call, bool inne
     if (first == 0 || second == 0) {
         artel__graph *graph = call->graph;
         artel__value_id factor = artel__as_float(graph, t[1].value);
-        artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MUL, artel__as_float(graph, t[0].value), factor));
+        artel__call_return(call,
+                           artel__op_binary(graph, ARTEL__BINARY_MUL, artel__as_float(graph, t[0].value), factor));
         return graph->status;
     }
     axis[0][0] = first - 1;
@@ -436,7 +452,8 @@ static bool read_axes(json_t *given, int rank, int *out, int *count)
     if (*count > ARTEL_MAX_RANK) return false;
     for (int i = 0; i < *count; i++) {
         int64_t number;
-        if (!artel__json_integer(json_is_array(given) ? json_array_get(given, (size_t)i) : given, &number)) return false;
+        if (!artel__json_integer(json_is_array(given) ? json_array_get(given, (size_t)i) : given, &number))
+            return false;
         if (number < 0) number += rank;
         if (number < 0 || number >= rank) return false;
         out[i] = (int)number;

@@ -32,11 +32,13 @@ static bool is_record(json_t *part, const char *class_name)
 /* Where a slice begins, how many elements it has and its step, by Python's rules. */
 static bool slice_range(json_t *config, int64_t length, int64_t *begin_, int64_t *count, int64_t *step)
 {
-    json_t *start = json_object_get(config, "start"), *stop = json_object_get(config, "stop"), *by = json_object_get(config, "step");
+    json_t *start = json_object_get(config, "start"), *stop = json_object_get(config, "stop"),
+           *by = json_object_get(config, "step");
     *step = 1;
     if (by && !json_is_null(by) && !artel__json_integer(by, step)) return false;
     if (*step == 0 || *step > INT32_MAX || *step < -INT32_MAX) return false;
-    int64_t low = *step > 0 ? 0 : -1, high = *step > 0 ? length : length - 1, from = *step > 0 ? low : high, to = *step > 0 ? high : low;
+    int64_t low = *step > 0 ? 0 : -1, high = *step > 0 ? length : length - 1, from = *step > 0 ? low : high,
+            to = *step > 0 ? high : low;
     json_t *given[] = {start, stop};
     int64_t *end[] = {&from, &to};
     for (int i = 0; i < 2; i++) {
@@ -276,7 +278,8 @@ artel_status artel__raw_stack(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, call->graph->value[part[0]].shape.rank + 1, &axis));
     for (int i = 0; i < count; i++) {
         cutter c = {.layer = layer, .graph = call->graph, .x = part[i]};
-        if (axis > call->graph->value[part[i]].shape.rank) return artel__raw_refuse(layer, "tensors of different ranks");
+        if (axis > call->graph->value[part[i]].shape.rank)
+            return artel__raw_refuse(layer, "tensors of different ranks");
         ARTEL_TRY(open_axis(&c, axis));
         part[i] = c.x;
     }
@@ -352,12 +355,14 @@ artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
     for (int i = 0; i <= in.rank; i++) {
         for (int k = 0; k < 2; k++) {
             json_t *amount = json_array_get(json_array_get(width, (size_t)i), (size_t)k);
-            if (!artel__json_integer(amount, &border[i][k]) || border[i][k] < 0 || border[i][k] > INT32_MAX || (i == 0 && border[i][k]))
+            if (!artel__json_integer(amount, &border[i][k]) || border[i][k] < 0 || border[i][k] > INT32_MAX ||
+                (i == 0 && border[i][k]))
                 return artel__raw_refuse(layer, "this border");
         }
         if (i) before[i - 1] = border[i][0];
         if (i) after[i - 1] = border[i][1];
     }
-    artel__call_return(call, artel__op_pad(call->graph, x, before, after, artel__raw_number(layer, call, "constant_values", 0)));
+    artel__call_return(
+        call, artel__op_pad(call->graph, x, before, after, artel__raw_number(layer, call, "constant_values", 0)));
     return ARTEL_OK;
 }

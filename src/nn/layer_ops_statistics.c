@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations that sum up an axis: running products, means with weights, moments, areas, and all that pass over NaN. See
- * layer_ops.h. Running products are made in log2(n) passes, in each of which every place takes what lies 2^k before it.
+/* Keras' raw operations that sum up an axis: running products, means with weights, moments, areas, and all that pass
+ * over NaN. See layer_ops.h. Running products are made in log2(n) passes, in each of which every place takes what lies
+ * 2^k before it.
  */
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,8 @@ artel_status artel__raw_cumprod(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
     int axis;
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, 0, &x, &axis));
     if (strstr(layer->def->class_name, "Nan")) x = without_nan(call->graph, x, 1);
     artel__call_return(call, running_product(call->graph, x, axis));
@@ -85,7 +87,8 @@ artel_status artel__raw_nansum(artel__layer *layer, artel__call *call)
     bool product = strstr(layer->def->class_name, "prod");
     ARTEL_TRY(read_numbers(layer, call, &n));
     artel__value_id x = instead(graph, &n, product ? 1 : 0);
-    artel__call_return(call, artel__op_reduce(graph, product ? ARTEL__REDUCE_PROD : ARTEL__REDUCE_SUM, x, n.axes, n.keep));
+    artel__call_return(call,
+                       artel__op_reduce(graph, product ? ARTEL__REDUCE_PROD : ARTEL__REDUCE_SUM, x, n.axes, n.keep));
     return graph->status;
 }
 
@@ -102,7 +105,8 @@ artel_status artel__raw_nanvar(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     numbers n;
     ARTEL_TRY(read_numbers(layer, call, &n));
-    artel__value_id mean = mean_of(graph, &n, true), apart = binary(graph, ARTEL__BINARY_SUB, instead(graph, &n, 0), mean);
+    artel__value_id mean = mean_of(graph, &n, true),
+                    apart = binary(graph, ARTEL__BINARY_SUB, instead(graph, &n, 0), mean);
     apart = where(graph, n.bad, number(graph, 0), unary(graph, ARTEL__UNARY_SQUARE, apart));
     artel__value_id y = artel__op_reduce(graph, ARTEL__REDUCE_SUM, apart, n.axes, n.keep);
     y = binary(graph, ARTEL__BINARY_DIV, y, count_of(graph, &n, n.keep));
@@ -149,7 +153,8 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     artel__value_id x;
     int axis;
     bool least = strstr(layer->def->class_name, "min"), numbers_only = strstr(layer->def->class_name, "Nan");
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__raw_setting(layer, call, "axis", 0))
+        return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
     artel_shape shape = graph->value[x].shape;
     artel__value_id bad = is_nan(graph, x);
@@ -158,7 +163,8 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     if (least) x = negative(graph, x);
     artel__value_id y = place_of_largest(graph, artel__raw_axis_last(graph, x, axis));
     if (numbers_only) {
-        artel__value_id none = artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__as_float(graph, bad), 1u << axis, false);
+        artel__value_id none =
+            artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__as_float(graph, bad), 1u << axis, false);
         artel__value_id place = where(graph, above(graph, none, 0), number(graph, -1), artel__as_float(graph, y));
         y = artel__op_cast(graph, place, ARTEL_DTYPE_INT32);
     }
@@ -196,7 +202,8 @@ artel_status artel__raw_average(artel__layer *layer, artel__call *call)
     } else if (!rows || shape.rank != rank || !artel__shape_equal(&shape, &graph->value[x].shape)) {
         return artel__raw_refuse(layer, "weights of this shape");
     }
-    artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, binary(graph, ARTEL__BINARY_MUL, x, weight), axes, false);
+    artel__value_id sum =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, binary(graph, ARTEL__BINARY_MUL, x, weight), axes, false);
     artel__value_id all = artel__op_reduce(graph, ARTEL__REDUCE_SUM, weight, axes, false);
     artel__call_return(call, binary(graph, ARTEL__BINARY_DIV, sum, all));
     return graph->status;
@@ -222,7 +229,8 @@ artel_status artel__raw_moments(artel__layer *layer, artel__call *call)
     x = artel__as_float(graph, x);
     artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true);
     artel__value_id apart = unary(graph, ARTEL__UNARY_SQUARE, binary(graph, ARTEL__BINARY_SUB, x, mean));
-    call->out[0] = (artel__tensor){keep ? mean : artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, false), ARTEL__NO_VALUE};
+    call->out[0] =
+        (artel__tensor){keep ? mean : artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, false), ARTEL__NO_VALUE};
     call->out[1] = (artel__tensor){artel__op_reduce(graph, ARTEL__REDUCE_MEAN, apart, axes, keep), ARTEL__NO_VALUE};
     call->outputs = 2;
     return graph->status;

@@ -22,7 +22,8 @@ static artel_status configure_pipeline(artel__layer *layer)
     json_t *records = artel__layer_setting(layer, "layers"), *record;
     size_t i;
     if (!json_is_array(records) || json_array_size(records) == 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layers inside are missing");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                 "the layers inside are missing");
     json_array_foreach(records, i, record)
     {
         artel__layer *child;
@@ -30,7 +31,8 @@ static artel_status configure_pipeline(artel__layer *layer)
         int same = 0;
         const char *class_name = json_string_value(json_object_get(record, "class_name"));
         artel__snake_case(class_name ? class_name : "", snake, sizeof snake);
-        for (int k = 0; k < layer->child_count; k++) same += class_name && strcmp(layer->child[k].layer->def->class_name, class_name) == 0;
+        for (int k = 0; k < layer->child_count; k++)
+            same += class_name && strcmp(layer->child[k].layer->def->class_name, class_name) == 0;
         if (same)
             snprintf(path, sizeof path, "layers/%s_%d", snake, same);
         else
@@ -44,7 +46,8 @@ static artel_status call_pipeline(artel__layer *layer, artel__call *call)
 {
     artel__tensor now[ARTEL__LAYER_OUTPUTS], next[ARTEL__LAYER_OUTPUTS];
     int count = 1;
-    if (call->inputs != 1) return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed one tensor", "it has %d inputs", call->inputs);
+    if (call->inputs != 1)
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed one tensor", "it has %d inputs", call->inputs);
     now[0] = call->in[0];
     for (int i = 0; i < layer->child_count; i++) {
         artel__call inner = {.graph = call->graph, .in = now, .inputs = count, .out = next};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling over windows and over whole images, in one to three dimensions.
  *
- * Windows are laid over channels_last; channels_first is moved there and back. Averages count only positions inside the input ("same" padding included), as TensorFlow does. Global pools are
- * reductions; GlobalAveragePooling1D leaves masked steps out. After keras/src/layers/pooling.
+ * Windows are laid over channels_last; channels_first is moved there and back. Averages count only positions inside the
+ * input ("same" padding included), as TensorFlow does. Global pools are reductions; GlobalAveragePooling1D leaves
+ * masked steps out. After keras/src/layers/pooling.
  */
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
@@ -17,8 +18,10 @@ typedef struct pool_config {
 } pool_config;
 
 static const artel__option pool_options[] = {
-    {"pool_size", "extents of the window", ARTEL__OPTION_INTS, offsetof(pool_config, pool_size), "2", 1, INT32_MAX, NULL},
-    {"strides", "steps between windows; null: the extents", ARTEL__OPTION_INTS, offsetof(pool_config, strides), "null", 1, INT32_MAX, NULL},
+    {"pool_size", "extents of the window", ARTEL__OPTION_INTS, offsetof(pool_config, pool_size), "2", 1, INT32_MAX,
+     NULL},
+    {"strides", "steps between windows; null: the extents", ARTEL__OPTION_INTS, offsetof(pool_config, strides), "null",
+     1, INT32_MAX, NULL},
     {"padding", "valid or same", ARTEL__OPTION_ENUM, offsetof(pool_config, padding), "valid", 0, 0, paddings},
     ARTEL__DATA_FORMAT(pool_config),
     ARTEL__OPTIONS_END,
@@ -58,9 +61,9 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
         else
             artel__pool_axis(&shape, i, in->dim[from], c->pool_size.item[from], c->strides.item[from], c->padding == 1);
         if (shape.out[i] < 1)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                                     "the window of %lld does not fit an input of %lld", (long long)shape.window[i],
-                                     (long long)shape.in[i]);
+            return artel__layer_fail(
+                layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
+                "the window of %lld does not fit an input of %lld", (long long)shape.window[i], (long long)shape.in[i]);
     }
     artel__call_return(call, artel__channels_back(graph, artel__op_pool(graph, function, x, &shape), c->data_format));
     return ARTEL_OK;
@@ -85,7 +88,8 @@ typedef struct global_config {
 
 static const artel__option global_options[] = {
     ARTEL__DATA_FORMAT(global_config),
-    {"keepdims", "whether the axes stay, with extent 1", ARTEL__OPTION_BOOL, offsetof(global_config, keepdims), "false", 0, 0, NULL},
+    {"keepdims", "whether the axes stay, with extent 1", ARTEL__OPTION_BOOL, offsetof(global_config, keepdims), "false",
+     0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -128,7 +132,8 @@ static artel_status call_global_average_1d(artel__layer *layer, artel__call *cal
     artel__value_id mask = artel__op_reshape(graph, call->in[0].mask, &beside);
     artel__value_id x = artel__op_where(graph, mask, artel__as_float(graph, call->in[0].value), ARTEL__NO_VALUE);
     artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, spatial_axes(layer), c->keepdims);
-    artel__value_id count = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, mask), spatial_axes(layer), c->keepdims);
+    artel__value_id count =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, mask), spatial_axes(layer), c->keepdims);
     artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_DIV, sum, count));
     return ARTEL_OK;
 }

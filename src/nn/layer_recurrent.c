@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM, GRU, SimpleRNN, and RNN around one of their cells or a stack of them (layer_recurrent_cell.c).
  *
- * Variables belong to a sublayer "cell", as in Keras: kernel, recurrent_kernel, bias. Stacked cells run over the whole sequence one after
- * the other, which is what they do step by step. Settings that only choose how Keras computes (implementation, which no file holds,
- * unroll, use_cudnn) are passed over. After keras/src/layers/rnn.
+ * Variables belong to a sublayer "cell", as in Keras: kernel, recurrent_kernel, bias. Stacked cells run over the whole
+ * sequence one after the other, which is what they do step by step. Settings that only choose how Keras computes
+ * (implementation, which no file holds, unroll, use_cudnn) are passed over. After keras/src/layers/rnn.
  */
 #include "nn/layer_recurrent.h"
 
@@ -17,19 +17,43 @@
 typedef artel__recurrent_config recurrent_config;
 
 #define CONFIG ARTEL__RECURRENT_CONFIG
-#define LAYER_OPTIONS                                                                                                             \
-    {"return_sequences", "give every step, not the last", ARTEL__OPTION_BOOL, CONFIG(return_sequences), "false", 0, 0, NULL},     \
-        {"return_state", "give the last states too", ARTEL__OPTION_BOOL, CONFIG(return_state), "false", 0, 0, NULL},              \
-        {"go_backwards", "from the last step to the first", ARTEL__OPTION_BOOL, CONFIG(go_backwards), "false", 0, 0, NULL},       \
-        {"stateful", "keep states between batches", ARTEL__OPTION_BOOL, CONFIG(stateful), "false", 0, 0, NULL},                   \
-        {"zero_output_for_mask", "zeros at masked steps", ARTEL__OPTION_BOOL, CONFIG(zero_output_for_mask), "false", 0, 0, NULL}, \
-        ARTEL__PART("unroll", "accepted; chooses nothing here"), ARTEL__PART("use_cudnn", "accepted; chooses nothing here"),      \
-        ARTEL__PART("time_major", "accepted when false"), ARTEL__PART("input_length", "accepted"), ARTEL__PART("input_dim", "accepted")
+#define LAYER_OPTIONS                                                                                                 \
+    {"return_sequences",                                                                                              \
+     "give every step, not the last",                                                                                 \
+     ARTEL__OPTION_BOOL,                                                                                              \
+     CONFIG(return_sequences),                                                                                        \
+     "false",                                                                                                         \
+     0,                                                                                                               \
+     0,                                                                                                               \
+     NULL},                                                                                                           \
+        {"return_state", "give the last states too", ARTEL__OPTION_BOOL, CONFIG(return_state), "false", 0, 0, NULL},  \
+        {"go_backwards",                                                                                              \
+         "from the last step to the first",                                                                           \
+         ARTEL__OPTION_BOOL,                                                                                          \
+         CONFIG(go_backwards),                                                                                        \
+         "false",                                                                                                     \
+         0,                                                                                                           \
+         0,                                                                                                           \
+         NULL},                                                                                                       \
+        {"stateful", "keep states between batches", ARTEL__OPTION_BOOL, CONFIG(stateful), "false", 0, 0, NULL},       \
+        {"zero_output_for_mask",                                                                                      \
+         "zeros at masked steps",                                                                                     \
+         ARTEL__OPTION_BOOL,                                                                                          \
+         CONFIG(zero_output_for_mask),                                                                                \
+         "false",                                                                                                     \
+         0,                                                                                                           \
+         0,                                                                                                           \
+         NULL},                                                                                                       \
+        ARTEL__PART("unroll", "accepted; chooses nothing here"),                                                      \
+        ARTEL__PART("use_cudnn", "accepted; chooses nothing here"), ARTEL__PART("time_major", "accepted when false"), \
+        ARTEL__PART("input_length", "accepted"), ARTEL__PART("input_dim", "accepted")
 
-static const artel__option lstm_options[] = {ARTEL__CELL_OPTIONS, ARTEL__LSTM_OPTIONS, LAYER_OPTIONS, ARTEL__OPTIONS_END};
+static const artel__option lstm_options[] = {ARTEL__CELL_OPTIONS, ARTEL__LSTM_OPTIONS, LAYER_OPTIONS,
+                                             ARTEL__OPTIONS_END};
 static const artel__option gru_options[] = {ARTEL__CELL_OPTIONS, ARTEL__GRU_OPTIONS, LAYER_OPTIONS, ARTEL__OPTIONS_END};
 static const artel__option simple_options[] = {ARTEL__CELL_OPTIONS, LAYER_OPTIONS, ARTEL__OPTIONS_END};
-static const artel__option rnn_options[] = {ARTEL__PART("cell", "record of the cell"), LAYER_OPTIONS, ARTEL__OPTIONS_END};
+static const artel__option rnn_options[] = {ARTEL__PART("cell", "record of the cell"), LAYER_OPTIONS,
+                                            ARTEL__OPTIONS_END};
 
 static artel_status hold_nothing(artel__layer *layer, artel__call *call)
 {
@@ -37,7 +61,8 @@ static artel_status hold_nothing(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-static const artel__layer_def holder_def = {.class_name = "variables", .doc = "Variables of a layer.", .call = hold_nothing};
+static const artel__layer_def holder_def = {
+    .class_name = "variables", .doc = "Variables of a layer.", .call = hold_nothing};
 
 artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out)
 {
@@ -67,7 +92,8 @@ static artel_status refuse_settings(const artel__layer *layer)
 {
     json_t *time_major = artel__layer_setting(layer, "time_major");
     if (time_major && !json_is_false(time_major))
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put the batch first", "the setting \"time_major\" is not supported");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put the batch first",
+                                 "the setting \"time_major\" is not supported");
     return ARTEL_OK;
 }
 
@@ -110,10 +136,12 @@ static artel_status configure_rnn(artel__layer *layer)
     artel__layer *cell;
     ARTEL_TRY(refuse_settings(layer));
     if (!json_is_object(record))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the record of its cell is missing");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                 "the record of its cell is missing");
     ARTEL_TRY(artel__layer_add_child(layer, record, "cell", &cell));
     if (!artel__is_cell(cell) && !artel__is_stack(cell))
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give it LSTMCell, GRUCell, SimpleRNNCell or StackedRNNCells",
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                                 "give it LSTMCell, GRUCell, SimpleRNNCell or StackedRNNCells",
                                  "the cell class %s is not supported", cell->def->class_name);
     if (artel__is_stack(cell) && ((const recurrent_config *)layer->config)->stateful)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give a stateful layer one cell",
@@ -150,7 +178,8 @@ artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out)
     json_t *shape = json_object_get(json_object_get(layer->record, "build_config"), "input_shape");
     bool said = artel__json_integer(json_array_get(shape, 0), out) && *out >= 1 && *out <= INT32_MAX;
     if (said) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "build it with Input(batch_shape=...) and save the model again with Keras 3",
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID,
+                             "build it with Input(batch_shape=...) and save the model again with Keras 3",
                              "it is stateful, and its record does not say for which batch size");
 }
 
@@ -165,7 +194,8 @@ static artel_status declare_states(artel__layer *layer, int i, int *number)
     for (int k = 0; k < artel__cell_states(cell_of(layer, i)); k++) {
         char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, (*number)++);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
-        parts->state[k] = artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+        parts->state[k] =
+            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
         if (parts->state[k] < 0) return (artel_status)parts->state[k];
     }
     return ARTEL_OK;
@@ -176,8 +206,8 @@ static artel_status build_recurrent(artel__layer *layer, const artel__call *call
     const artel_shape *in = call->inputs ? artel__call_shape(call, 0) : NULL;
     int states = 0;
     if (!in || in->rank != 2)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed sequences of vectors", "its input has %d axes, expected 3",
-                                 in ? in->rank + 1 : 0);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed sequences of vectors",
+                                 "its input has %d axes, expected 3", in ? in->rank + 1 : 0);
     int64_t width = in->dim[1];
     for (int i = 0; i < cells_of(layer); i++) {
         ARTEL_TRY(artel__cell_build(cell_of(layer, i), width));
@@ -227,8 +257,8 @@ static artel_status check_call(const artel__layer *layer, const artel__call *cal
 {
     int states = artel__recurrent_states(layer), given = artel__recurrent_initial(call, state, states);
     if (given != 0 && given != states)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give one tensor for each state", "its initial_state is not %d tensor%s",
-                                 states, states > 1 ? "s" : "");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give one tensor for each state",
+                                 "its initial_state is not %d tensor%s", states, states > 1 ? "s" : "");
     return ARTEL_OK;
 }
 
@@ -238,7 +268,8 @@ static artel_status read_states(artel__layer *layer, artel__graph *graph, int i,
     const artel__layer *cell = cell_of(layer, i);
     const artel__recurrent_cell *parts = cell->own;
     if (parts->state[0] < graph->variable_values && graph->variable_value[parts->state[0]] >= 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call it once", "a stateful layer that is called twice is not supported");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call it once",
+                                 "a stateful layer that is called twice is not supported");
     for (int k = 0; k < artel__cell_states(cell); k++) {
         artel__value_id kept = artel__graph_variable(graph, parts->state[k]);
         if (k == 0 || state[k] < 0) kept = artel__row_state_read(graph, kept);
@@ -254,7 +285,8 @@ static artel__value_id turned(artel__graph *graph, artel__value_id x)
     return steps < 2 ? x : artel__op_slice(graph, x, 0, steps - 1, steps, -1);
 }
 
-/* Cell by cell: all but the last give sequences. The first may go backwards; what it hands on is turned round already. */
+/* Cell by cell: all but the last give sequences. The first may go backwards; what it hands on is turned round already.
+ */
 static artel_status call_recurrent(artel__layer *layer, artel__call *call)
 {
     const recurrent_config *c = layer->config;
@@ -263,12 +295,14 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
     int states = artel__recurrent_states(layer), seen = 0, cells = cells_of(layer);
     for (int i = 0; i < states; i++) state[i] = (artel__tensor){ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     ARTEL_TRY(check_call(layer, call, state));
-    artel__cell_run run = {.x = artel__as_float(graph, call->in[0].value), .mask = artel__recurrent_mask(call, state[0].value >= 0)};
+    artel__cell_run run = {.x = artel__as_float(graph, call->in[0].value),
+                           .mask = artel__recurrent_mask(call, state[0].value >= 0)};
     for (int i = 0; i < cells; i++) {
         artel__layer *cell = cell_of(layer, i);
         int own = artel__cell_states(cell);
         for (int k = 0; k < 2; k++)
-            run.state[k] = k < own && state[seen + k].value >= 0 ? artel__as_float(graph, state[seen + k].value) : ARTEL__NO_VALUE;
+            run.state[k] =
+                k < own && state[seen + k].value >= 0 ? artel__as_float(graph, state[seen + k].value) : ARTEL__NO_VALUE;
         run.go_backwards = c->go_backwards && i == 0;
         if (c->go_backwards && i == 1) run.mask = turned(graph, run.mask);
         run.zero_output_for_mask = c->zero_output_for_mask && i + 1 == cells;
@@ -279,7 +313,8 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
         for (int k = 0; k < own; k++) {
             artel__value_id last = artel__graph_output(graph, run.x, k + 1);
             if (c->stateful)
-                artel__row_state_write(graph, artel__graph_variable(graph, ((artel__recurrent_cell *)cell->own)->state[k]), last);
+                artel__row_state_write(
+                    graph, artel__graph_variable(graph, ((artel__recurrent_cell *)cell->own)->state[k]), last);
             if (c->return_state) call->out[1 + seen + k] = (artel__tensor){last, ARTEL__NO_VALUE};
         }
         seen += own;

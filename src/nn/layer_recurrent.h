@@ -23,12 +23,12 @@ artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out);
 /* A sublayer that only holds variables, under `path` in weights files; `name` in the names of variables. */
 artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out);
 
-/* The tensors given as `initial_state`, by keyword, as the second argument, or behind the first input; at most `room`. Returns how
- * many, or -1 when one is no tensor or there are too many. */
+/* The tensors given as `initial_state`, by keyword, as the second argument, or behind the first input; at most `room`.
+ * Returns how many, or -1 when one is no tensor or there are too many. */
 int artel__recurrent_initial(const artel__call *call, artel__tensor *out, int room);
 
-/* The mask that a call works with. Keras hands the mask of its input to a layer only when that is the one tensor it is called
- * with: beside initial states it must be named. */
+/* The mask that a call works with. Keras hands the mask of its input to a layer only when that is the one tensor it is
+ * called with: beside initial states it must be named. */
 artel__value_id artel__recurrent_mask(const artel__call *call, bool states);
 
 #endif

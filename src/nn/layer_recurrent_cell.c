@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LSTMCell, GRUCell, SimpleRNNCell and StackedRNNCells, inside RNN; and a cell over a sequence, which LSTM, GRU and SimpleRNN are too.
+/* LSTMCell, GRUCell, SimpleRNNCell and StackedRNNCells, inside RNN; and a cell over a sequence, which LSTM, GRU and
+ * SimpleRNN are too.
  *
- * The input is projected for all steps at once, a product with a bias; the rest is one operation over the sequence (op/recurrent.h).
- * A mask of dropout is drawn once for a row and holds for all its steps. Beside recurrent_dropout the gates of LSTM and GRU draw masks of
- * their own, of the state and of the input (Keras' implementation 1, which it forces then); else all gates see one input. After
- * keras/src/layers/rnn.
+ * The input is projected for all steps at once, a product with a bias; the rest is one operation over the sequence
+ * (op/recurrent.h). A mask of dropout is drawn once for a row and holds for all its steps. Beside recurrent_dropout the
+ * gates of LSTM and GRU draw masks of their own, of the state and of the input (Keras' implementation 1, which it
+ * forces then); else all gates see one input. After keras/src/layers/rnn.
  */
 #include "nn/layer_recurrent_cell.h"
 
@@ -25,7 +26,8 @@ enum {
 
 static const artel__option stack_options[] = {ARTEL__PART("cells", "list of records of cells"), ARTEL__OPTIONS_END};
 
-static artel_status read_activation(artel__layer *layer, const char *key, const char *fallback, artel__cell_activation *out)
+static artel_status read_activation(artel__layer *layer, const char *key, const char *fallback,
+                                    artel__cell_activation *out)
 {
     artel__activation_config activation = {0};
     json_t *config = json_object_get(layer->record, "config");
@@ -40,8 +42,8 @@ static artel_status read_activation(artel__layer *layer, const char *key, const 
     }
     int function = artel__activation_unary(&activation);
     if (function < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an element-wise activation", "the activation \"%s\" is not supported",
-                                 artel__activation_name(&activation));
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an element-wise activation",
+                                 "the activation \"%s\" is not supported", artel__activation_name(&activation));
     *out = (artel__cell_activation){.function = (artel__unary)function};
     memcpy(out->parameter, activation.parameter, sizeof out->parameter);
     return ARTEL_OK;
@@ -54,11 +56,13 @@ artel_status artel__cell_read(artel__layer *layer, artel__cell cell, artel__recu
     parts->cell = cell;
     parts->config = layer->config;
     ARTEL_TRY(read_activation(layer, "activation", "tanh", &parts->activation));
-    if (cell != ARTEL__CELL_SIMPLE) ARTEL_TRY(read_activation(layer, "recurrent_activation", "sigmoid", &parts->recurrent));
+    if (cell != ARTEL__CELL_SIMPLE)
+        ARTEL_TRY(read_activation(layer, "recurrent_activation", "sigmoid", &parts->recurrent));
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
     ARTEL_TRY(artel__layer_weight_parts(layer, "recurrent", "orthogonal", &parts->recurrent_kernel));
     ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
-    if (cell == ARTEL__CELL_LSTM && parts->config->unit_forget_bias) artel__initializer_forget_bias(&parts->bias.initializer);
+    if (cell == ARTEL__CELL_LSTM && parts->config->unit_forget_bias)
+        artel__initializer_forget_bias(&parts->bias.initializer);
     return ARTEL_OK;
 }
 
@@ -88,7 +92,8 @@ static artel_status configure_simple_cell(artel__layer *layer)
 static artel_status call_cell(artel__layer *layer, artel__call *call)
 {
     (void)call;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put the cell into an RNN layer", "a cell called by itself is not supported");
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put the cell into an RNN layer",
+                             "a cell called by itself is not supported");
 }
 
 #define CELL(symbol, name, table, configuration, sentence) \
@@ -104,7 +109,8 @@ static artel_status call_cell(artel__layer *layer, artel__call *call)
 
 CELL(lstm_cell, "LSTMCell", lstm_cell_options, configure_lstm_cell, "One step of an LSTM, inside RNN.");
 CELL(gru_cell, "GRUCell", gru_cell_options, configure_gru_cell, "One step of a GRU, inside RNN.");
-CELL(simple_rnn_cell, "SimpleRNNCell", simple_cell_options, configure_simple_cell, "One step of a SimpleRNN, inside RNN.");
+CELL(simple_rnn_cell, "SimpleRNNCell", simple_cell_options, configure_simple_cell,
+     "One step of a SimpleRNN, inside RNN.");
 
 bool artel__is_cell(const artel__layer *layer)
 {
@@ -120,7 +126,8 @@ static artel_status add_cell(artel__layer *layer, json_t *record)
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     artel__layer *cell;
     int same = 0;
-    for (int i = 0; i < layer->child_count && class_name; i++) same += strcmp(layer->child[i].layer->def->class_name, class_name) == 0;
+    for (int i = 0; i < layer->child_count && class_name; i++)
+        same += strcmp(layer->child[i].layer->def->class_name, class_name) == 0;
     artel__snake_case(class_name ? class_name : "", snake, sizeof snake);
     snprintf(path, sizeof path, same ? "cells/%s_%d" : "cells/%s", snake, same);
     ARTEL_TRY(artel__layer_add_child(layer, record, path, &cell));
@@ -135,8 +142,8 @@ static artel_status configure_stack(artel__layer *layer)
     json_t *cells = artel__layer_setting(layer, "cells"), *record;
     size_t i;
     if (!json_is_array(cells) || json_array_size(cells) < 1 || json_array_size(cells) > MOST_CELLS)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "stack one to seven cells", "its cells are no list of one to %d",
-                                 MOST_CELLS);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "stack one to seven cells",
+                                 "its cells are no list of one to %d", MOST_CELLS);
     json_array_foreach(cells, i, record) ARTEL_TRY(add_cell(layer, record));
     return ARTEL_OK;
 }
@@ -183,7 +190,8 @@ static artel__value_id draw_factors(artel__graph *graph, artel__value_id like, d
 {
     if (graph->status < 0 || like < 0) return ARTEL__NO_VALUE;
     artel_shape one = artel__shape(1, (int64_t)1);
-    artel__value_id x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, like, (1u << graph->value[like].shape.rank) - 1u, false);
+    artel__value_id x =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, like, (1u << graph->value[like].shape.rank) - 1u, false);
     x = artel__op_broadcast_to(graph, artel__op_reshape(graph, x, &one), shape);
     return artel__op_dropout(graph, artel__op_fill_like(graph, x, 1), rate, NULL);
 }
@@ -208,7 +216,8 @@ static artel__value_id project(artel__layer *cell, artel__graph *graph, artel__v
     int64_t u = parts->config->units, gates = artel__cell_gates(parts->cell);
     artel_shape columns = artel__shape(1, gates * u), noise = artel__shape(2, (int64_t)1, graph->value[x].shape.dim[1]);
     artel__value_id kernel = artel__layer_weight(cell, graph, 0), gate[4];
-    if (!drops(graph, parts, parts->config->dropout)) return artel__op_product(graph, x, kernel, bias, 1, &columns, ARTEL__FUSED_NONE);
+    if (!drops(graph, parts, parts->config->dropout))
+        return artel__op_product(graph, x, kernel, bias, 1, &columns, ARTEL__FUSED_NONE);
     for (int k = 0; k < (gates_apart(parts) ? gates : 1); k++) {
         gate[k] = artel__op_dropout(graph, x, parts->config->dropout, &noise);
         gate[k] = artel__op_product(graph, gate[k], kernel, bias, 1, &columns, ARTEL__FUSED_NONE);

@@ -16,32 +16,35 @@ typedef struct artel__recurrent_cell {
 } artel__recurrent_cell;
 
 #define ARTEL__RECURRENT_CONFIG(field) offsetof(artel__recurrent_config, field)
-#define ARTEL__CELL_OPTIONS                                                                                                               \
-    {"units", "number of outputs", ARTEL__OPTION_INT, ARTEL__RECURRENT_CONFIG(units), NULL, 1, INT32_MAX / 4, NULL},                      \
-        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, ARTEL__RECURRENT_CONFIG(use_bias), "true", 0, 0, NULL},              \
-        {"dropout", "share of the inputs dropped", ARTEL__OPTION_FLOAT, ARTEL__RECURRENT_CONFIG(dropout), "0", 0, 1, NULL},               \
-        {"recurrent_dropout",                                                                                                             \
-         "share of the states dropped",                                                                                                   \
-         ARTEL__OPTION_FLOAT,                                                                                                             \
-         ARTEL__RECURRENT_CONFIG(recurrent_dropout),                                                                                      \
-         "0",                                                                                                                             \
-         0,                                                                                                                               \
-         1,                                                                                                                               \
-         NULL},                                                                                                                           \
-        ARTEL__PART("activation", "activation: a name or a record"), ARTEL__PART("seed", "accepted; --seed decides"),                     \
-        ARTEL__PART("implementation", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"), ARTEL__WEIGHT_PARTS("recurrent"), \
-        ARTEL__WEIGHT_PARTS("bias")
+#define ARTEL__CELL_OPTIONS                                                                                           \
+    {"units", "number of outputs", ARTEL__OPTION_INT, ARTEL__RECURRENT_CONFIG(units), NULL, 1, INT32_MAX / 4, NULL},  \
+        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, ARTEL__RECURRENT_CONFIG(use_bias), "true", 0, 0, \
+         NULL},                                                                                                       \
+        {"dropout", "share of the inputs dropped", ARTEL__OPTION_FLOAT, ARTEL__RECURRENT_CONFIG(dropout), "0", 0, 1,  \
+         NULL},                                                                                                       \
+        {"recurrent_dropout",                                                                                         \
+         "share of the states dropped",                                                                               \
+         ARTEL__OPTION_FLOAT,                                                                                         \
+         ARTEL__RECURRENT_CONFIG(recurrent_dropout),                                                                  \
+         "0",                                                                                                         \
+         0,                                                                                                           \
+         1,                                                                                                           \
+         NULL},                                                                                                       \
+        ARTEL__PART("activation", "activation: a name or a record"), ARTEL__PART("seed", "accepted; --seed decides"), \
+        ARTEL__PART("implementation", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),               \
+        ARTEL__WEIGHT_PARTS("recurrent"), ARTEL__WEIGHT_PARTS("bias")
 #define ARTEL__GATE_OPTIONS ARTEL__PART("recurrent_activation", "activation of the gates: a name or a record")
-#define ARTEL__LSTM_OPTIONS                                                                                                                \
-    ARTEL__GATE_OPTIONS,                                                                                                                   \
-    {                                                                                                                                      \
-        "unit_forget_bias", "start the forget gate's bias at 1", ARTEL__OPTION_BOOL, ARTEL__RECURRENT_CONFIG(unit_forget_bias), "true", 0, \
-            0, NULL                                                                                                                        \
+#define ARTEL__LSTM_OPTIONS                                                          \
+    ARTEL__GATE_OPTIONS,                                                             \
+    {                                                                                \
+        "unit_forget_bias", "start the forget gate's bias at 1", ARTEL__OPTION_BOOL, \
+            ARTEL__RECURRENT_CONFIG(unit_forget_bias), "true", 0, 0, NULL            \
     }
-#define ARTEL__GRU_OPTIONS                                                                                                      \
-    ARTEL__GATE_OPTIONS,                                                                                                        \
-    {                                                                                                                           \
-        "reset_after", "reset behind the product", ARTEL__OPTION_BOOL, ARTEL__RECURRENT_CONFIG(reset_after), "true", 0, 0, NULL \
+#define ARTEL__GRU_OPTIONS                                                                                           \
+    ARTEL__GATE_OPTIONS,                                                                                             \
+    {                                                                                                                \
+        "reset_after", "reset behind the product", ARTEL__OPTION_BOOL, ARTEL__RECURRENT_CONFIG(reset_after), "true", \
+            0, 0, NULL                                                                                               \
     }
 
 /* Reads a cell from the settings of `layer`, a cell or a layer that has its settings. */

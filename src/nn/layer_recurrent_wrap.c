@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bidirectional: a recurrent layer and its mirror over the same sequence, merged.
  *
- * Both sublayers come from the record; where the second is missing (older files) it is the first one, running the other way. The
- * backward sequence is turned round before merging, and masked steps give zeros when sequences are returned, as in Keras.
- * After keras/src/layers/rnn/bidirectional.py.
+ * Both sublayers come from the record; where the second is missing (older files) it is the first one, running the other
+ * way. The backward sequence is turned round before merging, and masked steps give zeros when sequences are returned,
+ * as in Keras. After keras/src/layers/rnn/bidirectional.py.
  */
 #include <string.h>
 
@@ -32,7 +32,8 @@ static const artel__option both_options[] = {
     ARTEL__PART("stateful", "as the layers say"),
     ARTEL__PART("return_sequences", "as the layers say"),
     ARTEL__PART("return_state", "as the layers say"),
-    {"merge_mode", "how both are merged, or null", ARTEL__OPTION_ENUM, offsetof(both_config, merge_mode), "concat", 0, 0, merge_modes},
+    {"merge_mode", "how both are merged, or null", ARTEL__OPTION_ENUM, offsetof(both_config, merge_mode), "concat", 0,
+     0, merge_modes},
     ARTEL__OPTIONS_END,
 };
 
@@ -115,7 +116,8 @@ static artel_status call_both(artel__layer *layer, artel__call *call)
         call->out[outputs++] = (artel__tensor){a, mask};
         call->out[outputs++] = (artel__tensor){b, mask};
     } else {
-        call->out[outputs++] = (artel__tensor){merge(graph, ((const both_config *)layer->config)->merge_mode, a, b), mask};
+        call->out[outputs++] =
+            (artel__tensor){merge(graph, ((const both_config *)layer->config)->merge_mode, a, b), mask};
     }
     for (int i = 0; i < 2 && c->return_state; i++) {
         for (int k = 1; k <= artel__recurrent_states(layer->child[i].layer); k++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that only move elements: Flatten, Reshape, Permute, RepeatVector, padding, cropping, upsampling.
  *
- * channels_first moves the spatial axes by one and changes nothing else here (bilinear interpolation apart). After keras/src/layers/reshaping.
+ * channels_first moves the spatial axes by one and changes nothing else here (bilinear interpolation apart). After
+ * keras/src/layers/reshaping.
  */
 #include <string.h>
 
@@ -37,7 +38,8 @@ static artel_status call_flatten(artel__layer *layer, artel__call *call)
 /* -- Reshape -- */
 
 static const artel__option reshape_options[] = {
-    {"target_shape", "shape of one row, one extent may be -1", ARTEL__OPTION_INTS, offsetof(reshape_config, list), NULL, 0, 0, NULL},
+    {"target_shape", "shape of one row, one extent may be -1", ARTEL__OPTION_INTS, offsetof(reshape_config, list), NULL,
+     0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -70,7 +72,8 @@ static artel_status call_reshape(artel__layer *layer, artel__call *call)
     artel_shape shape;
     if (!complete_shape(&c->list, artel_shape_count(artel__call_shape(call, 0)), &shape))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a shape of as many elements",
-                                 "its %lld elements do not fit target_shape", (long long)artel_shape_count(artel__call_shape(call, 0)));
+                                 "its %lld elements do not fit target_shape",
+                                 (long long)artel_shape_count(artel__call_shape(call, 0)));
     artel__call_return(call, artel__op_reshape(call->graph, call->in[0].value, &shape));
     return ARTEL_OK;
 }
@@ -78,7 +81,8 @@ static artel_status call_reshape(artel__layer *layer, artel__call *call)
 /* -- Permute -- */
 
 static const artel__option permute_options[] = {
-    {"dims", "axes of the input, counted from 1, in their new order", ARTEL__OPTION_INTS, offsetof(reshape_config, list), NULL, 1, 8, NULL},
+    {"dims", "axes of the input, counted from 1, in their new order", ARTEL__OPTION_INTS,
+     offsetof(reshape_config, list), NULL, 1, 8, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -88,7 +92,8 @@ static artel_status configure_permute(artel__layer *layer)
     uint32_t seen = 0;
     for (int i = 0; i < c->list.count; i++) seen |= 1u << (c->list.item[i] - 1);
     if (seen == (1u << c->list.count) - 1u) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name each axis from 1 on once", "the setting \"dims\" is no permutation");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name each axis from 1 on once",
+                             "the setting \"dims\" is no permutation");
 }
 
 static artel_status call_permute(artel__layer *layer, artel__call *call)
@@ -148,7 +153,8 @@ static bool read_amount(json_t *json, int64_t *out)
 static bool read_pair(json_t *json, int64_t *before, int64_t *after)
 {
     if (json_is_array(json))
-        return json_array_size(json) == 2 && read_amount(json_array_get(json, 0), before) && read_amount(json_array_get(json, 1), after);
+        return json_array_size(json) == 2 && read_amount(json_array_get(json, 0), before) &&
+               read_amount(json_array_get(json, 1), after);
     if (!read_amount(json, before)) return false;
     *after = *before;
     return true;
@@ -198,8 +204,8 @@ static artel_status call_border(artel__layer *layer, artel__call *call, int sign
         before[first + i] = sign * own->before[i];
         after[first + i] = sign * own->after[i];
         if (in->dim[first + i] + before[first + i] + after[first + i] < 1)
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "crop less", "nothing would be left of an axis of %lld",
-                                     (long long)in->dim[first + i]);
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "crop less",
+                                     "nothing would be left of an axis of %lld", (long long)in->dim[first + i]);
     }
     artel__call_return(call, artel__op_pad(call->graph, call->in[0].value, before, after, 0));
     return ARTEL_OK;
@@ -220,8 +226,8 @@ static artel_status call_cropping(artel__layer *layer, artel__call *call)
 static const artel__option upsampling_options[] = {
     {"size", "factor of each axis", ARTEL__OPTION_INTS, offsetof(reshape_config, list), "2", 1, INT32_MAX, NULL},
     ARTEL__DATA_FORMAT(reshape_config),
-    {"interpolation", "nearest; of images any filter", ARTEL__OPTION_ENUM, offsetof(reshape_config, interpolation), "nearest", 0, 0,
-     artel__filters},
+    {"interpolation", "nearest; of images any filter", ARTEL__OPTION_ENUM, offsetof(reshape_config, interpolation),
+     "nearest", 0, 0, artel__filters},
     ARTEL__OPTIONS_END,
 };
 
@@ -243,7 +249,8 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
         int64_t height = in->dim[first] * c->list.item[0], width = in->dim[first + 1] * c->list.item[1];
         x = artel__channels_last(graph, artel__as_float(graph, x), c->data_format);
         artel__call_return(call, artel__channels_back(graph,
-                                                      artel__filter_resize(graph, x, (artel__filter)c->interpolation, false, height, width),
+                                                      artel__filter_resize(graph, x, (artel__filter)c->interpolation,
+                                                                           false, height, width),
                                                       c->data_format));
         return ARTEL_OK;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resizing and CenterCrop: images of another size, in training and outside of it.
  *
- * With crop_to_aspect_ratio the middle part of the wanted proportions is resized, with pad_to_aspect_ratio the image in a frame of
- * them. CenterCrop cuts the middle; where the image is too small one way, it is cut to the proportions and stretched. After
- * keras/src/layers/preprocessing/image_preprocessing and tf.image.resize (nn/filter.h).
+ * With crop_to_aspect_ratio the middle part of the wanted proportions is resized, with pad_to_aspect_ratio the image in
+ * a frame of them. CenterCrop cuts the middle; where the image is too small one way, it is cut to the proportions and
+ * stretched. After keras/src/layers/preprocessing/image_preprocessing and tf.image.resize (nn/filter.h).
  */
 #include "nn/filter.h"
 #include "nn/layer_support.h"
@@ -18,10 +18,10 @@ typedef struct resize_config {
 static const char *const fill_modes[] = {"constant", NULL};
 
 #define CONFIG(field) offsetof(resize_config, field)
-#define SIZE                                                                                                                 \
-    {"height", "lines", ARTEL__OPTION_INT, CONFIG(height), NULL, 1, INT32_MAX, NULL},                                        \
-        {"width", "columns", ARTEL__OPTION_INT, CONFIG(width), NULL, 1, INT32_MAX, NULL}, ARTEL__DATA_FORMAT(resize_config), \
-        ARTEL__PART("bounding_box_format", "accepted")
+#define SIZE                                                                              \
+    {"height", "lines", ARTEL__OPTION_INT, CONFIG(height), NULL, 1, INT32_MAX, NULL},     \
+        {"width", "columns", ARTEL__OPTION_INT, CONFIG(width), NULL, 1, INT32_MAX, NULL}, \
+        ARTEL__DATA_FORMAT(resize_config), ARTEL__PART("bounding_box_format", "accepted")
 
 static const artel__option resizing_options[] = {
     SIZE,
@@ -30,7 +30,8 @@ static const artel__option resizing_options[] = {
     {"pad_to_aspect_ratio", "add a frame", ARTEL__OPTION_BOOL, CONFIG(pad), "false", 0, 0, NULL},
     {"fill_mode", "constant", ARTEL__OPTION_ENUM, CONFIG(fill_mode), "constant", 0, 0, fill_modes},
     {"fill_value", "the value of the frame", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL},
-    {"antialias", "a wider filter where images become smaller", ARTEL__OPTION_BOOL, CONFIG(antialias), "false", 0, 0, NULL},
+    {"antialias", "a wider filter where images become smaller", ARTEL__OPTION_BOOL, CONFIG(antialias), "false", 0, 0,
+     NULL},
     ARTEL__OPTIONS_END,
 };
 static const artel__option crop_options[] = {SIZE, ARTEL__OPTIONS_END};
@@ -57,7 +58,8 @@ static artel__value_id frame(artel__graph *graph, artel__value_id x, const resiz
     artel_shape in = graph->value[x].shape;
     int64_t height = (int64_t)((float)(in.dim[1] * c->height) / (float)c->width),
             width = (int64_t)((float)(in.dim[0] * c->width) / (float)c->height);
-    int64_t border[3] = {height > in.dim[0] ? (height - in.dim[0]) / 2 : 0, width > in.dim[1] ? (width - in.dim[1]) / 2 : 0, 0};
+    int64_t border[3] = {height > in.dim[0] ? (height - in.dim[0]) / 2 : 0,
+                         width > in.dim[1] ? (width - in.dim[1]) / 2 : 0, 0};
     return artel__op_pad(graph, x, border, border, c->fill_value);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rescaling and Normalization: constants at the front of a model.
  *
- * Rescaling: x * scale + offset. Normalization: (x - mean) / max(sqrt(variance), 1e-7), or the inverse; mean and variance
- * come from the config, or were adapted and are variables of the weights file. After keras/src/layers/preprocessing.
+ * Rescaling: x * scale + offset. Normalization: (x - mean) / max(sqrt(variance), 1e-7), or the inverse; mean and
+ * variance come from the config, or were adapted and are variables of the weights file. After
+ * keras/src/layers/preprocessing.
  */
 #include "kernel/narrow.h"
 #include "nn/layer_support.h"
@@ -27,13 +28,16 @@ static artel_status call_rescaling(artel__layer *layer, artel__call *call)
     double factor = 1, summand = 0;
     bool plain = artel__json_number(scale, &factor) && (!offset || artel__json_number(offset, &summand));
     if (plain) {
-        float a = artel__narrow_one(graph->precision, (float)factor), b = artel__narrow_one(graph->precision, (float)summand);
+        float a = artel__narrow_one(graph->precision, (float)factor),
+              b = artel__narrow_one(graph->precision, (float)summand);
         artel__call_return(call, artel__op_affine(graph, x, a, b));
         return ARTEL_OK;
     }
-    artel__value_id a = artel__constant_json(graph, scale), b = offset ? artel__constant_json(graph, offset) : ARTEL__NO_VALUE;
+    artel__value_id a = artel__constant_json(graph, scale),
+                    b = offset ? artel__constant_json(graph, offset) : ARTEL__NO_VALUE;
     if (a < 0 || (offset && b < 0))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers", "scale or offset is neither");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers",
+                                 "scale or offset is neither");
     artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, x, a);
     artel__call_return(call, b >= 0 ? artel__op_add(graph, y, b) : y);
     return ARTEL_OK;
@@ -54,7 +58,8 @@ static const artel__option normalization_options[] = {
     ARTEL__PART("axis", "axes that have statistics of their own; null: one mean for all"),
     ARTEL__PART("mean", "given mean; null: adapted"),
     ARTEL__PART("variance", "given variance; null: adapted"),
-    {"invert", "whether the layer undoes a normalisation", ARTEL__OPTION_BOOL, offsetof(scale_config, invert), "false", 0, 0, NULL},
+    {"invert", "whether the layer undoes a normalisation", ARTEL__OPTION_BOOL, offsetof(scale_config, invert), "false",
+     0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -73,7 +78,8 @@ static artel_status build_normalization(artel__layer *layer, const artel__call *
     ARTEL_TRY(kept_axes(layer, call, &axes));
     bool mean = artel__layer_setting(layer, "mean"), variance = artel__layer_setting(layer, "variance");
     if (mean != variance)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give both or neither", "only one of mean and variance is given");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give both or neither",
+                                 "only one of mean and variance is given");
     if (mean) return ARTEL_OK;
     const artel_shape *in = artel__call_shape(call, 0);
     artel_shape shape = {.rank = 0}, scalar = {.rank = 0};
@@ -85,7 +91,8 @@ static artel_status build_normalization(artel__layer *layer, const artel__call *
     ARTEL_TRY(artel__layer_weight_parts(layer, "adapted", "ones", &ones));
     ARTEL_TRY(artel__layer_declare(layer, "mean", &shape, 0, false, &zeros));
     ARTEL_TRY(artel__layer_declare(layer, "variance", &shape, 0, false, &ones));
-    artel__weight count = {.name = "count", .shape = scalar, .dtype = ARTEL_DTYPE_INT64, .initializer = &zeros.initializer};
+    artel__weight count = {
+        .name = "count", .shape = scalar, .dtype = ARTEL_DTYPE_INT64, .initializer = &zeros.initializer};
     int index = artel__layer_add_weight(layer, &count);
     return index < 0 ? (artel_status)index : ARTEL_OK;
 }
@@ -121,18 +128,20 @@ static artel_status call_normalization(artel__layer *layer, artel__call *call)
     ARTEL_TRY(kept_axes(layer, call, &axes));
     json_t *given = artel__layer_setting(layer, "mean");
     artel__value_id mean = given ? artel__constant_json(graph, given) : artel__layer_weight(layer, graph, 0);
-    artel__value_id variance =
-        given ? artel__constant_json(graph, artel__layer_setting(layer, "variance")) : artel__layer_weight(layer, graph, 1);
+    artel__value_id variance = given ? artel__constant_json(graph, artel__layer_setting(layer, "variance"))
+                                     : artel__layer_weight(layer, graph, 1);
     if (given && (mean < 0 || variance < 0) && graph->status == ARTEL_OK)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers", "mean or variance is neither");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers",
+                                 "mean or variance is neither");
     ARTEL_TRY(spread(layer, call, axes, &mean));
     ARTEL_TRY(spread(layer, call, axes, &variance));
     artel__value_id x = artel__as_float(graph, call->in[0].value);
-    artel__value_id deviation = artel__op_binary(graph, ARTEL__BINARY_MAX, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance),
-                                                 artel__constant_scalar(graph, 1e-7));
-    artel__value_id y = c->invert
-                            ? artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, deviation), mean)
-                            : artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), deviation);
+    artel__value_id deviation =
+        artel__op_binary(graph, ARTEL__BINARY_MAX, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance),
+                         artel__constant_scalar(graph, 1e-7));
+    artel__value_id y = c->invert ? artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, deviation), mean)
+                                  : artel__op_binary(graph, ARTEL__BINARY_DIV,
+                                                     artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), deviation);
     artel__call_return(call, y);
     return ARTEL_OK;
 }

@@ -2,10 +2,11 @@
 /* SpectralNormalization: in training the layer inside computes with its kernel divided by its largest singular value.
  *
  *   v = unit(u W^T), u = unit(v W), so many times; sigma = v W u^T; W := W / sigma
- * W is the kernel as a matrix of its last axis, u is kept from step to step. As in Keras, the kernel itself becomes what the layer computes
- * with, and the optimizer goes on from there; so gradient and penalties are those of the normalised kernel, and nothing is differentiated
- * through sigma. All of it is computed from variables alone: it has the same bits on any number of replicas. A kernel of zeros stays.
- * After keras/src/layers/normalization/spectral_normalization.py; `u * rsqrt` is at most u * 1e7 there.
+ * W is the kernel as a matrix of its last axis, u is kept from step to step. As in Keras, the kernel itself becomes
+ * what the layer computes with, and the optimizer goes on from there; so gradient and penalties are those of the
+ * normalised kernel, and nothing is differentiated through sigma. All of it is computed from variables alone: it has
+ * the same bits on any number of replicas. A kernel of zeros stays. After
+ * keras/src/layers/normalization/spectral_normalization.py; `u * rsqrt` is at most u * 1e7 there.
  */
 #include <string.h>
 
@@ -29,8 +30,8 @@ enum {
 
 static const artel__option spectral_options[] = {
     {"layer", "record of the layer inside", ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL},
-    {"power_iterations", "rounds of the iteration at each step", ARTEL__OPTION_INT, offsetof(spectral_config, power_iterations), "1", 1,
-     MOST_ITERATIONS, NULL},
+    {"power_iterations", "rounds of the iteration at each step", ARTEL__OPTION_INT,
+     offsetof(spectral_config, power_iterations), "1", 1, MOST_ITERATIONS, NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -102,7 +103,8 @@ static artel__value_id normalise(artel__graph *graph, artel__value_id w, int64_t
         next = unit(graph, reached);
     }
     artel__value_id sigma = sum(graph, product(graph, reached, next), 3u);
-    artel__value_id size = artel__op_reduce(graph, ARTEL__REDUCE_MAX, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, w), 3u, true);
+    artel__value_id size =
+        artel__op_reduce(graph, ARTEL__REDUCE_MAX, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, w), 3u, true);
     *u = artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, size, 0), *u, next);
     return artel__op_binary(graph, ARTEL__BINARY_DIV_NO_NAN, w, sigma);
 }
@@ -115,7 +117,8 @@ static artel__value_id normalised_kernel(artel__layer *layer, artel__graph *grap
     artel__value_id variable = artel__graph_variable(graph, layer->variable[KERNEL].index);
     artel__value_id vector = artel__graph_variable(graph, layer->variable[VECTOR_U].index);
     artel__value_id u = artel__op_stood_in(graph, vector);
-    int64_t columns = declared->shape.dim[declared->shape.rank - 1], rows = columns ? artel_shape_count(&declared->shape) / columns : 0;
+    int64_t columns = declared->shape.dim[declared->shape.rank - 1],
+            rows = columns ? artel_shape_count(&declared->shape) / columns : 0;
     artel_shape matrix = artel__shape(2, rows, columns);
     artel__value_id w = artel__op_plain(graph, artel__op_stood_in(graph, variable), declared->rows);
     w = normalise(graph, artel__op_reshape(graph, w, &matrix), c->power_iterations, &u);
@@ -143,7 +146,8 @@ static artel_status call_spectral(artel__layer *layer, artel__call *call)
         artel__value_id kernel = normalised_kernel(layer, graph);
         graph->precision = precision;
         ARTEL_TRY(graph->status);
-        artel__value_id *place = &graph->variable_value[layer->variable[KERNEL].index + graph->variable_base], own = *place;
+        artel__value_id *place = &graph->variable_value[layer->variable[KERNEL].index + graph->variable_base],
+                        own = *place;
         *place = kernel;
         artel_status status = artel__layer_call(child, &inner);
         graph->variable_value[layer->variable[KERNEL].index + graph->variable_base] = own;

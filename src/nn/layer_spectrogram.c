@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STFTSpectrogram and MelSpectrogram: signals as frequencies over time.
  *
- * STFTSpectrogram: frames of each channel by two matrices, cosines and sines under a window, which are variables and train; then what
- * `mode` says. MelSpectrogram: the transform of keras.ops.stft (layer_ops_fourier.c), its size to a power, in bands, in decibels; top_db
- * counts from the largest number of the whole batch, as in Keras. After keras/src/layers/preprocessing/stft_spectrogram.py,
- * mel_spectrogram.py.
+ * STFTSpectrogram: frames of each channel by two matrices, cosines and sines under a window, which are variables and
+ * train; then what `mode` says. MelSpectrogram: the transform of keras.ops.stft (layer_ops_fourier.c), its size to a
+ * power, in bands, in decibels; top_db counts from the largest number of the whole batch, as in Keras. After
+ * keras/src/layers/preprocessing/stft_spectrogram.py, mel_spectrogram.py.
  */
 #include <string.h>
 
@@ -39,10 +39,10 @@ static const char *const paddings[] = {"valid", "same", NULL};
 static const artel__option stft_options[] = {
     {"mode", "what is made of a frequency", ARTEL__OPTION_ENUM, STFT(mode), "log", 0, 0, stft_modes},
     {"frame_length", "samples of a frame", ARTEL__OPTION_INT, STFT(frame_length), "256", 1, MOST_PLACES, NULL},
-    {"frame_step", "samples from one frame to the next; null: half a frame", ARTEL__OPTION_INT, STFT(frame_step), "null", 1, MOST_PLACES,
-     NULL},
-    {"fft_length", "period of the lowest frequency; null: the next power of two", ARTEL__OPTION_INT, STFT(fft_length), "null", 1,
-     MOST_PLACES, NULL},
+    {"frame_step", "samples from one frame to the next; null: half a frame", ARTEL__OPTION_INT, STFT(frame_step),
+     "null", 1, MOST_PLACES, NULL},
+    {"fft_length", "period of the lowest frequency; null: the next power of two", ARTEL__OPTION_INT, STFT(fft_length),
+     "null", 1, MOST_PLACES, NULL},
     ARTEL__PART("window", "a name, an array or null"),
     ARTEL__PART("scaling", "density, spectrum or null"),
     {"periodic", "the window's period is one more", ARTEL__OPTION_BOOL, STFT(periodic), "false", 0, 0, NULL},
@@ -86,7 +86,8 @@ static artel_status read_window(artel__layer *layer, int64_t length, double **ou
                                        "use hann, hamming, blackman, nuttall, blackmanharris, flattop, boxcar",
                                        "the window \"%s\" is not supported", name);
     if (!artel__numbers_json(layer->arena, given, &shape, &numbers) || shape.rank != 1 || shape.dim[0] != length)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give as many numbers as a frame has samples", "its window does not fit");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give as many numbers as a frame has samples",
+                                 "its window does not fit");
     for (int64_t i = 0; i < length; i++) window[i] = (double)numbers[i];
     return ARTEL_OK;
 }
@@ -100,7 +101,8 @@ static artel_status declare_waves(artel__layer *layer, const char *name, bool si
     double *window;
     ARTEL_TRY(read_window(layer, c->frame_length, &window));
     if (scaling && strcmp(scaling, "density") != 0 && strcmp(scaling, "spectrum") != 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use density, spectrum or null", "the scaling \"%s\" is none", scaling);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use density, spectrum or null",
+                                 "the scaling \"%s\" is none", scaling);
     float *waves = artel__arena_alloc(layer->arena, (size_t)(c->frame_length * frequencies), sizeof *waves);
     if (!waves) return ARTEL_ERROR_NO_MEMORY;
     artel__spectrum_waves(sine, window,
@@ -128,7 +130,8 @@ static artel_status frames_of(artel__layer *layer, artel__graph *graph, artel__v
     const stft_config *c = layer->config;
     int64_t samples = graph->value[*x].shape.dim[1], length = c->frame_length;
     if (c->padding == 1) {
-        int64_t frames = (samples + c->frame_step - 1) / c->frame_step, missing = (frames - 1) * c->frame_step + length - samples;
+        int64_t frames = (samples + c->frame_step - 1) / c->frame_step,
+                missing = (frames - 1) * c->frame_step + length - samples;
         int64_t before[] = {0, missing > 0 ? missing / 2 : 0}, after[] = {0, missing > 0 ? missing - missing / 2 : 0};
         if (missing > 0) *x = artel__op_pad(graph, *x, before, after, 0);
         samples += missing > 0 ? missing : 0;
@@ -144,7 +147,8 @@ static artel__value_id waves_of(artel__layer *layer, artel__graph *graph, artel_
 {
     const stft_config *c = layer->config;
     artel_shape columns = artel__shape(1, c->fft_length / 2 + 1);
-    return artel__op_product(graph, x, artel__layer_weight(layer, graph, n), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    return artel__op_product(graph, x, artel__layer_weight(layer, graph, n), ARTEL__NO_VALUE, 1, &columns,
+                             ARTEL__FUSED_NONE);
 }
 
 static artel__value_id at_least(artel__graph *graph, artel__value_id x, double least)
@@ -163,7 +167,8 @@ static artel__value_id doubled(artel__graph *graph, artel__value_id x, int64_t f
 }
 
 /* What `mode` makes of real and imaginary parts, [channels][frames][frequencies]. */
-static artel__value_id combine(artel__graph *graph, const stft_config *c, artel__value_id real, artel__value_id imaginary)
+static artel__value_id combine(artel__graph *graph, const stft_config *c, artel__value_id real,
+                               artel__value_id imaginary)
 {
     if (c->mode == MODE_REAL) return real;
     if (c->mode == MODE_IMAG) return imaginary;
@@ -183,7 +188,8 @@ static artel__value_id arranged(artel__graph *graph, const stft_config *c, artel
     artel_shape in = graph->value[x].shape;
     bool first = c->data_format == 1;
     if (c->expand_dims) return first ? x : artel__op_transpose(graph, x, (int[]){1, 2, 0});
-    artel_shape out = artel__shape(2, first ? in.dim[0] * in.dim[2] : in.dim[1], first ? in.dim[1] : in.dim[0] * in.dim[2]);
+    artel_shape out =
+        artel__shape(2, first ? in.dim[0] * in.dim[2] : in.dim[1], first ? in.dim[1] : in.dim[0] * in.dim[2]);
     return artel__op_reshape(graph, artel__op_transpose(graph, x, first ? (int[]){0, 2, 1} : (int[]){1, 0, 2}), &out);
 }
 
@@ -254,7 +260,8 @@ static artel_status configure_mel(artel__layer *layer)
     if (c->sequence_length < 1) c->sequence_length = c->fft_length;
     if (c->max_freq <= 0) c->max_freq = (double)(int64_t)(c->sampling_rate / 2);
     if (c->fft_length < c->sequence_length || c->max_freq <= c->min_freq)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use sequence_length <= fft_length and min_freq < max_freq",
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID,
+                                 "use sequence_length <= fft_length and min_freq < max_freq",
                                  "its lengths or frequencies do not fit one another");
     return ARTEL_OK;
 }
@@ -282,13 +289,15 @@ static artel_status call_mel(artel__layer *layer, artel__call *call)
     artel__value_id real, imaginary, x;
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, 1));
     x = artel__as_float(graph, call->in[0].value);
-    artel__short_time how = {.length = c->sequence_length, .stride = c->sequence_stride, .places = c->fft_length, .centred = true};
+    artel__short_time how = {
+        .length = c->sequence_length, .stride = c->sequence_stride, .places = c->fft_length, .centred = true};
     ARTEL_TRY(artel__raw_short_time(layer, call, x, &how, &real, &imaginary));
     artel__value_id squared = unary(graph, ARTEL__UNARY_SQUARE, imaginary);
     x = artel__op_add(graph, unary(graph, ARTEL__UNARY_SQUARE, real), squared);
     x = unary(graph, ARTEL__UNARY_SQRT, x);
     x = artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){(float)c->mag_exp, 0, 0}, x);
-    artel_shape table = artel__shape(2, c->fft_length / 2 + 1, c->num_mel_bins), columns = artel__shape(1, c->num_mel_bins);
+    artel_shape table = artel__shape(2, c->fft_length / 2 + 1, c->num_mel_bins),
+                columns = artel__shape(1, c->num_mel_bins);
     float *bands = artel__arena_alloc(graph->arena, (size_t)(table.dim[0] * table.dim[1]), sizeof *bands);
     if (!bands) return ARTEL_ERROR_NO_MEMORY;
     artel__spectrum_mel(c->sampling_rate, c->min_freq, c->max_freq, table.dim[0], c->num_mel_bins, bands);

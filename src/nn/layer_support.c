@@ -34,7 +34,8 @@ artel_status artel__layer_activation(artel__layer *layer, const char *key, artel
     return artel__activation_read(layer->arena, where, artel__layer_setting(layer, key), out);
 }
 
-static artel_status read_initializer(artel__layer *layer, const char *where, json_t *json, const char *fallback, artel__initializer *out)
+static artel_status read_initializer(artel__layer *layer, const char *where, json_t *json, const char *fallback,
+                                     artel__initializer *out)
 {
     json_t *name = json ? json_incref(json) : json_string(fallback);
     if (!name) return artel__fail_memory(layer->arena->ctx, where, 1);
@@ -43,7 +44,8 @@ static artel_status read_initializer(artel__layer *layer, const char *where, jso
     return status;
 }
 
-artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, const char *fallback, artel__weight_parts *out)
+artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, const char *fallback,
+                                       artel__weight_parts *out)
 {
     char where[256], key[64];
     *out = (artel__weight_parts){.matrix_fans = false};
@@ -56,8 +58,8 @@ artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, 
     return artel__constraint_read(layer->arena, where, artel__layer_setting(layer, key), &out->constraint);
 }
 
-artel_status artel__layer_declare(artel__layer *layer, const char *name, const artel_shape *shape, int64_t rows, bool trainable,
-                                  const artel__weight_parts *parts)
+artel_status artel__layer_declare(artel__layer *layer, const char *name, const artel_shape *shape, int64_t rows,
+                                  bool trainable, const artel__weight_parts *parts)
 {
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dim[i] < 1)
@@ -80,7 +82,8 @@ artel_status artel__layer_inside(const artel__layer *layer, json_t **record)
 {
     *record = artel__layer_setting(layer, "layer");
     if (json_is_object(*record)) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layer inside is missing");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                             "the layer inside is missing");
 }
 
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most)
@@ -90,8 +93,9 @@ artel_status artel__layer_check_input(const artel__layer *layer, const artel__ca
                                  "it is called with %d tensors, expected one", call->inputs);
     int rank = artel__call_shape(call, 0)->rank;
     if (rank >= least && rank <= most) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the layer before it", "its input has %d axes, expected %d%s", rank + 1,
-                             least + 1, most > least ? " or more" : "");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the layer before it",
+                             "its input has %d axes, expected %d%s", rank + 1, least + 1,
+                             most > least ? " or more" : "");
 }
 
 artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least)
@@ -104,7 +108,8 @@ artel_status artel__layer_spread(const artel__layer *layer, const char *key, art
     for (int i = 0; i < list->count && fits; i++) fits = list->item[i] >= least && list->item[i] <= INT32_MAX;
     if (fits) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
-                             "the setting \"%s\" is not an integer or %d integers from %lld on", key, rank, (long long)least);
+                             "the setting \"%s\" is not an integer or %d integers from %lld on", key, rank,
+                             (long long)least);
 }
 
 void artel__call_return(artel__call *call, artel__value_id value)
@@ -189,8 +194,9 @@ artel__value_id artel__constant_json(artel__graph *graph, json_t *json)
     const double *exact;
     json_t *list = json_is_object(json) ? json_object_get(json_object_get(json, "config"), "value") : json;
     if (graph->real == ARTEL_DTYPE_FLOAT64)
-        return read_numbers(graph->arena, list, &shape, &exact) ? artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &shape, exact)
-                                                                : ARTEL__NO_VALUE;
+        return read_numbers(graph->arena, list, &shape, &exact)
+                   ? artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &shape, exact)
+                   : ARTEL__NO_VALUE;
     if (!artel__numbers_json(graph->arena, json, &shape, &data)) return ARTEL__NO_VALUE;
     return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, data);
 }
@@ -252,7 +258,8 @@ artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fall
         int row = !item || artel__json_integer(item, &number) ? artel__row_axis(number, rank) : -1;
         if (row < 0)
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of the input, the batch (0) excepted",
-                                     "the axis %lld does not exist in an input of %d axes", (long long)number, rank + 1);
+                                     "the axis %lld does not exist in an input of %d axes", (long long)number,
+                                     rank + 1);
         *out |= 1u << row;
     }
     return ARTEL_OK;
@@ -276,13 +283,16 @@ artel__value_id artel__row_products(artel__graph *graph, artel__value_id x, arte
     const artel_shape *a = &graph->value[x].shape, *b = &graph->value[y].shape;
     int64_t products = artel_shape_count(a) > 0 && a->rank > 1 ? b->dim[b->rank - 2] : 0;
     bool fits = a->rank >= 2 && b->rank >= 2 && a->rank < ARTEL_MAX_RANK && b->rank < ARTEL_MAX_RANK &&
-                a->dim[a->rank - 1] == b->dim[b->rank - 1] && (products == 0 || artel_shape_count(a) <= ((int64_t)1 << 26) / products);
+                a->dim[a->rank - 1] == b->dim[b->rank - 1] &&
+                (products == 0 || artel_shape_count(a) <= ((int64_t)1 << 26) / products);
     if (!fits) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
-                                    "use smaller matrices that fit one another", "this product of two tensors is not supported");
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
+                        "use smaller matrices that fit one another", "this product of two tensors is not supported");
         return ARTEL__NO_VALUE;
     }
-    artel__value_id right = open_axis(graph, y, 2), product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), right);
+    artel__value_id right = open_axis(graph, y, 2),
+                    product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), right);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, product, 1u << (graph->value[product].shape.rank - 1), false);
 }

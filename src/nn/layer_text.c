@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TextVectorization: texts into places of their tokens, or into vectors of counts.
  *
- * After keras/src/layers/preprocessing/text_vectorization.py. A text becomes as many places as output_sequence_length says; without it Keras
- * pads to the longest text of a batch, so that results depend on which rows come together: that is refused.
+ * After keras/src/layers/preprocessing/text_vectorization.py. A text becomes as many places as output_sequence_length
+ * says; without it Keras pads to the longest text of a batch, so that results depend on which rows come together: that
+ * is refused.
  */
 #include "nn/layer_lookup.h"
 
@@ -15,7 +16,8 @@ typedef struct text_config {
 
 static const artel__option text_options[] = {
     ARTEL__LOOKUP_OPTIONS,
-    {"output_sequence_length", "places of a text", ARTEL__OPTION_INT, offsetof(text_config, length), "null", 1, 1 << 24, NULL},
+    {"output_sequence_length", "places of a text", ARTEL__OPTION_INT, offsetof(text_config, length), "null", 1, 1 << 24,
+     NULL},
     ARTEL__PART("standardize", "lower_and_strip_punctuation, lower, strip_punctuation or null"),
     ARTEL__PART("split", "whitespace, character or null"),
     ARTEL__PART("ngrams", "n: of one to n tokens; a list: of these widths"),
@@ -24,7 +26,8 @@ static const artel__option text_options[] = {
     ARTEL__OPTIONS_END,
 };
 
-/* A setting with a name or null; absent means `fallback`. NULL with *known false: it is something else, a function as a rule. */
+/* A setting with a name or null; absent means `fallback`. NULL with *known false: it is something else, a function as a
+ * rule. */
 static const char *read_name(const artel__layer *layer, const char *key, const char *fallback, bool *known)
 {
     json_t *value = json_object_get(json_object_get(layer->record, "config"), key);
@@ -52,8 +55,11 @@ static artel_status read_split(const artel__layer *layer, artel__vectorize *own)
 {
     bool known;
     const char *name = read_name(layer, "split", "whitespace", &known);
-    own->split = !name ? ARTEL__SPLIT_NONE : strcmp(name, "whitespace") == 0 ? ARTEL__SPLIT_SPACES : ARTEL__SPLIT_CHARACTERS;
-    return !known || (own->split == ARTEL__SPLIT_CHARACTERS && strcmp(name, "character") != 0) ? refuse(layer, "split") : ARTEL_OK;
+    own->split = !name                             ? ARTEL__SPLIT_NONE
+                 : strcmp(name, "whitespace") == 0 ? ARTEL__SPLIT_SPACES
+                                                   : ARTEL__SPLIT_CHARACTERS;
+    return !known || (own->split == ARTEL__SPLIT_CHARACTERS && strcmp(name, "character") != 0) ? refuse(layer, "split")
+                                                                                               : ARTEL_OK;
 }
 
 static artel_status read_ngrams(const artel__layer *layer, artel__vectorize *own)
@@ -66,7 +72,8 @@ static artel_status read_ngrams(const artel__layer *layer, artel__vectorize *own
     if (!fits || count < 1 || count > ARTEL__NGRAM_WIDTHS) return refuse(layer, "ngrams");
     for (int64_t i = 0; i < count; i++) {
         own->width[i] = i + 1;
-        if (list && !artel__json_integer(json_array_get(value, (size_t)i), &own->width[i])) return refuse(layer, "ngrams");
+        if (list && !artel__json_integer(json_array_get(value, (size_t)i), &own->width[i]))
+            return refuse(layer, "ngrams");
         if (own->width[i] < 1) return refuse(layer, "ngrams");
     }
     own->widths = (int)count;
@@ -79,7 +86,8 @@ static artel_status configure_text(artel__layer *layer)
     artel__vectorize *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
     if (!own) return ARTEL_ERROR_NO_MEMORY;
     if (json_is_true(artel__layer_setting(layer, "ragged")))
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "set output_sequence_length instead", "ragged results are not supported");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "set output_sequence_length instead",
+                                 "ragged results are not supported");
     ARTEL_TRY(read_standardize(layer, own));
     ARTEL_TRY(read_split(layer, own));
     ARTEL_TRY(read_ngrams(layer, own));
@@ -92,7 +100,8 @@ static artel_status configure_text(artel__layer *layer)
     artel__encoding_mode mode = own->lookup.encoding.mode;
     if (mode == ARTEL__ENCODE_ONE_HOT) return refuse(layer, "output_mode");
     if (mode != ARTEL__ENCODE_INT && c->length > 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "leave it out", "output_sequence_length goes with output_mode \"int\"");
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "leave it out",
+                                 "output_sequence_length goes with output_mode \"int\"");
     if (mode == ARTEL__ENCODE_INT && c->length == 0 && own->split != ARTEL__SPLIT_NONE)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "set it, so that a text gives the same in every batch",
                                  "without output_sequence_length texts are as long as the longest of their batch");

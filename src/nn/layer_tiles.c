@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ContrastLimitedAdaptiveHistogramEqualization: the contrast of an image evened out tile by tile.
  *
- *   histogram   how many pixels of a tile have each of 256 values, by channel; what is above the limit is spread over all values
- *   curve       what each value becomes: its place among those of the tile, 0 .. 255
- *   pixel       the mean of the curves of the four tiles around it, weighted by how near their middles are
- * An image that the tiles do not divide is mirrored at its lower and right borders, for the histograms alone. In training and outside of it,
- * as in Keras; after keras/src/layers/preprocessing/image_preprocessing/clahe.py. No gradient passes: what is looked up are whole numbers.
+ *   histogram   how many pixels of a tile have each of 256 values, by channel; what is above the limit is spread over
+ * all values curve       what each value becomes: its place among those of the tile, 0 .. 255 pixel       the mean of
+ * the curves of the four tiles around it, weighted by how near their middles are An image that the tiles do not divide
+ * is mirrored at its lower and right borders, for the histograms alone. In training and outside of it, as in Keras;
+ * after keras/src/layers/preprocessing/image_preprocessing/clahe.py. No gradient passes: what is looked up are whole
+ * numbers.
  */
 #include <math.h>
 
@@ -27,8 +28,8 @@ typedef struct tiles_config {
 #define CONFIG(field) offsetof(tiles_config, field)
 static const artel__option tiles_options[] = {
     {"tile_grid_size", "tiles down and across", ARTEL__OPTION_INTS, CONFIG(grid), "[8, 8]", 1, 4096, NULL},
-    {"clip_limit", "the most that a value may have, in parts of what is even; 0: no limit", ARTEL__OPTION_FLOAT, CONFIG(clip_limit), "4.0",
-     0, 0, NULL},
+    {"clip_limit", "the most that a value may have, in parts of what is even; 0: no limit", ARTEL__OPTION_FLOAT,
+     CONFIG(clip_limit), "4.0", 0, 0, NULL},
     ARTEL__PART("value_range", "least and greatest value of a pixel"),
     ARTEL__PART("factor", "accepted"),
     ARTEL__PART("seed", "accepted; nothing is drawn"),
@@ -46,20 +47,22 @@ static artel_status read_tiling(const artel__layer *layer, const artel_shape *im
 {
     const tiles_config *c = layer->config;
     if (c->grid.count != 2)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write two numbers", "the setting \"tile_grid_size\" has %d", c->grid.count);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write two numbers",
+                                 "the setting \"tile_grid_size\" has %d", c->grid.count);
     for (int i = 0; i < 2; i++) {
         int64_t length = image->dim[i], count = c->grid.item[i], extent = (length + count - 1) / count;
         if (length < 1 || extent * count > 2 * length)
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose fewer tiles, or larger images",
-                                     "an image of %lld pixels is too small for %lld tiles", (long long)length, (long long)count);
+                                     "an image of %lld pixels is too small for %lld tiles", (long long)length,
+                                     (long long)count);
         out->length[i] = length;
         out->count[i] = count;
         out->extent[i] = extent;
     }
     out->channels = image->dim[2];
     if (out->count[0] * out->count[1] * out->channels <= MOST_CURVES) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "choose fewer tiles", "more than %d tiles and channels are not supported",
-                             MOST_CURVES);
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "choose fewer tiles",
+                             "more than %d tiles and channels are not supported", MOST_CURVES);
 }
 
 static void *scratch(artel__graph *graph, int64_t count, size_t size)
@@ -97,7 +100,8 @@ static artel__value_id limited(artel__graph *graph, artel__value_id counts, doub
     artel__bounds range = {0, limit};
     artel__value_id kept = artel__augment_clip(graph, counts, &range);
     artel__value_id above = artel__op_binary(graph, ARTEL__BINARY_SUB, counts, kept);
-    artel__value_id share = artel__op_affine(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, above, 2, true), 1.0f / VALUES, 0);
+    artel__value_id share =
+        artel__op_affine(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, above, 2, true), 1.0f / VALUES, 0);
     return artel__op_add(graph, kept, share);
 }
 
@@ -116,7 +120,8 @@ static artel__value_id curves(artel__graph *graph, artel__value_id counts, const
     static const artel__bounds bytes = {0, 255};
     float pixels = (float)(t->extent[0] * t->extent[1]);
     artel__value_id sums = running(graph, counts);
-    artel__value_id least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, sums, 2, true), rest = artel__op_affine(graph, least, -1, pixels);
+    artel__value_id least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, sums, 2, true),
+                    rest = artel__op_affine(graph, least, -1, pixels);
     artel__value_id none = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, rest, 0);
     rest = artel__op_where(graph, none, artel__op_affine(graph, rest, 0, 1), rest);
     artel__value_id place = artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, sums, least), 255, 0);
@@ -125,20 +130,23 @@ static artel__value_id curves(artel__graph *graph, artel__value_id counts, const
 
 /* -- pixels -- */
 
-/* Along an axis: where the curves of the tile before each pixel and of the one behind it begin, and how much the latter counts. */
+/* Along an axis: where the curves of the tile before each pixel and of the one behind it begin, and how much the latter
+ * counts. */
 typedef struct neighbours {
     artel__value_id first, second, weight;
 } neighbours;
 
 /* `stride`: curves from a tile to the next one. `shape` has that axis alone. */
-static neighbours neighbours_along(artel__graph *graph, const tiling *t, int axis, int64_t stride, const artel_shape *shape)
+static neighbours neighbours_along(artel__graph *graph, const tiling *t, int axis, int64_t stride,
+                                   const artel_shape *shape)
 {
     int64_t length = t->length[axis], last = t->count[axis] - 1;
     float extent = (float)t->extent[axis], *number = scratch(graph, 3 * length, sizeof *number);
     float *first = number, *second = number ? number + length : NULL, *weight = number ? second + length : NULL;
     if (!number) return (neighbours){ARTEL__NO_VALUE, ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     for (int64_t i = 0; i < length; i++) {
-        float place = ((float)i - extent / 2.0f) / extent + 1.0f, below = floorf(place); /* in tiles, half of one in front */
+        float place = ((float)i - extent / 2.0f) / extent + 1.0f,
+              below = floorf(place); /* in tiles, half of one in front */
         int64_t before = (int64_t)below - 1, behind = (int64_t)below;
         before = before < 0 ? 0 : before > last ? last : before;
         behind = behind > last ? last : behind;
@@ -164,7 +172,8 @@ static artel__value_id places_of(artel__graph *graph, artel__value_id x, const t
 
 static artel__value_id look_up(artel__graph *graph, artel__value_id table, artel__value_id place, const tiling *t)
 {
-    artel_shape image = artel__shape(3, t->length[0], t->length[1], t->channels), flat = artel__shape(1, artel_shape_count(&image));
+    artel_shape image = artel__shape(3, t->length[0], t->length[1], t->channels),
+                flat = artel__shape(1, artel_shape_count(&image));
     artel__value_id index = artel__op_cast(graph, artel__op_reshape(graph, place, &flat), ARTEL_DTYPE_INT32);
     return artel__op_reshape(graph, artel__op_take(graph, table, index, 0), &image);
 }
@@ -209,7 +218,8 @@ static artel_status call_tiles(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_tiling(layer, &graph->value[x].shape, &t));
     x = artel__augment_rescale(graph, x, &range, &bytes);
     artel__value_id counts = histograms(graph, x, &t);
-    if (c->clip_limit > 0) counts = limited(graph, counts, c->clip_limit * (double)(t.extent[0] * t.extent[1]) / VALUES);
+    if (c->clip_limit > 0)
+        counts = limited(graph, counts, c->clip_limit * (double)(t.extent[0] * t.extent[1]) / VALUES);
     x = blended(graph, x, curves(graph, counts, &t), &t);
     x = artel__augment_rescale(graph, x, &bytes, &range);
     artel__call_return(call, artel__channels_back(graph, x, c->data_format));

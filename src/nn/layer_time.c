@@ -33,14 +33,16 @@ static bool takes_all_steps(const artel__layer *child)
 {
     static const char *const classes[] = {"Dense", "Embedding",     "Identity",        "ReLU", "LeakyReLU",
                                           "ELU",   "GaussianNoise", "GaussianDropout", NULL};
-    static const char *const last_axis[] = {"LayerNormalization", "RMSNormalization", "UnitNormalization", "Softmax", NULL};
+    static const char *const last_axis[] = {"LayerNormalization", "RMSNormalization", "UnitNormalization", "Softmax",
+                                            NULL};
     for (int i = 0; classes[i]; i++) {
         if (strcmp(classes[i], child->def->class_name) == 0) return true;
     }
     json_t *axis = artel__layer_setting(child, "axis");
     if (json_is_array(axis) && json_array_size(axis) == 1) axis = json_array_get(axis, 0);
     for (int i = 0; last_axis[i]; i++) {
-        if (strcmp(last_axis[i], child->def->class_name) == 0) return !axis || (json_is_integer(axis) && json_integer_value(axis) == -1);
+        if (strcmp(last_axis[i], child->def->class_name) == 0)
+            return !axis || (json_is_integer(axis) && json_integer_value(axis) == -1);
     }
     return false;
 }
@@ -76,8 +78,8 @@ static artel_status call_step(artel__layer *layer, artel__call *outer, int64_t t
     artel__call call = {.graph = graph, .in = &in, .inputs = 1, .out = made};
     ARTEL_TRY(artel__layer_call(child, &call));
     if (call.outputs != 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer with one output", "the layer inside has %d outputs",
-                                 call.outputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer with one output",
+                                 "the layer inside has %d outputs", call.outputs);
     artel_shape shape = graph->value[made[0].value].shape;
     if (shape.rank >= ARTEL_MAX_RANK)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use fewer axes", "the result has too many axes");
@@ -101,8 +103,9 @@ static artel_status call_time(artel__layer *layer, artel__call *call)
     }
     int64_t steps = artel__call_shape(call, 0)->dim[0];
     if (steps < 1 || steps > MOST_STEPS)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 4096 steps", "%lld steps of a %s one by one are not supported",
-                                 (long long)steps, child->def->class_name);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 4096 steps",
+                                 "%lld steps of a %s one by one are not supported", (long long)steps,
+                                 child->def->class_name);
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)steps, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t t = 0; t < steps; t++) ARTEL_TRY(call_step(layer, call, t, &part[t]));

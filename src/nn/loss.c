@@ -2,9 +2,9 @@
 /* Losses: the classes and functions of keras.losses, put over the loss kernels (kernel/loss.h).
  *
  * A row of the table is one loss with its names, its settings and what it wants as target. Two things follow Keras
- * beyond the formula. Crossentropies of a prediction that a softmax or sigmoid has just made work on the logits in front
- * of it (_get_logits of Keras' TensorFlow backend), so that saturated predictions keep their gradient. Hinge losses turn
- * labels 0 and 1 into -1 and 1 when the whole batch has no others, which is a fold over all rows.
+ * beyond the formula. Crossentropies of a prediction that a softmax or sigmoid has just made work on the logits in
+ * front of it (_get_logits of Keras' TensorFlow backend), so that saturated predictions keep their gradient. Hinge
+ * losses turn labels 0 and 1 into -1 and 1 when the whole batch has no others, which is a fold over all rows.
  */
 #include <string.h>
 
@@ -53,18 +53,20 @@ struct artel__loss_def {
 
 static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", NULL};
 
-#define REDUCTION                                                                                                                         \
-    {                                                                                                                                     \
-        "reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), "sum_over_batch_size", 0, \
-            0, reductions                                                                                                                 \
+#define REDUCTION                                                                                               \
+    {                                                                                                           \
+        "reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), \
+            "sum_over_batch_size", 0, 0, reductions                                                             \
     }
-#define LOGITS                                                                                                            \
-    {                                                                                                                     \
-        "from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, NULL \
+#define LOGITS                                                                                                       \
+    {                                                                                                                \
+        "from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, \
+            NULL                                                                                                     \
     }
-#define SMOOTHING                                                                                                                       \
-    {                                                                                                                                   \
-        "label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), "0.0", 0, 1, NULL \
+#define SMOOTHING                                                                                                     \
+    {                                                                                                                 \
+        "label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), \
+            "0.0", 0, 1, NULL                                                                                         \
     }
 #define AXIS                                                                                         \
     {                                                                                                \
@@ -82,41 +84,47 @@ static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "
 static const artel__option plain_options[] = {REDUCTION, END};
 static const artel__option axis_options[] = {REDUCTION, AXIS, END};
 static const artel__option cross_options[] = {REDUCTION, LOGITS, SMOOTHING, AXIS, END};
-static const artel__option sparse_options[] = {
-    REDUCTION,
-    LOGITS,
-    {"ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0, NULL},
-    AXIS,
-    END};
+static const artel__option sparse_options[] = {REDUCTION,
+                                               LOGITS,
+                                               {"ignore_class", "a class that does not count, or null",
+                                                ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0,
+                                                NULL},
+                                               AXIS,
+                                               END};
 static const artel__option huber_options[] = {REDUCTION, NUMBER(delta, "1.0", "where the parabola ends"), END};
-static const artel__option binary_focal_options[] = {
-    REDUCTION,
-    LOGITS,
-    SMOOTHING,
-    AXIS,
-    NUMBER(alpha, "0.25", "weight of class 1"),
-    NUMBER(gamma, "2.0", "focusing exponent"),
-    {"apply_class_balancing", "weigh classes by alpha", ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing), "false", 0, 0, NULL},
-    END};
+static const artel__option binary_focal_options[] = {REDUCTION,
+                                                     LOGITS,
+                                                     SMOOTHING,
+                                                     AXIS,
+                                                     NUMBER(alpha, "0.25", "weight of class 1"),
+                                                     NUMBER(gamma, "2.0", "focusing exponent"),
+                                                     {"apply_class_balancing", "weigh classes by alpha",
+                                                      ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing),
+                                                      "false", 0, 0, NULL},
+                                                     END};
 static const artel__option focal_options[] = {
-    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"), END};
+    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"),
+    END};
 
-#define AXES                                                                                                                         \
-    {                                                                                                                                \
-        "axis", "axes that are summed; null: with the batch, all", ARTEL__OPTION_INTS, offsetof(settings, axes), "null", -8, 8, NULL \
+#define AXES                                                                                                     \
+    {                                                                                                            \
+        "axis", "axes that are summed; null: with the batch, all", ARTEL__OPTION_INTS, offsetof(settings, axes), \
+            "null", -8, 8, NULL                                                                                  \
     }
 static const artel__option dice_options[] = {REDUCTION, AXES, END};
 static const artel__option tversky_options[] = {REDUCTION, AXES, NUMBER(alpha, "0.5", "weight of what is missed"),
                                                 NUMBER(beta, "0.5", "weight of what is added"), END};
 static const artel__option generalised_options[] = {
-    REDUCTION, {"q", "from forgiving no label (0) to many (1)", ARTEL__OPTION_FLOAT, offsetof(settings, q), "0.5", 1e-6, 1, NULL}, END};
-
-static const artel__option circle_options[] = {
     REDUCTION,
-    NUMBER(gamma, "80.0", "scale"),
-    NUMBER(margin, "0.4", "how far is near enough"),
-    {"remove_diagonal", "a row is no partner of itself", ARTEL__OPTION_BOOL, offsetof(settings, remove_diagonal), "true", 0, 0, NULL},
+    {"q", "from forgiving no label (0) to many (1)", ARTEL__OPTION_FLOAT, offsetof(settings, q), "0.5", 1e-6, 1, NULL},
     END};
+
+static const artel__option circle_options[] = {REDUCTION,
+                                               NUMBER(gamma, "80.0", "scale"),
+                                               NUMBER(margin, "0.4", "how far is near enough"),
+                                               {"remove_diagonal", "a row is no partner of itself", ARTEL__OPTION_BOOL,
+                                                offsetof(settings, remove_diagonal), "true", 0, 0, NULL},
+                                               END};
 
 /* Class, function, kernel, form, target, options; then other names. */
 #define ROW(class_name, function, op, form, target, options, ...)                                           \
@@ -127,29 +135,32 @@ static const artel__option circle_options[] = {
 static const artel__loss_def table[] = {
     ROW("MeanSquaredError", "mean_squared_error", MEAN_SQUARED_ERROR, PLAIN, SAME, plain_options, "mse", "MSE"),
     ROW("MeanAbsoluteError", "mean_absolute_error", MEAN_ABSOLUTE_ERROR, PLAIN, SAME, plain_options, "mae", "MAE"),
-    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", MEAN_ABSOLUTE_PERCENTAGE_ERROR, PLAIN, SAME, plain_options, "mape",
-        "MAPE"),
-    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", MEAN_SQUARED_LOGARITHMIC_ERROR, PLAIN, SAME, plain_options, "msle",
-        "MSLE"),
+    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", MEAN_ABSOLUTE_PERCENTAGE_ERROR, PLAIN, SAME,
+        plain_options, "mape", "MAPE"),
+    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", MEAN_SQUARED_LOGARITHMIC_ERROR, PLAIN, SAME,
+        plain_options, "msle", "MSLE"),
     ROW("Huber", "huber", HUBER, PLAIN, SAME, huber_options, NULL),
     ROW("LogCosh", "log_cosh", LOG_COSH, PLAIN, SAME, plain_options, "logcosh"),
     ROW("BinaryCrossentropy", "binary_crossentropy", BINARY_CROSSENTROPY, LOGITS, SAME, cross_options, "bce", "BCE"),
-    ROW("CategoricalCrossentropy", "categorical_crossentropy", CATEGORICAL_CROSSENTROPY, LOGITS, ONE_HOT, cross_options, NULL),
-    ROW("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", SPARSE_CATEGORICAL_CROSSENTROPY, LOGITS, INDEX, sparse_options,
+    ROW("CategoricalCrossentropy", "categorical_crossentropy", CATEGORICAL_CROSSENTROPY, LOGITS, ONE_HOT, cross_options,
         NULL),
+    ROW("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", SPARSE_CATEGORICAL_CROSSENTROPY, LOGITS,
+        INDEX, sparse_options, NULL),
     ROW("Hinge", "hinge", HINGE, HINGE, SAME, plain_options, NULL),
     ROW("SquaredHinge", "squared_hinge", SQUARED_HINGE, HINGE, SAME, plain_options, NULL),
     ROW("CategoricalHinge", "categorical_hinge", CATEGORICAL_HINGE, PLAIN, ONE_HOT, plain_options, NULL),
-    ROW("KLDivergence", "kl_divergence", KL_DIVERGENCE, PLAIN, SAME, plain_options, "kld", "KLD", "kullback_leibler_divergence"),
+    ROW("KLDivergence", "kl_divergence", KL_DIVERGENCE, PLAIN, SAME, plain_options, "kld", "KLD",
+        "kullback_leibler_divergence"),
     ROW("Poisson", "poisson", POISSON, PLAIN, SAME, plain_options, NULL),
     ROW("CosineSimilarity", "cosine_similarity", COSINE_SIMILARITY, PLAIN, SAME, axis_options, NULL),
-    ROW("BinaryFocalCrossentropy", "binary_focal_crossentropy", BINARY_FOCAL_CROSSENTROPY, FOCAL, SAME, binary_focal_options, NULL),
-    ROW("CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CATEGORICAL_FOCAL_CROSSENTROPY, FOCAL, ONE_HOT, focal_options,
-        NULL),
+    ROW("BinaryFocalCrossentropy", "binary_focal_crossentropy", BINARY_FOCAL_CROSSENTROPY, FOCAL, SAME,
+        binary_focal_options, NULL),
+    ROW("CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CATEGORICAL_FOCAL_CROSSENTROPY, FOCAL,
+        ONE_HOT, focal_options, NULL),
     ROW("Dice", "dice", MEAN_SQUARED_ERROR, DICE, SAME, dice_options, NULL),
     ROW("Tversky", "tversky", MEAN_SQUARED_ERROR, TVERSKY, SAME, tversky_options, NULL),
-    ROW("CategoricalGeneralizedCrossEntropy", "categorical_generalized_cross_entropy", MEAN_SQUARED_ERROR, GENERALISED, INDEX,
-        generalised_options, NULL),
+    ROW("CategoricalGeneralizedCrossEntropy", "categorical_generalized_cross_entropy", MEAN_SQUARED_ERROR, GENERALISED,
+        INDEX, generalised_options, NULL),
     ROW("CTC", "ctc", MEAN_SQUARED_ERROR, ALIGNED, LIST, plain_options, NULL),
     ROW("Circle", "circle", MEAN_SQUARED_ERROR, PAIRS, NUMBER, circle_options, NULL),
 };
@@ -158,7 +169,9 @@ const artel__loss_def *artel__loss_find(const char *name)
 {
     for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
         const artel__loss_def *def = &table[i];
-        if (strcmp(def->class_name, name) == 0 || strcmp(def->function, name) == 0 || artel__name_in(name, def->aliases)) return def;
+        if (strcmp(def->class_name, name) == 0 || strcmp(def->function, name) == 0 ||
+            artel__name_in(name, def->aliases))
+            return def;
     }
     return NULL;
 }
@@ -189,8 +202,8 @@ static artel_status read_ignored(artel__arena *arena, const settings *s, artel__
         out->ignored = (int64_t)number;
         return ARTEL_OK;
     }
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null", "ignore_class is %.100s",
-                       s->ignore_class);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null",
+                       "ignore_class is %.100s", s->ignore_class);
 }
 
 artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *def, const char *name, json_t *config,
@@ -198,7 +211,8 @@ artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *d
 {
     settings *s = artel__arena_alloc(arena, 1, sizeof *s);
     if (!s) return ARTEL_ERROR_NO_MEMORY;
-    *out = (artel__loss_config){.def = def, .config = s, .target = def->target, .name = artel__arena_strdup(arena, name)};
+    *out =
+        (artel__loss_config){.def = def, .config = s, .target = def->target, .name = artel__arena_strdup(arena, name)};
     s->axis = -1;
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(artel__record_options(arena, out->name, def->options, config, s));
@@ -245,7 +259,8 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
                              "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
                              "which crossentropy \"%s\" means depends on the data", record.name);
     else if (!def && custom)
-        status = artel__custom_loss_configure(arena, custom, given ? given : record.name, own ? own : record.config, out);
+        status =
+            artel__custom_loss_configure(arena, custom, given ? given : record.name, own ? own : record.config, out);
     else if (!def)
         status = unknown(arena->ctx, record.name);
     else
@@ -254,8 +269,8 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
     return status;
 }
 
-artel_status artel__custom_loss_configure(artel__arena *arena, const artel__custom_loss *custom, const char *name, json_t *config,
-                                          artel__loss_config *out)
+artel_status artel__custom_loss_configure(artel__arena *arena, const artel__custom_loss *custom, const char *name,
+                                          json_t *config, artel__loss_config *out)
 {
     char *text = NULL;
     json_t *reduction = json_object_get(config, "reduction");
@@ -278,19 +293,21 @@ artel__value_id artel__with_last_axis(artel__graph *graph, artel__value_id x)
     return artel__op_reshape(graph, x, &one);
 }
 
-/* The operand of the softmax or sigmoid that made `y`, or none. Which of the two does not matter to Keras, nor to a softmax
- * along which axis: categorical crossentropy of a sigmoid takes the sigmoid's operand for logits. */
+/* The operand of the softmax or sigmoid that made `y`, or none. Which of the two does not matter to Keras, nor to a
+ * softmax along which axis: categorical crossentropy of a sigmoid takes the sigmoid's operand for logits. */
 static artel__value_id logits_behind(artel__graph *graph, artel__value_id y)
 {
     int32_t index = graph->value[y].node;
-    if (graph->value[y].precision) return ARTEL__NO_VALUE; /* converted for the loss, it is no softmax any more to Keras */
+    if (graph->value[y].precision)
+        return ARTEL__NO_VALUE; /* converted for the loss, it is no softmax any more to Keras */
     if (index < 0 || !graph->node[index].op->describe) return ARTEL__NO_VALUE;
     const artel__node *node = &graph->node[index];
     artel__text found;
     artel__text_init(&found, artel__graph_context(graph));
     node->op->describe(node, &found);
     if (artel__text_status(&found) < 0) graph->status = ARTEL_ERROR_NO_MEMORY; /* not: "there are none" */
-    bool made = node->inputs == 1 && (strcmp(found.data, "sigmoid") == 0 || artel__starts_with(found.data, "softmax axis="));
+    bool made =
+        node->inputs == 1 && (strcmp(found.data, "sigmoid") == 0 || artel__starts_with(found.data, "softmax axis="));
     artel__text_fini(&found);
     return made ? node->input[0] : ARTEL__NO_VALUE;
 }
@@ -310,7 +327,8 @@ static artel__value_id hinge_labels(artel__graph *graph, artel__value_id y)
 static artel__value_id ready_target(artel__graph *graph, const artel__loss_def *def, artel__value_id target)
 {
     if (def->target == ARTEL__TARGET_INDEX)
-        return graph->value[target].dtype == ARTEL_DTYPE_FLOAT32 ? target : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
+        return graph->value[target].dtype == ARTEL_DTYPE_FLOAT32 ? target
+                                                                 : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
     target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
     return def->form == FORM_HINGE ? hinge_labels(graph, target) : target;
 }
@@ -321,10 +339,12 @@ static artel__value_id to_probabilities(artel__graph *graph, artel__loss op, art
                                                        : artel__op_softmax(graph, ARTEL__SOFTMAX, logits, -1);
 }
 
-static artel__value_id add_overlap(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
+static artel__value_id add_overlap(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                   artel__value_id prediction)
 {
     const settings *s = loss->config;
-    artel__overlap overlap = {.tversky = loss->def->form == FORM_TVERSKY, .whole = !s->axes.count, .alpha = s->alpha, .beta = s->beta};
+    artel__overlap overlap = {
+        .tversky = loss->def->form == FORM_TVERSKY, .whole = !s->axes.count, .alpha = s->alpha, .beta = s->beta};
     for (int i = 0; i < s->axes.count; i++) {
         int axis = artel__row_axis(s->axes.item[i], graph->value[prediction].shape.rank);
         if (axis < 0) {
@@ -358,17 +378,18 @@ static artel__value_id axis_last(artel__graph *graph, artel__value_id x, int axi
     return artel__op_transpose(graph, x, order);
 }
 
-/* Both operands with the classes on the last axis. Keras spreads label_smoothing over the last axis all the same: done here then. */
-static void turn(artel__graph *graph, const artel__loss_config *loss, artel__value_id *target, artel__value_id *prediction,
-                 float *smoothing)
+/* Both operands with the classes on the last axis. Keras spreads label_smoothing over the last axis all the same: done
+ * here then. */
+static void turn(artel__graph *graph, const artel__loss_config *loss, artel__value_id *target,
+                 artel__value_id *prediction, float *smoothing)
 {
     const settings *s = loss->config;
     if (graph->status < 0 || s->axis == -1) return;
     int rank = graph->value[*prediction].shape.rank, axis = class_axis(loss, rank);
     if (axis < 0) {
-        graph->status =
-            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
-                        "put the classes on the last axis and leave axis at -1", "axis %lld is not supported", (long long)s->axis);
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
+                                    "put the classes on the last axis and leave axis at -1",
+                                    "axis %lld is not supported", (long long)s->axis);
         return;
     }
     if (axis == rank - 1) return;
@@ -383,15 +404,18 @@ static void turn(artel__graph *graph, const artel__loss_config *loss, artel__val
     if (alike) *target = axis_last(graph, *target, axis);
 }
 
-artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
+artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                artel__value_id prediction)
 {
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     if (loss->custom) return loss->custom->add(loss->custom->self, loss->config, graph, target, prediction);
     if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
-    if (def->form == FORM_GENERALISED) return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
-    if (def->form == FORM_ALIGNED) return artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
+    if (def->form == FORM_GENERALISED)
+        return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
+    if (def->form == FORM_ALIGNED)
+        return artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
     if (def->form == FORM_PAIRS) {
         artel__pairs_settings pairs = {.gamma = s->gamma, .margin = s->margin, .others = s->remove_diagonal};
         return artel__op_pairs(graph, &pairs, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
@@ -430,7 +454,8 @@ float artel__loss_border(const artel__loss_config *loss)
     return !loss->custom && (s->from_logits || loss->def->form == FORM_HINGE) ? 0.0f : 0.5f;
 }
 
-artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id value)
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                 artel__value_id value)
 {
     if (graph->status >= 0 && value >= 0 && !loss->custom && loss->def->form == FORM_PAIRS)
         return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, value, 0);

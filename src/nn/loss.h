@@ -34,22 +34,25 @@ typedef struct artel__loss_config {
     const char *name; /* the function's name: "mean_squared_error" */
     artel__loss_reduction reduction;
     artel__target_form target;
-    const struct artel__custom_loss *custom; /* of one that a program has added (custom.h): `config` is its JSON text; else NULL */
-    bool has_ignored;                        /* ignore_class */
+    const struct artel__custom_loss
+        *custom;      /* of one that a program has added (custom.h): `config` is its JSON text; else NULL */
+    bool has_ignored; /* ignore_class */
     int64_t ignored;
 } artel__loss_config;
 
 /* From a name ("mse", "MeanSquaredError", "sparse_categorical_crossentropy") or a record. */
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out);
 /* By sample: target and prediction ROW -> ROW without the last axis (or the prediction's shape minus it). */
-artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction);
+artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                artel__value_id prediction);
 /* Whether it is one number of the whole batch, which every row carries: rows cannot be weighed then. */
 bool artel__loss_mixes_rows(const artel__loss_config *loss);
 /* Above which a single number says yes: 0 for logits and hinges, else a half. */
 float artel__loss_border(const artel__loss_config *loss);
-/* ROW BOOL of the positions that count (their loss is 0 elsewhere), or none: ignore_class, and Circle's rows without a partner. Keras
- * multiplies it into the mask of the prediction, so means divide by what counts. `value` is the loss. */
-artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id value);
+/* ROW BOOL of the positions that count (their loss is 0 elsewhere), or none: ignore_class, and Circle's rows without a
+ * partner. Keras multiplies it into the mask of the prediction, so means divide by what counts. `value` is the loss. */
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                 artel__value_id value);
 
 typedef struct artel__metric_def artel__metric_def;
 typedef struct artel__metric {
@@ -61,16 +64,17 @@ typedef struct artel__metric {
     int values; /* 0: its result is one number; else a list of so many, as of a score by class */
 } artel__metric;
 
-/* From a name or a record. "accuracy" and "crossentropy" resolve by the output's shape and the loss, as in Keras' compile
+/* From a name or a record. "accuracy" and "crossentropy" resolve by the output's shape and the loss, as in Keras'
+ * compile
  * (`prediction` is the shape of one row of the output, `loss` may be NULL). */
-artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction, const artel__loss_config *loss,
-                                artel__metric *out);
-/* Adds the partial sums of one batch: NODES float64 [metric->sums]. `weight` is ROW float32 [] or of the metric's elements, or
- * none; masks are already part of it. */
-artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                  artel__value_id weight);
-/* Does the mask of a prediction count in it? In means it does; counts at thresholds, scores and roots see every position, as
- * in Keras (MeanMetricWrapper alone asks for the mask). */
+artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction,
+                                const artel__loss_config *loss, artel__metric *out);
+/* Adds the partial sums of one batch: NODES float64 [metric->sums]. `weight` is ROW float32 [] or of the metric's
+ * elements, or none; masks are already part of it. */
+artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                  artel__value_id prediction, artel__value_id weight);
+/* Does the mask of a prediction count in it? In means it does; counts at thresholds, scores and roots see every
+ * position, as in Keras (MeanMetricWrapper alone asks for the mask). */
 bool artel__metric_takes_mask(const artel__metric *metric);
 /* 1: more is better, -1: less is, 0: it is not known; the `_direction` of Keras' metric objects. */
 int artel__metric_direction(const artel__metric *metric);

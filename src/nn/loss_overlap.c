@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See the header. After keras/src/losses/losses.py.
  *
- * An overlap over the whole batch is one number L = 1 - A / D of two sums over all rows. Its rows carry L, and the gradient of row r is
- * that of  B (b_r A / D^2 - a_r / D): the factors are folds, finished before the backward pass and held constant in it, so that the
- * mean over B rows has exactly the gradient of L.
+ * An overlap over the whole batch is one number L = 1 - A / D of two sums over all rows. Its rows carry L, and the
+ * gradient of row r is that of  B (b_r A / D^2 - a_r / D): the factors are folds, finished before the backward pass and
+ * held constant in it, so that the mean over B rows has exactly the gradient of L.
  */
 #include "nn/loss_overlap.h"
 
@@ -39,17 +39,20 @@ static artel__value_id whole_batch(artel__graph *graph, artel__value_id above, a
     artel__value_id loss = artel__op_affine(graph, share, -1, 1);
     artel__value_id pull = artel__op_binary(graph, ARTEL__BINARY_DIV, rows, d); /* B / D */
     artel__value_id pulled = times(graph, above, pull),
-                    own = artel__op_binary(graph, ARTEL__BINARY_SUB, times(graph, times(graph, below, share), pull), pulled);
+                    own = artel__op_binary(graph, ARTEL__BINARY_SUB, times(graph, times(graph, below, share), pull),
+                                           pulled);
     artel__value_id nothing = artel__op_binary(graph, ARTEL__BINARY_SUB, own, artel__op_stop_gradient(graph, own));
     return artel__op_add(graph, nothing, loss);
 }
 
-artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *overlap, artel__value_id target, artel__value_id prediction)
+artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *overlap, artel__value_id target,
+                                    artel__value_id prediction)
 {
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[prediction].shape;
     uint32_t axes = overlap->whole ? (1u << shape.rank) - 1u : overlap->axes;
-    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape), p = prediction;
+    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape),
+                    p = prediction;
     artel__value_id both = sum(graph, times(graph, y, p), axes), above = both, below;
     if (overlap->tversky) {
         artel__value_id missed = sum(graph, times(graph, artel__op_affine(graph, p, -1, 1), y), axes);
@@ -66,7 +69,8 @@ artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *o
     return artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, above, below), -1, 1);
 }
 
-artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__value_id target, artel__value_id prediction)
+artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__value_id target,
+                                        artel__value_id prediction)
 {
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[prediction].shape, places = shape;

@@ -10,6 +10,7 @@
 #define ARTEL__LOSS_SCALE_CLASS "LossScaleOptimizer"
 
 /* `given`: its config. Fills `out` with the inner optimizer, scales_loss and the record of both. */
-artel_status artel__loss_scale_read(artel__arena *arena, json_t *given, int replicas, int64_t batch_size, artel__optimizer *out);
+artel_status artel__loss_scale_read(artel__arena *arena, json_t *given, int replicas, int64_t batch_size,
+                                    artel__optimizer *out);
 
 #endif

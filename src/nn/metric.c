@@ -12,8 +12,9 @@
 #include "nn/custom.h"
 #include "nn/metric_table.h"
 
-static const artel__metric_def *const lists[] = {artel__metrics_of_accuracy, artel__metrics_of_losses, artel__metrics_of_confusion,
-                                                 artel__metrics_of_scores, artel__metrics_of_overlap};
+static const artel__metric_def *const lists[] = {artel__metrics_of_accuracy, artel__metrics_of_losses,
+                                                 artel__metrics_of_confusion, artel__metrics_of_scores,
+                                                 artel__metrics_of_overlap};
 
 const artel__metric_def *artel__metric_find(const char *name)
 {
@@ -47,7 +48,8 @@ artel_status artel__metric_configure(const artel__metric_def *def, const char *n
     metric->name = artel__arena_strdup(arena, name ? name : def->name);
     metric->config = artel__arena_alloc(arena, 1, def->config_size + 1);
     ARTEL_TRY(artel__arena_status(arena));
-    if (def->options) ARTEL_TRY(artel__record_options(arena, metric->name, def->options, setup->config, metric->config));
+    if (def->options)
+        ARTEL_TRY(artel__record_options(arena, metric->name, def->options, setup->config, metric->config));
     return def->configure ? def->configure(setup) : ARTEL_OK;
 }
 
@@ -115,8 +117,8 @@ static artel_status read_custom(artel__metric_setup *setup, const artel__custom_
     return ARTEL_OK;
 }
 
-artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction, const artel__loss_config *loss,
-                                artel__metric *out)
+artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction,
+                                const artel__loss_config *loss, artel__metric *out)
 {
     artel__record record;
     ARTEL_TRY(artel__record_parse(arena->ctx, "metrics", "metric", json, &record));
@@ -128,12 +130,13 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
     if (def) return artel__metric_configure(def, name, &setup);
     const artel__custom_loss *custom = artel__extension_find(arena->ctx, ARTEL__EXTENSION_METRIC, record.name);
     if (custom) return read_custom(&setup, custom, name ? name : record.name);
-    return record.function || (record.by_name && artel__loss_find(record.name)) ? read_function(&setup, record.name, name)
-                                                                                : unknown(arena->ctx, record.name);
+    return record.function || (record.by_name && artel__loss_find(record.name))
+               ? read_function(&setup, record.name, name)
+               : unknown(arena->ctx, record.name);
 }
 
-artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                  artel__value_id weight)
+artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                  artel__value_id prediction, artel__value_id weight)
 {
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     return metric->def->add(graph, metric, target, artel__with_last_axis(graph, prediction), weight);
@@ -149,7 +152,11 @@ int artel__metric_direction(const artel__metric *metric)
     static const struct {
         const char *class_name;
         int direction;
-    } unlike[] = {{"CosineSimilarity", 1}, {"TruePositives", 0}, {"FalsePositives", 0}, {"TrueNegatives", 0}, {"FalseNegatives", 0}};
+    } unlike[] = {{"CosineSimilarity", 1},
+                  {"TruePositives", 0},
+                  {"FalsePositives", 0},
+                  {"TrueNegatives", 0},
+                  {"FalseNegatives", 0}};
     const artel__metric_def *def = metric->def;
     for (size_t i = 0; i < ARTEL__COUNT(unlike); i++) {
         if (strcmp(unlike[i].class_name, def->class_name) == 0) return unlike[i].direction;

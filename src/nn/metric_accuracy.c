@@ -18,21 +18,24 @@ typedef struct settings {
 
 static const artel__option no_options[] = {END};
 static const artel__option binary_options[] = {
-    {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), "0.5", 0, 0, NULL}, END};
+    {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), "0.5", 0, 0, NULL},
+    END};
 static const artel__option top_options[] = {
     {"k", "how many of the best count", ARTEL__OPTION_INT, offsetof(settings, k), "5", 1, 1e9, NULL}, END};
 static const artel__option sparse_top_options[] = {
     {"k", "how many of the best count", ARTEL__OPTION_INT, offsetof(settings, k), "5", 1, 1e9, NULL},
-    {"from_sorted_ids", "predictions are classes, the best first", ARTEL__OPTION_BOOL, offsetof(settings, from_sorted_ids), "false", 0, 0,
-     NULL},
+    {"from_sorted_ids", "predictions are classes, the best first", ARTEL__OPTION_BOOL,
+     offsetof(settings, from_sorted_ids), "false", 0, 0, NULL},
     END};
 
-/* Truth values by position; those of several elements (an output of several columns) are averaged over the last axis. */
+/* Truth values by position; those of several elements (an output of several columns) are averaged over the last axis.
+ */
 static artel__value_id mean_of(artel__graph *graph, artel__value_id right, artel__value_id weight, bool by_element)
 {
     artel__value_id value = artel__op_cast(graph, right, ARTEL_DTYPE_FLOAT32);
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (by_element) value = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, value, 1u << (graph->value[value].shape.rank - 1), false);
+    if (by_element)
+        value = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, value, 1u << (graph->value[value].shape.rank - 1), false);
     return artel__op_fold_weighted(graph, value, weight);
 }
 
@@ -42,18 +45,21 @@ static artel__value_id same_form(artel__graph *graph, artel__value_id target, ar
     target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[like].shape;
-    return graph->value[target].storage == graph->value[like].storage ? artel__op_reshape(graph, target, &shape) : target;
+    return graph->value[target].storage == graph->value[like].storage ? artel__op_reshape(graph, target, &shape)
+                                                                      : target;
 }
 
-static artel__value_id add_equal(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                 artel__value_id weight)
+static artel__value_id add_equal(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                 artel__value_id prediction, artel__value_id weight)
 {
     (void)metric;
-    return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, same_form(graph, target, prediction), prediction), weight, true);
+    return mean_of(graph,
+                   artel__op_compare(graph, ARTEL__COMPARE_EQUAL, same_form(graph, target, prediction), prediction),
+                   weight, true);
 }
 
-static artel__value_id add_binary(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                  artel__value_id weight)
+static artel__value_id add_binary(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                  artel__value_id prediction, artel__value_id weight)
 {
     const settings *s = metric->config;
     artel__value_id above = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, prediction, s->threshold);
@@ -61,23 +67,26 @@ static artel__value_id add_binary(artel__graph *graph, const artel__metric *metr
 }
 
 /* Class numbers of either form of target, in the shape of the positions. */
-static artel__value_id classes_of(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction)
+static artel__value_id classes_of(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                  artel__value_id prediction)
 {
     artel_shape shape = graph->value[prediction].shape;
     shape.rank--;
-    if (metric->def->target == ARTEL__TARGET_ONE_HOT) return artel__op_argmax(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32));
+    if (metric->def->target == ARTEL__TARGET_ONE_HOT)
+        return artel__op_argmax(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32));
     return artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), &shape);
 }
 
-static artel__value_id add_classes(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                   artel__value_id weight)
+static artel__value_id add_classes(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                   artel__value_id prediction, artel__value_id weight)
 {
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
-    return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, artel__op_argmax(graph, prediction)), weight, false);
+    return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, artel__op_argmax(graph, prediction)),
+                   weight, false);
 }
 
-static artel__value_id add_top(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                               artel__value_id weight)
+static artel__value_id add_top(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                               artel__value_id prediction, artel__value_id weight)
 {
     const settings *s = metric->config;
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
@@ -94,12 +103,13 @@ static artel__value_id among_first(artel__graph *graph, artel__value_id wanted, 
     beside.dim[last] = 1;
     wanted = artel__op_reshape(graph, artel__op_cast(graph, wanted, ARTEL_DTYPE_FLOAT32), &beside);
     artel__value_id first = artel__op_slice(graph, prediction, last, 0, k < columns ? k : columns, 1);
-    artel__value_id same = artel__op_cast(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, first), ARTEL_DTYPE_FLOAT32);
+    artel__value_id same =
+        artel__op_cast(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, first), ARTEL_DTYPE_FLOAT32);
     return artel__op_reduce(graph, ARTEL__REDUCE_MAX, same, 1u << last, false);
 }
 
-static artel__value_id add_sparse_top(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                      artel__value_id weight)
+static artel__value_id add_sparse_top(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                      artel__value_id prediction, artel__value_id weight)
 {
     const settings *s = metric->config;
     if (!s->from_sorted_ids) return add_top(graph, metric, target, prediction, weight);
@@ -118,6 +128,7 @@ const artel__metric_def artel__metrics_of_accuracy[] = {
     ROW("CategoricalAccuracy", "categorical_accuracy", ONE_HOT, no_options, add_classes),
     ROW("SparseCategoricalAccuracy", "sparse_categorical_accuracy", INDEX, no_options, add_classes),
     ROW("TopKCategoricalAccuracy", "top_k_categorical_accuracy", ONE_HOT, top_options, add_top),
-    ROW("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", INDEX, sparse_top_options, add_sparse_top),
+    ROW("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", INDEX, sparse_top_options,
+        add_sparse_top),
     {.class_name = NULL},
 };

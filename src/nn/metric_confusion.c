@@ -2,11 +2,11 @@
 /* Metrics of true and false positives and negatives at thresholds: AUC, precision, recall and their relatives
  * (keras/src/metrics/confusion_metrics.py, metrics_utils.py).
  *
- * Instead of four counts for each threshold, a prediction adds its weight to one bin: how many of the T sorted thresholds
- * it lies above (0..T), apart for negative and positive labels. The sums are the bins [label][2 (T + 1)] in float64, and
- * the counts at a threshold are tails of them. Where Keras takes thresholds for evenly spaced it computes bins itself,
- * ceil(p (T - 1)) in float32; so does this file, so that ties fall alike. Several thresholds in Precision and the like
- * give a list, in the order in which they were written.
+ * Instead of four counts for each threshold, a prediction adds its weight to one bin: how many of the T sorted
+ * thresholds it lies above (0..T), apart for negative and positive labels. The sums are the bins [label][2 (T + 1)] in
+ * float64, and the counts at a threshold are tails of them. Where Keras takes thresholds for evenly spaced it computes
+ * bins itself, ceil(p (T - 1)) in float32; so does this file, so that ties fall alike. Several thresholds in Precision
+ * and the like give a list, in the order in which they were written.
  */
 #include <string.h>
 
@@ -38,7 +38,8 @@ typedef struct settings {
 } settings;
 
 static const char *const curves[] = {"ROC", "PR", "PRGAIN", "roc", "pr", "prgain", NULL};
-static const char *const methods[] = {"interpolation", "majoring", "minoring", "Interpolation", "Majoring", "Minoring", NULL};
+static const char *const methods[] = {"interpolation", "majoring", "minoring", "Interpolation",
+                                      "Majoring",      "Minoring", NULL};
 enum {
     CURVE_ROC,
     CURVE_PR,
@@ -52,17 +53,20 @@ enum {
     METHODS
 };
 
-#define THRESHOLDS                                                                                                              \
-    {                                                                                                                           \
-        "thresholds", "a number from 0 to 1, or null", ARTEL__OPTION_FLOATS, offsetof(settings, thresholds), "null", 0, 1, NULL \
+#define THRESHOLDS                                                                                                   \
+    {                                                                                                                \
+        "thresholds", "a number from 0 to 1, or null", ARTEL__OPTION_FLOATS, offsetof(settings, thresholds), "null", \
+            0, 1, NULL                                                                                               \
     }
-#define CLASS                                                                                                                   \
-    {                                                                                                                           \
-        "class_id", "the only class that counts, or null", ARTEL__OPTION_JSON, offsetof(settings, class_id), "null", 0, 0, NULL \
+#define CLASS                                                                                                        \
+    {                                                                                                                \
+        "class_id", "the only class that counts, or null", ARTEL__OPTION_JSON, offsetof(settings, class_id), "null", \
+            0, 0, NULL                                                                                               \
     }
-#define COUNT                                                                                                               \
-    {                                                                                                                       \
-        "num_thresholds", "how many thresholds", ARTEL__OPTION_INT, offsetof(settings, num_thresholds), "200", 1, 1e6, NULL \
+#define COUNT                                                                                                          \
+    {                                                                                                                  \
+        "num_thresholds", "how many thresholds", ARTEL__OPTION_INT, offsetof(settings, num_thresholds), "200", 1, 1e6, \
+            NULL                                                                                                       \
     }
 #define VALUE(key)                                                                           \
     {                                                                                        \
@@ -74,19 +78,22 @@ enum {
     }
 
 static const artel__option count_options[] = {THRESHOLDS, END};
-static const artel__option precision_options[] = {
-    THRESHOLDS,
-    CLASS,
-    {"top_k", "only the k best predictions of a row, or null", ARTEL__OPTION_INT, offsetof(settings, top_k), "null", 1, 1e9, NULL},
-    END};
+static const artel__option precision_options[] = {THRESHOLDS,
+                                                  CLASS,
+                                                  {"top_k", "only the k best predictions of a row, or null",
+                                                   ARTEL__OPTION_INT, offsetof(settings, top_k), "null", 1, 1e9, NULL},
+                                                  END};
 static const artel__option auc_options[] = {
     COUNT,
     THRESHOLDS,
     {"curve", "ROC, PR or PRGAIN", ARTEL__OPTION_ENUM, offsetof(settings, curve), "ROC", 0, 0, curves},
-    {"summation_method", "how areas are taken", ARTEL__OPTION_ENUM, offsetof(settings, summation_method), "interpolation", 0, 0, methods},
-    {"multi_label", "an area for each label, averaged", ARTEL__OPTION_BOOL, offsetof(settings, multi_label), "false", 0, 0, NULL},
+    {"summation_method", "how areas are taken", ARTEL__OPTION_ENUM, offsetof(settings, summation_method),
+     "interpolation", 0, 0, methods},
+    {"multi_label", "an area for each label, averaged", ARTEL__OPTION_BOOL, offsetof(settings, multi_label), "false", 0,
+     0, NULL},
     {"num_labels", "how many labels", ARTEL__OPTION_INT, offsetof(settings, num_labels), "null", 0, 1e9, NULL},
-    {"label_weights", "a number for each label", ARTEL__OPTION_FLOATS, offsetof(settings, label_weights), "null", 0, 0, NULL},
+    {"label_weights", "a number for each label", ARTEL__OPTION_FLOATS, offsetof(settings, label_weights), "null", 0, 0,
+     NULL},
     {"from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, NULL},
     END};
 static const artel__option at_specificity_options[] = {VALUE("specificity"), COUNT, CLASS, END};
@@ -110,13 +117,15 @@ static artel_status finish(artel__metric_setup *setup, settings *s, int threshol
     setup->metric->sums = s->labels * 2 * s->bins;
     if (s->class_id) {
         if (!artel__parse_int64(s->class_id, &s->class_number) || s->class_number < -last || s->class_number >= last)
-            return artel__fail(setup->arena->ctx, ARTEL_ERROR_INVALID, setup->metric->name, "count the output's last axis from 0",
-                               "class_id %.40s is not one of %lld classes", s->class_id, (long long)last);
+            return artel__fail(setup->arena->ctx, ARTEL_ERROR_INVALID, setup->metric->name,
+                               "count the output's last axis from 0", "class_id %.40s is not one of %lld classes",
+                               s->class_id, (long long)last);
         s->has_class = true;
         if (s->class_number < 0) s->class_number += last;
     }
     if (artel_shape_count(shape) * 2 * s->bins > MOST_BINS)
-        return refuse(setup, "use fewer thresholds", "a row of this output has too many elements for so many thresholds");
+        return refuse(setup, "use fewer thresholds",
+                      "a row of this output has too many elements for so many thresholds");
     return ARTEL_OK;
 }
 
@@ -183,8 +192,10 @@ static artel_status configure_auc(artel__metric_setup *setup)
     ARTEL_TRY(finish(setup, s, count));
     const artel_shape *shape = setup->prediction;
     int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
-    if (s->multi_label && shape->rank != 1) return refuse(setup, "leave multi_label away", "multi_label wants an output of one axis");
-    if (s->num_labels && s->num_labels != last) return refuse(setup, "leave num_labels away", "num_labels is not the size of the output");
+    if (s->multi_label && shape->rank != 1)
+        return refuse(setup, "leave multi_label away", "multi_label wants an output of one axis");
+    if (s->num_labels && s->num_labels != last)
+        return refuse(setup, "leave num_labels away", "num_labels is not the size of the output");
     if (s->label_weights.count && s->label_weights.count != last)
         return refuse(setup, "give one for each label", "label_weights do not fit the output");
     return ARTEL_OK;
@@ -225,10 +236,13 @@ static artel__value_id count_passed(artel__graph *graph, const settings *s, arte
     if (s->even) {
         artel__value_id clipped = artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){0, 1, 0}, p);
         artel__value_id scaled = artel__op_affine(graph, clipped, -(float)(thresholds - 1), 0.0f);
-        artel__value_id above = artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, scaled));
-        return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){s->clamped ? 1.0f : 0.0f, (float)thresholds, 0}, above);
+        artel__value_id above =
+            artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, scaled));
+        return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){s->clamped ? 1.0f : 0.0f, (float)thresholds, 0},
+                               above);
     }
-    if (thresholds == 1) return as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, p, s->sorted[0]));
+    if (thresholds == 1)
+        return as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, p, s->sorted[0]));
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[p].shape.rank;
     artel_shape shape = artel__shape(1, (int64_t)thresholds);
@@ -237,7 +251,8 @@ static artel__value_id count_passed(artel__graph *graph, const settings *s, arte
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, above), 1u << rank, false);
 }
 
-/* Constant [rows][k]: whether j comes before the row's own class. Decides which of equal predictions is among the best. */
+/* Constant [rows][k]: whether j comes before the row's own class. Decides which of equal predictions is among the best.
+ */
 static artel__value_id before(artel__graph *graph, int64_t first, int64_t rows, int64_t k)
 {
     uint8_t *data = artel__arena_alloc(graph->arena, (size_t)(rows * k), 1);
@@ -254,12 +269,14 @@ static artel__value_id keep_best(artel__graph *graph, const settings *s, artel__
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[p].shape.rank;
-    int64_t k = graph->value[p].shape.dim[rank - 1], first = s->has_class ? s->class_number : 0, rows = s->has_class ? 1 : k;
+    int64_t k = graph->value[p].shape.dim[rank - 1], first = s->has_class ? s->class_number : 0,
+            rows = s->has_class ? 1 : k;
     artel__value_id own = s->has_class ? artel__op_slice(graph, p, rank - 1, first, 1, 1) : p;
     artel__value_id one = with_axis(graph, own, rank), all = with_axis(graph, p, rank - 1);
-    artel__value_id tie =
-        artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, all, one), before(graph, first, rows, k));
-    artel__value_id better = artel__op_logical_or(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER, all, one), tie);
+    artel__value_id tie = artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, all, one),
+                                                before(graph, first, rows, k));
+    artel__value_id better =
+        artel__op_logical_or(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER, all, one), tie);
     artel__value_id place = artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, better), 1u << rank, false);
     artel__value_id best = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, place, (double)s->top_k);
     return artel__op_where(graph, best, own, artel__op_fill_like(graph, own, LOWEST));
@@ -290,7 +307,8 @@ static artel__value_id label_weight(artel__graph *graph, const settings *s)
 }
 
 /* The bins of one batch from predictions and labels of the same shape. */
-static artel__value_id add_bins(artel__graph *graph, const settings *s, artel__value_id y, artel__value_id p, artel__value_id weight)
+static artel__value_id add_bins(artel__graph *graph, const settings *s, artel__value_id y, artel__value_id p,
+                                artel__value_id weight)
 {
     artel__value_id positive = as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, y, 0));
     artel__value_id offset = artel__op_affine(graph, positive, (float)s->bins, 0.0f),
@@ -298,14 +316,15 @@ static artel__value_id add_bins(artel__graph *graph, const settings *s, artel__v
     artel__value_id bins = artel__op_one_hot(graph, artel__op_cast(graph, bin, ARTEL_DTYPE_INT32), 2 * s->bins);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (weight >= 0) bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, weight_of_bins(graph, weight, p));
-    if (s->label_weights.count && !s->multi_label) bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, label_weight(graph, s));
+    if (s->label_weights.count && !s->multi_label)
+        bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, label_weight(graph, s));
     artel_shape flat = artel__shape(1, (int64_t)s->labels * 2 * s->bins);
     if (s->multi_label) bins = artel__op_reshape(graph, bins, &flat);
     return artel__op_fold_columns64(graph, bins);
 }
 
-static artel__value_id add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                           artel__value_id weight)
+static artel__value_id add(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                           artel__value_id prediction, artel__value_id weight)
 {
     const settings *s = metric->config;
     if (graph->status < 0) return ARTEL__NO_VALUE;
@@ -364,7 +383,9 @@ static double area_between(const settings *s, counts low, counts high)
 {
     point a = point_of(s, low), b = point_of(s, high);
     double less = a.y < b.y ? a.y : b.y, more = a.y < b.y ? b.y : a.y;
-    double height = s->summation_method == METHOD_INTERPOLATION ? (a.y + b.y) / 2 : s->summation_method == METHOD_MINORING ? less : more;
+    double height = s->summation_method == METHOD_INTERPOLATION ? (a.y + b.y) / 2
+                    : s->summation_method == METHOD_MINORING    ? less
+                                                                : more;
     return (a.x - b.x) * height;
 }
 
@@ -372,7 +393,8 @@ static double area_between(const settings *s, counts low, counts high)
 static double precision_recall_between(counts low, counts high)
 {
     double positives_low = low.tp + low.fp, positives_high = high.tp + high.fp, step = positives_low - positives_high;
-    double gained = low.tp - high.tp, slope = step > 0 ? gained / step : 0, intercept = high.tp - slope * positives_high;
+    double gained = low.tp - high.tp, slope = step > 0 ? gained / step : 0,
+           intercept = high.tp - slope * positives_high;
     double ratio = positives_low > 0 && positives_high > 0 ? positives_low / positives_high : 1;
     return artel__divide_no_nan(slope * (gained + intercept * artel__log64(ratio)), high.tp + high.fn);
 }
@@ -500,9 +522,10 @@ static double result_at_precision(const artel__metric *metric, const double *sum
     {                                                                                                                  \
         class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure, add, result, 0, NULL \
     }
-#define LIST(class_name, name, options, result)                                                                               \
-    {                                                                                                                         \
-        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_single, add, NULL, 0, result \
+#define LIST(class_name, name, options, result)                                                                        \
+    {                                                                                                                  \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_single, add, NULL, 0, \
+            result                                                                                                     \
     }
 
 const artel__metric_def artel__metrics_of_confusion[] = {
@@ -513,8 +536,10 @@ const artel__metric_def artel__metrics_of_confusion[] = {
     LIST("FalsePositives", "false_positives", count_options, result_fp),
     LIST("TrueNegatives", "true_negatives", count_options, result_tn),
     LIST("FalseNegatives", "false_negatives", count_options, result_fn),
-    ROW("SensitivityAtSpecificity", "sensitivity_at_specificity", at_specificity_options, configure_constrained, result_at_specificity),
-    ROW("SpecificityAtSensitivity", "specificity_at_sensitivity", at_sensitivity_options, configure_constrained, result_at_sensitivity),
+    ROW("SensitivityAtSpecificity", "sensitivity_at_specificity", at_specificity_options, configure_constrained,
+        result_at_specificity),
+    ROW("SpecificityAtSensitivity", "specificity_at_sensitivity", at_sensitivity_options, configure_constrained,
+        result_at_sensitivity),
     ROW("PrecisionAtRecall", "precision_at_recall", at_recall_options, configure_constrained, result_at_recall),
     ROW("RecallAtPrecision", "recall_at_precision", at_precision_options, configure_constrained, result_at_precision),
     {.class_name = NULL},

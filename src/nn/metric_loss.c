@@ -14,13 +14,14 @@ static artel_status configure(artel__metric_setup *setup)
     artel__metric *metric = setup->metric;
     const artel__metric_def *def = metric->def;
     if (!def->loss) return ARTEL_OK;
-    ARTEL_TRY(artel__loss_configure(setup->arena, artel__loss_find(def->loss), metric->name, setup->config, metric->config));
+    ARTEL_TRY(
+        artel__loss_configure(setup->arena, artel__loss_find(def->loss), metric->name, setup->config, metric->config));
     metric->target = ((artel__loss_config *)metric->config)->target;
     return ARTEL_OK;
 }
 
-static artel__value_id add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                           artel__value_id weight)
+static artel__value_id add(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                           artel__value_id prediction, artel__value_id weight)
 {
     const artel__loss_config *loss = metric->config;
     artel__value_id value = artel__loss_add(graph, loss, target, prediction);
@@ -30,7 +31,8 @@ static artel__value_id add(artel__graph *graph, const artel__metric *metric, art
         for (int i = 0; i < one.rank; i++) one.dim[i] = 1;
         counts = artel__op_reshape(graph, artel__op_cast(graph, counts, ARTEL_DTYPE_FLOAT32), &shape);
         bool by_row = graph->value[weight].storage == 1;
-        weight = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, weight, by_row ? &one : &shape), counts);
+        weight = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, weight, by_row ? &one : &shape),
+                                  counts);
     }
     return artel__op_fold_weighted(graph, value, weight);
 }
@@ -41,19 +43,20 @@ static double root(const artel__metric *metric, const double *sums)
     return artel__sqrt64(artel__divide_no_nan(sums[0], sums[1]));
 }
 
-#define ROW(class_name, name, loss, ...)                                                                                           \
-    {                                                                                                                              \
-        class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, NULL, 0, NULL \
+#define ROW(class_name, name, loss, ...)                                                                             \
+    {                                                                                                                \
+        class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, \
+            NULL, 0, NULL                                                                                            \
     }
 #define SAME(class_name, name) ROW(class_name, name, class_name, name)
 
 const artel__metric_def artel__metrics_of_losses[] = {
     ROW("MeanSquaredError", "mean_squared_error", "MeanSquaredError", "mean_squared_error", "mse", "MSE"),
     ROW("MeanAbsoluteError", "mean_absolute_error", "MeanAbsoluteError", "mean_absolute_error", "mae", "MAE"),
-    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", "MeanAbsolutePercentageError", "mean_absolute_percentage_error",
-        "mape", "MAPE"),
-    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError", "mean_squared_logarithmic_error",
-        "msle", "MSLE"),
+    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", "MeanAbsolutePercentageError",
+        "mean_absolute_percentage_error", "mape", "MAPE"),
+    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError",
+        "mean_squared_logarithmic_error", "msle", "MSLE"),
     {"RootMeanSquaredError",
      "root_mean_squared_error",
      {"root_mean_squared_error"},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intersection over union by class, and correlations (keras/src/metrics/iou_metrics.py, correlation_metrics.py).
  *
- * The matrix is of integers unless the metric's dtype says otherwise, as in Keras, which cuts weights to integers for it. Sums of an IoU are a confusion matrix, [classes true][classes predicted]: positions whose class is out of range, or ignored, are left
- * out. A correlation is a mean over rows of that of the row's last axis.
+ * The matrix is of integers unless the metric's dtype says otherwise, as in Keras, which cuts weights to integers for
+ * it. Sums of an IoU are a confusion matrix, [classes true][classes predicted]: positions whose class is out of range,
+ * or ignored, are left out. A correlation is a mean over rows of that of the row's last axis.
  */
 #include <string.h>
 
@@ -31,13 +32,15 @@ typedef struct settings {
     {                                                                                                  \
         "num_classes", "how many", ARTEL__OPTION_INT, CONFIG(num_classes), NULL, 1, MOST_CLASSES, NULL \
     }
-#define IDS(fallback)                                                                                                                   \
-    {                                                                                                                                   \
-        "target_class_ids", "the classes that count", ARTEL__OPTION_INTS, CONFIG(target_class_ids), fallback, 0, MOST_CLASSES - 1, NULL \
+#define IDS(fallback)                                                                                            \
+    {                                                                                                            \
+        "target_class_ids", "the classes that count", ARTEL__OPTION_INTS, CONFIG(target_class_ids), fallback, 0, \
+            MOST_CLASSES - 1, NULL                                                                               \
     }
-#define IGNORED                                                                                                              \
-    {                                                                                                                        \
-        "ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, CONFIG(ignore_class), "null", 0, 0, NULL \
+#define IGNORED                                                                                                      \
+    {                                                                                                                \
+        "ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, CONFIG(ignore_class), "null", 0, \
+            0, NULL                                                                                                  \
     }
 #define SPARSE(key, fallback, help)                                       \
     {                                                                     \
@@ -59,15 +62,20 @@ static const artel__option iou_options[] = {CLASSES,
                                             SPARSE(sparse_y_pred, "true", "predictions are classes"),
                                             AXIS,
                                             END};
-static const artel__option mean_options[] = {
-    CLASSES, IGNORED, SPARSE(sparse_y_true, "true", "targets are classes"), SPARSE(sparse_y_pred, "true", "predictions are classes"),
-    AXIS,    END};
-static const artel__option one_hot_options[] = {CLASSES, IDS(NULL), IGNORED, SPARSE(sparse_y_pred, "false", "predictions are classes"),
-                                                AXIS,    END};
-static const artel__option one_hot_mean_options[] = {CLASSES, IGNORED, SPARSE(sparse_y_pred, "false", "predictions are classes"), AXIS,
-                                                     END};
+static const artel__option mean_options[] = {CLASSES,
+                                             IGNORED,
+                                             SPARSE(sparse_y_true, "true", "targets are classes"),
+                                             SPARSE(sparse_y_pred, "true", "predictions are classes"),
+                                             AXIS,
+                                             END};
+static const artel__option one_hot_options[] = {
+    CLASSES, IDS(NULL), IGNORED, SPARSE(sparse_y_pred, "false", "predictions are classes"), AXIS, END};
+static const artel__option one_hot_mean_options[] = {
+    CLASSES, IGNORED, SPARSE(sparse_y_pred, "false", "predictions are classes"), AXIS, END};
 static const artel__option binary_options[] = {
-    IDS("[0, 1]"), {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, CONFIG(threshold), "0.5", 0, 0, NULL}, END};
+    IDS("[0, 1]"),
+    {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, CONFIG(threshold), "0.5", 0, 0, NULL},
+    END};
 static const artel__option axis_options[] = {AXIS, END};
 
 static artel_status last_axis_only(artel__metric_setup *setup)
@@ -75,7 +83,8 @@ static artel_status last_axis_only(artel__metric_setup *setup)
     const settings *s = setup->metric->config;
     if (s->axis == -1 || s->axis == setup->prediction->rank) return ARTEL_OK;
     return artel__fail(setup->arena->ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name,
-                       "put the classes on the last axis and leave axis at -1", "axis %lld is not supported", (long long)s->axis);
+                       "put the classes on the last axis and leave axis at -1", "axis %lld is not supported",
+                       (long long)s->axis);
 }
 
 static artel_status finish(artel__metric_setup *setup)
@@ -84,14 +93,16 @@ static artel_status finish(artel__metric_setup *setup)
     artel_context *ctx = setup->arena->ctx;
     const char *name = setup->metric->name;
     if (s->num_classes > MOST_CLASSES || s->num_classes < 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "write a number of 1 to 1024", "num_classes is %lld", (long long)s->num_classes);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "write a number of 1 to 1024", "num_classes is %lld",
+                           (long long)s->num_classes);
     for (int i = 0; i < s->target_class_ids.count; i++) {
         if (s->target_class_ids.item[i] >= s->num_classes)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "name classes below num_classes", "the class %lld does not exist",
-                               (long long)s->target_class_ids.item[i]);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "name classes below num_classes",
+                               "the class %lld does not exist", (long long)s->target_class_ids.item[i]);
     }
     if (s->ignore_class && !artel__parse_int64(s->ignore_class, &s->ignored))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "write a class number, or null", "ignore_class is %.100s", s->ignore_class);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "write a class number, or null", "ignore_class is %.100s",
+                           s->ignore_class);
     s->ignores = s->ignore_class;
     const char *dtype = json_string_value(json_object_get(setup->config, "dtype"));
     s->whole = !dtype || strncmp(dtype, "float", 5) != 0;
@@ -100,14 +111,15 @@ static artel_status finish(artel__metric_setup *setup)
     return ARTEL_OK;
 }
 
-/* Targets of several columns beside predicted classes: Keras would take the greatest of either, or mix positions with classes. */
+/* Targets of several columns beside predicted classes: Keras would take the greatest of either, or mix positions with
+ * classes. */
 static artel_status configure_iou(artel__metric_setup *setup)
 {
     const settings *s = setup->metric->config;
     ARTEL_TRY(last_axis_only(setup));
     if (s->sparse_y_true != s->sparse_y_pred && s->sparse_y_pred)
-        return artel__fail(setup->arena->ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name, "let sparse_y_pred be false",
-                           "one-hot targets beside predicted classes are not supported");
+        return artel__fail(setup->arena->ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name,
+                           "let sparse_y_pred be false", "one-hot targets beside predicted classes are not supported");
     return finish(setup);
 }
 
@@ -149,8 +161,8 @@ static artel__value_id as_list(artel__graph *graph, artel__value_id x)
     return artel__op_reshape(graph, artel__op_cast(graph, x, ARTEL_DTYPE_INT32), &list);
 }
 
-static artel__value_id add_iou(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                               artel__value_id weight)
+static artel__value_id add_iou(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                               artel__value_id prediction, artel__value_id weight)
 {
     static const int turned[] = {1, 0};
     const settings *s = metric->config;
@@ -185,7 +197,8 @@ static double result_iou(const artel__metric *metric, const double *sums)
     int valid = 0;
     double sum = 0;
     int64_t count = s->target_class_ids.count ? s->target_class_ids.count : s->num_classes;
-    for (int64_t i = 0; i < count; i++) sum += iou_of(s, sums, s->target_class_ids.count ? s->target_class_ids.item[i] : i, &valid);
+    for (int64_t i = 0; i < count; i++)
+        sum += iou_of(s, sums, s->target_class_ids.count ? s->target_class_ids.item[i] : i, &valid);
     return sum / valid;
 }
 
@@ -209,7 +222,8 @@ static artel__value_id times(artel__graph *graph, artel__value_id a, artel__valu
 
 static artel__value_id variance(artel__graph *graph, artel__value_id x)
 {
-    return mean_of(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, x, mean_of(graph, x, true))), true);
+    return mean_of(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, x, mean_of(graph, x, true))),
+                   true);
 }
 
 static artel__value_id target_like(artel__graph *graph, artel__value_id target, artel__value_id prediction)
@@ -218,21 +232,22 @@ static artel__value_id target_like(artel__graph *graph, artel__value_id target, 
     return artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape);
 }
 
-static artel__value_id add_pearson(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                   artel__value_id weight)
+static artel__value_id add_pearson(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                   artel__value_id prediction, artel__value_id weight)
 {
     (void)metric;
     artel__value_id x[2] = {target_like(graph, target, prediction), prediction};
     for (int i = 0; i < 2; i++) {
         x[i] = minus(graph, x[i], mean_of(graph, x[i], true));
-        x[i] = artel__op_binary(graph, ARTEL__BINARY_DIV, x[i], artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance(graph, x[i])));
+        x[i] = artel__op_binary(graph, ARTEL__BINARY_DIV, x[i],
+                                artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance(graph, x[i])));
     }
     return artel__op_fold_weighted(graph, mean_of(graph, times(graph, x[0], x[1]), false), weight);
 }
 
 /* Both deviations are from the mean of the predictions, as Keras has it. */
-static artel__value_id add_concordance(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                                       artel__value_id weight)
+static artel__value_id add_concordance(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                                       artel__value_id prediction, artel__value_id weight)
 {
     (void)metric;
     artel__value_id y = target_like(graph, target, prediction), p = prediction;
@@ -241,17 +256,21 @@ static artel__value_id add_concordance(artel__graph *graph, const artel__metric 
     artel__value_id spread = variance(graph, minus(graph, p, of_p)),
                     norm = artel__op_add(graph, variance(graph, minus(graph, y, of_y)), spread);
     norm = artel__op_affine(graph, artel__op_add(graph, norm, apart), 1, (float)EPSILON);
-    artel__value_id away = minus(graph, p, of_p), both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), away), 2, 0);
-    return artel__op_fold_weighted(graph, mean_of(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, both, norm), false), weight);
+    artel__value_id away = minus(graph, p, of_p),
+                    both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), away), 2, 0);
+    return artel__op_fold_weighted(graph, mean_of(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, both, norm), false),
+                                   weight);
 }
 
-#define IOU(class_name, name, options, kind)                                                                                          \
-    {                                                                                                                                 \
-        class_name, name, {NULL}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_##kind, add_iou, result_iou, 0, NULL \
+#define IOU(class_name, name, options, kind)                                                                      \
+    {                                                                                                             \
+        class_name, name, {NULL}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_##kind, add_iou, \
+            result_iou, 0, NULL                                                                                   \
     }
-#define CORRELATION(class_name, name, kind)                                                                                           \
-    {                                                                                                                                 \
-        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), axis_options, NULL, last_axis_only, add_##kind, NULL, 0, NULL \
+#define CORRELATION(class_name, name, kind)                                                                 \
+    {                                                                                                       \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), axis_options, NULL, last_axis_only, \
+            add_##kind, NULL, 0, NULL                                                                       \
     }
 
 const artel__metric_def artel__metrics_of_overlap[] = {

@@ -36,10 +36,10 @@ enum {
     {                                                                                                                  \
         "average", "micro, macro or weighted", ARTEL__OPTION_ENUM, offsetof(settings, average), "null", 0, 0, averages \
     }
-#define THRESHOLD                                                                                                                   \
-    {                                                                                                                               \
-        "threshold", "predictions above it are 1; null: the greatest of a row", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), \
-            "null", 0, 1, NULL                                                                                                      \
+#define THRESHOLD                                                                                    \
+    {                                                                                                \
+        "threshold", "predictions above it are 1; null: the greatest of a row", ARTEL__OPTION_FLOAT, \
+            offsetof(settings, threshold), "null", 0, 1, NULL                                        \
     }
 #define END          \
     {                \
@@ -48,12 +48,16 @@ enum {
 
 static const artel__option f1_options[] = {AVERAGE, THRESHOLD, END};
 static const artel__option f_beta_options[] = {
-    AVERAGE, THRESHOLD, {"beta", "weight of recall", ARTEL__OPTION_FLOAT, offsetof(settings, beta), "1.0", 1e-300, 1e300, NULL}, END};
-static const artel__option r2_options[] = {
-    {"class_aggregation", "how columns are joined", ARTEL__OPTION_ENUM, offsetof(settings, class_aggregation), "uniform_average", 0, 0,
-     aggregations},
-    {"num_regressors", "for the adjusted score", ARTEL__OPTION_INT, offsetof(settings, num_regressors), "0", 0, 1e9, NULL},
+    AVERAGE,
+    THRESHOLD,
+    {"beta", "weight of recall", ARTEL__OPTION_FLOAT, offsetof(settings, beta), "1.0", 1e-300, 1e300, NULL},
     END};
+static const artel__option r2_options[] = {{"class_aggregation", "how columns are joined", ARTEL__OPTION_ENUM,
+                                            offsetof(settings, class_aggregation), "uniform_average", 0, 0,
+                                            aggregations},
+                                           {"num_regressors", "for the adjusted score", ARTEL__OPTION_INT,
+                                            offsetof(settings, num_regressors), "0", 0, 1e9, NULL},
+                                           END};
 
 static artel_status configure(artel__metric_setup *setup, int kinds)
 {
@@ -61,8 +65,8 @@ static artel_status configure(artel__metric_setup *setup, int kinds)
     if (s->beta == 0) s->beta = 1;
     artel_context *ctx = setup->arena->ctx;
     if (setup->prediction->rank != 1)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name, "use it on an output of one axis", "the output has %d axes",
-                           setup->prediction->rank);
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name, "use it on an output of one axis",
+                           "the output has %d axes", setup->prediction->rank);
     s->columns = (int)setup->prediction->dim[0];
     setup->metric->sums = kinds * s->columns;
     return ARTEL_OK;
@@ -94,13 +98,14 @@ static artel__value_id chosen(artel__graph *graph, const settings *s, artel__val
 {
     if (s->threshold > 0) return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, p, s->threshold);
     artel__value_id most = artel__op_reduce(graph, ARTEL__REDUCE_MAX, p, 1, true);
-    artel__value_id some = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, p), 1e-9);
+    artel__value_id some = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER,
+                                                    artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, p), 1e-9);
     return artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER_EQUAL, p, most), some);
 }
 
 /* Sums: true positives, predicted positives, positives. */
-static artel__value_id add_f(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                             artel__value_id weight)
+static artel__value_id add_f(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                             artel__value_id prediction, artel__value_id weight)
 {
     artel_shape shape = graph->value[prediction].shape;
     artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape);
@@ -138,8 +143,8 @@ static double result_f(const artel__metric *metric, const double *sums, int plac
 }
 
 /* Sums: targets, their squares, squared errors, weights, elements. */
-static artel__value_id add_r2(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                              artel__value_id weight)
+static artel__value_id add_r2(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                              artel__value_id prediction, artel__value_id weight)
 {
     (void)metric;
     artel_shape shape = graph->value[prediction].shape, one = artel__shape(1, (int64_t)1);
@@ -171,14 +176,26 @@ static double result_r2(const artel__metric *metric, const double *sums)
     return s->num_regressors > 0 && left > 0 ? 1 - (1 - score) * (samples - 1) / left : score;
 }
 
-#define F_SCORE(class_name, name, alias, options)                                                                             \
-    {                                                                                                                         \
-        class_name, name, {alias}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_f, add_f, NULL, 0, result_f \
+#define F_SCORE(class_name, name, alias, options)                                                                    \
+    {                                                                                                                \
+        class_name, name, {alias}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_f, add_f, NULL, 0, \
+            result_f                                                                                                 \
     }
 
 const artel__metric_def artel__metrics_of_scores[] = {
     F_SCORE("F1Score", "f1_score", "f1_score", f1_options),
     F_SCORE("FBetaScore", "fbeta_score", "f_beta_score", f_beta_options),
-    {"R2Score", "r2_score", {"r2_score"}, ARTEL__TARGET_SAME, sizeof(settings), r2_options, NULL, configure_r2, add_r2, result_r2, 0, NULL},
+    {"R2Score",
+     "r2_score",
+     {"r2_score"},
+     ARTEL__TARGET_SAME,
+     sizeof(settings),
+     r2_options,
+     NULL,
+     configure_r2,
+     add_r2,
+     result_r2,
+     0,
+     NULL},
     {.class_name = NULL},
 };

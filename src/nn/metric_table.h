@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a metric is to the files of this family: one row a class, each file a list of rows. Adding a metric: a row in one of
- * the files (or a file with a list and its name in metric.c). */
+/* What a metric is to the files of this family: one row a class, each file a list of rows. Adding a metric: a row in
+ * one of the files (or a file with a list and its name in metric.c). */
 #ifndef ARTEL_NN_METRIC_TABLE_H
 #define ARTEL_NN_METRIC_TABLE_H
 
@@ -24,11 +24,12 @@ struct artel__metric_def {
     const artel__option *options;                          /* NULL: those of `loss` */
     const char *loss;                                      /* class of the loss whose mean it is, or NULL */
     artel_status (*configure)(artel__metric_setup *setup); /* sets `sums`; optional: 2, a mean */
-    artel__value_id (*add)(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
-                           artel__value_id weight);
-    double (*result)(const artel__metric *metric, const double *sums);               /* optional: the mean sums[0] / sums[1] */
-    double scale;                                                                    /* of the mean; 0: 1 */
-    double (*result_at)(const artel__metric *metric, const double *sums, int place); /* of metrics whose result may be a list */
+    artel__value_id (*add)(artel__graph *graph, const artel__metric *metric, artel__value_id target,
+                           artel__value_id prediction, artel__value_id weight);
+    double (*result)(const artel__metric *metric, const double *sums); /* optional: the mean sums[0] / sums[1] */
+    double scale;                                                      /* of the mean; 0: 1 */
+    double (*result_at)(const artel__metric *metric, const double *sums,
+                        int place); /* of metrics whose result may be a list */
 };
 
 /* Rows, ended by one without a class name. */

@@ -17,7 +17,8 @@
 #define STAND_IN_IMAGE 96
 #define STAND_IN_SEQUENCE 16
 
-artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
+artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format,
+                               ...)
 {
     char what[512], where[256];
     va_list args;
@@ -41,8 +42,8 @@ artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__
     }
     bool named = json_is_string(json_object_get(json_object_get(record, "config"), "name"));
     if (named && artel__names_find(&model->layer_names, (*out)->name))
-        return artel__model_fail(model, ARTEL_ERROR_INVALID, "give every layer a name of its own", "two layers are named \"%s\"",
-                                 (*out)->name);
+        return artel__model_fail(model, ARTEL_ERROR_INVALID, "give every layer a name of its own",
+                                 "two layers are named \"%s\"", (*out)->name);
     const int *same = artel__names_find(&model->class_counts, (*out)->def->class_name);
     (*out)->same_before = same ? *same : 0;
     model->class_counts.arena = model->arena;
@@ -97,19 +98,24 @@ static artel_status read_model(artel__model *model, json_t *record)
     const char *name = json_string_value(json_object_get(config, "name"));
     model->name = name ? name : "model";
     if (!class_name || !json_is_object(config))
-        return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "the record has no class_name and config");
-    bool layers = json_is_array(json_object_get(config, "layers")), ends = json_object_get(config, "input_layers") != NULL;
-    if (strcmp(class_name, "Sequential") == 0 || (layers && !ends && artel__model_is_custom(model))) /* a class made of it, too */
+        return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
+                                 "the record has no class_name and config");
+    bool layers = json_is_array(json_object_get(config, "layers")),
+         ends = json_object_get(config, "input_layers") != NULL;
+    if (strcmp(class_name, "Sequential") == 0 ||
+        (layers && !ends && artel__model_is_custom(model))) /* a class made of it, too */
         return artel__model_parse_sequential(model, config);
     if (layers) return artel__model_parse(model, config);
-    return artel__model_fail(model, ARTEL_ERROR_UNSUPPORTED, "rebuild it as a Sequential or Functional model and save that",
+    return artel__model_fail(model, ARTEL_ERROR_UNSUPPORTED,
+                             "rebuild it as a Sequential or Functional model and save that",
                              "the class %s is not Sequential or Functional", class_name);
 }
 
 static artel_status missing_tensor(const artel__model *model, const artel__model_tensor *tensor)
 {
     const artel__layer *layer = model->site[tensor->call].layer;
-    return artel__model_fail(model, ARTEL_ERROR_INVALID, "count the outputs of a layer from 0", "the layer \"%s\" has no output %d",
+    return artel__model_fail(model, ARTEL_ERROR_INVALID, "count the outputs of a layer from 0",
+                             "the layer \"%s\" has no output %d",
                              layer ? layer->name : model->input[model->site[tensor->call].input].name, tensor->output);
 }
 
@@ -133,7 +139,11 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
             operands[k] = made[site->in[k].call * MOST + site->in[k].output];
             if (operands[k].value == ARTEL__NO_VALUE) return missing_tensor(model, &site->in[k]);
         }
-        artel__call call = {.graph = graph, .in = operands, .inputs = site->inputs, .arguments = site->arguments, .out = &made[i * MOST]};
+        artel__call call = {.graph = graph,
+                            .in = operands,
+                            .inputs = site->inputs,
+                            .arguments = site->arguments,
+                            .out = &made[i * MOST]};
         ARTEL_TRY(artel__layer_call(site->layer, &call));
     }
     for (int i = 0; i < model->outputs; i++) {
@@ -155,8 +165,9 @@ static artel_shape stand_in(const artel_shape *shape)
 /* Whether an index comes straight from an input: moved and converted on the way, at most. */
 static bool comes_from(const artel__graph *graph, artel__value_id value, artel__value_id input)
 {
-    static const artel__op_def *const passing[] = {&artel__op_cast_def,      &artel__op_reshape_def,       &artel__op_slice_def,
-                                                   &artel__op_transpose_def, &artel__op_stop_gradient_def, &artel__op_repeat_def};
+    static const artel__op_def *const passing[] = {&artel__op_cast_def,          &artel__op_reshape_def,
+                                                   &artel__op_slice_def,         &artel__op_transpose_def,
+                                                   &artel__op_stop_gradient_def, &artel__op_repeat_def};
     while (value != input) {
         if (value < 0 || graph->value[value].node < 0) return false;
         const artel__node *node = &graph->node[graph->value[value].node];
@@ -200,7 +211,8 @@ static artel_status build_once(artel__model *model)
     artel__arena arena;
     artel__arena_init(&arena, model->ctx);
     artel__graph graph;
-    artel__graph_init(&graph, &arena, model->variables, true); /* RandomCrop has another shape in training, and counts */
+    artel__graph_init(&graph, &arena, model->variables,
+                      true); /* RandomCrop has another shape in training, and counts */
     artel__tensor *in = artel__arena_alloc(&arena, (size_t)model->inputs + 1, sizeof *in);
     artel__tensor *out = artel__arena_alloc(&arena, (size_t)model->outputs + 1, sizeof *out);
     artel_status status = artel__arena_status(&arena);
@@ -209,7 +221,8 @@ static artel_status build_once(artel__model *model)
     if (status == ARTEL_OK) status = artel__ahead_record(&graph, &model->program, &ahead);
     for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) {
         artel_shape shape = stand_in(&model->input[i].shape);
-        in[i] = (artel__tensor){artel__graph_input(&graph, ARTEL__DOMAIN_ROW, model->input[i].dtype, &shape), ARTEL__NO_VALUE};
+        in[i] = (artel__tensor){artel__graph_input(&graph, ARTEL__DOMAIN_ROW, model->input[i].dtype, &shape),
+                                ARTEL__NO_VALUE};
         artel__ahead_set(&ahead, i, in[i].value);
     }
     if (status == ARTEL_OK) status = artel__model_call(model, &graph, in, out);
@@ -283,7 +296,8 @@ static bool is_raw(const artel__model *model, int site)
     for (int steps = 0; steps <= model->sites; steps++) {
         const artel__model_call_site *s = &model->site[site];
         if (!s->layer) return true;
-        bool plain = s->layer->variable_count == 0 && s->layer->child_count == 0 && !s->layer->model && !is_scaling(s->layer);
+        bool plain =
+            s->layer->variable_count == 0 && s->layer->child_count == 0 && !s->layer->model && !is_scaling(s->layer);
         if (!plain || s->inputs != 1) return false;
         site = s->in[0].call;
     }

@@ -22,8 +22,8 @@ typedef struct artel__model_input {
 typedef struct artel__model_output {
     const char *name;      /* Keras' output name: that of the layer (Functional), or the key of a plain dict */
     const char *loss_name; /* "_loss" comes behind it: the name, in nested outputs with the place in front: "q/a" */
-    const char *path;      /* keys and positions in the nesting of the outputs: "q/0"; NULL or empty: it is the only one */
-    artel_shape shape;     /* known after creation */
+    const char *path;  /* keys and positions in the nesting of the outputs: "q/0"; NULL or empty: it is the only one */
+    artel_shape shape; /* known after creation */
     artel_dtype dtype;
 } artel__model_output;
 
@@ -53,8 +53,9 @@ typedef struct artel__model {
     json_t *record;                /* Keras' object record of the whole model; a reference of its own at the top */
     artel__layer **layer;          /* model.layers in Keras' order, InputLayers included */
     int layers, layer_capacity;
-    artel__names layer_names, class_counts; /* the numbers of layers, SEVERAL_LAYERS: of more than one; how many there are of a class */
-    artel__model_call_site *site;           /* executable order */
+    artel__names layer_names,
+        class_counts; /* the numbers of layers, SEVERAL_LAYERS: of more than one; how many there are of a class */
+    artel__model_call_site *site; /* executable order */
     int sites, site_capacity;
     artel__model_input *input;
     int inputs;
@@ -94,13 +95,14 @@ artel_status artel__model_visit_filed(const artel__model *model, artel__model_vi
 /* For the model's own call and for those nested in it. */
 artel_status artel__model_parse(artel__model *model, json_t *config);            /* Functional, functional.c */
 artel_status artel__model_parse_sequential(artel__model *model, json_t *config); /* sequential.c */
-artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record, artel__model **out); /* a nested one */
+artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record,
+                               artel__model **out); /* a nested one */
 artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
 /* Layers are found by this name from here on. */
 artel_status artel__model_name_layer(artel__model *model, int layer, const char *name);
 artel__model_call_site *artel__model_add_site(artel__model *model);
-artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
-    ARTEL__PRINTF(4, 5);
+artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format,
+                               ...) ARTEL__PRINTF(4, 5);
 
 /* The Rescaling or Normalization that an input meets first, behind layers without weights at most; NULL: none. */
 const artel__layer *artel__model_scaling(const artel__model *model);

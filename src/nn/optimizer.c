@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizers: from Keras' record, or a name, to the options of a rule (keras/src/optimizers, 3.15).
  *
- * A row of the table is a class with its own settings and slots; the settings of the base class come in front of them, as
- * in what Keras writes. The record is completed with every default, the rate being the double of a float32, so that it can
- * be written back into a model file.
+ * A row of the table is a class with its own settings and slots; the settings of the base class come in front of them,
+ * as in what Keras writes. The record is completed with every default, the rate being the double of a float32, so that
+ * it can be written back into a model file.
  */
 #include <string.h>
 #include <strings.h>
@@ -26,7 +26,8 @@ typedef struct settings {
     double adam_beta_1, adam_beta_2, adam_weight_decay, adam_lr_ratio;
     bool relative_step, exclude_embeddings;
     const char *exclude_layers; /* read from the record itself */
-    double learning_rate_power, l1_regularization_strength, l2_regularization_strength, l2_shrinkage_regularization_strength, beta;
+    double learning_rate_power, l1_regularization_strength, l2_regularization_strength,
+        l2_shrinkage_regularization_strength, beta;
 } settings;
 
 #define MUCH 1e300
@@ -54,7 +55,8 @@ typedef struct settings {
 /* In the order of Keras' get_config. */
 static const artel__option base_options[] = {
     {"name", "a name", ARTEL__OPTION_STRING, offsetof(settings, name), "null", 0, 0, NULL},
-    {"learning_rate", "a number, or a schedule", ARTEL__OPTION_JSON, offsetof(settings, learning_rate), "null", 0, 0, NULL},
+    {"learning_rate", "a number, or a schedule", ARTEL__OPTION_JSON, offsetof(settings, learning_rate), "null", 0, 0,
+     NULL},
     FLOAT(weight_decay, "null", 0, MUCH, "a number that is not negative, or null"),
     FLOAT(clipnorm, "null", 0, MUCH, "greatest norm of the gradient of a variable, or null"),
     FLOAT(global_clipnorm, "null", 0, MUCH, "greatest norm of all gradients together, or null"),
@@ -77,48 +79,52 @@ static const artel__option base_options[] = {
 #define STRENGTH(key) FLOAT(key, "0.0", 0, MUCH, "a number that is not negative")
 
 static const artel__option sgd_options[] = {MOMENTUM, BOOL(nesterov, "look ahead"), END};
-static const artel__option rmsprop_options[] = {RHO("0.9"), MOMENTUM, EPSILON, BOOL(centered, "subtract the mean gradient"), END};
+static const artel__option rmsprop_options[] = {RHO("0.9"), MOMENTUM, EPSILON,
+                                                BOOL(centered, "subtract the mean gradient"), END};
 static const artel__option adam_options[] = {BETAS("0.999"), EPSILON, BOOL(amsgrad, "keep the greatest velocity"), END};
 static const artel__option adagrad_options[] = {START, EPSILON, END};
 static const artel__option adadelta_options[] = {RHO("0.95"), EPSILON, END};
 static const artel__option betas_options[] = {BETAS("0.999"), EPSILON, END};
 static const artel__option lion_options[] = {BETAS("0.99"), END};
-static const artel__option free_options[] = {
-    BETAS("0.999"),
-    FLOAT(epsilon, "1e-08", 0, MUCH, "a small number"),
-    {"warmup_steps", "steps in which the rate grows", ARTEL__OPTION_INT, offsetof(settings, warmup_steps), "0", 0, 0x1p53, NULL},
-    END};
-static const artel__option ftrl_options[] = {FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"),
-                                             START,
-                                             STRENGTH(l1_regularization_strength),
-                                             STRENGTH(l2_regularization_strength),
-                                             STRENGTH(l2_shrinkage_regularization_strength),
-                                             FLOAT(beta, "0.0", 0, 0, "a number"),
+static const artel__option free_options[] = {BETAS("0.999"),
+                                             FLOAT(epsilon, "1e-08", 0, MUCH, "a small number"),
+                                             {"warmup_steps", "steps in which the rate grows", ARTEL__OPTION_INT,
+                                              offsetof(settings, warmup_steps), "0", 0, 0x1p53, NULL},
                                              END};
+static const artel__option ftrl_options[] = {
+    FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"),
+    START,
+    STRENGTH(l1_regularization_strength),
+    STRENGTH(l2_regularization_strength),
+    STRENGTH(l2_shrinkage_regularization_strength),
+    FLOAT(beta, "0.0", 0, 0, "a number"),
+    END};
 
 #define SIGNED(key, fallback) FLOAT(key, fallback, -MUCH, MUCH, "a number")
 #define TRUE(key, help)                                                             \
     {                                                                               \
 #key, help, ARTEL__OPTION_BOOL, offsetof(settings, key), "true", 0, 0, NULL \
     }
-static const artel__option adafactor_options[] = {SIGNED(beta_2_decay, "-0.8"),
-                                                  FLOAT(epsilon_1, "1e-30", 0, MUCH, "a small number"),
-                                                  FLOAT(epsilon_2, "0.001", 0, MUCH, "a small number"),
-                                                  FLOAT(clip_threshold, "1.0", 1e-30, MUCH, "a number above 0"),
-                                                  TRUE(relative_step, "the rate is at most 1 / sqrt(t), as it always is"),
-                                                  END};
+static const artel__option adafactor_options[] = {
+    SIGNED(beta_2_decay, "-0.8"),
+    FLOAT(epsilon_1, "1e-30", 0, MUCH, "a small number"),
+    FLOAT(epsilon_2, "0.001", 0, MUCH, "a small number"),
+    FLOAT(clip_threshold, "1.0", 1e-30, MUCH, "a number above 0"),
+    TRUE(relative_step, "the rate is at most 1 / sqrt(t), as it always is"),
+    END};
 static const artel__option muon_options[] = {
     FLOAT(adam_beta_1, "0.9", 0, 1, "from 0 to 1"),
     FLOAT(adam_beta_2, "0.999", 0, 1, "from 0 to 1"),
     FLOAT(epsilon, "1e-07", 0, MUCH, "a small number"),
-    {"exclude_layers", "parts of the paths of variables that Adam changes", ARTEL__OPTION_JSON, offsetof(settings, exclude_layers), "[]", 0,
-     0, NULL},
+    {"exclude_layers", "parts of the paths of variables that Adam changes", ARTEL__OPTION_JSON,
+     offsetof(settings, exclude_layers), "[]", 0, 0, NULL},
     SIGNED(muon_a, "3.4445"),
     SIGNED(muon_b, "-4.775"),
     SIGNED(muon_c, "2.0315"),
     FLOAT(adam_lr_ratio, "1", 0, MUCH, "a number"),
     FLOAT(momentum, "0.95", 0, 1, "from 0 to 1"),
-    {"ns_steps", "steps towards an orthogonal matrix", ARTEL__OPTION_INT, offsetof(settings, ns_steps), "5", 0, 100, NULL},
+    {"ns_steps", "steps towards an orthogonal matrix", ARTEL__OPTION_INT, offsetof(settings, ns_steps), "5", 0, 100,
+     NULL},
     TRUE(nesterov, "look ahead"),
     TRUE(exclude_embeddings, "Adam changes what has embedding in its path"),
     FLOAT(adam_weight_decay, "0.004", 0, MUCH, "a number that is not negative, or null"),
@@ -140,7 +146,15 @@ static const artel__option muon_options[] = {
     }
 
 static const artel__optimizer_def table[] = {
-    {"SGD", "sgd", ARTEL__RULE_SGD, 0.01, 0, sgd_options, {SLOT("momentum", ARTEL__SLOT_MOMENTUM, 0, false)}, false, ARTEL__FORM_ELEMENTS},
+    {"SGD",
+     "sgd",
+     ARTEL__RULE_SGD,
+     0.01,
+     0,
+     sgd_options,
+     {SLOT("momentum", ARTEL__SLOT_MOMENTUM, 0, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
     {"RMSprop",
      "rm_sprop",
      ARTEL__RULE_RMSPROP,
@@ -162,10 +176,12 @@ static const artel__optimizer_def table[] = {
      {SLOT("accumulator", ARTEL__SLOT_ALWAYS, 0, true)},
      false,
      ARTEL__FORM_ELEMENTS},
-    {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options, TWO("accumulated_grad", "accumulated_delta_var"), false,
+    {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options,
+     TWO("accumulated_grad", "accumulated_delta_var"), false, ARTEL__FORM_ELEMENTS},
+    {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false,
      ARTEL__FORM_ELEMENTS},
-    {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false, ARTEL__FORM_ELEMENTS},
-    {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true, ARTEL__FORM_ELEMENTS},
+    {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true,
+     ARTEL__FORM_ELEMENTS},
     {"Ftrl",
      "ftrl",
      ARTEL__RULE_FTRL,
@@ -256,7 +272,8 @@ static artel_status add_defaults(artel_context *ctx, const artel__optimizer_def 
 {
     int failed = 0;
     if (!is_set(given, "name")) failed |= json_object_set_new(given, "name", json_string(def->name));
-    if (!is_set(given, "learning_rate")) failed |= json_object_set_new(given, "learning_rate", artel__json_real(def->learning_rate));
+    if (!is_set(given, "learning_rate"))
+        failed |= json_object_set_new(given, "learning_rate", artel__json_real(def->learning_rate));
     if (def->weight_decay > 0 && !is_set(given, "weight_decay"))
         failed |= json_object_set_new(given, "weight_decay", artel__json_real(def->weight_decay));
     return failed ? artel__fail_memory(ctx, "optimizer", 64) : ARTEL_OK;
@@ -268,7 +285,8 @@ static artel_status check(artel_context *ctx, const char *where, json_t *given, 
         return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "keep one of them",
                            "more than one of clipnorm, clipvalue and global_clipnorm is set");
     if (is_set(given, "loss_scale_factor") && !((float)s->loss_scale_factor > 0))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "give a number above 0, or leave it away", "the loss cannot be scaled by 0");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "give a number above 0, or leave it away",
+                           "the loss cannot be scaled by 0");
     return ARTEL_OK;
 }
 
@@ -328,8 +346,8 @@ static artel_status take_matrix(json_t *given, const settings *s, artel__optimiz
     {
         const char *text = json_string_value(word);
         if (!text || strpbrk(text, "\\.[](){}*+?^$|"))
-            return artel__fail(out->arena->ctx, ARTEL_ERROR_UNSUPPORTED, out->class_name, "write parts of names as they are",
-                               "exclude_layers: patterns are not supported");
+            return artel__fail(out->arena->ctx, ARTEL_ERROR_UNSUPPORTED, out->class_name,
+                               "write parts of names as they are", "exclude_layers: patterns are not supported");
         char *copy = artel__arena_strdup(out->arena, text);
         const char **wider = artel__arena_alloc(out->arena, (size_t)m->excluded + 1, sizeof *wider);
         if (!copy || !wider) return ARTEL_ERROR_NO_MEMORY;
@@ -344,7 +362,8 @@ static artel_status take_matrix(json_t *given, const settings *s, artel__optimiz
     return ARTEL_OK;
 }
 
-/* Reads the rate, with tables resolved if the run is known, and puts it into the record; the schedule then borrows from there. */
+/* Reads the rate, with tables resolved if the run is known, and puts it into the record; the schedule then borrows from
+ * there. */
 static artel_status read_rate(artel__optimizer *out, json_t *config, int replicas, int64_t batch_size)
 {
     artel_context *ctx = out->arena->ctx;
@@ -357,7 +376,8 @@ static artel_status read_rate(artel__optimizer *out, json_t *config, int replica
         rate = artel__json_real(out->schedule.constant);
     else
         ARTEL_TRY(artel__schedule_complete(ctx, out->schedule.record, &rate));
-    if (!rate || json_object_set_new(config, "learning_rate", rate) < 0) return artel__fail_memory(ctx, "optimizer", 64);
+    if (!rate || json_object_set_new(config, "learning_rate", rate) < 0)
+        return artel__fail_memory(ctx, "optimizer", 64);
     artel_status status = artel__schedule_read(out->arena, rate, replicas, batch_size, &out->schedule);
     out->schedule.tabled = tabled;
     return status;
@@ -382,7 +402,8 @@ static artel_status read_given(artel__optimizer *out, json_t *given, int replica
     return read_rate(out, config, replicas, batch_size);
 }
 
-artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__optimizer *out)
+artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
+                                   artel__optimizer *out)
 {
     artel__record record;
     *out = (artel__optimizer){.arena = arena};
@@ -407,10 +428,12 @@ artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate)
     artel_context *ctx = optimizer->arena->ctx;
     rate = (double)(float)rate;
     if (!(rate >= 0 && rate <= 3.4028234663852886e38))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "learning_rate", "give a number that is not negative", "the rate is not possible");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "learning_rate", "give a number that is not negative",
+                           "the rate is not possible");
     json_t *inner = artel__optimizer_inner(optimizer->record);
     json_t *config = json_object_get(inner ? inner : optimizer->record, "config");
-    if (json_object_set_new(config, "learning_rate", artel__json_real(rate)) < 0) return artel__fail_memory(ctx, "optimizer", 64);
+    if (json_object_set_new(config, "learning_rate", artel__json_real(rate)) < 0)
+        return artel__fail_memory(ctx, "optimizer", 64);
     optimizer->schedule = (artel__schedule){.constant = rate};
     return ARTEL_OK;
 }

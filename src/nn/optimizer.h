@@ -19,16 +19,18 @@ typedef struct artel__schedule {
     json_t *record; /* as it came, borrowed; NULL for a constant */
     bool tabled;    /* an entry of a table: of another run it may be another one */
 } artel__schedule;
-/* A number, or a schedule's record. Besides Keras' schedules: "WarmUp"-like linear scaling and a table by replicas or batch
- * (docs/schedules.md). `replicas` and `batch_size` resolve these; 0: not known yet, every entry of a table is checked and none
- * holds. */
-artel_status artel__schedule_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__schedule *out);
-/* The rate of the step after `iteration` steps; the double of a float32. Keras' formulas in float32, operation by operation. */
+/* A number, or a schedule's record. Besides Keras' schedules: "WarmUp"-like linear scaling and a table by replicas or
+ * batch (docs/schedules.md). `replicas` and `batch_size` resolve these; 0: not known yet, every entry of a table is
+ * checked and none holds. */
+artel_status artel__schedule_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
+                                  artel__schedule *out);
+/* The rate of the step after `iteration` steps; the double of a float32. Keras' formulas in float32, operation by
+ * operation. */
 double artel__schedule_rate(const artel__schedule *schedule, int64_t iteration);
 /* The record of a schedule with every setting filled in, in Keras' order; a new reference. A number gives itself. */
 artel_status artel__schedule_complete(artel_context *ctx, json_t *json, json_t **out);
-/* The short words of the command line, {"class_name": "cosine_decay", "config": {"initial": ..., "steps": ...}}, put into Keras' own,
- * in place. Records of other things are left alone. */
+/* The short words of the command line, {"class_name": "cosine_decay", "config": {"initial": ..., "steps": ...}}, put
+ * into Keras' own, in place. Records of other things are left alone. */
 artel_status artel__schedule_spell_out(artel_context *ctx, json_t *record);
 
 typedef struct artel__optimizer_def artel__optimizer_def;
@@ -56,20 +58,24 @@ typedef struct artel__optimizer {
 json_t *artel__optimizer_wrap(json_t *inner);
 /* The record inside that of a LossScaleOptimizer, borrowed; NULL for all others. */
 json_t *artel__optimizer_inner(json_t *record);
-/* `json`: a record or a name. The record that comes out has the entry of a table that was chosen; with `replicas` 0, before the run is
- * known, the table itself. Errors: unknown optimizers and settings. */
-artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__optimizer *out);
-/* A new constant rate, in the record too; for the rate found in a file, --learning-rate and callbacks. Replaces a schedule. */
+/* `json`: a record or a name. The record that comes out has the entry of a table that was chosen; with `replicas` 0,
+ * before the run is known, the table itself. Errors: unknown optimizers and settings. */
+artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
+                                   artel__optimizer *out);
+/* A new constant rate, in the record too; for the rate found in a file, --learning-rate and callbacks. Replaces a
+ * schedule. */
 artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate);
 
-/* The slots, declared once the model's variables exist: for trainable variable i of `count` the indices into `variables`.
- * file_order is their order in Keras' files, after iteration and learning_rate. Temporaries of a step are in no file. */
+/* The slots, declared once the model's variables exist: for trainable variable i of `count` the indices into
+ * `variables`. file_order is their order in Keras' files, after iteration and learning_rate. Temporaries of a step are
+ * in no file. */
 typedef struct artel__optimizer_slots {
     int per_variable; /* ARTEL__APPLY_SLOTS */
     int *slot;        /* [count][per_variable], in the order of kernel/optimize.h; -1: the rule has no such slot */
     int *average;     /* [count]: use_ema's averages, which Keras writes over the variables when fit ends; NULL: none */
     int *sum;         /* [count]: gradients of the steps since the last update; NULL: none */
-    int scale, steps; /* of a LossScaleOptimizer: dynamic_scale, and step_counter (int64); -1: none. First in file_order: steps, scale */
+    int scale, steps; /* of a LossScaleOptimizer: dynamic_scale, and step_counter (int64); -1: none. First in
+                         file_order: steps, scale */
     int product;      /* Nadam's u_product, a scalar; -1: none */
     int *file_order;  /* all slots in the order of Keras' files */
     float *initial;   /* by place in file_order: what every element starts from */
@@ -77,28 +83,35 @@ typedef struct artel__optimizer_slots {
     int count;
     const int *trainable; /* variable indices, Keras' order; borrowed */
 } artel__optimizer_slots;
-artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
-                                      artel__optimizer_slots *out);
-/* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and Ftrl, 1 for
- * Nadam's product. */
+artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables,
+                                      const int *trainable, int count, artel__optimizer_slots *out);
+/* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and
+ * Ftrl, 1 for Nadam's product. */
 float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
 /* The variable as which a slot starts, or -1. */
 int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
-/* The GLOBAL float32 scalar that the loss is multiplied with, of a LossScaleOptimizer or loss_scale_factor; ARTEL__NO_VALUE: by nothing. */
-artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots);
-/* With the gradients of the loss multiplied with `scale`: divides them by it if `divide` is set; else the step itself does. For a
- * LossScaleOptimizer their squared norm, before, becomes the graph's gate. Nothing without a scale. */
+/* The GLOBAL float32 scalar that the loss is multiplied with, of a LossScaleOptimizer or loss_scale_factor;
+ * ARTEL__NO_VALUE: by nothing. */
+artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph,
+                                       const artel__optimizer_slots *slots);
+/* With the gradients of the loss multiplied with `scale`: divides them by it if `divide` is set; else the step itself
+ * does. For a LossScaleOptimizer their squared norm, before, becomes the graph's gate. Nothing without a scale. */
 artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id scale,
                                       artel__value_id *gradient, bool divide);
-/* Whether anything is done with the gradients that wants them as they are, and not those of the scaled loss: clipping, accumulation. */
+/* Whether anything is done with the gradients that wants them as they are, and not those of the scaled loss: clipping,
+ * accumulation. */
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer);
-/* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares of an embedding's gradient that
- * the rule wants, or none; that gradient clipped by value, or none where the step clips. */
-artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                    const artel__value_id *gradient, artel__value_id *norm);
-artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
-artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
-/* The rows of a table's gradient, where they may take its place and the rule's state lies row by row: NULL; else why not (a constant text). */
+/* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares of an
+ * embedding's gradient that the rule wants, or none; that gradient clipped by value, or none where the step clips. */
+artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
+                                    const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                    artel__value_id *norm);
+artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
+                                         artel__value_id gradient);
+artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,
+                                            artel__value_id gradient);
+/* The rows of a table's gradient, where they may take its place and the rule's state lies row by row: NULL; else why
+ * not (a constant text). */
 const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
                                   artel__embedding_rows *out);
 /* Whether a row of a table changes although its gradient is 0. */
@@ -111,13 +124,15 @@ typedef struct artel__optimizer_input {
     const artel__value_id *gradient, *norm; /* of each variable; a gradient may be none */
     const artel__value_id *squares;         /* NULL: as the gradients say themselves */
     const bool *clipped;                    /* NULL: none */
-    const artel__embedding_rows *rows;      /* NULL: none; else whose token is a value: gradient and squares are rows, all others stay */
+    const artel__embedding_rows
+        *rows; /* NULL: none; else whose token is a value: gradient and squares are rows, all others stay */
 } artel__optimizer_input;
-artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                   const artel__optimizer_input *in);
-/* Adds accumulation, clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. `scale`:
- * what the gradients are still to be divided by, or none. */
-artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient, artel__value_id scale);
+artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph,
+                                   const artel__optimizer_slots *slots, const artel__optimizer_input *in);
+/* Adds accumulation, clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left
+ * alone. `scale`: what the gradients are still to be divided by, or none. */
+artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph,
+                                  const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                  artel__value_id scale);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adafactor and Muon as operations of the APPLY phase (keras/src/optimizers/adafactor.py, muon.py, 3.15).
  *
- * Both look at lines and columns, so gradient and variable are taken out of their panels first, and what they become is put back. Means
- * and products are those of the layers: the same bits on any number of replicas and threads.
+ * Both look at lines and columns, so gradient and variable are taken out of their panels first, and what they become is
+ * put back. Means and products are those of the layers: the same bits on any number of replicas and threads.
  */
 #include "nn/optimizer_matrix.h"
 
@@ -49,13 +49,14 @@ static artel__value_id clipped(artel__graph *graph, const artel__optimize *o, ar
     float limits[3] = {-(float)o->limit, (float)o->limit, 0};
     if (o->clip == ARTEL__CLIP_VALUE) return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, g);
     if (o->clip == ARTEL__CLIP_NONE) return o->scale >= 0 ? divide(graph, g, o->scale) : g;
-    artel__value_id norm = unary(graph, ARTEL__UNARY_SQRT, scalar_of(graph, o->squared_norm)), limit = number(graph, o->limit);
+    artel__value_id norm = unary(graph, ARTEL__UNARY_SQRT, scalar_of(graph, o->squared_norm)),
+                    limit = number(graph, o->limit);
     if (o->clip == ARTEL__CLIP_NORM) {
         artel__value_id most = artel__op_binary(graph, ARTEL__BINARY_MAX, norm, limit);
         return divide(graph, multiply(graph, g, limit), most);
     }
-    artel__value_id least =
-        artel__op_binary(graph, ARTEL__BINARY_MIN, unary(graph, ARTEL__UNARY_RECIPROCAL, norm), number(graph, 1 / o->limit));
+    artel__value_id least = artel__op_binary(graph, ARTEL__BINARY_MIN, unary(graph, ARTEL__UNARY_RECIPROCAL, norm),
+                                             number(graph, 1 / o->limit));
     return multiply(graph, g, multiply(graph, limit, least));
 }
 
@@ -71,7 +72,8 @@ static void write_back(artel__graph *graph, artel__value_id variable, artel__val
 static artel__value_id decayed(artel__graph *graph, artel__value_id w, double decay)
 {
     if (decay == 0) return w;
-    artel__value_id lost = multiply(graph, artel__op_affine(graph, w, (float)decay, 0), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
+    artel__value_id lost =
+        multiply(graph, artel__op_affine(graph, w, (float)decay, 0), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
     return artel__op_binary(graph, ARTEL__BINARY_SUB, w, lost);
 }
 
@@ -87,7 +89,8 @@ static artel__value_id root_mean(artel__graph *graph, artel__value_id squares)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[squares].shape.rank;
-    return unary(graph, ARTEL__UNARY_SQRT, rank ? artel__op_reduce(graph, ARTEL__REDUCE_MEAN, squares, (1u << rank) - 1, false) : squares);
+    return unary(graph, ARTEL__UNARY_SQRT,
+                 rank ? artel__op_reduce(graph, ARTEL__REDUCE_MEAN, squares, (1u << rank) - 1, false) : squares);
 }
 
 typedef struct factored {
@@ -111,8 +114,8 @@ static artel__value_id spread(artel__graph *graph, artel__value_id x, int at)
 }
 
 /* The second moment: of lines and columns, or of each element where there are none. */
-static artel__value_id second_moment(artel__graph *graph, const factored *f, const artel__optimize *o, artel__value_id squares,
-                                     int64_t rows)
+static artel__value_id second_moment(artel__graph *graph, const factored *f, const artel__optimize *o,
+                                     artel__value_id squares, int64_t rows)
 {
     int rank = graph->value[squares].shape.rank;
     if (rank < 2) return average_of(graph, f, artel__op_plain(graph, o->slot[2], rows), squares);
@@ -125,16 +128,16 @@ static artel__value_id second_moment(artel__graph *graph, const factored *f, con
     return multiply(graph, spread(graph, lines, rank - 1), columns);
 }
 
-static void adafactor(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable, const artel__optimize *o,
-                      artel__value_id g, artel__value_id squares)
+static void adafactor(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
+                      const artel__optimize *o, artel__value_id g, artel__value_id squares)
 {
     const struct artel__matrix_options *s = optimizer->matrix;
     int64_t rows = variable->rows;
     factored f = {.kept = artel__op_step_number(graph, ARTEL__STEP_KEPT, s->beta_2_decay)};
     f.rest = artel__op_affine(graph, f.kept, -1, 1);
     artel__value_id w = decayed(graph, artel__op_plain(graph, o->variable, rows), optimizer->weight_decay);
-    artel__value_id size =
-        artel__op_binary(graph, ARTEL__BINARY_MAX, number(graph, s->epsilon_2), root_mean(graph, unary(graph, ARTEL__UNARY_SQUARE, w)));
+    artel__value_id size = artel__op_binary(graph, ARTEL__BINARY_MAX, number(graph, s->epsilon_2),
+                                            root_mean(graph, unary(graph, ARTEL__UNARY_SQUARE, w)));
     artel__value_id alpha = multiply(graph, size, artel__op_step_number(graph, ARTEL__STEP_RATE_DOWN, 0));
     bool occurrences = squares >= 0; /* of a table: their squares are added up, as in Keras on TensorFlow */
     if (!occurrences) squares = unary(graph, ARTEL__UNARY_SQUARE, g);
@@ -142,7 +145,8 @@ static void adafactor(const artel__optimizer *optimizer, artel__graph *graph, co
     artel__value_id v = second_moment(graph, &f, o, artel__op_affine(graph, squares, 1, (float)s->epsilon_1), rows);
     write_back(graph, o->slot[2], v, rows);
     artel__value_id u = divide(graph, g, unary(graph, ARTEL__UNARY_SQRT, v));
-    artel__value_id size_of_u = root_mean(graph, occurrences ? divide(graph, squares, v) : unary(graph, ARTEL__UNARY_SQUARE, u));
+    artel__value_id size_of_u =
+        root_mean(graph, occurrences ? divide(graph, squares, v) : unary(graph, ARTEL__UNARY_SQUARE, u));
     artel__value_id too_large = divide(graph, size_of_u, number(graph, s->clip_threshold));
     u = divide(graph, u, artel__op_binary(graph, ARTEL__BINARY_MAX, number(graph, 1), too_large));
     write_back(graph, o->variable, artel__op_binary(graph, ARTEL__BINARY_SUB, w, multiply(graph, alpha, u)), rows);
@@ -196,8 +200,8 @@ static artel__value_id orthogonal(artel__graph *graph, const struct artel__matri
     return tall ? turned(graph, x) : x;
 }
 
-static void muon(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable, const artel__optimize *o,
-                 artel__value_id g)
+static void muon(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
+                 const artel__optimize *o, artel__value_id g)
 {
     const struct artel__matrix_options *s = optimizer->matrix;
     int64_t rows = variable->rows, *dim = (int64_t[]){variable->shape.dim[0], variable->shape.dim[1]};
@@ -206,16 +210,18 @@ static void muon(const artel__optimizer *optimizer, artel__graph *graph, const a
     m = artel__op_add(graph, m, artel__op_add(graph, g, artel__op_affine(graph, m, (float)(s->momentum - 1), 0)));
     write_back(graph, o->slot[0], m, rows);
     if (s->nesterov) g = artel__op_add(graph, g, artel__op_affine(graph, m, (float)s->momentum, 0));
-    artel__value_id step = multiply(graph, orthogonal(graph, s, s->nesterov ? g : m), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
+    artel__value_id step =
+        multiply(graph, orthogonal(graph, s, s->nesterov ? g : m), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
     if (s->rms_rate > 0) {
-        artel__value_id side = unary(graph, ARTEL__UNARY_SQRT, number(graph, (double)(dim[0] > dim[1] ? dim[0] : dim[1])));
+        artel__value_id side =
+            unary(graph, ARTEL__UNARY_SQRT, number(graph, (double)(dim[0] > dim[1] ? dim[0] : dim[1])));
         step = artel__op_affine(graph, multiply(graph, step, side), (float)s->rms_rate, 0);
     }
     write_back(graph, o->variable, artel__op_binary(graph, ARTEL__BINARY_SUB, w, step), rows);
 }
 
-void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable, const artel__optimize *o,
-                        artel__value_id gradient)
+void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
+                        const artel__optimize *o, artel__value_id gradient)
 {
     artel__phase phase = graph->phase;
     artel_dtype precision = graph->precision;
@@ -223,7 +229,8 @@ void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, 
     artel__value_id squares = artel__op_embedding_squares(graph, gradient);
     graph->phase = ARTEL__PHASE_APPLY;
     graph->precision = ARTEL_DTYPE_FLOAT32;
-    artel__value_id g = clipped(graph, o, artel__op_reshape(graph, artel__op_plain(graph, gradient, variable->rows), &variable->shape));
+    artel__value_id g =
+        clipped(graph, o, artel__op_reshape(graph, artel__op_plain(graph, gradient, variable->rows), &variable->shape));
     if (squares >= 0 && (o->clip != ARTEL__CLIP_NONE || o->scale >= 0)) squares = ARTEL__NO_VALUE;
     if (optimizer->def->form == ARTEL__FORM_ADAFACTOR)
         adafactor(optimizer, graph, variable, o, g, squares);

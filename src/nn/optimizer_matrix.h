@@ -18,8 +18,9 @@ struct artel__matrix_options {
 
 /* Whether Muon leaves a variable to Adam. */
 bool artel__matrix_adam(const artel__optimizer *optimizer, const artel__variable *variable);
-/* The step on one variable: `slot` by row of the table, -1: none. `gradient` is as it comes, the rest of `o` as of the usual step. */
-void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable, const artel__optimize *o,
-                        artel__value_id gradient);
+/* The step on one variable: `slot` by row of the table, -1: none. `gradient` is as it comes, the rest of `o` as of the
+ * usual step. */
+void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
+                        const artel__optimize *o, artel__value_id gradient);
 
 #endif

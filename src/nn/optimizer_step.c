@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The optimizer in a model: its slots among the variables, its nodes in the graph of a step.
  *
- * Slots are declared in the order of Keras' files: averages first, then sums of gradients, then the groups of the rule's slots, then
- * Nadam's product. The nodes follow BaseOptimizer.apply: clip, decay, update (one node a variable does all three), averages.
- * Norms that clipping needs are made before any variable changes. Where gradients are accumulated, all but the averages waits for the
- * last step of a period and reads the sums.
+ * Slots are declared in the order of Keras' files: averages first, then sums of gradients, then the groups of the
+ * rule's slots, then Nadam's product. The nodes follow BaseOptimizer.apply: clip, decay, update (one node a variable
+ * does all three), averages. Norms that clipping needs are made before any variable changes. Where gradients are
+ * accumulated, all but the averages waits for the last step of a period and reads the sums.
  */
 #include <string.h>
 
@@ -76,7 +76,8 @@ static bool form_of(const declaring *d, const artel__slot_row *row, artel__varia
 }
 
 /* A slot in the form of variable `like`; written to files when `filed`. */
-static artel_status declare_like(declaring *d, artel__variable like, const char *slot, float initial, bool filed, int *out)
+static artel_status declare_like(declaring *d, artel__variable like, const char *slot, float initial, bool filed,
+                                 int *out)
 {
     char *name = slot_name(d, like.name, slot);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
@@ -105,8 +106,8 @@ static artel_status declare_group(declaring *d, int group)
             float initial = row->accumulator ? (float)optimizer->initial_accumulator : 0.0f;
             artel__variable like = d->variables->item[slots->trainable[i]];
             if (!form_of(d, row, &like)) continue;
-            ARTEL_TRY(
-                declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH, &slots->slot[i * slots->per_variable + k]));
+            ARTEL_TRY(declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH,
+                                   &slots->slot[i * slots->per_variable + k]));
         }
     }
     return ARTEL_OK;
@@ -131,11 +132,11 @@ static artel_status declare_scale(declaring *d)
 {
     artel_shape scalar = {.rank = 0};
     artel__optimizer_slots *slots = d->out;
-    slots->steps =
-        artel__variables_add(d->variables, "loss_scale_optimizer/step_counter", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_INT64, &scalar, 0);
+    slots->steps = artel__variables_add(d->variables, "loss_scale_optimizer/step_counter", ARTEL__VARIABLE_SLOT,
+                                        ARTEL_DTYPE_INT64, &scalar, 0);
     if (slots->steps < 0) return (artel_status)slots->steps;
-    slots->scale =
-        artel__variables_add(d->variables, "loss_scale_optimizer/dynamic_scale", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &scalar, 0);
+    slots->scale = artel__variables_add(d->variables, "loss_scale_optimizer/dynamic_scale", ARTEL__VARIABLE_SLOT,
+                                        ARTEL_DTYPE_FLOAT32, &scalar, 0);
     if (slots->scale < 0) return (artel_status)slots->scale;
     slots->file_order[slots->file_count++] = slots->steps;
     slots->initial[slots->file_count] = (float)d->optimizer->initial_scale;
@@ -158,33 +159,40 @@ static artel_status declare_product(declaring *d)
     return ARTEL_OK;
 }
 
-/* 1 - beta_2^t is a factor of the step of Adam and a divisor in that of Lamb, and Keras rounds beta_2 to the variable's dtype first. */
+/* 1 - beta_2^t is a factor of the step of Adam and a divisor in that of Lamb, and Keras rounds beta_2 to the variable's
+ * dtype first. */
 static void warn_of_beta_2(const declaring *d)
 {
     const artel__apply_options *o = &d->optimizer->options;
     for (int i = 0; i < d->out->count && (o->rule == ARTEL__RULE_ADAM || o->rule == ARTEL__RULE_LAMB); i++) {
         const artel__variable *v = &d->variables->item[d->out->trainable[i]];
         if (!artel__variable_narrow(v) || artel__narrow_one(v->dtype, (float)o->beta_2) < 1.0f) continue;
-        artel__log(
-            d->optimizer->arena->ctx, ARTEL_LOG_WARNING,
-            "%s: beta_2 = %g is 1 in %s, so that variables of that type do not train, in Keras neither; give a smaller one, as 0.99, or "
-            "use a mixed policy",
-            d->optimizer->class_name, o->beta_2, artel_dtype_name(v->dtype));
+        artel__log(d->optimizer->arena->ctx, ARTEL_LOG_WARNING,
+                   "%s: beta_2 = %g is 1 in %s, so that variables of that type do not train, in Keras neither; give a "
+                   "smaller one, as 0.99, or "
+                   "use a mixed policy",
+                   d->optimizer->class_name, o->beta_2, artel_dtype_name(v->dtype));
         return;
     }
 }
 
-artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
-                                      artel__optimizer_slots *out)
+artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables,
+                                      const int *trainable, int count, artel__optimizer_slots *out)
 {
-    *out = (artel__optimizer_slots){
-        .per_variable = ARTEL__APPLY_SLOTS, .count = count, .trainable = trainable, .scale = -1, .steps = -1, .product = -1};
+    *out = (artel__optimizer_slots){.per_variable = ARTEL__APPLY_SLOTS,
+                                    .count = count,
+                                    .trainable = trainable,
+                                    .scale = -1,
+                                    .steps = -1,
+                                    .product = -1};
     declaring d = {optimizer, variables, out};
     ARTEL_TRY(allocate(optimizer, out));
     warn_of_beta_2(&d);
     if (optimizer->scales_loss) ARTEL_TRY(declare_scale(&d));
-    for (int i = 0; i < count && out->average; i++) ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
-    for (int i = 0; i < count && out->sum; i++) ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0f, true, &out->sum[i]));
+    for (int i = 0; i < count && out->average; i++)
+        ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
+    for (int i = 0; i < count && out->sum; i++)
+        ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0f, true, &out->sum[i]));
     for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
     return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
 }
@@ -216,10 +224,12 @@ static artel__value_id squared_norm(artel__graph *graph, artel__value_id gradien
 }
 
 /* The norms of clipping, before anything changes: of each gradient, or one of all in Keras' order. */
-artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                    const artel__value_id *gradient, artel__value_id *norm)
+artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
+                                    const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                    artel__value_id *norm)
 {
-    artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part), all = ARTEL__NO_VALUE;
+    artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part),
+                    all = ARTEL__NO_VALUE;
     int parts = 0;
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     bool each = optimizer->clipnorm > 0, together = !each && optimizer->global_clipnorm > 0;
@@ -252,7 +262,8 @@ static void set_clip(const artel__optimizer *optimizer, artel__optimize *o)
 static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value_id direction)
 {
     graph->phase = ARTEL__PHASE_APPLY;
-    artel__value_id of_variable = artel__op_squared_norm(graph, variable), of_direction = artel__op_squared_norm(graph, direction);
+    artel__value_id of_variable = artel__op_squared_norm(graph, variable),
+                    of_direction = artel__op_squared_norm(graph, direction);
     artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
 }
 
@@ -267,28 +278,33 @@ static bool changes_other_rows(const artel__apply_options *o)
 {
     if (o->weight_decay > 0) return true;
     if (o->rule == ARTEL__RULE_SGD) return o->momentum != 0;
-    return o->rule != ARTEL__RULE_ADAGRAD || !((float)o->epsilon > 0.0f); /* without epsilon such a row may become NaN */
+    return o->rule != ARTEL__RULE_ADAGRAD ||
+           !((float)o->epsilon > 0.0f); /* without epsilon such a row may become NaN */
 }
 
 /* Why a table's gradient is wanted in full: all of it is read. NULL: rows will do. */
 static const char *needs_whole_table(const artel__optimizer *optimizer)
 {
     if (optimizer->scales_loss) return "the loss scale is for whole gradients";
-    return optimizer->clipnorm > 0 || optimizer->global_clipnorm > 0 ? "clipping by norm adds up the whole gradient" : NULL;
+    return optimizer->clipnorm > 0 || optimizer->global_clipnorm > 0 ? "clipping by norm adds up the whole gradient"
+                                                                     : NULL;
 }
 
 static bool wants_squares(const artel__optimizer *optimizer)
 {
-    bool together = optimizer->clipnorm <= 0 && optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
+    bool together = optimizer->clipnorm <= 0 &&
+                    optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
     return squares_gradient(optimizer->options.rule) && !together;
 }
 
-artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient)
+artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
+                                         artel__value_id gradient)
 {
     return wants_squares(optimizer) ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
 }
 
-artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient)
+artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,
+                                            artel__value_id gradient)
 {
     bool by_value = optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0 && optimizer->clipvalue > 0;
     return by_value ? artel__op_embedding_clip(graph, gradient, optimizer->clipvalue) : ARTEL__NO_VALUE;
@@ -309,7 +325,8 @@ bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
 }
 
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
-static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient, artel__optimize *o)
+static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
+                         artel__optimize *o)
 {
     bool squares = wants_squares(optimizer);
     const char *why = needs_whole_table(optimizer);
@@ -329,7 +346,8 @@ static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph,
     o->squares = squares ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
 }
 
-artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
+artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph,
+                                       const artel__optimizer_slots *slots)
 {
     if (slots->scale >= 0) return artel__graph_variable(graph, slots->scale);
     if (optimizer->loss_scale_factor == 1) return ARTEL__NO_VALUE;
@@ -340,7 +358,8 @@ artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel_
 
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer)
 {
-    return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0 || optimizer->accumulation_steps > 1;
+    return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0 ||
+           optimizer->accumulation_steps > 1;
 }
 
 static artel_status add_gate(artel__graph *graph, const artel__optimizer_slots *slots, const artel__value_id *gradient)
@@ -373,8 +392,8 @@ static void set_slots(artel__graph *graph, const artel__optimizer_slots *slots, 
     }
 }
 
-static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
-                       const artel__optimizer_input *in, artel__value_id scale)
+static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                       int i, const artel__optimizer_input *in, artel__value_id scale)
 {
     artel__value_id gradient = in->gradient[i];
     artel__optimize o = {.options = optimizer->options,
@@ -413,8 +432,8 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
 }
 
 /* The gradients of a period in its last step: the sums that they were added to. */
-static artel_status accumulate(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                               const artel__value_id **gradient)
+static artel_status accumulate(const artel__optimizer *optimizer, artel__graph *graph,
+                               const artel__optimizer_slots *slots, const artel__value_id **gradient)
 {
     artel__value_id *sum = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *sum);
     if (!sum) return ARTEL_ERROR_NO_MEMORY;
@@ -433,16 +452,18 @@ static artel_status accumulate(const artel__optimizer *optimizer, artel__graph *
 static void add_averages(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
 {
     for (int i = 0; i < slots->count && slots->average; i++) {
-        artel__op_ema(graph, artel__graph_variable(graph, slots->average[i]), artel__graph_variable(graph, slots->trainable[i]),
-                      optimizer->ema_momentum, optimizer->ema_overwrite_frequency, optimizer->accumulation_steps);
+        artel__op_ema(graph, artel__graph_variable(graph, slots->average[i]),
+                      artel__graph_variable(graph, slots->trainable[i]), optimizer->ema_momentum,
+                      optimizer->ema_overwrite_frequency, optimizer->accumulation_steps);
     }
 }
 
-artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                   const artel__optimizer_input *in)
+artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph,
+                                   const artel__optimizer_slots *slots, const artel__optimizer_input *in)
 {
     artel__phase phase = graph->phase;
-    if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
+    if (slots->product >= 0)
+        artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
     for (int i = 0; i < slots->count; i++) {
         if (in->gradient[i] >= 0) add_update(optimizer, graph, slots, i, in, ARTEL__NO_VALUE);
     }
@@ -451,8 +472,9 @@ artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__gra
     return graph->status;
 }
 
-artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient, artel__value_id scale)
+artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph,
+                                  const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                  artel__value_id scale)
 {
     artel__phase phase = graph->phase;
     artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
@@ -462,7 +484,8 @@ artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__grap
     graph->period = optimizer->accumulation_steps;
     graph->phase = slots->sum ? ARTEL__PHASE_APPLY : ARTEL__PHASE_BACKWARD;
     ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
-    if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
+    if (slots->product >= 0)
+        artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
     artel__optimizer_input in = {.gradient = gradient, .norm = norm};
     for (int i = 0; i < slots->count; i++) {
         if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, &in, scale);
@@ -473,8 +496,8 @@ artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__grap
     add_averages(optimizer, graph, slots);
     graph->gating = false;
     if (graph->gate >= 0)
-        artel__op_loss_scale(graph, artel__graph_variable(graph, slots->scale), artel__graph_variable(graph, slots->steps), graph->gate,
-                             optimizer->growth_steps);
+        artel__op_loss_scale(graph, artel__graph_variable(graph, slots->scale),
+                             artel__graph_variable(graph, slots->steps), graph->gate, optimizer->growth_steps);
     graph->phase = phase;
     return graph->status;
 }

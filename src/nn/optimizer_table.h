@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a class of optimizers is: its settings, its rule, its slots. Rows in optimizer.c; used by optimizer_step.c too. */
+/* What a class of optimizers is: its settings, its rule, its slots. Rows in optimizer.c; used by optimizer_step.c too.
+ */
 #ifndef ARTEL_NN_OPTIMIZER_TABLE_H
 #define ARTEL_NN_OPTIMIZER_TABLE_H
 
@@ -31,7 +32,8 @@ typedef enum artel__optimizer_form {
     ARTEL__FORM_MUON
 } artel__optimizer_form;
 
-/* Slot k of the rule (kernel/optimize.h). Slots of one group are written variable by variable, groups one after another. */
+/* Slot k of the rule (kernel/optimize.h). Slots of one group are written variable by variable, groups one after
+ * another. */
 typedef struct artel__slot_row {
     const char *name; /* the end of Keras' path: "momentum" */
     artel__slot_when when;

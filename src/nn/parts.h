@@ -19,13 +19,15 @@ typedef struct artel__activation_config {
 } artel__activation_config;
 
 /* `json` NULL or JSON null: linear. `where` names the layer. */
-artel_status artel__activation_read(artel__arena *arena, const char *where, json_t *json, artel__activation_config *out);
+artel_status artel__activation_read(artel__arena *arena, const char *where, json_t *json,
+                                    artel__activation_config *out);
 bool artel__activation_is_relu(const artel__activation_config *activation); /* plain ReLU: products fuse it */
 bool artel__activation_is_linear(const artel__activation_config *activation);
 const char *artel__activation_name(const artel__activation_config *activation);
 /* The artel__unary that computes it, with `parameter`, or -1 when it runs along an axis (softmax, glu). */
 int artel__activation_unary(const artel__activation_config *activation);
-artel__value_id artel__activation_apply(artel__graph *graph, const artel__activation_config *activation, artel__value_id x);
+artel__value_id artel__activation_apply(artel__graph *graph, const artel__activation_config *activation,
+                                        artel__value_id x);
 
 /* -- initialisers (initializer.c): formulas after keras/src/initializers, numbers from base/rng.h -- */
 typedef struct artel__initializer_def artel__initializer_def;
@@ -36,11 +38,12 @@ typedef struct artel__initializer {
 artel_status artel__initializer_read(artel__arena *arena, const char *where, json_t *json, artel__initializer *out);
 /* Fills `out` (float32, plain row-major) with a pure function of (seed, ordinal of the variable in the model, shape).
  * Fans are computed as Keras' compute_fans does. An initialiser that has a seed of its own in its record uses that. */
-artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
-                                     const artel_shape *shape, float *out);
+artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed,
+                                     uint32_t ordinal, const artel_shape *shape, float *out);
 
 /* Numbers of the caller's, row-major, which live as long as the arena: one for each element. */
-artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count, artel__initializer *out);
+artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count,
+                                        artel__initializer *out);
 
 /* Makes the second quarter ones: the bias of an LSTM's forget gate (unit_forget_bias). */
 void artel__initializer_forget_bias(artel__initializer *initializer);
@@ -57,10 +60,11 @@ static inline bool artel__regularizer_is_none(const artel__regularizer *r)
 }
 artel_status artel__regularizer_read(artel__arena *arena, const char *where, json_t *json, artel__regularizer *out);
 /* The penalty of a variable, GLOBAL float64 [1]; of a variable that the regulariser does not fit the graph fails. */
-artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id variable);
+artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer,
+                                           artel__value_id variable);
 /* The gradient of a variable, of its form, with that of the penalty; `gradient` none: of the penalty alone. */
-artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id gradient,
-                                            artel__value_id variable);
+artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer,
+                                            artel__value_id gradient, artel__value_id variable);
 
 /* -- constraints (constraint.c) -- */
 typedef struct artel__constraint_def artel__constraint_def;
@@ -68,7 +72,8 @@ typedef struct artel__constraint_config {
     const artel__constraint_def *def; /* NULL: none */
     void *config;
 } artel__constraint_config;
-artel_status artel__constraint_read(artel__arena *arena, const char *where, json_t *json, artel__constraint_config *out);
+artel_status artel__constraint_read(artel__arena *arena, const char *where, json_t *json,
+                                    artel__constraint_config *out);
 /* Adds the projection of a variable as an APPLY node. */
 void artel__constraint_apply(artel__graph *graph, const artel__constraint_config *constraint, artel__value_id variable);
 

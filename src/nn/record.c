@@ -26,7 +26,8 @@ static bool is_registered(json_t *json)
     return name && strchr(name, '>');
 }
 
-artel_status artel__record_parse(artel_context *ctx, const char *where, const char *kind, json_t *json, artel__record *out)
+artel_status artel__record_parse(artel_context *ctx, const char *where, const char *kind, json_t *json,
+                                 artel__record *out)
 {
     *out = (artel__record){0};
     if (json_is_string(json)) {
@@ -36,24 +37,27 @@ artel_status artel__record_parse(artel_context *ctx, const char *where, const ch
     const char *class_name = json_string_value(json_object_get(json, "class_name"));
     json_t *config = json_object_get(json, "config");
     if (!class_name)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "write a name, or {\"class_name\": NAME, \"config\": {...}}",
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where,
+                           "write a name, or {\"class_name\": NAME, \"config\": {...}}",
                            "the %s is neither a name nor a record", kind);
     const char *registered = json_string_value(json_object_get(json, "registered_name"));
     bool added = artel__extension_find(ctx, kind, registered ? registered : class_name) != NULL;
     if ((is_registered(json) && !added) || strcmp(class_name, "__lambda__") == 0)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along", "the %s %s is Python code of yours",
-                           kind, class_name);
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along",
+                           "the %s %s is Python code of yours", kind, class_name);
     out->name = class_name;
     if (json_is_object(config)) out->config = config;
     if (strcmp(class_name, "function") != 0) return ARTEL_OK;
     out->function = true;
     out->name = json_string_value(config);
-    if (!out->name) return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras", "a function has no name");
+    if (!out->name)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras",
+                           "a function has no name");
     return ARTEL_OK;
 }
 
-artel_status artel__record_unknown(artel_context *ctx, const char *where, const char *kind, const char *name, const char *const *names,
-                                   const char *page)
+artel_status artel__record_unknown(artel_context *ctx, const char *where, const char *kind, const char *name,
+                                   const char *const *names, const char *page)
 {
     char advice[256];
     const char *near = artel__nearest_name(name, names);
@@ -91,8 +95,8 @@ static json_t *without_tensor(json_t *value)
     return numbers ? numbers : value;
 }
 
-static artel_status set_value(artel__arena *arena, const char *where, const artel__option *table, const artel__option *option,
-                              json_t *value, void *target)
+static artel_status set_value(artel__arena *arena, const char *where, const artel__option *table,
+                              const artel__option *option, json_t *value, void *target)
 {
     if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
     if (json_is_string(value) && option->type != ARTEL__OPTION_JSON)
@@ -104,7 +108,8 @@ static artel_status set_value(artel__arena *arena, const char *where, const arte
     return status;
 }
 
-artel_status artel__record_options(artel__arena *arena, const char *where, const artel__option *table, json_t *config, void *target)
+artel_status artel__record_options(artel__arena *arena, const char *where, const artel__option *table, json_t *config,
+                                   void *target)
 {
     ARTEL_TRY(artel__options_default(arena, table, target));
     for (const artel__option *o = table; o->name; o++) {
@@ -161,7 +166,8 @@ json_t *artel__record_make(const char *module, const char *class_name, json_t *c
 {
     json_t *record = json_object();
     bool made = record && config && json_object_set_new(record, "module", json_string(module)) == 0 &&
-                json_object_set_new(record, "class_name", json_string(class_name)) == 0 && json_object_set(record, "config", config) == 0 &&
+                json_object_set_new(record, "class_name", json_string(class_name)) == 0 &&
+                json_object_set(record, "config", config) == 0 &&
                 json_object_set_new(record, "registered_name", json_null()) == 0;
     json_decref(config);
     if (made) return record;

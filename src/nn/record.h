@@ -21,11 +21,13 @@ typedef struct artel__record {
 
 /* `kind` says what is wanted ("loss"), for messages. Errors: CORRUPT when it is neither; UNSUPPORTED for classes that a
  * user has registered. */
-artel_status artel__record_parse(artel_context *ctx, const char *where, const char *kind, json_t *json, artel__record *out);
+artel_status artel__record_parse(artel_context *ctx, const char *where, const char *kind, json_t *json,
+                                 artel__record *out);
 
-/* Fills `target` with the defaults of the table and the settings of `config` (NULL: none). "name" and "dtype" are passed
- * over unless the table has them, so are unknown keys that hold nothing. null leaves the default. */
-artel_status artel__record_options(artel__arena *arena, const char *where, const artel__option *table, json_t *config, void *target);
+/* Fills `target` with the defaults of the table and the settings of `config` (NULL: none). "name" and "dtype" are
+ * passed over unless the table has them, so are unknown keys that hold nothing. null leaves the default. */
+artel_status artel__record_options(artel__arena *arena, const char *where, const artel__option *table, json_t *config,
+                                   void *target);
 
 /* Appends to `config` every option of the table in its order: the value given, in the option's type, else the default.
  * Ignored options are left out. */
@@ -35,8 +37,8 @@ artel_status artel__record_complete(artel_context *ctx, const artel__option *tab
 json_t *artel__record_make(const char *module, const char *class_name, json_t *config);
 
 /* Fails with UNSUPPORTED: nothing of that name. `names` are offered, `page` is the documentation to read. */
-artel_status artel__record_unknown(artel_context *ctx, const char *where, const char *kind, const char *name, const char *const *names,
-                                   const char *page);
+artel_status artel__record_unknown(artel_context *ctx, const char *where, const char *kind, const char *name,
+                                   const char *const *names, const char *page);
 
 /* Whether `name` is in a NULL-terminated list. */
 bool artel__name_in(const char *name, const char *const *list);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weight regularisers: L1, L2 and both, and that of orthogonal rows or columns, as keras.regularizers writes them.
  *
- * Orthogonal: with X' the rows of X divided by their norms (by 1e-7 where that is less) and P = X' X'^T without its diagonal, n of them,
- *   penalty = c sum |P|, c = factor / (n (n - 1)),   dX' = 2 c sign(P) X',   dX = (dX' - X' (rows of dX' . X')) / norm
- * After keras/src/regularizers/regularizers.py.
+ * Orthogonal: with X' the rows of X divided by their norms (by 1e-7 where that is less) and P = X' X'^T without its
+ * diagonal, n of them, penalty = c sum |P|, c = factor / (n (n - 1)),   dX' = 2 c sign(P) X',   dX = (dX' - X' (rows of
+ * dX' . X')) / norm After keras/src/regularizers/regularizers.py.
  */
 #include <string.h>
 
@@ -20,9 +20,10 @@ typedef struct regularizer_def {
     const artel__option *options;
 } regularizer_def;
 
-#define FACTOR(key, fallback)                                                                                            \
-    {                                                                                                                    \
-#key, "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(artel__regularizer, key), fallback, 0, 1e300, NULL \
+#define FACTOR(key, fallback)                                                                                       \
+    {                                                                                                               \
+#key, "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(artel__regularizer, key), fallback, 0, 1e300, \
+            NULL                                                                                                    \
     }
 #define END          \
     {                \
@@ -35,7 +36,8 @@ typedef struct orthogonal_config {
 } orthogonal_config;
 static const char *const modes[] = {"rows", "columns", NULL};
 static const artel__option orthogonal_options[] = {
-    {"factor", "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(orthogonal_config, factor), "0.01", 0, 1e300, NULL},
+    {"factor", "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(orthogonal_config, factor), "0.01", 0, 1e300,
+     NULL},
     {"mode", "which are to be orthogonal", ARTEL__OPTION_ENUM, offsetof(orthogonal_config, mode), "rows", 0, 0, modes},
     END};
 
@@ -107,15 +109,18 @@ static bool make_lines(artel__graph *graph, const artel__regularizer *r, artel__
     const float least[3] = {0, 1e7f, 0};
     const artel__value *value = &graph->value[variable];
     if (value->shape.rank != 2) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "use it for matrices, as Keras does",
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                                    "use it for matrices, as Keras does",
                                     "OrthogonalRegularizer: the weight has %d axes", value->shape.rank);
         return false;
     }
     out->rows = graph->variables->item[value->variable].rows;
     artel__value_id x = artel__op_plain(graph, variable, out->rows);
     if (r->columns) x = turned(graph, x);
-    artel__value_id squares = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), 2, true);
-    out->inverse = artel__op_unary(graph, ARTEL__UNARY_CLIP, least, artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, squares));
+    artel__value_id squares =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), 2, true);
+    out->inverse =
+        artel__op_unary(graph, ARTEL__UNARY_CLIP, least, artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, squares));
     out->unit = times(graph, x, out->inverse);
     artel__value_id all = product(graph, out->unit, turned(graph, out->unit));
     if (graph->status < 0) return false;
@@ -123,7 +128,9 @@ static bool make_lines(artel__graph *graph, const artel__regularizer *r, artel__
     float *others = artel__arena_alloc(graph->arena, (size_t)(n * n), sizeof *others);
     if (!others) graph->status = ARTEL_ERROR_NO_MEMORY;
     for (int64_t i = 0; others && i < n * n; i++) others[i] = i / n == i % n ? 0.0f : 1.0f;
-    if (others) out->cosine = times(graph, all, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &graph->value[all].shape, others));
+    if (others)
+        out->cosine =
+            times(graph, all, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &graph->value[all].shape, others));
     out->scale = n > 1 ? r->orthogonal / ((double)n * ((double)n - 1)) : 0;
     return graph->status == ARTEL_OK;
 }
@@ -136,7 +143,8 @@ static artel__value_id orthogonal_penalty(artel__graph *graph, const artel__regu
     return artel__op_norm_scaled(graph, size, l.scale);
 }
 
-artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id variable)
+artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer,
+                                           artel__value_id variable)
 {
     if (regularizer->orthogonal != 0) return orthogonal_penalty(graph, regularizer, variable);
     return artel__op_penalty(graph, variable, regularizer->l1, regularizer->l2);
@@ -149,14 +157,15 @@ static artel__value_id orthogonal_gradient(artel__graph *graph, const artel__reg
     artel__value_id way = product(graph, artel__op_unary(graph, ARTEL__UNARY_SIGN, NULL, l.cosine), l.unit);
     way = artel__op_affine(graph, way, (float)(2 * l.scale), 0);
     artel__value_id along = artel__op_reduce(graph, ARTEL__REDUCE_SUM, times(graph, way, l.unit), 2, true);
-    artel__value_id dx = times(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, way, times(graph, l.unit, along)), l.inverse);
+    artel__value_id dx =
+        times(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, way, times(graph, l.unit, along)), l.inverse);
     if (r->columns) dx = turned(graph, dx);
     bool panels = graph->status == ARTEL_OK && graph->value[variable].layout == ARTEL__LAYOUT_PANELS;
     return panels ? artel__op_panels_of(graph, dx, l.rows) : dx;
 }
 
-artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id gradient,
-                                            artel__value_id variable)
+artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer,
+                                            artel__value_id gradient, artel__value_id variable)
 {
     if (regularizer->orthogonal != 0) {
         artel__value_id own = orthogonal_gradient(graph, regularizer, variable);

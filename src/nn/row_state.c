@@ -22,7 +22,8 @@ bool artel__row_state_fault(const artel__graph *graph, const artel__node *node, 
 void artel__row_state_write(artel__graph *graph, artel__value_id state, artel__value_id rows)
 {
     if (graph->status < 0 || state < 0 || rows < 0) return;
-    artel__value_id all = artel__op_all_reduce(graph, artel__op_place_rows(graph, rows, graph->value[state].shape.dim[0]));
+    artel__value_id all =
+        artel__op_all_reduce(graph, artel__op_place_rows(graph, rows, graph->value[state].shape.dim[0]));
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY;
     artel__op_assign(graph, state, all);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Learning-rate schedules: those of keras.optimizers.schedules, tables by replicas or batch size, linear scaling.
  *
- * Keras computes a rate in float32, so its operations are done here in float32 one by one; powers, logarithms and cosines
- * are artel's own in float64, rounded once, so that a schedule has the same bits everywhere. Steps fall on the same side of
- * every boundary as in Keras. The tables and the scaling rule are resolved when they are read.
+ * Keras computes a rate in float32, so its operations are done here in float32 one by one; powers, logarithms and
+ * cosines are artel's own in float64, rounded once, so that a schedule has the same bits everywhere. Steps fall on the
+ * same side of every boundary as in Keras. The tables and the scaling rule are resolved when they are read.
  */
 #include <string.h>
 
@@ -97,7 +97,8 @@ static const artel__option cosine_options[] = {
     STEPS(decay_steps, "steps of the decay"),
     FLOAT(alpha, "0.0", "what is left at the end"),
     NAME("CosineDecay"),
-    {"warmup_target", "rate at the end of the warm-up, or null", ARTEL__OPTION_JSON, FIELD(warmup_target), "null", 0, 0, NULL},
+    {"warmup_target", "rate at the end of the warm-up, or null", ARTEL__OPTION_JSON, FIELD(warmup_target), "null", 0, 0,
+     NULL},
     {"warmup_steps", "steps of the warm-up", ARTEL__OPTION_INT, FIELD(warmup_steps), "0", 0, 0x1p53, NULL},
     END};
 static const artel__option restarts_options[] = {FLOAT(initial_learning_rate, NULL, "the first rate"),
@@ -107,12 +108,14 @@ static const artel__option restarts_options[] = {FLOAT(initial_learning_rate, NU
                                                  FLOAT(alpha, "0.0", "what is left at the end"),
                                                  NAME("SGDRDecay"),
                                                  END};
-static const artel__option table_options[] = {{"table", "{number: rate, ...}", ARTEL__OPTION_JSON, FIELD(table), NULL, 0, 0, NULL}, END};
+static const artel__option table_options[] = {
+    {"table", "{number: rate, ...}", ARTEL__OPTION_JSON, FIELD(table), NULL, 0, 0, NULL}, END};
 static const artel__option scaling_options[] = {
     FLOAT(base_rate, NULL, "the rate for base_batch"),
     {"base_batch", "a batch size", ARTEL__OPTION_FLOAT, FIELD(base_batch), "256", 1, 0x1p53, NULL},
     {"warmup_steps", "steps of the warm-up", ARTEL__OPTION_INT, FIELD(warmup_steps), "0", 0, 0x1p53, NULL},
-    {"after", "a schedule for base_batch, from the end of the warm-up on", ARTEL__OPTION_JSON, FIELD(after), "null", 0, 0, NULL},
+    {"after", "a schedule for base_batch, from the end of the warm-up on", ARTEL__OPTION_JSON, FIELD(after), "null", 0,
+     0, NULL},
     END};
 
 /* -- Keras' formulas -- */
@@ -201,7 +204,8 @@ static float rate_restarts(const settings *s, int64_t iteration)
         float stretch = power_of(t_mul, restart), before = (1.0f - stretch) / (1.0f - t_mul);
         done = (done - before) / stretch;
     }
-    float alpha = (float)s->alpha, decayed = (1.0f - alpha) * half_cosine(power_of((float)s->m_mul, restart), done) + alpha;
+    float alpha = (float)s->alpha,
+          decayed = (1.0f - alpha) * half_cosine(power_of((float)s->m_mul, restart), done) + alpha;
     return (float)s->initial_learning_rate * decayed;
 }
 
@@ -245,7 +249,8 @@ static artel_status configure_cosine(const reading *r, settings *s)
     return ARTEL_OK;
 }
 
-/* The entry of the largest key that is not above `number` becomes the schedule; 0, a number not known yet: each must be one. */
+/* The entry of the largest key that is not above `number` becomes the schedule; 0, a number not known yet: each must be
+ * one. */
 static artel_status choose_entry(const reading *r, int64_t number, const char *what)
 {
     json_t *table = json_object_get(r->config, "table"), *value, *chosen = NULL;
@@ -256,7 +261,8 @@ static artel_status choose_entry(const reading *r, int64_t number, const char *w
     json_object_foreach(table, key, value)
     {
         int64_t least;
-        if (!artel__parse_int64(key, &least)) return wrong(r, "write keys as whole numbers in quotes", "a key of the table is no number");
+        if (!artel__parse_int64(key, &least))
+            return wrong(r, "write keys as whole numbers in quotes", "a key of the table is no number");
         if (number == 0) ARTEL_TRY(read_schedule(r, value));
         if (number > 0 && (least > number || (chosen && least < best))) continue;
         best = least;
@@ -307,7 +313,13 @@ static const artel__schedule_def table[] = {
      {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"rate", "decay_rate"}},
      NULL,
      rate_exponential},
-    {"PiecewiseConstantDecay", "piecewise_constant_decay", KERAS, piecewise_options, {{NULL}}, configure_piecewise, rate_piecewise},
+    {"PiecewiseConstantDecay",
+     "piecewise_constant_decay",
+     KERAS,
+     piecewise_options,
+     {{NULL}},
+     configure_piecewise,
+     rate_piecewise},
     {"PolynomialDecay",
      "polynomial_decay",
      KERAS,
@@ -326,7 +338,10 @@ static const artel__schedule_def table[] = {
      "cosine_decay",
      KERAS,
      cosine_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"target", "warmup_target"}, {"warmup", "warmup_steps"}},
+     {{"initial", "initial_learning_rate"},
+      {"steps", "decay_steps"},
+      {"target", "warmup_target"},
+      {"warmup", "warmup_steps"}},
      configure_cosine,
      rate_cosine},
     {"CosineDecayRestarts",
@@ -355,7 +370,8 @@ static const artel__schedule_def *find(const char *name)
     return NULL;
 }
 
-static artel_status find_record(artel_context *ctx, json_t *json, artel__record *record, const artel__schedule_def **def)
+static artel_status find_record(artel_context *ctx, json_t *json, artel__record *record,
+                                const artel__schedule_def **def)
 {
     const char *names[ARTEL__COUNT(table) + 1] = {0};
     ARTEL_TRY(artel__record_parse(ctx, "learning_rate", "schedule", json, record));
@@ -388,7 +404,8 @@ static artel_status read_schedule(const reading *outer, json_t *json)
     return def->configure ? def->configure(&r, s) : ARTEL_OK;
 }
 
-artel_status artel__schedule_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__schedule *out)
+artel_status artel__schedule_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
+                                  artel__schedule *out)
 {
     reading r = {.arena = arena, .where = "learning_rate", .replicas = replicas, .batch_size = batch_size, .out = out};
     return read_schedule(&r, json);

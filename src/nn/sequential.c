@@ -34,12 +34,14 @@ static artel_status find_input(artel__model *model, json_t *config, json_t *firs
         return ARTEL_OK;
     }
     input->name = "input_layer";
-    input->dtype =
-        strcmp(json_string_value(json_object_get(first, "class_name")), "Embedding") == 0 ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32;
+    input->dtype = strcmp(json_string_value(json_object_get(first, "class_name")), "Embedding") == 0
+                       ? ARTEL_DTYPE_INT32
+                       : ARTEL_DTYPE_FLOAT32;
     if (read_batch_shape(json_object_get(first_config, "batch_input_shape"), &input->shape)) return ARTEL_OK;
     if (read_batch_shape(json_object_get(first_config, "batch_shape"), &input->shape)) return ARTEL_OK;
     if (read_batch_shape(json_object_get(config, "build_input_shape"), &input->shape)) return ARTEL_OK;
-    if (read_batch_shape(json_object_get(json_object_get(model->record, "build_config"), "input_shape"), &input->shape)) return ARTEL_OK;
+    if (read_batch_shape(json_object_get(json_object_get(model->record, "build_config"), "input_shape"), &input->shape))
+        return ARTEL_OK;
     return artel__model_fail(model, ARTEL_ERROR_INVALID, "give it an Input, or call it once before saving",
                              "the Sequential model was never built: its input shape is not known");
 }
@@ -62,7 +64,8 @@ static artel_status add_chain(artel__model *model)
     ARTEL_TRY(artel__arena_status(model->arena));
     model->outputs = 1;
     model->result[0] = (artel__model_tensor){model->sites - 1, 0};
-    model->output[0].loss_name = model->output[0].name = model->layers ? model->layer[model->layers - 1]->name : model->name;
+    model->output[0].loss_name = model->output[0].name =
+        model->layers ? model->layer[model->layers - 1]->name : model->name;
     return ARTEL_OK;
 }
 

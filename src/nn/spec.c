@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line's way of writing Keras records.
  *
- * Text is cut at commas and colons of depth zero, brackets and quotes being counted, so that JSON may be a value. In a list a
- * piece of the form key=value belongs to the item before it. Nothing here knows which settings exist: that is for the
- * readers, whose messages name class and setting.
+ * Text is cut at commas and colons of depth zero, brackets and quotes being counted, so that JSON may be a value. In a
+ * list a piece of the form key=value belongs to the item before it. Nothing here knows which settings exist: that is
+ * for the readers, whose messages name class and setting.
  */
 #include "nn/spec.h"
 
@@ -31,8 +31,8 @@ static artel_status read_value(const parsing *p, piece text, json_t **out);
 
 static artel_status wrong(const parsing *p, piece text, const char *what, const char *advice)
 {
-    return artel__fail(p->ctx, ARTEL_ERROR_INVALID, p->option, advice, "\"%.*s\": %s", (int)(text.length > 200 ? 200 : text.length),
-                       text.at, what);
+    return artel__fail(p->ctx, ARTEL_ERROR_INVALID, p->option, advice, "\"%.*s\": %s",
+                       (int)(text.length > 200 ? 200 : text.length), text.at, what);
 }
 
 static piece trim(piece text)

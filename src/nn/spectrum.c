@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows, waves and mel bands. See the header. After keras/src/initializers/constant_initializers.py (STFT) and
- * keras/src/layers/preprocessing/mel_spectrogram.py; the windows are sums of cosines with the coefficients of the literature. */
+ * keras/src/layers/preprocessing/mel_spectrogram.py; the windows are sums of cosines with the coefficients of the
+ * literature. */
 #include "nn/spectrum.h"
 
 #include <stddef.h>
@@ -40,8 +41,8 @@ bool artel__spectrum_window(const char *name, bool periodic, int64_t length, dou
     return true;
 }
 
-void artel__spectrum_waves(bool sine, const double *window, artel__spectrum_scaling scaling, int64_t length, int64_t frequencies,
-                           float *out)
+void artel__spectrum_waves(bool sine, const double *window, artel__spectrum_scaling scaling, int64_t length,
+                           int64_t frequencies, float *out)
 {
     int64_t period = frequencies > 1 ? 2 * (frequencies - 1) : 1;
     double size = 0;

@@ -15,9 +15,10 @@ typedef enum artel__spectrum_scaling {
 /* The window of that name as scipy.signal.get_window gives it; false when there is none of the name. */
 bool artel__spectrum_window(const char *name, bool periodic, int64_t length, double *out);
 /* cos or -sin of 2 pi time f / (2 (frequencies - 1)), [length][frequencies], by the window (NULL: none). */
-void artel__spectrum_waves(bool sine, const double *window, artel__spectrum_scaling scaling, int64_t length, int64_t frequencies,
-                           float *out);
-/* Triangles over `frequencies` up to half the rate, [frequencies][bands], evenly spread on the mel scale between two frequencies. */
+void artel__spectrum_waves(bool sine, const double *window, artel__spectrum_scaling scaling, int64_t length,
+                           int64_t frequencies, float *out);
+/* Triangles over `frequencies` up to half the rate, [frequencies][bands], evenly spread on the mel scale between two
+ * frequencies. */
 void artel__spectrum_mel(double rate, double lowest, double highest, int64_t frequencies, int64_t bands, float *out);
 
 #endif

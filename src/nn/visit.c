@@ -13,7 +13,8 @@
 void artel__snake_case(const char *class_name, char *out, size_t size)
 {
     size_t n = 0;
-    if (strcmp(class_name, "GroupQueryAttention") == 0) class_name = "GroupedQueryAttention"; /* its name inside Keras */
+    if (strcmp(class_name, "GroupQueryAttention") == 0)
+        class_name = "GroupedQueryAttention"; /* its name inside Keras */
     for (size_t i = 0; class_name[i] && n + 2 < size; i++) {
         unsigned char c = (unsigned char)class_name[i], before = i ? (unsigned char)class_name[i - 1] : 0,
                       after = (unsigned char)class_name[i + 1];
@@ -49,8 +50,8 @@ static artel_status walk_model(const walk *w, const artel__model *model, const c
 }
 
 /* One variable, at `position` of its layer in files; adapters lie beside, under their names. */
-static artel_status visit_one(const walk *w, const artel__layer *layer, const char *path, const artel__layer_variable *own, int position,
-                              bool trainable)
+static artel_status visit_one(const walk *w, const artel__layer *layer, const char *path,
+                              const artel__layer_variable *own, int position, bool trainable)
 {
     char full[1200];
     if (w->files ? own->adapter : own->alias) return ARTEL_OK;

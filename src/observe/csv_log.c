@@ -35,9 +35,9 @@ struct artel__csv_log {
     size_t old_size, same; /* up to `same` the file is as it was read */
 };
 
-/* Where the first line of epoch `keep_below` or later begins, or one that was not written to its end; else the end. Lines
- * that do not begin with a number (the header) are kept, and so are those of earlier runs that a file was appended to: where
- * epochs do not rise, another run begins. */
+/* Where the first line of epoch `keep_below` or later begins, or one that was not written to its end; else the end.
+ * Lines that do not begin with a number (the header) are kept, and so are those of earlier runs that a file was
+ * appended to: where epochs do not rise, another run begins. */
 static size_t kept_bytes(const char *text, size_t size, int64_t keep_below)
 {
     size_t at = 0, cut = size;
@@ -100,7 +100,8 @@ static artel_status prepare_append(artel__csv_log *log, const char *path, int64_
     return keep_below < 0 ? ARTEL_OK : read_header(log, log->old, log->same);
 }
 
-artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options, artel__csv_log **out)
+artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options,
+                                   artel__csv_log **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__csv_log), "CSV log", &block));
@@ -220,7 +221,8 @@ static void append_header(artel__csv_log *log)
 static artel_status put_line(artel__csv_log *log)
 {
     const artel__text *line = &log->line;
-    bool again = log->old && log->same + line->length <= log->old_size && memcmp(log->old + log->same, line->data, line->length) == 0;
+    bool again = log->old && log->same + line->length <= log->old_size &&
+                 memcmp(log->old + log->same, line->data, line->length) == 0;
     if (again)
         log->same += line->length;
     else if (log->old) {

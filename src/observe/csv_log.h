@@ -16,11 +16,12 @@ typedef struct artel__csv_log artel__csv_log;
 typedef struct artel__csv_log_options {
     char separator;     /* 0: ',' */
     bool append;        /* continue the file; the header is left out when it holds anything */
-    int64_t keep_below; /* with append: a run goes on with this epoch; lines of it and later ones stay as long as the run
-                         * writes the same again, and the columns are those of the header; negative: keep all */
+    int64_t keep_below; /* with append: a run goes on with this epoch; lines of it and later ones stay as long as the
+                         * run writes the same again, and the columns are those of the header; negative: keep all */
 } artel__csv_log_options;
 
-artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options, artel__csv_log **out);
+artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options,
+                                   artel__csv_log **out);
 /* NULL is accepted. */
 artel_status artel__csv_log_destroy(artel__csv_log *log);
 

@@ -161,7 +161,8 @@ artel_status artel__event_end(artel__events *events)
     if (!events) return ARTEL_OK;
     artel__text_append(&events->line, "}\n");
     if (events->status == ARTEL_OK) events->status = artel__text_status(&events->line);
-    if (events->status == ARTEL_OK) events->status = artel__stream_write(&events->stream, events->line.data, events->line.length);
+    if (events->status == ARTEL_OK)
+        events->status = artel__stream_write(&events->stream, events->line.data, events->line.length);
     artel__text_clear(&events->line);
     return events->status;
 }

@@ -68,14 +68,15 @@ static bool is_plain(char c)
 static const char *choose_name(artel__graph_def *graph, const artel__graph_node *node)
 {
     const char *scope = node->scope ? node->scope : "", *slash = scope[0] ? "/" : "";
-    char *wanted =
-        artel__arena_printf(&graph->arena, "%s%s%s%s", is_plain(scope[0] ? scope[0] : node->op[0]) ? "" : "x", scope, slash, node->op);
+    char *wanted = artel__arena_printf(&graph->arena, "%s%s%s%s",
+                                       is_plain(scope[0] ? scope[0] : node->op[0]) ? "" : "x", scope, slash, node->op);
     for (char *c = wanted; c && *c; c++) {
         if (!is_plain(*c) && !strchr("_.-/", *c)) *c = '_';
     }
     const char *name = wanted;
     int *times = name ? artel__names_find(&graph->taken, name) : NULL;
-    while (name && artel__names_find(&graph->taken, name)) name = artel__arena_printf(&graph->arena, "%s_%d", wanted, ++*times);
+    while (name && artel__names_find(&graph->taken, name))
+        name = artel__arena_printf(&graph->arena, "%s_%d", wanted, ++*times);
     if (!name || !settle(graph, artel__names_set(&graph->taken, name, 0))) return NULL;
     if (graph->nodes == graph->capacity) {
         int capacity = graph->capacity ? 2 * graph->capacity : 64;
@@ -138,7 +139,8 @@ int artel__graph_def_add(artel__graph_def *graph, const artel__graph_node *node)
         put_attribute(graph, "settings");
     }
     artel__put_message(&graph->bytes, GRAPH_NODE, &graph->node);
-    const artel__text *texts[] = {&graph->bytes, &graph->node, &graph->attribute, &graph->value, &graph->shape, &graph->part};
+    const artel__text *texts[] = {&graph->bytes, &graph->node,  &graph->attribute,
+                                  &graph->value, &graph->shape, &graph->part};
     for (size_t i = 0; i < ARTEL__COUNT(texts); i++) settle(graph, artel__text_status(texts[i]));
     return graph->status < 0 ? -1 : graph->nodes - 1;
 }

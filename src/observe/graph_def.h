@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph of operations as TensorBoard's page "Graphs" draws it: TensorFlow's GraphDef, node by node.
  *
- * Names with slashes are boxes in boxes. A name may be given several times and hold any character: what the page refuses becomes '_',
- * and a number is put behind names that are taken. Format: tensorflow/core/framework/graph.proto, node_def.proto, attr_value.proto.
+ * Names with slashes are boxes in boxes. A name may be given several times and hold any character: what the page
+ * refuses becomes '_', and a number is put behind names that are taken. Format: tensorflow/core/framework/graph.proto,
+ * node_def.proto, attr_value.proto.
  */
 #ifndef ARTEL_OBSERVE_GRAPH_DEF_H
 #define ARTEL_OBSERVE_GRAPH_DEF_H

@@ -178,7 +178,8 @@ artel_status artel__run_history_write(const artel__run_history *history, const c
 
 static artel_status refuse(const artel__run_history *history, const char *where, const char *what, const char *name)
 {
-    return artel__fail(history->ctx, ARTEL_ERROR_CORRUPT, where, "restore the file, or remove it to begin a new history",
+    return artel__fail(history->ctx, ARTEL_ERROR_CORRUPT, where,
+                       "restore the file, or remove it to begin a new history",
                        "the history should be an object of lists of numbers, but %s%s", what, name);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Python's spelling of floats, JSON strings, the numbers of the progress bar.
  *
- * Digits come from base/text.h and base/json.h. Strings are written here and not through jansson, because names of hosts, paths and
- * causes of faults need not be valid UTF-8 and an event must go out all the same.
+ * Digits come from base/text.h and base/json.h. Strings are written here and not through jansson, because names of
+ * hosts, paths and causes of faults need not be valid UTF-8 and an event must go out all the same.
  */
 #include "observe/number.h"
 
@@ -22,7 +22,9 @@ bool artel__logs_next(artel__logs logs, artel__log_group *group)
     size_t length = artel__list_element(name, &number);
     for (; number >= 0 && first + count < logs.count; count++) {
         const char *next = logs.item[first + count].name;
-        if (artel__list_element(next, &number) != length || number != (int64_t)count || strncmp(name, next, length) != 0) break;
+        if (artel__list_element(next, &number) != length || number != (int64_t)count ||
+            strncmp(name, next, length) != 0)
+            break;
     }
     (void)artel__list_element(name, &number);
     *group = (artel__log_group){.first = first, .count = count, .list = number >= 0};
@@ -54,7 +56,10 @@ void artel__put_json_float(artel__text *text, double value)
 static size_t utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
-    size_t length = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    size_t length = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+                    : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+                    : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                  : 0;
     for (size_t i = 1; i < length; i++) {
         if ((s[i] & 0xc0) != 0x80) return 0;
     }

@@ -138,7 +138,8 @@ static void put_bar(artel__progress *progress, int64_t current, int width)
 /* What a narrow terminal leaves of Keras' bar; 0: none. */
 static int bar_width(const artel__progress *progress, bool last)
 {
-    int room = progress->terminal && !last ? terminal_columns(progress) - progress->columns_used - ROOM_BESIDE_BAR : BAR_WIDTH;
+    int room =
+        progress->terminal && !last ? terminal_columns(progress) - progress->columns_used - ROOM_BESIDE_BAR : BAR_WIDTH;
     return room > BAR_WIDTH ? BAR_WIDTH : room < 4 ? 0 : room;
 }
 
@@ -257,7 +258,8 @@ static void draw(artel__progress *progress, artel__logs logs, int64_t now, bool 
     } else {
         put_time_taken(progress, now);
     }
-    if (last || progress->columns_used + (int)sizeof " 999ms/step" - 1 <= terminal_columns(progress)) put_step_time(progress, seconds);
+    if (last || progress->columns_used + (int)sizeof " 999ms/step" - 1 <= terminal_columns(progress))
+        put_step_time(progress, seconds);
     put_logs(progress, logs, last ? 0 : terminal_columns(progress));
     if (progress->terminal) {
         artel__text_append(&progress->line, "\x1b[K");
@@ -305,7 +307,8 @@ void artel__progress_update(artel__progress *progress, int64_t current, artel__l
 {
     if (!progress || progress->options.verbose == 0) return;
     progress->current = current;
-    if (progress->options.verbose == 1) draw(progress, logs, progress->options.clock(progress->options.clock_user), false);
+    if (progress->options.verbose == 1)
+        draw(progress, logs, progress->options.clock(progress->options.clock_user), false);
 }
 
 void artel__progress_end(artel__progress *progress, artel__logs logs)

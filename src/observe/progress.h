@@ -7,10 +7,10 @@
  *   verbose 2  "Epoch 1/5", then "469/469 - 8s - 17ms/step - accuracy: 0.7700 - loss: 0.6600"
  *   verbose 0  nothing
  *
- * The line is redrawn at most every 50 ms and, while it runs, fits the width of the terminal (Keras' would wrap): the bar is as wide as
- * there is room, and metrics that find none are left out.
- * On a terminal rows may stand below it (one for each host of a cluster); they go when the line ends.
- * Failures of writing are ignored: a closed standard error must not end a training. One thread.
+ * The line is redrawn at most every 50 ms and, while it runs, fits the width of the terminal (Keras' would wrap): the
+ * bar is as wide as there is room, and metrics that find none are left out. On a terminal rows may stand below it (one
+ * for each host of a cluster); they go when the line ends. Failures of writing are ignored: a closed standard error
+ * must not end a training. One thread.
  */
 #ifndef ARTEL_OBSERVE_PROGRESS_H
 #define ARTEL_OBSERVE_PROGRESS_H

@@ -5,8 +5,8 @@
  * reader shall see them. O_APPEND makes every write land at the end even if somebody else truncated the file.
  *
  * Where two processes may write the same bytes of one file (both halves of a cluster that fell apart continue its log),
- * appending would leave them there twice. Each then writes at the place where they belong (ARTEL__STREAM_PLACE), and a file
- * that somebody else truncated is continued at its end, not behind a hole.
+ * appending would leave them there twice. Each then writes at the place where they belong (ARTEL__STREAM_PLACE), and a
+ * file that somebody else truncated is continued at its end, not behind a hole.
  */
 #include "observe/stream.h"
 
@@ -65,7 +65,8 @@ artel_status artel__stream_write(artel__stream *stream, const void *bytes, size_
     const char *next = bytes;
     if (stream->at >= 0 && regular_size(stream->fd) < stream->at) stream->at = regular_size(stream->fd);
     while (count > 0) {
-        ssize_t n = stream->at < 0 ? write(stream->fd, next, count) : pwrite(stream->fd, next, count, (off_t)stream->at);
+        ssize_t n =
+            stream->at < 0 ? write(stream->fd, next, count) : pwrite(stream->fd, next, count, (off_t)stream->at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             struct pollfd ready = {.fd = stream->fd, .events = POLLOUT};
@@ -83,14 +84,16 @@ artel_status artel__stream_write(artel__stream *stream, const void *bytes, size_
 artel_status artel__stream_cut(artel__stream *stream)
 {
     if (stream->at < 0 || regular_size(stream->fd) <= stream->at) return ARTEL_OK;
-    return ftruncate(stream->fd, (off_t)stream->at) == 0 ? ARTEL_OK : artel__fail_errno(stream->ctx, stream->path, "truncate");
+    return ftruncate(stream->fd, (off_t)stream->at) == 0 ? ARTEL_OK
+                                                         : artel__fail_errno(stream->ctx, stream->path, "truncate");
 }
 
 artel_status artel__stream_close(artel__stream *stream)
 {
     if (!stream->ctx) return ARTEL_OK;
     artel_status status = ARTEL_OK;
-    if (stream->owned && stream->fd >= 0 && close(stream->fd) != 0) status = artel__fail_errno(stream->ctx, stream->path, "close");
+    if (stream->owned && stream->fd >= 0 && close(stream->fd) != 0)
+        status = artel__fail_errno(stream->ctx, stream->path, "close");
     artel__free(stream->ctx, stream->path);
     *stream = (artel__stream){.fd = -1};
     return status;

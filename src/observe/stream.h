@@ -22,7 +22,7 @@ typedef enum artel__stream_mode {
     ARTEL__STREAM_NEW,       /* the file must not exist: ARTEL_AGAIN when it does */
     ARTEL__STREAM_OVERWRITE, /* emptied when it exists */
     ARTEL__STREAM_APPEND,    /* continued when it exists */
-    ARTEL__STREAM_PLACE      /* written over from its beginning, or from `at` on: what lies behind stays until it is cut */
+    ARTEL__STREAM_PLACE /* written over from its beginning, or from `at` on: what lies behind stays until it is cut */
 } artel__stream_mode;
 
 /* Opens a file for writing, mode 0666 less the umask. On failure *out is untouched. */

@@ -167,7 +167,8 @@ static artel_status wrap(artel__arena *arena, const char *text, int width, bool 
     if (!breaks || !lines) return artel__arena_status(arena);
     int count = find_breaks(text, width, fold, breaks);
     breaks[count] = length;
-    for (int i = 0; i <= count; i++) lines[i] = fit_line(text + (i ? breaks[i - 1] : 0), text + breaks[i], width, !fold);
+    for (int i = 0; i <= count; i++)
+        lines[i] = fit_line(text + (i ? breaks[i - 1] : 0), text + breaks[i], width, !fold);
     out->lines = lines;
     out->line_count = count + 1;
     return ARTEL_OK;
@@ -216,7 +217,8 @@ static artel_status put_cells(const layout *l, const border *b, const char *cons
             int line = header ? y - (height - cells[c].line_count) : y;
             artel__text_append(l->out, c == 0 ? b->left : b->middle);
             artel__text_append(l->out, " ");
-            put_line(l->out, line >= 0 && line < cells[c].line_count ? &cells[c].lines[line] : &empty, l->align[c], l->width[c] - 2);
+            put_line(l->out, line >= 0 && line < cells[c].line_count ? &cells[c].lines[line] : &empty, l->align[c],
+                     l->width[c] - 2);
             artel__text_append(l->out, " ");
         }
         artel__text_append(l->out, b->right);
@@ -280,7 +282,8 @@ static artel_status put_row(const layout *l, const artel__summary *summary, cons
     int c = 0;
     artel__grouped_digits(count, sizeof count, row->params);
     snprintf(params, sizeof params, "%s", row->unbuilt ? "0 (unbuilt)" : count);
-    texts[c++] = artel__arena_printf(l->arena, "%*s%s%s (%s)", 3 * row->depth, "", row->depth > 0 ? "└ " : "", row->name, row->class_name);
+    texts[c++] = artel__arena_printf(l->arena, "%*s%s%s (%s)", 3 * row->depth, "", row->depth > 0 ? "└ " : "",
+                                     row->name, row->class_name);
     texts[c++] = row->output_shape;
     texts[c++] = params;
     if (summary->connections) texts[c++] = row->connected_to && row->connected_to[0] ? row->connected_to : "-";

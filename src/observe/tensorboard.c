@@ -27,8 +27,8 @@ struct artel__tensorboard {
     artel__text scratch;               /* for tags and paths */
 };
 
-artel_status artel__tensorboard_create(artel_context *ctx, const char *log_dir, const artel__tensorboard_options *options,
-                                       artel__tensorboard **out)
+artel_status artel__tensorboard_create(artel_context *ctx, const char *log_dir,
+                                       const artel__tensorboard_options *options, artel__tensorboard **out)
 {
     if (options->update_freq < 0 || options->histogram_freq < 0) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "TensorBoard", "give 0 or a positive number", "%s is negative",
@@ -75,8 +75,10 @@ static artel_status file_of(artel__tensorboard *board, run r, artel__tfevents **
     return ARTEL_OK;
 }
 
-/* One scalar named prefix + name + suffix; the elements of a list are name/0, name/1 and on, which TensorBoard shows side by side. */
-static artel_status write_scalar(artel__tensorboard *board, run r, int64_t step, const char *const name[3], double value)
+/* One scalar named prefix + name + suffix; the elements of a list are name/0, name/1 and on, which TensorBoard shows
+ * side by side. */
+static artel_status write_scalar(artel__tensorboard *board, run r, int64_t step, const char *const name[3],
+                                 double value)
 {
     artel__tfevents *file;
     ARTEL_TRY(file_of(board, r, &file));
@@ -125,10 +127,12 @@ artel_status artel__tensorboard_batch_end(artel__tensorboard *board, int64_t ste
 {
     if (!artel__tensorboard_wants_batch(board, step)) return ARTEL_OK;
     if (board->options.write_steps_per_second && seconds > 0) {
-        ARTEL_TRY(write_scalar(board, RUN_TRAIN, step, (const char *[]){"batch_", "steps_per_second", ""}, 1 / seconds));
+        ARTEL_TRY(
+            write_scalar(board, RUN_TRAIN, step, (const char *[]){"batch_", "steps_per_second", ""}, 1 / seconds));
     }
     for (size_t i = 0; i < logs.count; i++) {
-        ARTEL_TRY(write_scalar(board, RUN_TRAIN, step, (const char *[]){"batch_", logs.item[i].name, ""}, logs.item[i].value));
+        ARTEL_TRY(write_scalar(board, RUN_TRAIN, step, (const char *[]){"batch_", logs.item[i].name, ""},
+                               logs.item[i].value));
     }
     return ARTEL_OK;
 }
@@ -142,7 +146,8 @@ artel_status artel__tensorboard_test_end(artel__tensorboard *board, int64_t iter
     return flush_all(board);
 }
 
-static artel_status write_epoch_logs(artel__tensorboard *board, const artel__tensorboard_epoch *epoch, artel__logs logs, bool validation)
+static artel_status write_epoch_logs(artel__tensorboard *board, const artel__tensorboard_epoch *epoch, artel__logs logs,
+                                     bool validation)
 {
     for (size_t i = 0; i < logs.count; i++) {
         const artel__log_value *log = &logs.item[i];
@@ -155,11 +160,13 @@ static artel_status write_epoch_logs(artel__tensorboard *board, const artel__ten
     return ARTEL_OK;
 }
 
-artel_status artel__tensorboard_epoch_end(artel__tensorboard *board, const artel__tensorboard_epoch *epoch, artel__logs logs)
+artel_status artel__tensorboard_epoch_end(artel__tensorboard *board, const artel__tensorboard_epoch *epoch,
+                                          artel__logs logs)
 {
     ARTEL_TRY(write_epoch_logs(board, epoch, logs, false));
     if (!isnan(epoch->learning_rate)) {
-        ARTEL_TRY(write_scalar(board, RUN_TRAIN, epoch->epoch, (const char *[]){"epoch_", "learning_rate", ""}, epoch->learning_rate));
+        ARTEL_TRY(write_scalar(board, RUN_TRAIN, epoch->epoch, (const char *[]){"epoch_", "learning_rate", ""},
+                               epoch->learning_rate));
     }
     if (board->options.write_steps_per_second) {
         const char *name[] = {"epoch_", "steps_per_second", ""};
@@ -174,8 +181,8 @@ bool artel__tensorboard_wants_weights(const artel__tensorboard *board, int64_t e
     return board->options.histogram_freq > 0 && epoch % board->options.histogram_freq == 0;
 }
 
-artel_status artel__tensorboard_weight(artel__tensorboard *board, int64_t epoch, const char *path, artel_dtype dtype, const void *values,
-                                       int64_t count)
+artel_status artel__tensorboard_weight(artel__tensorboard *board, int64_t epoch, const char *path, artel_dtype dtype,
+                                       const void *values, int64_t count)
 {
     artel__tfevents *file;
     ARTEL_TRY(file_of(board, RUN_TRAIN, &file));

@@ -26,8 +26,8 @@ typedef struct artel__tensorboard_options {
     bool write_steps_per_second; /* default: false */
 } artel__tensorboard_options;
 
-artel_status artel__tensorboard_create(artel_context *ctx, const char *log_dir, const artel__tensorboard_options *options,
-                                       artel__tensorboard **out);
+artel_status artel__tensorboard_create(artel_context *ctx, const char *log_dir,
+                                       const artel__tensorboard_options *options, artel__tensorboard **out);
 
 /* Flushes, closes and frees; NULL is accepted. */
 artel_status artel__tensorboard_destroy(artel__tensorboard *board);
@@ -56,14 +56,15 @@ typedef struct artel__tensorboard_epoch {
 } artel__tensorboard_epoch;
 
 /* `logs` holds training and val_ entries, which go to train/ and validation/. Flushes both files. */
-artel_status artel__tensorboard_epoch_end(artel__tensorboard *board, const artel__tensorboard_epoch *epoch, artel__logs logs);
+artel_status artel__tensorboard_epoch_end(artel__tensorboard *board, const artel__tensorboard_epoch *epoch,
+                                          artel__logs logs);
 
 /* Whether weights are wanted after this epoch. */
 bool artel__tensorboard_wants_weights(const artel__tensorboard *board, int64_t epoch);
 
 /* One weight as a histogram; `path` is Keras' variable path ("sequential/dense/kernel"); ':' becomes '_'. */
-artel_status artel__tensorboard_weight(artel__tensorboard *board, int64_t epoch, const char *path, artel_dtype dtype, const void *values,
-                                       int64_t count);
+artel_status artel__tensorboard_weight(artel__tensorboard *board, int64_t epoch, const char *path, artel_dtype dtype,
+                                       const void *values, int64_t count);
 
 /* Text in the run train/, Markdown. */
 artel_status artel__tensorboard_text(artel__tensorboard *board, const char *tag, int64_t step, const char *markdown);

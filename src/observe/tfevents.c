@@ -174,14 +174,14 @@ static artel_status open_file(artel_context *ctx, const char *directory, int seq
     artel_status status = ARTEL_AGAIN;
     for (int n = sequence; n < sequence + SEQUENCE_TRIES && status == ARTEL_AGAIN; n++) {
         artel__text_clear(&path);
-        artel__text_printf(&path, "%s/events.out.tfevents.%010lld.%s.%ld.%d.v2", directory, (long long)artel__wall_seconds(), host,
-                           (long)getpid(), n);
+        artel__text_printf(&path, "%s/events.out.tfevents.%010lld.%s.%ld.%d.v2", directory,
+                           (long long)artel__wall_seconds(), host, (long)getpid(), n);
         status = artel__text_status(&path);
         if (status == ARTEL_OK) status = artel__stream_open(ctx, path.data, ARTEL__STREAM_NEW, out);
     }
     if (status == ARTEL_AGAIN) {
-        status = artel__fail(ctx, ARTEL_ERROR_IO, directory, "give another --log-dir", "%d event files of this second exist already",
-                             SEQUENCE_TRIES);
+        status = artel__fail(ctx, ARTEL_ERROR_IO, directory, "give another --log-dir",
+                             "%d event files of this second exist already", SEQUENCE_TRIES);
     }
     artel__text_fini(&path);
     return status;
@@ -287,8 +287,8 @@ artel_status artel__tfevents_graph(artel__tfevents *events, artel__graph_def *gr
     return emit(events);
 }
 
-artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag, int64_t step, artel_dtype dtype, const void *values,
-                                       int64_t count)
+artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag, int64_t step, artel_dtype dtype,
+                                       const void *values, int64_t count)
 {
     if (events->status < 0) return events->status;
     double rows[ARTEL__HISTOGRAM_BUCKETS][3];
@@ -329,7 +329,8 @@ static int64_t find_range(artel_dtype dtype, const void *values, int64_t count, 
     return finite;
 }
 
-void artel__histogram_compute(artel_dtype dtype, const void *values, int64_t count, double rows[ARTEL__HISTOGRAM_BUCKETS][3])
+void artel__histogram_compute(artel_dtype dtype, const void *values, int64_t count,
+                              double rows[ARTEL__HISTOGRAM_BUCKETS][3])
 {
     enum {
         LAST = ARTEL__HISTOGRAM_BUCKETS - 1
@@ -338,8 +339,8 @@ void artel__histogram_compute(artel_dtype dtype, const void *values, int64_t cou
     int64_t finite = find_range(dtype, values, count, &least, &greatest);
     double range = greatest - least;
     /* The second form is for float64 values so far apart that their difference overflows. */
-    double width =
-        isfinite(range) ? range / ARTEL__HISTOGRAM_BUCKETS : greatest / ARTEL__HISTOGRAM_BUCKETS - least / ARTEL__HISTOGRAM_BUCKETS;
+    double width = isfinite(range) ? range / ARTEL__HISTOGRAM_BUCKETS
+                                   : greatest / ARTEL__HISTOGRAM_BUCKETS - least / ARTEL__HISTOGRAM_BUCKETS;
     for (int b = 0; b <= LAST; b++) {
         rows[b][0] = least + width * b;
         rows[b][1] = b == LAST ? greatest : least + width * (b + 1);

@@ -30,8 +30,8 @@ artel_status artel__tfevents_scalar(artel__tfevents *events, const char *tag, in
 artel_status artel__tfevents_text(artel__tfevents *events, const char *tag, int64_t step, const char *markdown);
 
 /* `count` values of a numeric dtype, as 30 buckets; see artel__histogram_compute. */
-artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag, int64_t step, artel_dtype dtype, const void *values,
-                                       int64_t count);
+artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag, int64_t step, artel_dtype dtype,
+                                       const void *values, int64_t count);
 
 /* The model's architecture, the text of Keras' model.to_json(); TensorBoard's graph page draws it (tag `keras`). */
 artel_status artel__tfevents_keras_graph(artel__tfevents *events, const char *model_json);
@@ -47,6 +47,7 @@ artel_status artel__tfevents_flush(artel__tfevents *events);
  * bucket but the last is open on the right. All values equal: all edges are that value and the last row has the
  * count. No values: all zero. Values that are not finite are left out (TensorFlow's own buckets are undefined with
  * them). Source: tensorboard/plugins/histogram/summary_v2.py. */
-void artel__histogram_compute(artel_dtype dtype, const void *values, int64_t count, double rows[ARTEL__HISTOGRAM_BUCKETS][3]);
+void artel__histogram_compute(artel_dtype dtype, const void *values, int64_t count,
+                              double rows[ARTEL__HISTOGRAM_BUCKETS][3]);
 
 #endif

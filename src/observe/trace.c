@@ -29,7 +29,8 @@ struct artel__trace {
 static void flush_locked(artel__trace *trace)
 {
     if (trace->status == ARTEL_OK) trace->status = artel__text_status(&trace->pending);
-    if (trace->status == ARTEL_OK) trace->status = artel__stream_write(&trace->stream, trace->pending.data, trace->pending.length);
+    if (trace->status == ARTEL_OK)
+        trace->status = artel__stream_write(&trace->stream, trace->pending.data, trace->pending.length);
     artel__text_clear(&trace->pending);
 }
 
@@ -39,8 +40,8 @@ static void begin_event(artel__trace *trace, const char *phase, int64_t thread, 
     pthread_mutex_lock(&trace->mutex);
     artel__text_append(&trace->pending, trace->any ? ",\n" : "[\n");
     trace->any = true;
-    artel__text_printf(&trace->pending, "{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %lld, \"name\": ", phase, (long long)trace->rank,
-                       (long long)thread);
+    artel__text_printf(&trace->pending, "{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %lld, \"name\": ", phase,
+                       (long long)trace->rank, (long long)thread);
     artel__put_json_string(&trace->pending, name);
 }
 
@@ -68,7 +69,8 @@ static void put_name(artel__trace *trace, const char *what, int64_t thread, cons
     end_event(trace);
 }
 
-artel_status artel__trace_create(artel_context *ctx, const char *path, int64_t rank, const char *process_name, artel__trace **out)
+artel_status artel__trace_create(artel_context *ctx, const char *path, int64_t rank, const char *process_name,
+                                 artel__trace **out)
 {
     void *block;
     artel__stream stream;
@@ -145,7 +147,8 @@ void artel__trace_flow(artel__trace *trace, artel__trace_flow_end end, int64_t t
     begin_event(trace, phases[end], thread, "message");
     put_time(trace, "ts", at_ns);
     artel__text_printf(&trace->pending, ", \"cat\": \"flow\", \"id\": %llu", (unsigned long long)id);
-    if (end == ARTEL__TRACE_FLOW_END) artel__text_append(&trace->pending, ", \"bp\": \"e\""); /* binds to the span around it */
+    if (end == ARTEL__TRACE_FLOW_END)
+        artel__text_append(&trace->pending, ", \"bp\": \"e\""); /* binds to the span around it */
     end_event(trace);
 }
 

@@ -15,7 +15,8 @@
 typedef struct artel__trace artel__trace;
 
 /* Creates the file (an old one is replaced). `rank` is the process of the trace, `process_name` what viewers show. */
-artel_status artel__trace_create(artel_context *ctx, const char *path, int64_t rank, const char *process_name, artel__trace **out);
+artel_status artel__trace_create(artel_context *ctx, const char *path, int64_t rank, const char *process_name,
+                                 artel__trace **out);
 /* Ends the array, closes, frees; NULL is accepted. */
 artel_status artel__trace_destroy(artel__trace *trace);
 

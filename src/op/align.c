@@ -14,7 +14,8 @@ static artel_status infer_align(artel__infer *infer)
     artel_shape none = {.rank = 0};
     bool fits = labels->dtype == ARTEL_DTYPE_INT32 && labels->shape.rank == 1 && logits->dtype == ARTEL_DTYPE_FLOAT32 &&
                 logits->shape.rank == 2 && logits->domain == ARTEL__DOMAIN_ROW;
-    if (!fits) return artel__op_fail(infer, "it wants lists of class numbers beside outputs of two axes, steps and classes");
+    if (!fits)
+        return artel__op_fail(infer, "it wants lists of class numbers beside outputs of two axes, steps and classes");
     if (logits->shape.dim[0] < 1) return artel__op_fail(infer, "the output has no steps");
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &none);
     return ARTEL_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core of attention: probabilities by query and key, and their mean of the values. Formulas: kernel/attention.h.
  *
- *   forward   inputs query, key, value, mask; outputs the result and the probabilities before dropout, which the gradient reads
- *   backward  dquery, dkey, dvalue of one row and head together, dropout drawn again from the same ordinal
+ *   forward   inputs query, key, value, mask; outputs the result and the probabilities before dropout, which the
+ * gradient reads backward  dquery, dkey, dvalue of one row and head together, dropout drawn again from the same ordinal
  */
 #include "op/elementwise.h"
 #include "op/lower_random.h"
@@ -52,7 +52,8 @@ static artel_status infer_attention(artel__infer *infer)
         if (in->dtype != ARTEL_DTYPE_FLOAT32 || in->domain != ARTEL__DOMAIN_ROW || rank < 3 || in->shape.rank != rank)
             return artel__op_fail(infer, "query, key and value are not float32 [...][length][heads][features]");
         for (int d = 0; d < rank - 3; d++) {
-            if (in->shape.dim[d] != query->shape.dim[d]) return artel__op_fail(infer, "the leading axes of query, key and value differ");
+            if (in->shape.dim[d] != query->shape.dim[d])
+                return artel__op_fail(infer, "the leading axes of query, key and value differ");
         }
     }
     const int64_t *q = last_three(query), *k = last_three(infer->in[IN_KEY]), *v = last_three(infer->in[IN_VALUE]);
@@ -73,14 +74,16 @@ static artel_status infer_attention(artel__infer *infer)
 static artel__arithmetic arithmetic(const artel__run_args *args)
 {
     artel_dtype held = artel__args_held(args, IN_QUERY, IN_KEY);
-    return held == artel__args_in(args, IN_VALUE)->precision ? artel__args_arithmetic(args, held) : ARTEL__ARITHMETIC_CHAIN;
+    return held == artel__args_in(args, IN_VALUE)->precision ? artel__args_arithmetic(args, held)
+                                                             : ARTEL__ARITHMETIC_CHAIN;
 }
 
 static void fill_shape(const artel__run_args *args, artel__attention_shape *shape)
 {
     const attention_attributes *a = args->attributes;
     const artel__value *query = artel__args_in(args, IN_QUERY);
-    const int64_t *q = last_three(query), *k = last_three(artel__args_in(args, IN_KEY)), *v = last_three(artel__args_in(args, IN_VALUE));
+    const int64_t *q = last_three(query), *k = last_three(artel__args_in(args, IN_KEY)),
+                  *v = last_three(artel__args_in(args, IN_VALUE));
     int64_t inner = artel__shape_product(&query->shape, 0, query->shape.rank - 3);
     *shape = (artel__attention_shape){.rows = args->step->fold->rows * inner,
                                       .queries = q[0],
@@ -146,7 +149,8 @@ static int64_t cost_attention_gradient(const artel__graph *graph, const artel__n
 
 static artel_status infer_attention_gradient(artel__infer *infer)
 {
-    for (int i = 0; i < 3; i++) artel__infer_output(infer, i, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &infer->in[i]->shape);
+    for (int i = 0; i < 3; i++)
+        artel__infer_output(infer, i, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &infer->in[i]->shape);
     return ARTEL_OK;
 }
 
@@ -197,11 +201,13 @@ static void find_seen(lowering *l)
         artel__hlo_type thin = {.dtype = ARTEL_DTYPE_BOOL, .rank = 5, .dim = {1, 1, 1, 1, 1}};
         if (mask->domain == ARTEL__DOMAIN_ROW) thin.dim[0] = lower->rows;
         for (int i = 0; i < mask->shape.rank; i++) thin.dim[4 - i] = mask->shape.dim[mask->shape.rank - 1 - i];
-        artel__hlo_value spread = artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[IN_MASK], &thin), &l->mask);
+        artel__hlo_value spread =
+            artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[IN_MASK], &thin), &l->mask);
         l->seen = artel__hlo_reshape(h, spread, &flags);
     }
     if (!l->attributes->causal) return;
-    artel__hlo_value early = artel__hlo_compare(h, "LE", artel__hlo_iota(h, &places, 4), artel__hlo_iota(h, &places, 3));
+    artel__hlo_value early =
+        artel__hlo_compare(h, "LE", artel__hlo_iota(h, &places, 4), artel__hlo_iota(h, &places, 3));
     l->seen = l->seen < 0 ? early : artel__hlo_binary(h, "and", l->seen, early);
 }
 
@@ -214,7 +220,8 @@ static lowering lowering_of(artel__lower *lower)
     l.scores = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, k[1], q[1] / k[1], q[0], k[0]}};
     l.mask = (artel__hlo_type){.dtype = ARTEL_DTYPE_BOOL, .rank = 5, .dim = {lower->rows, inner, q[1], q[0], k[0]}};
     l.held = artel__lower_held(lower, IN_QUERY, IN_KEY);
-    if (l.held != ARTEL_DTYPE_BFLOAT16 || value[lower->node->input[IN_VALUE]].precision != l.held) l.held = ARTEL_DTYPE_FLOAT32;
+    if (l.held != ARTEL_DTYPE_BFLOAT16 || value[lower->node->input[IN_VALUE]].precision != l.held)
+        l.held = ARTEL_DTYPE_FLOAT32;
     find_seen(&l);
     return l;
 }
@@ -236,14 +243,16 @@ static artel__hlo_value by_query(const lowering *l, artel__hlo_value x)
 static artel__hlo_value by_key(const lowering *l, artel__hlo_value x)
 {
     const artel__hlo_type *from = artel__hlo_type_of(l->hlo, x);
-    artel__hlo_type type = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 4, .dim = {l->scores.dim[0], l->scores.dim[4], l->scores.dim[1]}};
+    artel__hlo_type type = {
+        .dtype = ARTEL_DTYPE_FLOAT32, .rank = 4, .dim = {l->scores.dim[0], l->scores.dim[4], l->scores.dim[1]}};
     type.dim[3] = from->dim[from->rank - 1];
     return artel__hlo_reshape(l->hlo, x, &type);
 }
 
 static artel__hlo_value product(const lowering *l, artel__hlo_value a, artel__hlo_value b, const artel__hlo_dims *dims)
 {
-    return artel__hlo_dot_general(l->hlo, artel__hlo_convert(l->hlo, a, l->held), artel__hlo_convert(l->hlo, b, l->held), dims);
+    return artel__hlo_dot_general(l->hlo, artel__hlo_convert(l->hlo, a, l->held),
+                                  artel__hlo_convert(l->hlo, b, l->held), dims);
 }
 
 /* As scores: x by query, y by key. */
@@ -265,8 +274,12 @@ static artel__hlo_value over_keys(const lowering *l, artel__hlo_value p, artel__
 /* By key: p as scores, x by query. */
 static artel__hlo_value over_queries(const lowering *l, artel__hlo_value p, artel__hlo_value x)
 {
-    const artel__hlo_dims dims = {
-        .batch = 2, .contracted = 2, .batch_a = {0, 1}, .batch_b = {0, 2}, .contracted_a = {2, 3}, .contracted_b = {3, 1}};
+    const artel__hlo_dims dims = {.batch = 2,
+                                  .contracted = 2,
+                                  .batch_a = {0, 1},
+                                  .batch_b = {0, 2},
+                                  .contracted_a = {2, 3},
+                                  .contracted_b = {3, 1}};
     return artel__hlo_transpose(l->hlo, product(l, p, x, &dims), (const int[]){0, 2, 1, 3});
 }
 
@@ -281,7 +294,8 @@ static artel__hlo_value where_seen(const lowering *l, artel__hlo_value a, float 
     return l->seen < 0 ? a : artel__hlo_select(l->hlo, l->seen, a, artel__hlo_number(l->hlo, (double)otherwise, a));
 }
 
-_Static_assert(offsetof(artel__attention_forward, shape) == offsetof(artel__attention_gradient, shape), "both draw from one place");
+_Static_assert(offsetof(artel__attention_forward, shape) == offsetof(artel__attention_gradient, shape),
+               "both draw from one place");
 
 /* The draws lie as scores do; -1: no dropout. */
 static artel__hlo_value draw(const lowering *l)
@@ -334,10 +348,12 @@ static void lower_attention(artel__lower *lower)
 static void lower_attention_gradient(artel__lower *lower)
 {
     lowering l = lowering_of(lower);
-    artel__hlo_value dout = by_query(&l, lower->in[BACK_DOUT]), p = artel__hlo_reshape(l.hlo, lower->in[BACK_PROBS], &l.scores);
+    artel__hlo_value dout = by_query(&l, lower->in[BACK_DOUT]),
+                     p = artel__hlo_reshape(l.hlo, lower->in[BACK_PROBS], &l.scores);
     artel__hlo_value drawn = draw(&l), d = dropped(&l, scores(&l, dout, by_key(&l, lower->in[IN_VALUE])), drawn);
     give(lower, 2, over_queries(&l, dropped(&l, p, drawn), dout));
-    if (lower->in[BACK_DPROBS] >= 0) d = artel__hlo_binary(l.hlo, "add", d, artel__hlo_reshape(l.hlo, lower->in[BACK_DPROBS], &l.scores));
+    if (lower->in[BACK_DPROBS] >= 0)
+        d = artel__hlo_binary(l.hlo, "add", d, artel__hlo_reshape(l.hlo, lower->in[BACK_DPROBS], &l.scores));
     artel__hlo_value sum = artel__hlo_reduce(l.hlo, "add", 0, times(&l, d, p), 1u << 4);
     d = times(&l, artel__hlo_binary(l.hlo, "subtract", d, along_keys(&l, sum)), p);
     d = where_seen(&l, times(&l, d, artel__hlo_number(l.hlo, (double)l.attributes->scale, d)), 0);
@@ -369,7 +385,8 @@ static artel_status grad_attention(artel__gradient *g)
     if (dout < 0) dout = artel__op_fill_like(graph, g->out[0], 0);
     artel__value_id inputs[BACK_INPUTS] = {g->in[IN_QUERY], g->in[IN_KEY], g->in[IN_VALUE],   g->in[IN_MASK],
                                            g->out[1],       dout,          g->out_gradient[1]};
-    artel__value_id back = artel__graph_add(graph, &artel__op_attention_gradient_def, g->attributes, inputs, BACK_INPUTS);
+    artel__value_id back =
+        artel__graph_add(graph, &artel__op_attention_gradient_def, g->attributes, inputs, BACK_INPUTS);
     for (int i = 0; i < 3; i++) {
         if (g->needed[i]) g->in_gradient[i] = artel__graph_output(graph, back, i);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch normalisation with the statistics of the whole global batch.
  *
- * Forward, training: row sums -> fold of (count, mean, M2) -> all-reduce after Chan -> mean, variance, 1/sqrt(var + eps) ->
- *   y = activation((x - mean) * (inverse * gamma) + beta + residual).   Inference takes the moving statistics instead.
- * Backward: row sums of dy' and dy' * xhat -> fold -> all-reduce (these are dbeta and dgamma) -> dx. The gradient passes
- *   through the statistics, so dx needs the second all-reduce; kernel/norm.h has formulas and orders.
- * The moving statistics change in APPLY: moving = moving * momentum + batch * (1 - momentum), biased variance, as Keras.
+ * Forward, training: row sums -> fold of (count, mean, M2) -> all-reduce after Chan -> mean, variance, 1/sqrt(var +
+ * eps) -> y = activation((x - mean) * (inverse * gamma) + beta + residual).   Inference takes the moving statistics
+ * instead. Backward: row sums of dy' and dy' * xhat -> fold -> all-reduce (these are dbeta and dgamma) -> dx. The
+ * gradient passes through the statistics, so dx needs the second all-reduce; kernel/norm.h has formulas and orders. The
+ * moving statistics change in APPLY: moving = moving * momentum + batch * (1 - momentum), biased variance, as Keras.
  */
 #include "op/norm.h"
 
@@ -74,11 +74,12 @@ static artel_status infer_moments_fold(artel__infer *infer)
 static void fill_moments_fold(const artel__run_args *args, void *params)
 {
     const artel__moments_attributes *a = args->attributes;
-    *(artel__batch_moments_fold *)params = (artel__batch_moments_fold){.fold = args->step->fold,
-                                                                       .inner = a->inner,
-                                                                       .channels = artel__args_in(args, 0)->shape.dim[1],
-                                                                       .part = args->in[0],
-                                                                       .nodes = args->out[0]};
+    *(artel__batch_moments_fold *)params =
+        (artel__batch_moments_fold){.fold = args->step->fold,
+                                    .inner = a->inner,
+                                    .channels = artel__args_in(args, 0)->shape.dim[1],
+                                    .part = args->in[0],
+                                    .nodes = args->out[0]};
 }
 
 const artel__op_def artel__op_moments_fold_def = {
@@ -107,12 +108,13 @@ static artel_status infer_finalize(artel__infer *infer)
 static void fill_finalize(const artel__run_args *args, void *params)
 {
     const artel__epsilon_attributes *a = args->attributes;
-    *(artel__batch_norm_finalize *)params = (artel__batch_norm_finalize){.channels = artel__args_in(args, 0)->shape.dim[1],
-                                                                         .epsilon = a->epsilon,
-                                                                         .root = args->in[0],
-                                                                         .mean = args->out[0],
-                                                                         .variance = args->out[1],
-                                                                         .inverse = args->out[2]};
+    *(artel__batch_norm_finalize *)params =
+        (artel__batch_norm_finalize){.channels = artel__args_in(args, 0)->shape.dim[1],
+                                     .epsilon = a->epsilon,
+                                     .root = args->in[0],
+                                     .mean = args->out[0],
+                                     .variance = args->out[1],
+                                     .inverse = args->out[2]};
 }
 
 const artel__op_def artel__op_moments_finalize_def = {
@@ -138,8 +140,10 @@ static artel_status infer_inverse(artel__infer *infer)
 static void fill_inverse(const artel__run_args *args, void *params)
 {
     const artel__epsilon_attributes *a = args->attributes;
-    *(artel__batch_norm_inverse *)params = (artel__batch_norm_inverse){
-        .channels = artel__args_in(args, 0)->storage, .epsilon = a->epsilon, .variance = args->in[0], .inverse = args->out[0]};
+    *(artel__batch_norm_inverse *)params = (artel__batch_norm_inverse){.channels = artel__args_in(args, 0)->storage,
+                                                                       .epsilon = a->epsilon,
+                                                                       .variance = args->in[0],
+                                                                       .inverse = args->out[0]};
 }
 
 const artel__op_def artel__op_norm_inverse_def = {
@@ -229,7 +233,8 @@ static void describe_normalise(const artel__node *node, artel__text *out)
 {
     static const char *const names[] = {"linear", "relu", "relu6"};
     const artel__norm_attributes *a = node->attributes;
-    artel__text_printf(out, "%s%s%s", a->training ? "training " : "", names[a->activation], node->input[5] >= 0 ? " residual" : "");
+    artel__text_printf(out, "%s%s%s", a->training ? "training " : "", names[a->activation],
+                       node->input[5] >= 0 ? " residual" : "");
 }
 
 /* -- gradient row sums; inputs: x, y, dy, mean, inverse -- */
@@ -238,19 +243,20 @@ static void fill_gradient_rows(const artel__run_args *args, void *params)
 {
     const artel__norm_attributes *a = args->attributes;
     const artel__value *x = artel__args_in(args, 0);
-    *(artel__batch_norm_gradient_rows *)params = (artel__batch_norm_gradient_rows){.rows = args->step->fold->rows,
-                                                                                   .inner = inner_of(x),
-                                                                                   .channels = channels_of(x),
-                                                                                   .x = args->in[0],
-                                                                                   .y = args->in[1],
-                                                                                   .dy = args->in[2],
-                                                                                   .mean = args->in[3],
-                                                                                   .inverse = args->in[4],
-                                                                                   .activation = a->activation,
-                                                                                   .x_half = artel__args_half_in(args, 0),
-                                                                                   .y_half = artel__args_half_in(args, 1),
-                                                                                   .dy_half = artel__args_half_in(args, 2),
-                                                                                   .part = args->out[0]};
+    *(artel__batch_norm_gradient_rows *)params =
+        (artel__batch_norm_gradient_rows){.rows = args->step->fold->rows,
+                                          .inner = inner_of(x),
+                                          .channels = channels_of(x),
+                                          .x = args->in[0],
+                                          .y = args->in[1],
+                                          .dy = args->in[2],
+                                          .mean = args->in[3],
+                                          .inverse = args->in[4],
+                                          .activation = a->activation,
+                                          .x_half = artel__args_half_in(args, 0),
+                                          .y_half = artel__args_half_in(args, 1),
+                                          .dy_half = artel__args_half_in(args, 2),
+                                          .part = args->out[0]};
 }
 
 /* Without an activation the gradient is not masked by y. */
@@ -294,24 +300,25 @@ static void fill_normalise_gradient(const artel__run_args *args, void *params)
 {
     const artel__norm_attributes *a = args->attributes;
     const artel__value *x = artel__args_in(args, 1);
-    *(artel__batch_norm_gradient *)params = (artel__batch_norm_gradient){.positions = args->step->fold->rows * inner_of(x),
-                                                                         .channels = channels_of(x),
-                                                                         .count = (double)args->step->fold->batch * (double)inner_of(x),
-                                                                         .dy = args->in[0],
-                                                                         .x = args->in[1],
-                                                                         .y = args->in[2],
-                                                                         .mean = args->in[3],
-                                                                         .inverse = args->in[4],
-                                                                         .gamma = args->in[5],
-                                                                         .sums = args->in[6],
-                                                                         .activation = a->activation,
-                                                                         .dy_half = artel__args_half_in(args, 0),
-                                                                         .x_half = artel__args_half_in(args, 1),
-                                                                         .y_half = artel__args_half_in(args, 2),
-                                                                         .dx_half = artel__args_half_out(args, 0),
-                                                                         .dresidual_half = artel__args_half_out(args, 1),
-                                                                         .dx = args->out[0],
-                                                                         .dresidual = a->residual ? args->out[1] : NULL};
+    *(artel__batch_norm_gradient *)params =
+        (artel__batch_norm_gradient){.positions = args->step->fold->rows * inner_of(x),
+                                     .channels = channels_of(x),
+                                     .count = (double)args->step->fold->batch * (double)inner_of(x),
+                                     .dy = args->in[0],
+                                     .x = args->in[1],
+                                     .y = args->in[2],
+                                     .mean = args->in[3],
+                                     .inverse = args->in[4],
+                                     .gamma = args->in[5],
+                                     .sums = args->in[6],
+                                     .activation = a->activation,
+                                     .dy_half = artel__args_half_in(args, 0),
+                                     .x_half = artel__args_half_in(args, 1),
+                                     .y_half = artel__args_half_in(args, 2),
+                                     .dx_half = artel__args_half_out(args, 0),
+                                     .dresidual_half = artel__args_half_out(args, 1),
+                                     .dx = args->out[0],
+                                     .dresidual = a->residual ? args->out[1] : NULL};
 }
 
 static uint32_t unread_by_gradient(const artel__node *node)
@@ -397,8 +404,8 @@ const artel__op_def artel__op_normalise_def = {
         },
 };
 
-static artel__value_id normalise(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mean, artel__value_id inverse,
-                                 bool training)
+static artel__value_id normalise(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mean,
+                                 artel__value_id inverse, bool training)
 {
     artel__norm_attributes attributes = {.training = training};
     artel__value_id inputs[] = {norm->x, mean, inverse, norm->gamma, norm->beta, ARTEL__NO_VALUE};

@@ -2,10 +2,10 @@
 /* Rows of the global batch as a whole: their state, their groups, their sum.
  *
  *   take_rows     GLOBAL [batch][...] -> ROW [...]: the owned rows
- *   place_rows    ROW [...] -> NODES [batch][...]: the rows of a node in their places, zeros elsewhere; the sum over all nodes is the state
- *   batch_groups  ROW [groups]: 1 at the group of consecutive shards that a row belongs to, 0 elsewhere
- *   batch_sum     a view of a finished sum over rows, with the gradient that each row gets
- * Rows that are placed are normalised by + 0.0f, as leaves of a fold are, so that the sums with zeros change no bit.
+ *   place_rows    ROW [...] -> NODES [batch][...]: the rows of a node in their places, zeros elsewhere; the sum over
+ * all nodes is the state batch_groups  ROW [groups]: 1 at the group of consecutive shards that a row belongs to, 0
+ * elsewhere batch_sum     a view of a finished sum over rows, with the gradient that each row gets Rows that are placed
+ * are normalised by + 0.0f, as leaves of a fold are, so that the sums with zeros change no bit.
  */
 #include "op/batch_rows.h"
 
@@ -46,7 +46,8 @@ static void take_run(const void *params, int64_t begin, int64_t end, void *scrat
     if (fold->rows > 0) artel__fault_slot_report(&p->fault, 0, fold->batch);
 }
 
-static const artel__kernel take_kernel = {.name = "ref take_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = take_run};
+static const artel__kernel take_kernel = {
+    .name = "ref take_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = take_run};
 static const artel__kernel *const take_kernels[] = {&take_kernel, NULL};
 
 static artel_status infer_take(artel__infer *infer)
@@ -96,7 +97,8 @@ static void lower_take(artel__lower *lower)
         return;
     }
     lower->out[0] = artel__hlo_splat(h, 0, &out);
-    artel__lower_fault_in(lower, artel__hlo_integer(h, 1, &rows), artel__hlo_integer(h, (uint64_t)artel__lower_batch(lower), &value));
+    artel__lower_fault_in(lower, artel__hlo_integer(h, 1, &rows),
+                          artel__hlo_integer(h, (uint64_t)artel__lower_batch(lower), &value));
 }
 
 const artel__op_def artel__op_take_rows_def = {
@@ -142,7 +144,8 @@ static void place_run(const void *params, int64_t begin, int64_t end, void *scra
     }
 }
 
-static const artel__kernel place_kernel = {.name = "ref place_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = place_run};
+static const artel__kernel place_kernel = {
+    .name = "ref place_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = place_run};
 static const artel__kernel *const place_kernels[] = {&place_kernel, NULL};
 
 typedef struct place_attributes {
@@ -163,7 +166,8 @@ static void fill_place(const artel__run_args *args, void *params)
 {
     const place_attributes *a = args->attributes;
     const artel__fold_plan *fold = args->step->fold;
-    *(place_rows *)params = (place_rows){fold, a->batch, artel__args_in(args, 0)->storage, fold->row, args->in[0], args->out[0]};
+    *(place_rows *)params =
+        (place_rows){fold, a->batch, artel__args_in(args, 0)->storage, fold->row, args->in[0], args->out[0]};
 }
 
 static void lower_place(artel__lower *lower)
@@ -257,11 +261,14 @@ static void lower_membership(artel__lower *lower)
     artel__hlo_value row = artel__lower_scalar_of(lower, offsetof(membership, row), ARTEL_DTYPE_INT64);
     type.dtype = ARTEL_DTYPE_INT64;
     row = artel__hlo_binary(h, "add", artel__hlo_iota(h, &type, 0), artel__hlo_broadcast(h, row, &type, NULL));
-    artel__hlo_value batch = artel__hlo_number(h, (double)artel__lower_batch(lower), row), groups = artel__hlo_number(h, a->groups, row);
-    artel__hlo_value group = artel__hlo_iota(h, &type, 1), next = artel__hlo_binary(h, "add", group, artel__hlo_number(h, 1, row));
+    artel__hlo_value batch = artel__hlo_number(h, (double)artel__lower_batch(lower), row),
+                     groups = artel__hlo_number(h, a->groups, row);
+    artel__hlo_value group = artel__hlo_iota(h, &type, 1),
+                     next = artel__hlo_binary(h, "add", group, artel__hlo_number(h, 1, row));
     artel__hlo_value begin = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", group, batch), groups);
     artel__hlo_value end = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", next, batch), groups);
-    artel__hlo_value in = artel__hlo_binary(h, "and", artel__hlo_compare(h, "GE", row, begin), artel__hlo_compare(h, "LT", row, end));
+    artel__hlo_value in =
+        artel__hlo_binary(h, "and", artel__hlo_compare(h, "GE", row, begin), artel__hlo_compare(h, "LT", row, end));
     lower->out[0] = artel__hlo_convert(h, in, ARTEL_DTYPE_FLOAT32);
 }
 
@@ -300,7 +307,8 @@ static artel_status infer_batch_sum(artel__infer *infer)
     return ARTEL_OK;
 }
 
-/* Every row contributed once: each gets the gradient of the sum, or its share of that of the mean, rounded once as the share of a loss is. */
+/* Every row contributed once: each gets the gradient of the sum, or its share of that of the mean, rounded once as the
+ * share of a loss is. */
 static artel_status grad_batch_sum(artel__gradient *g)
 {
     const batch_sum_attributes *a = g->attributes;
@@ -311,9 +319,12 @@ static artel_status grad_batch_sum(artel__gradient *g)
         return ARTEL_OK;
     }
     /* The seed divides by all elements of the batch, the mean of rows by these alone. */
-    artel__loss_seed seed = {
-        .like = g->in[1], .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = (double)g->graph->value[g->in[1]].storage};
-    g->in_gradient[1] = artel__op_binary(g->graph, ARTEL__BINARY_MUL, artel__op_loss_seed(g->graph, &seed), g->out_gradient[0]);
+    artel__loss_seed seed = {.like = g->in[1],
+                             .weights = ARTEL__NO_VALUE,
+                             .denominator = ARTEL__NO_VALUE,
+                             .scale = (double)g->graph->value[g->in[1]].storage};
+    g->in_gradient[1] =
+        artel__op_binary(g->graph, ARTEL__BINARY_MUL, artel__op_loss_seed(g->graph, &seed), g->out_gradient[0]);
     return g->graph->status;
 }
 

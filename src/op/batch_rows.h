@@ -5,7 +5,8 @@
 
 #include "op/op.h"
 
-/* ROW [...] from GLOBAL [batch][...]; no gradient passes. A batch of another size is a fault, whose value is that size. */
+/* ROW [...] from GLOBAL [batch][...]; no gradient passes. A batch of another size is a fault, whose value is that size.
+ */
 artel__value_id artel__op_take_rows(artel__graph *graph, artel__value_id state);
 extern const artel__op_def artel__op_take_rows_def;
 /* ROW [...] in their places of NODES [batch][...]; an all-reduce makes the whole of it. */

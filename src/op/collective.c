@@ -6,8 +6,8 @@
  *          R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979
  * max      out[i] = the greatest of the node blocks
  * gather   out[row] = the row of whoever owns it, all rows of the global batch
- * With one replica there is one block, or all rows, and the collective is a view of it. Gradients pass through sums alone, as they are:
- * the operation that made the fold gives each row its own.
+ * With one replica there is one block, or all rows, and the collective is a view of it. Gradients pass through sums
+ * alone, as they are: the operation that made the fold gives each row its own.
  */
 #include "op/op.h"
 #include "op/second.h"

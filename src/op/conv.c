@@ -3,9 +3,10 @@
  *
  *   out[n][oh][ow][oc] = activation(sum_{kh,kw,ic} x[n][oh*sh - top + kh*dh][...][ic] w[kh][kw][ic][oc] + b[oc])
  * The data gradient is a convolution with the transposed weights, the weight gradient a product over all output pixels
- * of a shard, folded over shards inside the kernel. A transposed convolution is the data gradient as a forward pass; its own data
- * gradient is then the convolution, its weight gradient that of the convolution with data and gradient exchanged. Order of operations: kernel/conv.h and kernel/depthwise.h. One
- * dimension is an image of height 1. With a fused ReLU, dy is masked by out > 0 first.
+ * of a shard, folded over shards inside the kernel. A transposed convolution is the data gradient as a forward pass;
+ * its own data gradient is then the convolution, its weight gradient that of the convolution with data and gradient
+ * exchanged. Order of operations: kernel/conv.h and kernel/depthwise.h. One dimension is an image of height 1. With a
+ * fused ReLU, dy is masked by out > 0 first.
  */
 #include "kernel/depthwise.h"
 #include "op/conv_attributes.h"
@@ -31,9 +32,11 @@ static artel_status infer_forward(artel__infer *infer)
     const artel__conv2d_shape *s = &a->shape;
     artel_shape expected = image_shape(s->ih, s->iw, s->ic), out = image_shape(s->oh, s->ow, s->oc);
     char found[128], wanted[128];
-    if (x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
+    if (x->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
     if (!artel__shape_equal(&x->shape, &expected))
-        return artel__op_fail(infer, "the input is %s, expected %s", artel__shape_text(&x->shape, true, found, sizeof found),
+        return artel__op_fail(infer, "the input is %s, expected %s",
+                              artel__shape_text(&x->shape, true, found, sizeof found),
                               artel__shape_text(&expected, true, wanted, sizeof wanted));
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &out);
     return ARTEL_OK;
@@ -50,9 +53,10 @@ static void describe_conv(const artel__node *node, artel__text *out)
 {
     const artel__conv_attributes *a = node->attributes;
     const artel__conv2d_shape *s = &a->shape;
-    artel__text_printf(out, "%lldx%lld/%lld,%lld %lldx%lldx%lld -> %lldx%lldx%lld groups=%lld%s", (long long)s->kh, (long long)s->kw,
-                       (long long)s->sh, (long long)s->sw, (long long)s->ih, (long long)s->iw, (long long)s->ic, (long long)s->oh,
-                       (long long)s->ow, (long long)s->oc, (long long)s->groups, a->activation ? " relu" : "");
+    artel__text_printf(out, "%lldx%lld/%lld,%lld %lldx%lldx%lld -> %lldx%lldx%lld groups=%lld%s", (long long)s->kh,
+                       (long long)s->kw, (long long)s->sh, (long long)s->sw, (long long)s->ih, (long long)s->iw,
+                       (long long)s->ic, (long long)s->oh, (long long)s->ow, (long long)s->oc, (long long)s->groups,
+                       a->activation ? " relu" : "");
     if (s->dh > 1 || s->dw > 1) artel__text_printf(out, " dilation=%lld,%lld", (long long)s->dh, (long long)s->dw);
 }
 
@@ -74,8 +78,8 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 {
     const artel__conv2d_shape *s = &((const artel__conv_attributes *)node->attributes)->shape;
     (void)graph;
-    return 2 * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) * meetings(s->iw, s->ow, s->kw, s->sw, s->dw, s->left) *
-           (s->ic / s->groups) * s->oc;
+    return 2 * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) *
+           meetings(s->iw, s->ow, s->kw, s->sw, s->dw, s->left) * (s->ic / s->groups) * s->oc;
 }
 
 /* Depthwise ones too: their kernels take the same parameters. */
@@ -109,21 +113,22 @@ static artel_status infer_data_gradient(artel__infer *infer)
 static void fill_conv_data(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
-    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
-                                                                           .dy = args->in[0],
-                                                                           .wt = args->in[1],
-                                                                           .dx = args->out[0],
-                                                                           .held = held,
-                                                                           .arithmetic = artel__args_arithmetic(args, held),
-                                                                           .dy_half = artel__args_half_in(args, 0),
-                                                                           .dx_half = artel__args_half_out(args, 0),
-                                                                           .wt_raw = artel__args_raw_in(args, 1)};
+    *(artel__conv2d_data_gradient *)params =
+        (artel__conv2d_data_gradient){.shape = shape_now(args),
+                                      .dy = args->in[0],
+                                      .wt = args->in[1],
+                                      .dx = args->out[0],
+                                      .held = held,
+                                      .arithmetic = artel__args_arithmetic(args, held),
+                                      .dy_half = artel__args_half_in(args, 0),
+                                      .dx_half = artel__args_half_out(args, 0),
+                                      .wt_raw = artel__args_raw_in(args, 1)};
 }
 
 static void fill_depthwise_data(const artel__run_args *args, void *params)
 {
-    *(artel__depthwise_data_gradient *)params =
-        (artel__depthwise_data_gradient){.shape = shape_now(args), .dy = args->in[0], .w = args->in[1], .dx = args->out[0]};
+    *(artel__depthwise_data_gradient *)params = (artel__depthwise_data_gradient){
+        .shape = shape_now(args), .dy = args->in[0], .w = args->in[1], .dx = args->out[0]};
 }
 
 static void infer_bias(artel__infer *infer, const artel__conv_attributes *a)
@@ -156,18 +161,19 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
     const artel__conv_attributes *a = args->attributes;
-    *(artel__conv2d_weight_gradient *)params = (artel__conv2d_weight_gradient){.shape = shape_now(args),
-                                                                               .fold = args->step->fold,
-                                                                               .x = args->in[0],
-                                                                               .dy = args->in[1],
-                                                                               .dw = args->out[0],
-                                                                               .dw_stride = artel__args_out(args, 0)->storage,
-                                                                               .dbias = a->bias ? args->out[1] : NULL,
-                                                                               .dbias_stride = a->shape.oc,
-                                                                               .held = held,
-                                                                               .arithmetic = artel__args_arithmetic(args, held),
-                                                                               .x_half = artel__args_half_in(args, 0),
-                                                                               .dy_half = artel__args_half_in(args, 1)};
+    *(artel__conv2d_weight_gradient *)params =
+        (artel__conv2d_weight_gradient){.shape = shape_now(args),
+                                        .fold = args->step->fold,
+                                        .x = args->in[0],
+                                        .dy = args->in[1],
+                                        .dw = args->out[0],
+                                        .dw_stride = artel__args_out(args, 0)->storage,
+                                        .dbias = a->bias ? args->out[1] : NULL,
+                                        .dbias_stride = a->shape.oc,
+                                        .held = held,
+                                        .arithmetic = artel__args_arithmetic(args, held),
+                                        .x_half = artel__args_half_in(args, 0),
+                                        .dy_half = artel__args_half_in(args, 1)};
 }
 
 const artel__op_def artel__op_conv2d_data_gradient_def = {
@@ -245,7 +251,8 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
         },
 };
 
-static void grad_weights(artel__gradient *g, const artel__op_def *op, artel__conv_attributes attributes, artel__value_id dy)
+static void grad_weights(artel__gradient *g, const artel__op_def *op, artel__conv_attributes attributes,
+                         artel__value_id dy)
 {
     if (!g->needed[1] && !g->needed[2]) return;
     attributes.bias = g->needed[2];
@@ -267,8 +274,10 @@ static artel_status grad_conv(artel__gradient *g)
     const artel__conv2d_shape *s = &a->shape;
     artel__value_id dy = masked(g);
     if (g->needed[0]) {
-        artel__value_id wt = artel__op_transpose_weights(g->graph, g->in[1], s->kh * s->kw, s->ic / s->groups, s->oc, s->groups);
-        g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_conv2d_data_gradient_def, a, (artel__value_id[]){dy, wt}, 2);
+        artel__value_id wt =
+            artel__op_transpose_weights(g->graph, g->in[1], s->kh * s->kw, s->ic / s->groups, s->oc, s->groups);
+        g->in_gradient[0] =
+            artel__graph_add(g->graph, &artel__op_conv2d_data_gradient_def, a, (artel__value_id[]){dy, wt}, 2);
     }
     grad_weights(g, &artel__op_conv2d_weight_gradient_def, *a, dy);
     return ARTEL_OK;
@@ -278,8 +287,8 @@ static artel_status grad_depthwise(artel__gradient *g)
 {
     artel__value_id dy = masked(g);
     if (g->needed[0])
-        g->in_gradient[0] =
-            artel__graph_add(g->graph, &artel__op_depthwise_data_gradient_def, g->attributes, (artel__value_id[]){dy, g->in[1]}, 2);
+        g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_depthwise_data_gradient_def, g->attributes,
+                                             (artel__value_id[]){dy, g->in[1]}, 2);
     grad_weights(g, &artel__op_depthwise_weight_gradient_def, *(const artel__conv_attributes *)g->attributes, dy);
     return ARTEL_OK;
 }
@@ -300,17 +309,18 @@ static void fill_transpose(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
     const artel__conv_attributes *a = args->attributes;
-    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
-                                                                           .dy = args->in[0],
-                                                                           .wt = args->in[1],
-                                                                           .bias = a->bias ? args->in[3] : NULL,
-                                                                           .activation = a->activation,
-                                                                           .dx = args->out[0],
-                                                                           .held = held,
-                                                                           .arithmetic = artel__args_arithmetic(args, held),
-                                                                           .dy_half = artel__args_half_in(args, 0),
-                                                                           .dx_half = artel__args_half_out(args, 0),
-                                                                           .wt_raw = artel__args_raw_in(args, 1)};
+    *(artel__conv2d_data_gradient *)params =
+        (artel__conv2d_data_gradient){.shape = shape_now(args),
+                                      .dy = args->in[0],
+                                      .wt = args->in[1],
+                                      .bias = a->bias ? args->in[3] : NULL,
+                                      .activation = a->activation,
+                                      .dx = args->out[0],
+                                      .held = held,
+                                      .arithmetic = artel__args_arithmetic(args, held),
+                                      .dy_half = artel__args_half_in(args, 0),
+                                      .dx_half = artel__args_half_out(args, 0),
+                                      .wt_raw = artel__args_raw_in(args, 1)};
 }
 
 static artel_status grad_transpose(artel__gradient *g)
@@ -320,10 +330,11 @@ static artel_status grad_transpose(artel__gradient *g)
     artel__value_id dy = masked(g), like = g->in[3];
     a.bias = false;
     a.activation = ARTEL__FUSED_NONE;
-    if (g->needed[0]) g->in_gradient[0] = artel__op_conv2d(graph, dy, g->in[2], ARTEL__NO_VALUE, &a.shape, ARTEL__FUSED_NONE);
+    if (g->needed[0])
+        g->in_gradient[0] = artel__op_conv2d(graph, dy, g->in[2], ARTEL__NO_VALUE, &a.shape, ARTEL__FUSED_NONE);
     if (g->needed[2])
-        g->in_gradient[2] = artel__op_all_reduce(
-            graph, artel__graph_add(graph, &artel__op_conv2d_weight_gradient_def, &a, (artel__value_id[]){dy, g->in[0]}, 2));
+        g->in_gradient[2] = artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_conv2d_weight_gradient_def,
+                                                                         &a, (artel__value_id[]){dy, g->in[0]}, 2));
     if (g->needed[3]) g->in_gradient[3] = artel__op_sum_to(graph, dy, like);
     return graph->status;
 }
@@ -349,12 +360,14 @@ const artel__op_def artel__op_conv2d_transpose_def = {
         },
 };
 
-artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
-                                           const artel__conv2d_shape *shape, artel__fused activation)
+artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w,
+                                           artel__value_id bias, const artel__conv2d_shape *shape,
+                                           artel__fused activation)
 {
     artel__conv_attributes attributes = {*shape, activation, bias >= 0};
     artel__value_id wt = artel__op_transpose_weights(graph, w, shape->kh * shape->kw, shape->ic, shape->oc, 1);
-    return artel__graph_add(graph, &artel__op_conv2d_transpose_def, &attributes, (artel__value_id[]){x, wt, w, bias}, bias >= 0 ? 4 : 3);
+    return artel__graph_add(graph, &artel__op_conv2d_transpose_def, &attributes, (artel__value_id[]){x, wt, w, bias},
+                            bias >= 0 ? 4 : 3);
 }
 
 const artel__op_def artel__op_conv2d_def = {
@@ -397,8 +410,8 @@ const artel__op_def artel__op_depthwise_def = {
         },
 };
 
-static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, const artel__conv_attributes *attributes, artel__value_id x,
-                                artel__value_id w, artel__value_id bias)
+static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, const artel__conv_attributes *attributes,
+                                artel__value_id x, artel__value_id w, artel__value_id bias)
 {
     return artel__graph_add(graph, op, attributes, (artel__value_id[]){x, w, bias}, bias >= 0 ? 3 : 2);
 }

@@ -25,7 +25,8 @@ static artel_status infer_decompose(artel__infer *infer)
     const artel__value *a = infer->in[0];
     int rank = a->shape.rank;
     if (a->dtype != ARTEL_DTYPE_FLOAT32 || rank < 2) return artel__op_fail(infer, "expected matrices of float32");
-    int64_t m = a->shape.dim[rank - 2], n = a->shape.dim[rank - 1], k = m < n ? m : n, left = at->whole ? m : k, right = at->whole ? n : k;
+    int64_t m = a->shape.dim[rank - 2], n = a->shape.dim[rank - 1], k = m < n ? m : n, left = at->whole ? m : k,
+            right = at->whole ? n : k;
     if (m < 1 || n < 1) return artel__op_fail(infer, "expected matrices with elements");
     artel_shape shape[] = {a->shape, a->shape, a->shape};
     switch (at->function) {
@@ -41,7 +42,8 @@ static artel_status infer_decompose(artel__infer *infer)
         shape[2].dim[rank - 2] = right;
         break;
     }
-    for (int i = 0; i < results_of(at->function); i++) artel__infer_output(infer, i, a->domain, ARTEL_DTYPE_FLOAT32, &shape[i]);
+    for (int i = 0; i < results_of(at->function); i++)
+        artel__infer_output(infer, i, a->domain, ARTEL_DTYPE_FLOAT32, &shape[i]);
     return ARTEL_OK;
 }
 
@@ -52,7 +54,8 @@ static artel__decompose plain_params(const artel__run_args *args)
     const artel_shape *shape = &artel__args_in(args, 0)->shape;
     return (artel__decompose){.function = at->function,
                               .whole = at->whole,
-                              .outer = artel__args_rows(args, args->node->output[0]) * artel__shape_product(shape, 0, shape->rank - 2),
+                              .outer = artel__args_rows(args, args->node->output[0]) *
+                                       artel__shape_product(shape, 0, shape->rank - 2),
                               .m = shape->dim[shape->rank - 2],
                               .n = shape->dim[shape->rank - 1],
                               .a = args->in[0]};
@@ -121,7 +124,8 @@ static artel_status refuse_gradient(const artel__gradient *g, const decompose_at
     if (known) return ARTEL_OK;
     const char *advice = at->function == ARTEL__DECOMPOSITION_QR ? "use mode=\"reduced\"" : "use full_matrices=False";
     return artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, advice,
-                       "%s of so long matrices has no gradient with whole bases, as in TensorFlow", names[at->function]);
+                       "%s of so long matrices has no gradient with whole bases, as in TensorFlow",
+                       names[at->function]);
 }
 
 static artel_status grad_decompose(artel__gradient *g)

@@ -70,14 +70,15 @@ static void fill_unary(const artel__run_args *args, void *params)
 static void fill_unary_gradient_wide(const artel__run_args *args, void *params)
 {
     const artel__unary_attributes *a = args->attributes;
-    *(artel__wide_unary_gradient *)params = (artel__wide_unary_gradient){.op = a->function,
-                                                                         .count = elements(args, args->node->output[0]),
-                                                                         .dy = args->in[0],
-                                                                         .v = args->node->inputs > 1 ? args->in[1] : NULL,
-                                                                         .dx = args->out[0],
-                                                                         .a = a->exact[0],
-                                                                         .b = a->exact[1],
-                                                                         .c = a->exact[2]};
+    *(artel__wide_unary_gradient *)params =
+        (artel__wide_unary_gradient){.op = a->function,
+                                     .count = elements(args, args->node->output[0]),
+                                     .dy = args->in[0],
+                                     .v = args->node->inputs > 1 ? args->in[1] : NULL,
+                                     .dx = args->out[0],
+                                     .a = a->exact[0],
+                                     .b = a->exact[1],
+                                     .c = a->exact[2]};
 }
 
 static const artel__kernel *const *choose_unary(const artel__graph *graph, const artel__node *node)
@@ -151,7 +152,8 @@ static artel_status grad_unary(artel__gradient *g)
     const artel__unary_attributes *a = g->attributes;
     artel__reads reads = artel__unary_table[a->function].reads;
     artel__value_id inputs[2] = {g->out_gradient[0], reads == ARTEL__READS_X ? g->in[0] : g->out[0]};
-    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_unary_gradient_def, a, inputs, reads == ARTEL__READS_NONE ? 1 : 2);
+    g->in_gradient[0] =
+        artel__graph_add(g->graph, &artel__op_unary_gradient_def, a, inputs, reads == ARTEL__READS_NONE ? 1 : 2);
     return ARTEL_OK;
 }
 
@@ -188,7 +190,8 @@ artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, cons
     return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
 }
 
-artel__value_id artel__op_unary_exact(artel__graph *graph, artel__unary function, const double parameter[3], artel__value_id x)
+artel__value_id artel__op_unary_exact(artel__graph *graph, artel__unary function, const double parameter[3],
+                                      artel__value_id x)
 {
     artel__unary_attributes attributes = {.function = function};
     for (int i = 0; i < 3; i++) attributes.parameter[i] = (float)(attributes.exact[i] = parameter[i]);
@@ -228,11 +231,14 @@ artel_status artel__infer_broadcast(artel__infer *infer, int operands, artel_dty
     for (int k = 0; k < operands; k++) {
         char a[128], b[128];
         artel_shape joined;
-        if (infer->in[k]->domain == ARTEL__DOMAIN_NODES) return artel__op_fail(infer, "an operand is an unfinished fold");
+        if (infer->in[k]->domain == ARTEL__DOMAIN_NODES)
+            return artel__op_fail(infer, "an operand is an unfinished fold");
         if (infer->in[k]->domain == ARTEL__DOMAIN_ROW) domain = ARTEL__DOMAIN_ROW;
-        if (panels != (infer->in[k]->layout == ARTEL__LAYOUT_PANELS)) return artel__op_fail(infer, "operands of different layouts");
+        if (panels != (infer->in[k]->layout == ARTEL__LAYOUT_PANELS))
+            return artel__op_fail(infer, "operands of different layouts");
         if (!artel__shape_broadcast(&shape, &infer->in[k]->shape, &joined))
-            return artel__op_fail(infer, "the shapes %s and %s do not broadcast", artel__shape_text(&shape, true, a, sizeof a),
+            return artel__op_fail(infer, "the shapes %s and %s do not broadcast",
+                                  artel__shape_text(&shape, true, a, sizeof a),
                                   artel__shape_text(&infer->in[k]->shape, true, b, sizeof b));
         shape = joined;
     }
@@ -254,7 +260,8 @@ void artel__args_loop(const artel__run_args *args, int first, int operands, arte
         has_rows[k] = in->domain == ARTEL__DOMAIN_ROW;
     }
     int64_t rows = out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1;
-    artel__loop_broadcast(loop, rows, out->layout == ARTEL__LAYOUT_PANELS ? &flat : &out->shape, operands, shape, has_rows);
+    artel__loop_broadcast(loop, rows, out->layout == ARTEL__LAYOUT_PANELS ? &flat : &out->shape, operands, shape,
+                          has_rows);
 }
 
 static artel_status infer_binary(artel__infer *infer)
@@ -262,7 +269,8 @@ static artel_status infer_binary(artel__infer *infer)
     artel_dtype dtype = infer->in[0]->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
     for (int k = 0; k < 2; k++) {
         if (infer->in[k]->dtype != dtype)
-            return artel__op_fail(infer, "an operand is %s, expected %s", artel_dtype_name(infer->in[k]->dtype), artel_dtype_name(dtype));
+            return artel__op_fail(infer, "an operand is %s, expected %s", artel_dtype_name(infer->in[k]->dtype),
+                                  artel_dtype_name(dtype));
     }
     return artel__infer_broadcast(infer, 2, dtype);
 }
@@ -430,7 +438,8 @@ static void lower_binary(artel__lower *lower)
 {
     const binary_attributes *a = lower->attributes;
     for (int k = 0; k < 2 && a && a->function == ARTEL__BINARY_DIV; k++) {
-        if (is_quotient(lower->graph, lower->node->input[k])) lower->in[k] = artel__hlo_barrier(lower->hlo, lower->in[k]);
+        if (is_quotient(lower->graph, lower->node->input[k]))
+            lower->in[k] = artel__hlo_barrier(lower->hlo, lower->in[k]);
     }
     artel__lower_binary(lower, a ? a->function : ARTEL__BINARY_ADD);
 }

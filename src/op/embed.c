@@ -5,8 +5,9 @@
  *   gradient  positions are sorted by token for each fold node; dtable[t] = the fold of dy over the positions of t
  *   tokens    the tokens of the whole batch and their positions, likewise by token
  *   rows      the gradient of these tokens' rows alone, for optimizers that change no other row
- * The order of additions is that of kernel/embed.h: positions in order inside a shard, then the tree. A table's gradient is made in
- * full by differentiation; artel__op_embedding_rows puts rows in its place, which have the same bits.
+ * The order of additions is that of kernel/embed.h: positions in order inside a shard, then the tree. A table's
+ * gradient is made in full by differentiation; artel__op_embedding_rows puts rows in its place, which have the same
+ * bits.
  */
 #include "op/embed.h"
 
@@ -30,14 +31,15 @@ static artel_status infer_embedding(artel__infer *infer)
 static void fill_embedding(const artel__run_args *args, void *params)
 {
     const artel__value *table = artel__args_in(args, 0), *index = artel__args_in(args, 1);
-    *(artel__embed_forward *)params = (artel__embed_forward){.positions = artel__args_rows(args, args->node->input[1]) * index->storage,
-                                                             .per_row = index->storage,
-                                                             .vocabulary = table->shape.dim[0],
-                                                             .width = table->shape.dim[1],
-                                                             .index = args->in[1],
-                                                             .table = args->in[0],
-                                                             .y = args->out[0],
-                                                             .fault = artel__args_fault_slot(args)};
+    *(artel__embed_forward *)params =
+        (artel__embed_forward){.positions = artel__args_rows(args, args->node->input[1]) * index->storage,
+                               .per_row = index->storage,
+                               .vocabulary = table->shape.dim[0],
+                               .width = table->shape.dim[1],
+                               .index = args->in[1],
+                               .table = args->in[0],
+                               .y = args->out[0],
+                               .fault = artel__args_fault_slot(args)};
 }
 
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */
@@ -152,13 +154,14 @@ static artel_status infer_tokens(artel__infer *infer)
 static void fill_tokens(const artel__run_args *args, void *params)
 {
     const sort_attributes *a = args->attributes;
-    *(artel__embed_tokens *)params = (artel__embed_tokens){.positions = args->step->fold->batch * artel__args_in(args, 0)->storage,
-                                                           .vocabulary = a->vocabulary,
-                                                           .index = args->in[0],
-                                                           .sorted = args->out[0],
-                                                           .end = args->out[1],
-                                                           .token = args->out[2],
-                                                           .count = args->out[3]};
+    *(artel__embed_tokens *)params =
+        (artel__embed_tokens){.positions = args->step->fold->batch * artel__args_in(args, 0)->storage,
+                              .vocabulary = a->vocabulary,
+                              .index = args->in[0],
+                              .sorted = args->out[0],
+                              .end = args->out[1],
+                              .token = args->out[2],
+                              .count = args->out[3]};
 }
 
 static void lower_tokens(artel__lower *lower)
@@ -234,7 +237,8 @@ static artel__node *gradient_of(artel__graph *graph, artel__value_id value)
     return fold->op == &artel__op_embedding_gradient_def ? fold : NULL;
 }
 
-const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, bool squares, artel__embedding_rows *out)
+const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, bool squares,
+                                     artel__embedding_rows *out)
 {
     artel__node *fold = graph->status < 0 ? NULL : gradient_of(graph, gradient);
     if (!fold) return "it is not the gradient of one embedding alone";
@@ -247,8 +251,10 @@ const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradie
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY; /* so that the rows of all tables are exchanged at once */
     artel__value_id sorted = artel__graph_add(graph, &artel__op_embedding_tokens_def, &attributes, &index, 1);
-    artel__value_id inputs[] = {dy, sorted, artel__graph_output(graph, sorted, 1), artel__graph_output(graph, sorted, 3)};
-    *out = (artel__embedding_rows){.token = artel__graph_output(graph, sorted, 2), .count = inputs[3], .squares = ARTEL__NO_VALUE};
+    artel__value_id inputs[] = {dy, sorted, artel__graph_output(graph, sorted, 1),
+                                artel__graph_output(graph, sorted, 3)};
+    *out = (artel__embedding_rows){
+        .token = artel__graph_output(graph, sorted, 2), .count = inputs[3], .squares = ARTEL__NO_VALUE};
     out->rows = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
     attributes.squares = true;
     if (squares) out->squares = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
@@ -278,7 +284,8 @@ artel__value_id artel__op_embedding_index(const artel__graph *graph, artel__valu
         const artel__node *node = &graph->node[n];
         for (int k = 0; k < node->inputs; k++) {
             if (node->input[k] != table) continue;
-            *why = node->op != &artel__op_embedding_def ? "more than an embedding reads the table" : "several embeddings read the table";
+            *why = node->op != &artel__op_embedding_def ? "more than an embedding reads the table"
+                                                        : "several embeddings read the table";
             if (node->op != &artel__op_embedding_def || index >= 0) return ARTEL__NO_VALUE;
             index = node->input[1];
         }
@@ -287,7 +294,8 @@ artel__value_id artel__op_embedding_index(const artel__graph *graph, artel__valu
     return is_fed(graph, index, &left) ? index : ARTEL__NO_VALUE;
 }
 
-void artel__op_embedding_tokens(artel__graph *graph, artel__value_id table, artel__value_id index, artel__embedding_rows *out)
+void artel__op_embedding_tokens(artel__graph *graph, artel__value_id table, artel__value_id index,
+                                artel__embedding_rows *out)
 {
     if (graph->status < 0) return;
     sort_attributes attributes = {.vocabulary = graph->value[table].shape.dim[0]};
@@ -303,7 +311,8 @@ void artel__op_embedding_explain(artel__graph *graph, artel__value_id gradient, 
     artel__node *fold = gradient_of(graph, gradient);
     if (!fold) {
         const artel__node *node = &graph->node[graph->value[gradient].node];
-        bool joins = node->op == &artel__op_binary_def || node->op == &artel__op_unary_def || node->op == &artel__op_flat_def;
+        bool joins =
+            node->op == &artel__op_binary_def || node->op == &artel__op_unary_def || node->op == &artel__op_flat_def;
         for (int k = 0; joins && k < node->inputs; k++) artel__op_embedding_explain(graph, node->input[k], why);
         return;
     }
@@ -335,7 +344,8 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
     attributes.squares = true;
     artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
-    return artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
+    return artel__op_all_reduce(graph,
+                                artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
 }
 
 artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gradient, double limit)
@@ -352,7 +362,8 @@ artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gr
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
     artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
     inputs[0] = artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)-limit, (float)limit, 0}, inputs[0]);
-    return artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
+    return artel__op_all_reduce(graph,
+                                artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
 }
 
 static artel_status grad_embedding(artel__gradient *g)

@@ -4,8 +4,8 @@
  *   fold_sum        ROW [..] -> NODES [..], float32: the sum over the rows of each node
  *   fold_columns    ROW [.., k] -> NODES float64 [k]
  *   fold_weighted   ROW values and weights -> NODES float64 [2]: sum of value * weight, sum of weight
- * A leaf adds its rows in order; kernel/reduce.h says how. Of them fold_sum differentiates, which stands in gradients; the others
- * stand behind losses and metrics.
+ * A leaf adds its rows in order; kernel/reduce.h says how. Of them fold_sum differentiates, which stands in gradients;
+ * the others stand behind losses and metrics.
  */
 #include "graph/lower.h"
 #include "op/reduce.h"
@@ -63,7 +63,8 @@ artel__value_id artel__op_fold_sum(artel__graph *graph, artel__value_id x)
 static artel_status infer_fold_columns(artel__infer *infer)
 {
     const artel__value *x = infer->in[0];
-    if (x->domain != ARTEL__DOMAIN_ROW || x->shape.rank < 1) return artel__op_fail(infer, "the operand has no rows or no columns");
+    if (x->domain != ARTEL__DOMAIN_ROW || x->shape.rank < 1)
+        return artel__op_fail(infer, "the operand has no rows or no columns");
     artel_shape shape = artel__shape(1, x->shape.dim[x->shape.rank - 1]);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT64, &shape);
     return ARTEL_OK;
@@ -102,12 +103,13 @@ static artel_status infer_fold_weighted(artel__infer *infer)
 static void fill_fold_weighted(const artel__run_args *args, void *params)
 {
     bool weighted = args->node->inputs > 1;
-    *(artel__fold_weighted *)params = (artel__fold_weighted){.fold = args->step->fold,
-                                                             .inner = artel__args_in(args, 0)->storage,
-                                                             .weight_inner = weighted ? artel__args_in(args, 1)->storage : 1,
-                                                             .value = args->in[0],
-                                                             .weight = weighted ? args->in[1] : NULL,
-                                                             .y = args->out[0]};
+    *(artel__fold_weighted *)params =
+        (artel__fold_weighted){.fold = args->step->fold,
+                               .inner = artel__args_in(args, 0)->storage,
+                               .weight_inner = weighted ? artel__args_in(args, 1)->storage : 1,
+                               .value = args->in[0],
+                               .weight = weighted ? args->in[1] : NULL,
+                               .y = args->out[0]};
 }
 
 static artel__hlo_value total(artel__hlo *h, artel__hlo_value a)
@@ -120,7 +122,8 @@ static artel__hlo_value total(artel__hlo *h, artel__hlo_value a)
 static void lower_fold_weighted(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
-    artel__hlo_value value = artel__hlo_convert(h, lower->in[0], ARTEL_DTYPE_FLOAT64), weight = artel__hlo_number(h, 1, value);
+    artel__hlo_value value = artel__hlo_convert(h, lower->in[0], ARTEL_DTYPE_FLOAT64),
+                     weight = artel__hlo_number(h, 1, value);
     artel__hlo_type type = *artel__hlo_type_of(h, value), rows = {.rank = 1, .dim = {lower->rows}};
     if (lower->node->inputs > 1) {
         artel__hlo_value given = artel__hlo_convert(h, lower->in[1], ARTEL_DTYPE_FLOAT64);
@@ -148,5 +151,6 @@ const artel__op_def artel__op_fold_weighted_def = {
 
 artel__value_id artel__op_fold_weighted(artel__graph *graph, artel__value_id value, artel__value_id weight)
 {
-    return artel__graph_add(graph, &artel__op_fold_weighted_def, NULL, (artel__value_id[]){value, weight}, weight >= 0 ? 2 : 1);
+    return artel__graph_add(graph, &artel__op_fold_weighted_def, NULL, (artel__value_id[]){value, weight},
+                            weight >= 0 ? 2 : 1);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The greatest of all rows of the global batch, element by element.
  *
- *   fold_max   ROW [..] -> NODES [..], float32 or float64: the greatest of the rows of each node; of none: -infinity. NaN is greater than all
- *   batch_max  a view of what the collective has made of it, with its gradient: shared out evenly among the rows that are as great
- * Leaves are normalised by + 0.0f, so zeros of both signs are one number and the order in which nodes meet does not matter.
+ *   fold_max   ROW [..] -> NODES [..], float32 or float64: the greatest of the rows of each node; of none: -infinity.
+ * NaN is greater than all batch_max  a view of what the collective has made of it, with its gradient: shared out evenly
+ * among the rows that are as great Leaves are normalised by + 0.0f, so zeros of both signs are one number and the order
+ * in which nodes meet does not matter.
  */
 #include <math.h>
 
@@ -59,7 +60,8 @@ static void fold_run(const void *params, int64_t begin, int64_t end, void *scrat
     }
 }
 
-static const artel__kernel fold_kernel = {.name = "ref fold_max", .isa = ARTEL__ISA_BASELINE, .tasks = fold_tasks, .run = fold_run};
+static const artel__kernel fold_kernel = {
+    .name = "ref fold_max", .isa = ARTEL__ISA_BASELINE, .tasks = fold_tasks, .run = fold_run};
 static const artel__kernel *const fold_kernels[] = {&fold_kernel, NULL};
 
 static artel_status infer_fold_max(artel__infer *infer)
@@ -88,8 +90,8 @@ static const artel__kernel *const *choose_fold_max(const artel__graph *graph, co
 static void lower_fold_max(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
-    lower->out[0] =
-        artel__hlo_reduce(h, "maximum", -INFINITY, artel__hlo_binary(h, "add", lower->in[0], artel__hlo_number(h, 0, lower->in[0])), 1);
+    lower->out[0] = artel__hlo_reduce(
+        h, "maximum", -INFINITY, artel__hlo_binary(h, "add", lower->in[0], artel__hlo_number(h, 0, lower->in[0])), 1);
 }
 
 const artel__op_def artel__op_fold_max_def = {
@@ -119,7 +121,8 @@ static artel_status grad_batch_max(artel__gradient *g)
 {
     artel__graph *graph = g->graph;
     if (!g->needed[1]) return ARTEL_OK;
-    artel__value_id equal = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, artel__op_affine(graph, g->in[1], 1, 0), g->out[0]);
+    artel__value_id equal =
+        artel__op_compare(graph, ARTEL__COMPARE_EQUAL, artel__op_affine(graph, g->in[1], 1, 0), g->out[0]);
     artel__value_id one = artel__op_cast(graph, equal, graph->value[g->in[1]].dtype);
     artel__value_id count = artel__op_all_reduce(graph, artel__op_fold_sum(graph, one));
     artel__value_id share = artel__op_binary(graph, ARTEL__BINARY_DIV, g->out_gradient[0], count);
@@ -146,5 +149,6 @@ const artel__op_def artel__op_batch_max_def = {
 artel__value_id artel__op_batch_max(artel__graph *graph, artel__value_id rows)
 {
     artel__value_id nodes = artel__graph_add(graph, &artel__op_fold_max_def, NULL, &rows, 1);
-    return artel__graph_add(graph, &artel__op_batch_max_def, NULL, (artel__value_id[]){artel__op_all_reduce_max(graph, nodes), rows}, 2);
+    return artel__graph_add(graph, &artel__op_batch_max_def, NULL,
+                            (artel__value_id[]){artel__op_all_reduce_max(graph, nodes), rows}, 2);
 }

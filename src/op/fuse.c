@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fusion passes: batch normalisation takes over a residual addition and the ReLU behind it; in the backward pass, a pool of maxima
- * the ReLU before it.
+/* The fusion passes: batch normalisation takes over a residual addition and the ReLU behind it; in the backward pass, a
+ * pool of maxima the ReLU before it.
  *
  * Joined only where the intermediate value has no other use. An addition joins the later of its two operands, so that
- * the other exists when the normalisation runs. Addition commutes bit for bit, and max(x, 0) is the same in both places.
- * The gradient of a ReLU is a mask times what comes back. A pool that alone reads the ReLU's result hands back its dx, and its own x
- * says where the mask is 1: x is the ReLU's result, whether the mask is made from that or from what the ReLU read.
+ * the other exists when the normalisation runs. Addition commutes bit for bit, and max(x, 0) is the same in both
+ * places. The gradient of a ReLU is a mask times what comes back. A pool that alone reads the ReLU's result hands back
+ * its dx, and its own x says where the mask is 1: x is the ReLU's result, whether the mask is made from that or from
+ * what the ReLU read.
  */
 #include "op/fuse.h"
 
@@ -96,7 +97,8 @@ static bool as_positive(const artel__graph *graph, artel__value_id x, artel__val
 {
     const artel__value *value = &graph->value[x];
     if (x == read) return true;
-    return value->node >= 0 && !value->rounds && is_relu(&graph->node[value->node]) && graph->node[value->node].input[0] == read;
+    return value->node >= 0 && !value->rounds && is_relu(&graph->node[value->node]) &&
+           graph->node[value->node].input[0] == read;
 }
 
 static void join_mask(fuser *f, artel__node *node)

@@ -2,9 +2,8 @@
 /* Elements by index along an axis, the order of elements, arithmetic of integers.
  *
  *   order    places from the smallest to the largest, no gradient: what is ordered is taken by them
- *   take     y[lead][i][..] = x[lead][index[lead][i]][..];  take_gradient adds dy up at the places taken, in the order of the picks
- *   integer  and, or, xor, shifts, division, remainder, divisors of int32
- * Orders and edges: kernel/gather.h.
+ *   take     y[lead][i][..] = x[lead][index[lead][i]][..];  take_gradient adds dy up at the places taken, in the order
+ * of the picks integer  and, or, xor, shifts, division, remainder, divisors of int32 Orders and edges: kernel/gather.h.
  */
 #include "op/gather.h"
 
@@ -31,7 +30,8 @@ static void fill_order(const artel__run_args *args, void *params)
     int64_t outer = artel__args_rows(args, args->node->input[0]) * artel__shape_product(shape, 0, shape->rank - 1);
     int64_t length = shape->dim[shape->rank - 1];
     if (artel__node_wide(args->graph, args->node, true))
-        *(artel__wide_order *)params = (artel__wide_order){.outer = outer, .length = length, .x = args->in[0], .y = args->out[0]};
+        *(artel__wide_order *)params =
+            (artel__wide_order){.outer = outer, .length = length, .x = args->in[0], .y = args->out[0]};
     else
         *(artel__order *)params = (artel__order){.outer = outer, .length = length, .x = args->in[0], .y = args->out[0]};
 }
@@ -150,9 +150,10 @@ static const artel__kernel *const *choose_take_gradient(const artel__graph *grap
 static artel__lower_picks picks_of(const artel__lower *lower)
 {
     const take_attributes *a = lower->attributes;
-    const artel__value *out = &lower->graph->value[lower->node->output[0]], *index = &lower->graph->value[lower->node->input[1]];
-    return (artel__lower_picks){.outer =
-                                    (out->domain == ARTEL__DOMAIN_ROW ? lower->rows : 1) * artel__shape_product(&out->shape, 0, a->axis),
+    const artel__value *out = &lower->graph->value[lower->node->output[0]],
+                       *index = &lower->graph->value[lower->node->input[1]];
+    return (artel__lower_picks){.outer = (out->domain == ARTEL__DOMAIN_ROW ? lower->rows : 1) *
+                                         artel__shape_product(&out->shape, 0, a->axis),
                                 .extent = a->extent,
                                 .picks = index->shape.dim[index->shape.rank - 1],
                                 .inner = artel__shape_product(&out->shape, a->axis + 1, out->shape.rank),
@@ -197,8 +198,8 @@ const artel__op_def artel__op_take_gradient_def = {
 static artel_status grad_take(artel__gradient *g)
 {
     if (g->needed[0])
-        g->in_gradient[0] =
-            artel__graph_add(g->graph, &artel__op_take_gradient_def, g->attributes, (artel__value_id[]){g->out_gradient[0], g->in[1]}, 2);
+        g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_take_gradient_def, g->attributes,
+                                             (artel__value_id[]){g->out_gradient[0], g->in[1]}, 2);
     return ARTEL_OK;
 }
 

@@ -3,7 +3,8 @@
  *
  *   histogram  ROW [..][c] -> ROW [c][bins]: how many places of a channel lie in a bin
  *   lookup     ROW [..][c] and GLOBAL [c][bins] -> ROW [..][c]: the entry of the bin that a place lies in
- * A bin is the number without its fraction (kernel/histogram.h). Neither has a gradient: what they read are whole numbers.
+ * A bin is the number without its fraction (kernel/histogram.h). Neither has a gradient: what they read are whole
+ * numbers.
  */
 #include "op/histogram.h"
 
@@ -25,7 +26,8 @@ static artel_status infer_histogram(artel__infer *infer)
     const artel__value *x = infer->in[0];
     if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32 || x->shape.rank < 1)
         return artel__op_fail(infer, "expected float32 by row, channels last");
-    artel_shape shape = artel__shape(2, x->shape.dim[x->shape.rank - 1], ((const bin_attributes *)infer->attributes)->bins);
+    artel_shape shape =
+        artel__shape(2, x->shape.dim[x->shape.rank - 1], ((const bin_attributes *)infer->attributes)->bins);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
 }
@@ -100,8 +102,9 @@ static artel_status infer_lookup(artel__infer *infer)
 {
     const artel__value *x = infer->in[0], *table = infer->in[1];
     bool fits = x->domain == ARTEL__DOMAIN_ROW && x->dtype == ARTEL_DTYPE_FLOAT32 && x->shape.rank >= 1 &&
-                table->domain == ARTEL__DOMAIN_GLOBAL && table->dtype == ARTEL_DTYPE_FLOAT32 && table->shape.rank == 2 &&
-                table->shape.dim[0] == x->shape.dim[x->shape.rank - 1] && table->shape.dim[1] > 0;
+                table->domain == ARTEL__DOMAIN_GLOBAL && table->dtype == ARTEL_DTYPE_FLOAT32 &&
+                table->shape.rank == 2 && table->shape.dim[0] == x->shape.dim[x->shape.rank - 1] &&
+                table->shape.dim[1] > 0;
     if (!fits) return artel__op_fail(infer, "expected float32 by row and a table for each of its channels");
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &x->shape);
     return ARTEL_OK;
@@ -127,8 +130,8 @@ static void lower_lookup(artel__lower *lower)
     artel__hlo_type out = artel__lower_out_type(lower, 0), flat = artel__lower_in_type(lower, 1);
     int64_t places = places_of(&lower->graph->value[lower->node->input[0]].shape);
     artel__hlo_value marks = marks_of(lower, places, table->dim[0], table->dim[1]);
-    artel__hlo_value entry =
-        artel__hlo_broadcast(h, artel__hlo_reshape(h, lower->in[1], &flat), artel__hlo_type_of(h, marks), (int[]){2, 3});
+    artel__hlo_value entry = artel__hlo_broadcast(h, artel__hlo_reshape(h, lower->in[1], &flat),
+                                                  artel__hlo_type_of(h, marks), (int[]){2, 3});
     artel__hlo_value zero = artel__hlo_number(h, 0, marks);
     entry = artel__hlo_select(h, artel__hlo_compare(h, "NE", marks, zero), entry, zero);
     lower->out[0] = artel__hlo_reshape(h, artel__hlo_reduce(h, "add", 0, entry, 1u << 3), &out);

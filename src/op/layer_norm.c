@@ -28,7 +28,8 @@ static artel_status infer_layer_norm(artel__infer *infer)
         return artel__op_fail(infer, "the axes do not fit the input");
     split_shape s = split(x, a->axes);
     for (int k = 1; k < 3; k++) {
-        if (infer->in[k] && infer->in[k]->storage != s.length) return artel__op_fail(infer, "the parameters do not fit the input");
+        if (infer->in[k] && infer->in[k]->storage != s.length)
+            return artel__op_fail(infer, "the parameters do not fit the input");
     }
     artel_shape positions = artel__shape(1, s.positions);
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
@@ -185,8 +186,8 @@ const artel__op_def artel__op_layer_norm_def = {
         },
 };
 
-artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x, artel__value_id gamma,
-                                     artel__value_id beta, int axes, float epsilon)
+artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
+                                     artel__value_id gamma, artel__value_id beta, int axes, float epsilon)
 {
     artel__layer_norm_attributes attributes = {.mode = mode, .axes = axes, .epsilon = epsilon};
     return artel__graph_add(graph, &artel__op_layer_norm_def, &attributes, (artel__value_id[]){x, gamma, beta}, 3);

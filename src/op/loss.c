@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses by position, and the seed of the backward pass.
  *
- *   loss       value[p] of kernel/loss.h for every position of every row;  dprediction = upstream[p] * d value / d prediction
- *   loss_seed  the gradient of the reduced loss with respect to each value: weight / denominator. A shard's backward pass
- *              so starts from gradients that are divided already, and gradient folds are plain sums.
+ *   loss       value[p] of kernel/loss.h for every position of every row;  dprediction = upstream[p] * d value / d
+ * prediction loss_seed  the gradient of the reduced loss with respect to each value: weight / denominator. A shard's
+ * backward pass so starts from gradients that are divided already, and gradient folds are plain sums.
  */
 #include "op/loss.h"
 
@@ -22,7 +22,8 @@ static artel_status infer_loss(artel__infer *infer)
     int64_t expected = artel_shape_count(artel__loss_is_sparse(a->op) ? &shape : &prediction->shape);
     if (target->storage != expected || (target->dtype != ARTEL_DTYPE_FLOAT32 && target->dtype != ARTEL_DTYPE_INT32))
         return artel__op_fail(infer, "targets %s of %s do not fit predictions %s",
-                              artel__shape_text(&target->shape, true, found, sizeof found), artel_dtype_name(target->dtype),
+                              artel__shape_text(&target->shape, true, found, sizeof found),
+                              artel_dtype_name(target->dtype),
                               artel__shape_text(&prediction->shape, true, wanted, sizeof wanted));
     artel__infer_output(infer, 0, prediction->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
@@ -57,7 +58,8 @@ static artel_status infer_loss_gradient(artel__infer *infer)
 
 static void fill_loss_gradient(const artel__run_args *args, void *params)
 {
-    *(artel__loss_gradient *)params = (artel__loss_gradient){.in = complete(args, 1), .upstream = args->in[0], .gradient = args->out[0]};
+    *(artel__loss_gradient *)params =
+        (artel__loss_gradient){.in = complete(args, 1), .upstream = args->in[0], .gradient = args->out[0]};
 }
 
 const artel__op_def artel__op_loss_gradient_def = {
@@ -98,7 +100,8 @@ const artel__op_def artel__op_loss_def = {
         },
 };
 
-artel__value_id artel__op_loss(artel__graph *graph, const artel__loss_input *settings, artel__value_id target, artel__value_id prediction)
+artel__value_id artel__op_loss(artel__graph *graph, const artel__loss_input *settings, artel__value_id target,
+                               artel__value_id prediction)
 {
     return artel__graph_add(graph, &artel__op_loss_def, settings, (artel__value_id[]){target, prediction}, 2);
 }

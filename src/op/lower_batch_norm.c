@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch normalisation as programs of devices.
  *
- * Formulas: kernel/norm.h. Moments and the sums of gradients are float64 as on processors: float32 sums of so many values lose three digits.
- * Everything is seen as [rows][inner][channels].
+ * Formulas: kernel/norm.h. Moments and the sums of gradients are float64 as on processors: float32 sums of so many
+ * values lose three digits. Everything is seen as [rows][inner][channels].
  */
 #include "op/lower_norm.h"
 
@@ -85,7 +85,8 @@ void artel__lower_moments_fold(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
     double n = (double)(lower->rows * ((const artel__moments_attributes *)lower->attributes)->inner);
-    artel__hlo_value sums = artel__hlo_reduce(h, "add", 0, lower->in[0], 1), sum = line(h, sums, 0), zero = artel__hlo_number(h, 0, sum);
+    artel__hlo_value sums = artel__hlo_reduce(h, "add", 0, lower->in[0], 1), sum = line(h, sums, 0),
+                     zero = artel__hlo_number(h, 0, sum);
     artel__hlo_value count = artel__hlo_number(h, n, sum), mean = n > 0 ? divide(h, sum, count) : zero;
     artel__hlo_value rest = subtract(h, line(h, sums, 1), multiply(h, sum, mean));
     artel__hlo_value part[] = {count, mean, artel__hlo_select(h, artel__hlo_compare(h, "GT", rest, zero), rest, zero)};
@@ -110,8 +111,10 @@ void artel__lower_norm_inverse(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
     artel__hlo_value variance = lower->in[0];
-    artel__hlo_value epsilon = artel__hlo_number(h, (double)((const artel__epsilon_attributes *)lower->attributes)->epsilon, variance);
-    lower->out[0] = divide(h, artel__hlo_number(h, 1, variance), artel__hlo_unary(h, "sqrt", add(h, variance, epsilon)));
+    artel__hlo_value epsilon =
+        artel__hlo_number(h, (double)((const artel__epsilon_attributes *)lower->attributes)->epsilon, variance);
+    lower->out[0] =
+        divide(h, artel__hlo_number(h, 1, variance), artel__hlo_unary(h, "sqrt", add(h, variance, epsilon)));
 }
 
 void artel__lower_moving_statistics(artel__lower *lower)
@@ -133,7 +136,8 @@ void artel__lower_normalise(artel__lower *lower)
     const artel__norm_attributes *a = lower->attributes;
     batch b = begin(lower, 0);
     artel__hlo *h = b.hlo;
-    artel__hlo_value scale = channels(&b, lower->in[2]), y = subtract(h, whole(&b, lower->in[0]), channels(&b, lower->in[1]));
+    artel__hlo_value scale = channels(&b, lower->in[2]),
+                     y = subtract(h, whole(&b, lower->in[0]), channels(&b, lower->in[1]));
     artel__hlo_type out = artel__lower_out_type(lower, 0);
     if (lower->in[3] >= 0) scale = multiply(h, scale, channels(&b, lower->in[3]));
     y = multiply(h, y, scale);
@@ -145,7 +149,8 @@ void artel__lower_normalise(artel__lower *lower)
 }
 
 /* dy where the activation has let y pass, else 0. */
-static artel__hlo_value masked(const batch *b, artel__norm_activation activation, artel__hlo_value y, artel__hlo_value dy)
+static artel__hlo_value masked(const batch *b, artel__norm_activation activation, artel__hlo_value y,
+                               artel__hlo_value dy)
 {
     artel__hlo *h = b->hlo;
     dy = whole(b, dy);
@@ -166,8 +171,10 @@ void artel__lower_normalise_rows(artel__lower *lower)
 {
     const artel__norm_attributes *a = lower->attributes;
     batch b = begin(lower, 0);
-    artel__hlo_value d = artel__hlo_convert(b.hlo, masked(&b, a->activation, lower->in[1], lower->in[2]), ARTEL_DTYPE_FLOAT64);
-    artel__hlo_value xhat = artel__hlo_convert(b.hlo, normal(&b, lower->in[0], lower->in[3], lower->in[4]), ARTEL_DTYPE_FLOAT64);
+    artel__hlo_value d =
+        artel__hlo_convert(b.hlo, masked(&b, a->activation, lower->in[1], lower->in[2]), ARTEL_DTYPE_FLOAT64);
+    artel__hlo_value xhat =
+        artel__hlo_convert(b.hlo, normal(&b, lower->in[0], lower->in[3], lower->in[4]), ARTEL_DTYPE_FLOAT64);
     lower->out[0] = sum_rows(&b, d, multiply(b.hlo, d, xhat));
 }
 
@@ -175,7 +182,8 @@ void artel__lower_normalise_rows(artel__lower *lower)
 static artel__hlo_value mean_of(artel__lower *lower, const batch *b, int i)
 {
     artel__hlo_value sum = line(b->hlo, lower->in[6], i);
-    artel__hlo_value count = artel__lower_scalar_of(lower, offsetof(artel__batch_norm_gradient, count), ARTEL_DTYPE_FLOAT64);
+    artel__hlo_value count =
+        artel__lower_scalar_of(lower, offsetof(artel__batch_norm_gradient, count), ARTEL_DTYPE_FLOAT64);
     count = artel__hlo_broadcast(b->hlo, count, artel__hlo_type_of(b->hlo, sum), NULL);
     return channels(b, artel__hlo_convert(b->hlo, divide(b->hlo, sum, count), ARTEL_DTYPE_FLOAT32));
 }
@@ -185,7 +193,8 @@ void artel__lower_normalise_gradient(artel__lower *lower)
     const artel__norm_attributes *a = lower->attributes;
     batch b = begin(lower, 1);
     artel__hlo *h = b.hlo;
-    artel__hlo_value d = masked(&b, a->activation, lower->in[2], lower->in[0]), scale = channels(&b, lower->in[4]), dx = d;
+    artel__hlo_value d = masked(&b, a->activation, lower->in[2], lower->in[0]), scale = channels(&b, lower->in[4]),
+                     dx = d;
     artel__hlo_type out = artel__lower_out_type(lower, 0);
     if (lower->in[5] >= 0) scale = multiply(h, scale, channels(&b, lower->in[5]));
     if (lower->in[6] >= 0) {

@@ -3,10 +3,10 @@
  *
  * All six are one StableHLO convolution. With x [n][ih][iw][ic], dy [n][oh][ow][oc], K = (k - 1) * dilation:
  *   forward   x by w [kh][kw][ic / groups][oc], window stride and dilation
- *   data      dy spread out by the stride, by the transposed weights, of which the taps are turned; K - top zeros in front
- *   weights   x by dy, a dilated filter of oh x ow taps, images are summed over; strides and dilations change places
- * What lies behind the image follows from the extents; a remainder that no window reads is left there. A depthwise convolution has a group
- * for each channel.
+ *   data      dy spread out by the stride, by the transposed weights, of which the taps are turned; K - top zeros in
+ * front weights   x by dy, a dilated filter of oh x ow taps, images are summed over; strides and dilations change
+ * places What lies behind the image follows from the extents; a remainder that no window reads is left there. A
+ * depthwise convolution has a group for each channel.
  */
 #include "op/lower_conv.h"
 
@@ -40,13 +40,15 @@ static conv begin(artel__lower *lower, bool of_output)
 static artel__hlo_value in_image(const conv *c, int k)
 {
     const artel__conv2d_shape *s = c->shape;
-    return artel__hlo_reshape(c->lower->hlo, c->lower->in[k], &(artel__hlo_type){.rank = 4, .dim = {c->images, s->ih, s->iw, s->ic}});
+    return artel__hlo_reshape(c->lower->hlo, c->lower->in[k],
+                              &(artel__hlo_type){.rank = 4, .dim = {c->images, s->ih, s->iw, s->ic}});
 }
 
 static artel__hlo_value out_image(const conv *c, int k)
 {
     const artel__conv2d_shape *s = c->shape;
-    return artel__hlo_reshape(c->lower->hlo, c->lower->in[k], &(artel__hlo_type){.rank = 4, .dim = {c->images, s->oh, s->ow, s->oc}});
+    return artel__hlo_reshape(c->lower->hlo, c->lower->in[k],
+                              &(artel__hlo_type){.rank = 4, .dim = {c->images, s->oh, s->ow, s->oc}});
 }
 
 /* Elements behind the last one that windows read; what is left over is not cut off. */
@@ -61,7 +63,8 @@ static int64_t reach_of(int64_t taps, int64_t step)
     return (taps - 1) * step + 1;
 }
 
-/* Products of bfloat16 numbers are exact in what devices are fastest with. A convolution of bfloat16 arrays gives one, for devices have no other. */
+/* Products of bfloat16 numbers are exact in what devices are fastest with. A convolution of bfloat16 arrays gives one,
+ * for devices have no other. */
 static artel__hlo_value convolve(const conv *c, artel__hlo_value a, artel__hlo_value b, const artel__hlo_window *window,
                                  const artel__hlo_type *to)
 {
@@ -82,8 +85,11 @@ static void finish(const conv *c, artel__hlo_value y, artel__hlo_value bias)
     artel__hlo *h = c->lower->hlo;
     artel__hlo_type type = *artel__hlo_type_of(h, y), channels = {.rank = 1, .dim = {type.dim[3]}};
     artel__hlo_type out = artel__lower_out_type(c->lower, 0);
-    if (bias >= 0) y = artel__hlo_binary(h, "add", y, artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, bias, &channels), &type));
-    if (c->attributes->activation == ARTEL__FUSED_RELU) y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
+    if (bias >= 0)
+        y = artel__hlo_binary(h, "add", y,
+                              artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, bias, &channels), &type));
+    if (c->attributes->activation == ARTEL__FUSED_RELU)
+        y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
     c->lower->out[0] = artel__hlo_reshape(h, y, &out);
 }
 
@@ -92,14 +98,14 @@ static void forward(artel__lower *lower, int64_t groups)
     conv c = begin(lower, false);
     const artel__conv2d_shape *s = c.shape;
     artel__hlo_type weights = image(s->kh, s->kw, s->ic / groups, s->oc), out = image(c.images, s->oh, s->ow, s->oc);
-    artel__hlo_window window = {
-        .numbers = FORWARD,
-        .axes = 2,
-        .stride = {s->sh, s->sw},
-        .dilate = {s->dh, s->dw},
-        .low = {s->top, s->left},
-        .high = {behind(s->ih, s->top, s->oh, s->sh, reach_of(s->kh, s->dh)), behind(s->iw, s->left, s->ow, s->sw, reach_of(s->kw, s->dw))},
-        .groups = groups};
+    artel__hlo_window window = {.numbers = FORWARD,
+                                .axes = 2,
+                                .stride = {s->sh, s->sw},
+                                .dilate = {s->dh, s->dw},
+                                .low = {s->top, s->left},
+                                .high = {behind(s->ih, s->top, s->oh, s->sh, reach_of(s->kh, s->dh)),
+                                         behind(s->iw, s->left, s->ow, s->sw, reach_of(s->kw, s->dw))},
+                                .groups = groups};
     artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[1], &weights);
     finish(&c, convolve(&c, in_image(&c, 0), w, &window, &out), c.attributes->bias ? lower->in[2] : -1);
 }
@@ -109,16 +115,18 @@ static artel__hlo_value data(const conv *c, artel__hlo_value turned, int64_t gro
 {
     const artel__conv2d_shape *s = c->shape;
     artel__hlo_type out = image(c->images, s->ih, s->iw, s->ic);
-    int64_t reach_h = reach_of(s->kh, s->dh), reach_w = reach_of(s->kw, s->dw), low_h = reach_h - 1 - s->top, low_w = reach_w - 1 - s->left;
+    int64_t reach_h = reach_of(s->kh, s->dh), reach_w = reach_of(s->kw, s->dw), low_h = reach_h - 1 - s->top,
+            low_w = reach_w - 1 - s->left;
     int64_t tall = s->oh > 0 ? reach_of(s->oh, s->sh) : 0, wide = s->ow > 0 ? reach_of(s->ow, s->sw) : 0;
-    artel__hlo_window window = {.numbers = FORWARD,
-                                .axes = 2,
-                                .spread = {s->sh, s->sw},
-                                .dilate = {s->dh, s->dw},
-                                .low = {low_h, low_w},
-                                .high = {behind(tall, low_h, s->ih, 1, reach_h), behind(wide, low_w, s->iw, 1, reach_w)},
-                                .reverse = s->kh * s->kw > 1,
-                                .groups = groups};
+    artel__hlo_window window = {
+        .numbers = FORWARD,
+        .axes = 2,
+        .spread = {s->sh, s->sw},
+        .dilate = {s->dh, s->dw},
+        .low = {low_h, low_w},
+        .high = {behind(tall, low_h, s->ih, 1, reach_h), behind(wide, low_w, s->iw, 1, reach_w)},
+        .reverse = s->kh * s->kw > 1,
+        .groups = groups};
     return convolve(c, out_image(c, 0), turned, &window, &out);
 }
 
@@ -160,14 +168,14 @@ static void weights(artel__lower *lower, int64_t groups)
     artel__hlo *h = lower->hlo;
     artel__hlo_type to = image(s->kh, s->kw, s->ic / groups, s->oc), out = artel__lower_out_type(lower, 0);
     artel__hlo_value dy = out_image(&c, 1);
-    artel__hlo_window window = {
-        .numbers = WEIGHTS,
-        .axes = 2,
-        .stride = {s->dh, s->dw},
-        .dilate = {s->sh, s->sw},
-        .low = {s->top, s->left},
-        .high = {behind(s->ih, s->top, s->kh, s->dh, reach_of(s->oh, s->sh)), behind(s->iw, s->left, s->kw, s->dw, reach_of(s->ow, s->sw))},
-        .batch_groups = groups};
+    artel__hlo_window window = {.numbers = WEIGHTS,
+                                .axes = 2,
+                                .stride = {s->dh, s->dw},
+                                .dilate = {s->sh, s->sw},
+                                .low = {s->top, s->left},
+                                .high = {behind(s->ih, s->top, s->kh, s->dh, reach_of(s->oh, s->sh)),
+                                         behind(s->iw, s->left, s->kw, s->dw, reach_of(s->ow, s->sw))},
+                                .batch_groups = groups};
     lower->out[0] = artel__hlo_reshape(h, convolve(&c, in_image(&c, 0), dy, &window, &to), &out);
     if (c.attributes->bias) lower->out[1] = artel__hlo_reduce(h, "add", 0, dy, 7);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise functions as programs of devices.
  *
- * Each is a formula (op/lower_formula.h), kernel/unary_formula.h's and kernel/binary_formula.h's in words: operands u and v (a function of one
- * has v: what its row of unary.list reads), d the gradient of the result, a b c the constants of the node. Exponentials and logarithms are
- * the device's own: other bits than on processors.
+ * Each is a formula (op/lower_formula.h), kernel/unary_formula.h's and kernel/binary_formula.h's in words: operands u
+ * and v (a function of one has v: what its row of unary.list reads), d the gradient of the result, a b c the constants
+ * of the node. Exponentials and logarithms are the device's own: other bits than on processors.
  */
 #include "op/lower_elementwise.h"
 
@@ -12,8 +12,8 @@
 
 #define CURVE "0.79788456 v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
 #define HARD "v 3 + 0 max 6 min 6 /"                       /* hard sigmoid */
-#define NORMAL "0.5 v -0.70710678 * erfc *"                /* the normal distribution; 1 + erf has no digits far below 0 */
-#define PLUS "v 0 max v abs neg exp log1p +"               /* softplus */
+#define NORMAL "0.5 v -0.70710678 * erfc *"  /* the normal distribution; 1 + erf has no digits far below 0 */
+#define PLUS "v 0 max v abs neg exp log1p +" /* softplus */
 
 typedef struct formula {
     const char *forward, *gradient[2];
@@ -26,11 +26,13 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
     [ARTEL__UNARY_RELU6] = {"v 0 <= 0 v 6 > 6 v ? ?", {"v 0 > v 6 < and d 0 ?"}},
     [ARTEL__UNARY_ELU] = {"v 0 > v a v expm1 * ?", {"v 0 > d d a v exp * * ?"}},
-    [ARTEL__UNARY_SELU] = {"v 0 > 1.05070098 v * 1.75809934 v expm1 * ?", {"v 0 >= d 1.05070098 * d 1.75809934 v exp * * ?"}},
+    [ARTEL__UNARY_SELU] = {"v 0 > 1.05070098 v * 1.75809934 v expm1 * ?",
+                           {"v 0 >= d 1.05070098 * d 1.75809934 v exp * * ?"}},
     [ARTEL__UNARY_CELU] = {"v 0 <= 0 v ? a v 0 < v 0 ? a / expm1 * +", {"v 0 > d d v a / exp * ?"}},
     [ARTEL__UNARY_GELU] = {"v " NORMAL " *", {"d " NORMAL " v 0.39894228 v v * -0.5 * exp * * + *"}},
     [ARTEL__UNARY_GELU_TANH] = {"0.5 v * 1 " CURVE " + *",
-                                {"d 0.5 1 " CURVE " + * 0.5 v * 1 " CURVE " " CURVE " * - 0.79788456 1 0.134145 v v * * + * * * + *"}},
+                                {"d 0.5 1 " CURVE " + * 0.5 v * 1 " CURVE " " CURVE
+                                 " * - 0.79788456 1 0.134145 v v * * + * * * + *"}},
     [ARTEL__UNARY_SIGMOID] = {"v logistic", {"d 1 v - * v *"}},
     [ARTEL__UNARY_HARD_SIGMOID] = {HARD, {"v 3 + 0 > v 3 + 6 < and d 6 / 0 ?"}},
     [ARTEL__UNARY_SILU] = {"v v logistic *", {"d v logistic v 1 v logistic - * 1 + * *"}},
@@ -42,11 +44,13 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_HARD_SHRINK] = {"v abs a > v 0 ?", {"v abs a > d 0 ?"}},
     [ARTEL__UNARY_SOFTPLUS] = {PLUS, {"d v logistic *"}},
     [ARTEL__UNARY_SOFTSIGN] = {"v 1 v abs + /", {"d 1 v abs + 1 v abs + * /"}},
-    [ARTEL__UNARY_MISH] = {"v " PLUS " tanh *", {"d " PLUS " tanh v 1 " PLUS " tanh " PLUS " tanh * - v logistic * * + *"}},
+    [ARTEL__UNARY_MISH] = {"v " PLUS " tanh *",
+                           {"d " PLUS " tanh v 1 " PLUS " tanh " PLUS " tanh * - v logistic * * + *"}},
     [ARTEL__UNARY_EXPONENTIAL] = {"v exp", {"d v *"}},
     [ARTEL__UNARY_LOG_SIGMOID] = {"v neg 0 max v abs neg exp log1p + neg", {"d v neg logistic *"}},
     [ARTEL__UNARY_SQUAREPLUS] = {"v v v * a + sqrt + 2 /", {"d 1 v v v * a + sqrt / + 2 / *"}},
-    [ARTEL__UNARY_SPARSE_PLUS] = {"v -1 <= 0 v 1 < 0.25 v 1 + v 1 + * * v ? ?", {"v -1 <= 0 v 1 < d 0.5 v 1 + * * d ? ?"}},
+    [ARTEL__UNARY_SPARSE_PLUS] = {"v -1 <= 0 v 1 < 0.25 v 1 + v 1 + * * v ? ?",
+                                  {"v -1 <= 0 v 1 < d 0.5 v 1 + * * d ? ?"}},
     [ARTEL__UNARY_SPARSE_SIGMOID] = {"v -1 <= 0 v 1 >= 1 0.5 v 1 + * ? ?", {"v -1 > v 1 < and d 0.5 * 0 ?"}},
     [ARTEL__UNARY_THRESHOLD] = {"v a > v b ?", {"v a > d 0 ?"}},
     [ARTEL__UNARY_SCALE_SHIFT] = {"v a * b +", {"d a *"}},
@@ -80,7 +84,8 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
     [ARTEL__BINARY_POW] = {"u v pow", {"d v u v 1 - pow * *", "d u 0 > u v pow u log * 0 ? *"}},
     [ARTEL__BINARY_SQUARED_DIFFERENCE] = {"u v - u v - *", {"d 2 u v - * *", "d -2 u v - * *"}},
     [ARTEL__BINARY_DIV_NO_NAN] = {"v 0 == 0 u v / ?", {"v 0 == 0 d v / ?", "v 0 == 0 d u neg v / ! v / * ?"}},
-    [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?", {"d", "d neg u v / floor *"}},
+    [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?",
+                           {"d", "d neg u v / floor *"}},
 };
 
 const char *artel__unary_words(artel__unary function)
@@ -102,7 +107,8 @@ static void begin(artel__formula *f, artel__hlo *h, artel__hlo_value v, artel__h
     artel__formula_set(f, 'd', d);
 }
 
-static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], artel__hlo_value v, artel__hlo_value d, const char *text)
+static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], artel__hlo_value v, artel__hlo_value d,
+                                    const char *text)
 {
     artel__formula f;
     begin(&f, h, v, d);
@@ -110,12 +116,14 @@ static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], arte
     return artel__formula_write(&f, text);
 }
 
-artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v)
+artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3],
+                                       artel__hlo_value v)
 {
     return write_unary(h, constant, v, -1, unary_formulas[function].forward);
 }
 
-artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d)
+artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v,
+                                    artel__hlo_value d)
 {
     return write_unary(h, constant, v, d, unary_formulas[function].gradient[0]);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by index, positions by token, and sums over the positions of each token.
  *
- * Positions are sorted stably by token, those without a token of the table last. A sum over a run of them is the last element of the
- * run's running sum, which log2(positions) passes make: in pass k each position adds what lies 2^k before it, unless a run begins
- * between the two. Places are found by sorting and by scatters of which no two go to one place.
+ * Positions are sorted stably by token, those without a token of the table last. A sum over a run of them is the last
+ * element of the run's running sum, which log2(positions) passes make: in pass k each position adds what lies 2^k
+ * before it, unless a run begins between the two. Places are found by sorting and by scatters of which no two go to one
+ * place.
  */
 #include "op/lower_embed.h"
 
@@ -37,7 +38,8 @@ static artel__hlo_value along_rows(artel__hlo *h, artel__hlo_value a, const arte
 /* The running sums of the rows of `a`, which begin anew where `starts`. */
 static artel__hlo_value running_sums(artel__hlo *h, artel__hlo_value a, artel__hlo_value starts)
 {
-    artel__hlo_type type = *artel__hlo_type_of(h, a), scalar = {.dtype = type.dtype}, flag = {.dtype = ARTEL_DTYPE_BOOL};
+    artel__hlo_type type = *artel__hlo_type_of(h, a), scalar = {.dtype = type.dtype},
+                    flag = {.dtype = ARTEL_DTYPE_BOOL};
     artel__hlo_value zero = artel__hlo_splat(h, 0, &scalar), yes = artel__hlo_integer(h, 1, &flag);
     for (int64_t d = 1; d < type.dim[0]; d *= 2) {
         artel__hlo_value sum = artel__hlo_binary(h, "add", shift(h, a, zero, d), a);
@@ -94,10 +96,11 @@ void artel__lower_embedding(artel__lower *lower)
 
 typedef struct order {
     int64_t positions;
-    artel__hlo_value token, place; /* INT32 by place in the order: the token, `vocabulary` where there is none; the position */
-    artel__hlo_value here;         /* 0, 1, ... */
-    artel__hlo_value starts;       /* BOOL: the first of a token */
-    artel__hlo_value count;        /* scalar: how many have a token */
+    artel__hlo_value token,
+        place;             /* INT32 by place in the order: the token, `vocabulary` where there is none; the position */
+    artel__hlo_value here; /* 0, 1, ... */
+    artel__hlo_value starts; /* BOOL: the first of a token */
+    artel__hlo_value count;  /* scalar: how many have a token */
 } order;
 
 static order sort_positions(artel__lower *lower, int64_t vocabulary)
@@ -105,8 +108,10 @@ static order sort_positions(artel__lower *lower, int64_t vocabulary)
     artel__hlo *h = lower->hlo;
     order o = {.positions = artel__hlo_count(artel__hlo_type_of(h, lower->in[0]))};
     artel__hlo_type flat = vector_of(ARTEL_DTYPE_INT32, o.positions), scalar = {.dtype = ARTEL_DTYPE_INT32};
-    artel__hlo_value index = artel__hlo_reshape(h, lower->in[0], &flat), none = artel__hlo_number(h, (double)vocabulary, index);
-    artel__hlo_value sorted[2], in[] = {artel__hlo_select(h, is_token(h, index, vocabulary), index, none), artel__hlo_iota(h, &flat, 0)};
+    artel__hlo_value index = artel__hlo_reshape(h, lower->in[0], &flat),
+                     none = artel__hlo_number(h, (double)vocabulary, index);
+    artel__hlo_value sorted[2],
+        in[] = {artel__hlo_select(h, is_token(h, index, vocabulary), index, none), artel__hlo_iota(h, &flat, 0)};
     artel__hlo_sort(h, "LT", in, 2, 0, sorted);
     o.token = sorted[0];
     o.place = sorted[1];
@@ -125,7 +130,8 @@ void artel__lower_embedding_sort(artel__lower *lower, int64_t vocabulary)
     order o = sort_positions(lower, vocabulary);
     artel__hlo_type sorted = artel__lower_out_type(lower, 0), first = vector_of(ARTEL_DTYPE_INT32, vocabulary + 1);
     artel__hlo_value none = artel__hlo_broadcast(h, o.count, &first, NULL);
-    artel__hlo_value outside = artel__hlo_binary(h, "add", o.here, artel__hlo_number(h, (double)(vocabulary + 1), o.here));
+    artel__hlo_value outside =
+        artel__hlo_binary(h, "add", o.here, artel__hlo_number(h, (double)(vocabulary + 1), o.here));
     artel__hlo_value to = artel__hlo_select(h, o.starts, o.token, outside);
     lower->out[0] = artel__hlo_reshape(h, o.place, &sorted);
     lower->out[1] = scan(h, "minimum", artel__hlo_scatter_rows(h, none, to, o.here, false), INT32_MAX, true);
@@ -136,7 +142,8 @@ void artel__lower_embedding_tokens(artel__lower *lower, int64_t vocabulary)
 {
     artel__hlo *h = lower->hlo;
     order o = sort_positions(lower, vocabulary);
-    artel__hlo_type shape = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_INT32}, one = artel__lower_out_type(lower, 3);
+    artel__hlo_type shape = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_INT32},
+                    one = artel__lower_out_type(lower, 3);
     artel__hlo_value outside = artel__hlo_binary(h, "add", o.here, artel__hlo_number(h, (double)vocabulary, o.here));
     artel__hlo_value in[] = {artel__hlo_select(h, o.starts, o.token, outside), o.here}, sorted[2];
     artel__hlo_value count = artel__hlo_reduce(h, "add", 0, artel__hlo_convert(h, o.starts, ARTEL_DTYPE_INT32), 1);
@@ -162,13 +169,14 @@ static artel__hlo_value sorted_rows(artel__lower *lower, bool squares)
     int64_t width = dy.dim[dy.rank - 1], positions = artel__hlo_count(artel__hlo_type_of(h, lower->in[1]));
     artel__hlo_type rows = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {positions, width}};
     artel__hlo_type flat = vector_of(ARTEL_DTYPE_INT32, positions);
-    artel__hlo_value in_order =
-        artel__hlo_gather_rows(h, artel__hlo_reshape(h, lower->in[0], &rows), artel__hlo_reshape(h, lower->in[1], &flat));
+    artel__hlo_value in_order = artel__hlo_gather_rows(h, artel__hlo_reshape(h, lower->in[0], &rows),
+                                                       artel__hlo_reshape(h, lower->in[1], &flat));
     return squares ? artel__hlo_binary(h, "multiply", in_order, in_order) : in_order;
 }
 
 /* The sums of runs: run k, where `has`, begins at `begin` and its last position is `last`; 0 where there is none. */
-static artel__hlo_value sum_runs(artel__hlo *h, artel__hlo_value rows, artel__hlo_value begin, artel__hlo_value last, artel__hlo_value has)
+static artel__hlo_value sum_runs(artel__hlo *h, artel__hlo_value rows, artel__hlo_value begin, artel__hlo_value last,
+                                 artel__hlo_value has)
 {
     int64_t positions = artel__hlo_type_of(h, rows)->dim[0];
     artel__hlo_type marks = vector_of(ARTEL_DTYPE_INT32, positions), runs = *artel__hlo_type_of(h, begin);
@@ -203,8 +211,10 @@ void artel__lower_embedding_rows(artel__lower *lower, bool squares)
     artel__hlo *h = lower->hlo;
     artel__hlo_type out = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_INT32};
     artel__hlo_type flat = vector_of(ARTEL_DTYPE_INT32, artel__hlo_count(artel__hlo_type_of(h, lower->in[2])));
-    artel__hlo_value end = artel__hlo_reshape(h, lower->in[2], &flat), begin = shift(h, end, artel__hlo_splat(h, 0, &scalar), 1);
+    artel__hlo_value end = artel__hlo_reshape(h, lower->in[2], &flat),
+                     begin = shift(h, end, artel__hlo_splat(h, 0, &scalar), 1);
     artel__hlo_value count = artel__hlo_broadcast(h, artel__hlo_reshape(h, lower->in[3], &scalar), &flat, NULL);
     artel__hlo_value has = artel__hlo_compare(h, "LT", artel__hlo_iota(h, &flat, 0), count);
-    lower->out[0] = artel__hlo_reshape(h, sum_runs(h, sorted_rows(lower, squares), begin, one_before(h, end), has), &out);
+    lower->out[0] =
+        artel__hlo_reshape(h, sum_runs(h, sorted_rows(lower, squares), begin, one_before(h, end), has), &out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedding in programs of devices (op/embed.c). Sums over the positions of a token are taken along the sorted positions, in an order
- * that follows from their number: nothing is added where it lies. */
+/* Embedding in programs of devices (op/embed.c). Sums over the positions of a token are taken along the sorted
+ * positions, in an order that follows from their number: nothing is added where it lies. */
 #ifndef ARTEL_OP_LOWER_EMBED_H
 #define ARTEL_OP_LOWER_EMBED_H
 

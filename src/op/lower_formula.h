@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formulas in postfix form as programs of devices: a row of a table is an operation.
  *
- * Words, with one space between: letters are operands; numbers; "=x" names the last result x and takes it; "c x y ?" is c ? x : y;
- * "+ - * / max min pow rem and or xor", "< <= > >= == !="; "neg abs exp log log1p tanh expm1 sqrt logistic sin cos sign round floor erf erfc";
- * "!" computes what is before it as written (XLA makes a / b / c a / (b * c), which may overflow); "sum" and "most" along one axis, the same
- * number everywhere on it. What a formula says twice a device's compiler computes once.
+ * Words, with one space between: letters are operands; numbers; "=x" names the last result x and takes it; "c x y ?" is
+ * c ? x : y;
+ * "+ - * / max min pow rem and or xor", "< <= > >= == !="; "neg abs exp log log1p tanh expm1 sqrt logistic sin cos sign
+ * round floor erf erfc";
+ * "!" computes what is before it as written (XLA makes a / b / c a / (b * c), which may overflow); "sum" and "most"
+ * along one axis, the same number everywhere on it. What a formula says twice a device's compiler computes once.
  */
 #ifndef ARTEL_OP_LOWER_FORMULA_H
 #define ARTEL_OP_LOWER_FORMULA_H

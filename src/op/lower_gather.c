@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order, elements by index, integers as programs of devices. Picks are rows of a table of all elements; their gradients a product with
- * a table of ones at the places taken. */
+/* Order, elements by index, integers as programs of devices. Picks are rows of a table of all elements; their gradients
+ * a product with a table of ones at the places taken. */
 #include "op/lower_gather.h"
 
 #include <math.h>
@@ -33,7 +33,8 @@ static void tell_faults(artel__lower *lower, artel__hlo_value index, artel__hlo_
     artel__hlo *h = lower->hlo;
     int64_t count = artel__hlo_count(artel__hlo_type_of(h, index));
     if (lower->graph->value[lower->node->output[0]].domain != ARTEL__DOMAIN_ROW || count % lower->rows) return;
-    artel__hlo_type flag = {.dtype = ARTEL_DTYPE_BOOL, .rank = 2, .dim = {lower->rows, count / lower->rows}}, value = flag;
+    artel__hlo_type flag = {.dtype = ARTEL_DTYPE_BOOL, .rank = 2, .dim = {lower->rows, count / lower->rows}},
+                    value = flag;
     value.dtype = ARTEL_DTYPE_INT64;
     artel__hlo_value bad = artel__hlo_reshape(h, artel__hlo_unary(h, "not", good), &flag);
     artel__lower_fault_in(lower, bad, artel__hlo_reshape(h, artel__hlo_convert(h, index, ARTEL_DTYPE_INT64), &value));
@@ -42,15 +43,18 @@ static void tell_faults(artel__lower *lower, artel__hlo_value index, artel__hlo_
 static artel__hlo_value is_inside(artel__hlo *h, artel__hlo_value index, int64_t extent)
 {
     artel__hlo_value low = artel__hlo_compare(h, "GE", index, artel__hlo_number(h, 0, index));
-    return artel__hlo_binary(h, "and", low, artel__hlo_compare(h, "LT", index, artel__hlo_number(h, (double)extent, index)));
+    return artel__hlo_binary(h, "and", low,
+                             artel__hlo_compare(h, "LT", index, artel__hlo_number(h, (double)extent, index)));
 }
 
 void artel__lower_take(artel__lower *lower, const artel__lower_picks *p)
 {
     artel__hlo *h = lower->hlo;
-    artel__hlo_type to = artel__lower_out_type(lower, 0), table = {.dtype = to.dtype, .rank = 2, .dim = {p->outer * p->extent, p->inner}};
+    artel__hlo_type to = artel__lower_out_type(lower, 0),
+                    table = {.dtype = to.dtype, .rank = 2, .dim = {p->outer * p->extent, p->inner}};
     artel__hlo_value index = index_of(lower, p), good = is_inside(h, index, p->extent);
-    artel__hlo_type all = *artel__hlo_type_of(h, index), flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {p->outer * p->picks}};
+    artel__hlo_type all = *artel__hlo_type_of(h, index),
+                    flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {p->outer * p->picks}};
     artel__hlo_value first = artel__hlo_iota(h, &all, 0);
     first = artel__hlo_binary(h, "multiply", first, artel__hlo_number(h, (double)p->extent, first));
     artel__hlo_value place = artel__hlo_reshape(h, artel__hlo_binary(h, "add", first, index), &flat);
@@ -65,12 +69,14 @@ void artel__lower_take(artel__lower *lower, const artel__lower_picks *p)
 void artel__lower_take_gradient(artel__lower *lower, const artel__lower_picks *p)
 {
     artel__hlo *h = lower->hlo;
-    artel__hlo_type to = artel__lower_out_type(lower, 0), dy = {.dtype = to.dtype, .rank = 3, .dim = {p->outer, p->picks, p->inner}};
+    artel__hlo_type to = artel__lower_out_type(lower, 0),
+                    dy = {.dtype = to.dtype, .rank = 3, .dim = {p->outer, p->picks, p->inner}};
     artel__hlo_type table = {.dtype = ARTEL_DTYPE_INT32, .rank = 3, .dim = {p->outer, p->picks, p->extent}};
     artel__hlo_value index = artel__hlo_broadcast(h, index_of(lower, p), &table, (const int[]){0, 1});
     artel__hlo_value here = artel__hlo_compare(h, "EQ", index, artel__hlo_iota(h, &table, 2));
     artel__hlo_dims dims = {.batch = 1, .contracted = 1, .contracted_a = {1}, .contracted_b = {1}};
-    artel__hlo_value dx = artel__hlo_dot_general(h, artel__hlo_convert(h, here, to.dtype), artel__hlo_reshape(h, lower->in[0], &dy), &dims);
+    artel__hlo_value dx = artel__hlo_dot_general(h, artel__hlo_convert(h, here, to.dtype),
+                                                 artel__hlo_reshape(h, lower->in[0], &dy), &dims);
     lower->out[0] = artel__hlo_reshape(h, dx, &to);
 }
 
@@ -85,8 +91,10 @@ static artel__hlo_value zero_like(artel__hlo *h, artel__hlo_value a)
 static artel__hlo_value floor_mod(artel__hlo *h, artel__hlo_value a, artel__hlo_value b)
 {
     artel__hlo_value zero = zero_like(h, a), none = artel__hlo_compare(h, "EQ", b, zero);
-    artel__hlo_value by = artel__hlo_select(h, none, artel__hlo_number(h, 1, a), b), rest = artel__hlo_binary(h, "remainder", a, by);
-    artel__hlo_value other = artel__hlo_binary(h, "xor", artel__hlo_compare(h, "LT", rest, zero), artel__hlo_compare(h, "LT", by, zero));
+    artel__hlo_value by = artel__hlo_select(h, none, artel__hlo_number(h, 1, a), b),
+                     rest = artel__hlo_binary(h, "remainder", a, by);
+    artel__hlo_value other =
+        artel__hlo_binary(h, "xor", artel__hlo_compare(h, "LT", rest, zero), artel__hlo_compare(h, "LT", by, zero));
     other = artel__hlo_binary(h, "and", other, artel__hlo_compare(h, "NE", rest, zero));
     return artel__hlo_select(h, none, zero, artel__hlo_select(h, other, artel__hlo_binary(h, "add", rest, by), rest));
 }
@@ -95,7 +103,8 @@ static artel__hlo_value quotient(artel__hlo *h, artel__hlo_value a, artel__hlo_v
 {
     artel__hlo_value zero = zero_like(h, a), none = artel__hlo_compare(h, "EQ", b, zero);
     artel__hlo_value by = artel__hlo_select(h, none, artel__hlo_number(h, 1, a), b);
-    artel__hlo_value whole = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "subtract", a, floor_mod(h, a, by)), by);
+    artel__hlo_value whole =
+        artel__hlo_binary(h, "divide", artel__hlo_binary(h, "subtract", a, floor_mod(h, a, by)), by);
     return artel__hlo_select(h, none, zero, whole);
 }
 
@@ -133,7 +142,8 @@ void artel__lower_integer(artel__lower *lower, artel__integer_op function)
     case ARTEL__INTEGER_MOD: y = floor_mod(h, a, b); break;
     case ARTEL__INTEGER_GCD: y = divisor(h, a, b); break;
     case ARTEL__INTEGER_LCM:
-        y = artel__hlo_binary(h, "multiply", quotient(h, artel__hlo_unary(h, "abs", a), divisor(h, a, b)), artel__hlo_unary(h, "abs", b));
+        y = artel__hlo_binary(h, "multiply", quotient(h, artel__hlo_unary(h, "abs", a), divisor(h, a, b)),
+                              artel__hlo_unary(h, "abs", b));
         break;
     case ARTEL__INTEGER_COUNT: break;
     }

@@ -86,7 +86,8 @@ void artel__lower_layer_norm(artel__lower *lower)
         moved = subtract(&l, x, positions(&l, mean));
     }
     artel__hlo_value inverse = invert(&l, sum(&l, multiply(&l, moved, moved)));
-    artel__hlo_value y = multiply(&l, l.attributes->mode == ARTEL__LAYER_NORM_LAYER ? moved : x, positions(&l, inverse));
+    artel__hlo_value y =
+        multiply(&l, l.attributes->mode == ARTEL__LAYER_NORM_LAYER ? moved : x, positions(&l, inverse));
     if (lower->in[1] >= 0) y = multiply(&l, y, columns(&l, lower->in[1]));
     if (lower->in[2] >= 0) y = artel__hlo_binary(l.hlo, "add", y, columns(&l, lower->in[2]));
     lower->out[0] = artel__hlo_reshape(l.hlo, y, &out);
@@ -94,7 +95,8 @@ void artel__lower_layer_norm(artel__lower *lower)
     lower->out[2] = artel__hlo_reshape(l.hlo, inverse, &of_positions);
 }
 
-/* What the sum of products gives to each position: a mean, or, of UNIT, the sum, and nothing where the inverse is at its limit. */
+/* What the sum of products gives to each position: a mean, or, of UNIT, the sum, and nothing where the inverse is at
+ * its limit. */
 static artel__hlo_value mean_product(const layers *l, artel__hlo_value products, artel__hlo_value inverse)
 {
     artel__hlo_value found = sum(l, products), zero = artel__hlo_number(l->hlo, 0, found);
@@ -115,7 +117,8 @@ void artel__lower_layer_norm_gradient(artel__lower *lower)
     if (lower->in[4] >= 0) g = multiply(&l, g, columns(&l, lower->in[4]));
     artel__hlo_value met = multiply(&l, mode == ARTEL__LAYER_NORM_LAYER ? moved : x, inverse), rest = g;
     artel__hlo_value product = mean_product(&l, multiply(&l, g, met), lower->in[3]);
-    if (mode == ARTEL__LAYER_NORM_LAYER) rest = subtract(&l, g, positions(&l, over(&l, sum(&l, g), (double)l.type.dim[1])));
+    if (mode == ARTEL__LAYER_NORM_LAYER)
+        rest = subtract(&l, g, positions(&l, over(&l, sum(&l, g), (double)l.type.dim[1])));
     rest = subtract(&l, rest, multiply(&l, multiply(&l, moved, inverse), positions(&l, product)));
     lower->out[0] = artel__hlo_reshape(l.hlo, multiply(&l, inverse, rest), &out);
 }
@@ -126,6 +129,7 @@ void artel__lower_layer_norm_parameters(artel__lower *lower)
     layers l = begin(lower, 1);
     artel__hlo_value dy = whole(&l, lower->in[0]), x = whole(&l, lower->in[1]);
     if (l.attributes->mode == ARTEL__LAYER_NORM_LAYER) x = subtract(&l, x, positions(&l, lower->in[2]));
-    lower->out[0] = artel__hlo_reduce(l.hlo, "add", 0, multiply(&l, dy, multiply(&l, x, positions(&l, lower->in[3]))), 1);
+    lower->out[0] =
+        artel__hlo_reduce(l.hlo, "add", 0, multiply(&l, dy, multiply(&l, x, positions(&l, lower->in[3]))), 1);
     lower->out[1] = artel__hlo_reduce(l.hlo, "add", 0, dy, 1);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses as programs of devices.
  *
- * Formulas (op/lower_formula.h) over [..][length]: target t, prediction p, upstream gradient d, constants A B G (a, b and gamma of
- * kernel/loss.h), label smoothing t K + O, y the label of a hinge, h 1 at the class and 0 elsewhere, v whether there is a class. A value is the
- * sum of its terms over the last axis, or their maximum where all are the same, times the factor over the divisor.
+ * Formulas (op/lower_formula.h) over [..][length]: target t, prediction p, upstream gradient d, constants A B G (a, b
+ * and gamma of kernel/loss.h), label smoothing t K + O, y the label of a hinge, h 1 at the class and 0 elsewhere, v
+ * whether there is a class. A value is the sum of its terms over the last axis, or their maximum where all are the
+ * same, times the factor over the divisor.
  */
 #include "op/lower_loss.h"
 
@@ -33,28 +34,39 @@ static const loss_row losses[ARTEL__LOSS_COUNT] = {
     [ARTEL__LOSS_MEAN_SQUARED_ERROR] = {"p t - =e e e *", "2 p t - *"},
     [ARTEL__LOSS_MEAN_ABSOLUTE_ERROR] = {"p t - abs", "p t - sign"},
     [ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR] = {"t p - t abs 1e-7 max / abs", "p t - sign t abs 1e-7 max /"},
-    [ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR] = {"p 1e-7 max 1 + log t 1e-7 max 1 + log - =e e e *",
-                                                    "p 1e-7 max 1 + =q p 1e-7 >= 2 q log t 1e-7 max 1 + log - * q / 0 ?"},
-    [ARTEL__LOSS_HUBER] = {"p t - =e e abs A <= 0.5 e e * * A e abs * 0.5 A A * * - ?", "p t - =e e abs A <= e A e sign * ?"},
+    [ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR] =
+        {"p 1e-7 max 1 + log t 1e-7 max 1 + log - =e e e *",
+         "p 1e-7 max 1 + =q p 1e-7 >= 2 q log t 1e-7 max 1 + log - * q / 0 ?"},
+    [ARTEL__LOSS_HUBER] = {"p t - =e e abs A <= 0.5 e e * * A e abs * 0.5 A A * * - ?",
+                           "p t - =e e abs A <= e A e sign * ?"},
     [ARTEL__LOSS_LOG_COSH] = {"p t - =e e -2 * =q e q 0 max q abs neg exp log1p + + 0.69314718 -", "p t - tanh"},
     [ARTEL__LOSS_BINARY_CROSSENTROPY] = {SMOOTHED CLIPPED BINARY, SMOOTHED CLIPPED BINARY_SLOPE},
-    [ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS] = {SMOOTHED "p 0 max p s * - p abs neg exp log1p +", SMOOTHED "p logistic s -"},
-    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY] = {SMOOTHED SHARE "s neg c log *", SMOOTHED SHARE "o c == s neg c / 0 ? " THROUGH_SHARE},
-    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS] = {SMOOTHED LOGITS "s e sum log z - *", SMOOTHED LOGITS "d e 1 e sum / * s - *"},
-    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {CLIPPED "h 0 != c sum log c log - 0 ?",
-                                                     CLIPPED "c 1 c sum / * h - =q p c == q c / 0 ? =q v 0 != d q * 0 ?"},
-    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS] = {LOGITS "h 0 != e sum log z - 0 ?", LOGITS "v 0 != d e 1 e sum / * h - * 0 ?"},
+    [ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS] = {SMOOTHED "p 0 max p s * - p abs neg exp log1p +",
+                                                SMOOTHED "p logistic s -"},
+    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY] = {SMOOTHED SHARE "s neg c log *",
+                                              SMOOTHED SHARE "o c == s neg c / 0 ? " THROUGH_SHARE},
+    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS] = {SMOOTHED LOGITS "s e sum log z - *",
+                                                     SMOOTHED LOGITS "d e 1 e sum / * s - *"},
+    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {CLIPPED "h 0 != c sum log c log - 0 ?", CLIPPED
+                                                     "c 1 c sum / * h - =q p c == q c / 0 ? =q v 0 != d q * 0 ?"},
+    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS] = {LOGITS "h 0 != e sum log z - 0 ?",
+                                                            LOGITS "v 0 != d e 1 e sum / * h - * 0 ?"},
     [ARTEL__LOSS_HINGE] = {"1 y p * - 0 max", "1 y p * - 0 >= y neg 0 ?"},
     [ARTEL__LOSS_SQUARED_HINGE] = {"1 y p * - 0 max =m m m *", "1 y p * - =m m 0 >= 2 m * y neg * 0 ?"},
-    [ARTEL__LOSS_CATEGORICAL_HINGE] = {OTHERS "q most t p * sum - 1 + 0 max",
-                                       OTHERS "q q most == 1 0 ? =k k 1 t - * k sum / t - =u q most t p * sum - 1 + 0 >= d u * 0 ?"},
-    [ARTEL__LOSS_KL_DIVERGENCE] = {"t 1e-7 max 1 min =q q q p 1e-7 max 1 min / log *", "p 1e-7 >= p 1 <= and t 1e-7 max 1 min p / neg 0 ?"},
+    [ARTEL__LOSS_CATEGORICAL_HINGE] =
+        {OTHERS "q most t p * sum - 1 + 0 max",
+         OTHERS "q q most == 1 0 ? =k k 1 t - * k sum / t - =u q most t p * sum - 1 + 0 >= d u * 0 ?"},
+    [ARTEL__LOSS_KL_DIVERGENCE] = {"t 1e-7 max 1 min =q q q p 1e-7 max 1 min / log *",
+                                   "p 1e-7 >= p 1 <= and t 1e-7 max 1 min p / neg 0 ?"},
     [ARTEL__LOSS_POISSON] = {"p t p 1e-7 + log * -", "1 t p 1e-7 + / -"},
-    [ARTEL__LOSS_COSINE_SIMILARITY] = {NORMS "t r * p x * * neg", NORMS "x 1 1e-7 / < p x * t r * * sum 0 ? =m d x p x * m * t r * - * *"},
-    [ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY] = {SMOOTHED CLIPPED FOCAL "w u G pow " BINARY "* *", SMOOTHED CLIPPED FOCAL
-                                               "w G neg u G 1 - pow * 2 s * 1 - * " BINARY "* u G pow " BINARY_SLOPE "* + *"},
-    [ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] = {SMOOTHED SHARE "1 c - G pow B * s neg c log * *", SMOOTHED SHARE
-                                                    "o c == s B * G 1 c - G 1 - pow * c log * 1 c - G pow c / - * 0 ? " THROUGH_SHARE},
+    [ARTEL__LOSS_COSINE_SIMILARITY] = {NORMS "t r * p x * * neg",
+                                       NORMS "x 1 1e-7 / < p x * t r * * sum 0 ? =m d x p x * m * t r * - * *"},
+    [ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY] = {SMOOTHED CLIPPED FOCAL "w u G pow " BINARY "* *",
+                                               SMOOTHED CLIPPED FOCAL "w G neg u G 1 - pow * 2 s * 1 - * " BINARY
+                                                                      "* u G pow " BINARY_SLOPE "* + *"},
+    [ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] =
+        {SMOOTHED SHARE "1 c - G pow B * s neg c log * *",
+         SMOOTHED SHARE "o c == s B * G 1 c - G 1 - pow * c log * 1 c - G pow c / - * 0 ? " THROUGH_SHARE},
 };
 
 /* What a node has beside its formula; `first`: the input that is the target. */
@@ -67,19 +79,23 @@ typedef struct position {
 /* -- the class of a position -- */
 
 /* An integer target, or a float one that stands for it: INT64; what is no number of a class becomes INT64_MAX. */
-static artel__hlo_value integer_target(artel__hlo *h, artel__hlo_value target, const artel__loss_input *in, artel__hlo_value *told)
+static artel__hlo_value integer_target(artel__hlo *h, artel__hlo_value target, const artel__loss_input *in,
+                                       artel__hlo_value *told)
 {
     artel__hlo_type wide = *artel__hlo_type_of(h, target);
     wide.dtype = ARTEL_DTYPE_INT64;
     if (in->target_dtype == ARTEL_DTYPE_INT32) return *told = artel__hlo_convert(h, target, ARTEL_DTYPE_INT64);
     artel__hlo_value zero = artel__hlo_number(h, 0, target), none = artel__hlo_integer(h, INT64_MAX, &wide);
-    artel__hlo_value near = artel__hlo_compare(h, "LT", artel__hlo_unary(h, "abs", target), artel__hlo_number(h, 9e18, target));
+    artel__hlo_value near =
+        artel__hlo_compare(h, "LT", artel__hlo_unary(h, "abs", target), artel__hlo_number(h, 9e18, target));
     artel__hlo_value number = artel__hlo_convert(h, artel__hlo_select(h, near, target, zero), ARTEL_DTYPE_INT64);
     *told = artel__hlo_select(h, near, number, none);
     artel__hlo_value low = artel__hlo_compare(h, "GT", target, artel__hlo_number(h, -1, target));
     artel__hlo_value high = artel__hlo_compare(h, "LT", target, artel__hlo_number(h, 2147483648.0, target));
-    artel__hlo_value ignored = artel__hlo_compare(h, "EQ", target, artel__hlo_number(h, (double)(float)in->ignored_class, target));
-    artel__hlo_value other = artel__hlo_select(h, ignored, artel__hlo_integer(h, (uint64_t)(int64_t)in->ignored_class, &wide), none);
+    artel__hlo_value ignored =
+        artel__hlo_compare(h, "EQ", target, artel__hlo_number(h, (double)(float)in->ignored_class, target));
+    artel__hlo_value other =
+        artel__hlo_select(h, ignored, artel__hlo_integer(h, (uint64_t)(int64_t)in->ignored_class, &wide), none);
     return artel__hlo_select(h, artel__hlo_binary(h, "and", low, high), number, other);
 }
 
@@ -99,7 +115,8 @@ static void set_class(artel__lower *lower, position *p, artel__hlo_value target,
     artel__hlo_value high = artel__hlo_compare(h, "LT", class, artel__hlo_number(h, (double)p->in.length, class));
     artel__hlo_value valid = artel__hlo_binary(h, "and", low, high), bad = artel__hlo_unary(h, "not", valid);
     if (p->in.has_ignored_class) {
-        artel__hlo_value counts = artel__hlo_compare(h, "NE", class, artel__hlo_number(h, (double)p->in.ignored_class, class));
+        artel__hlo_value counts =
+            artel__hlo_compare(h, "NE", class, artel__hlo_number(h, (double)p->in.ignored_class, class));
         valid = artel__hlo_binary(h, "and", valid, counts);
         bad = artel__hlo_binary(h, "and", bad, counts);
     }
@@ -107,8 +124,8 @@ static void set_class(artel__lower *lower, position *p, artel__hlo_value target,
     artel__hlo_type index = p->full;
     index.dtype = ARTEL_DTYPE_INT64;
     artel__hlo_value place = artel__hlo_iota(h, &index, index.rank - 1);
-    artel__hlo_value here =
-        artel__hlo_compare(h, "EQ", place, widen(p, artel__hlo_select(h, valid, class, artel__hlo_number(h, -1, class))));
+    artel__hlo_value here = artel__hlo_compare(
+        h, "EQ", place, widen(p, artel__hlo_select(h, valid, class, artel__hlo_number(h, -1, class))));
     artel__formula_set(&p->f, 'h', artel__hlo_convert(h, here, ARTEL_DTYPE_FLOAT32));
     artel__formula_set(&p->f, 'v', artel__hlo_convert(h, widen(p, valid), ARTEL_DTYPE_FLOAT32));
 }
@@ -131,7 +148,8 @@ static void begin(artel__lower *lower, int first, position *p)
         return;
     }
     loss_constants k = loss_constants_of(&p->in);
-    artel__formula_set(&p->f, 't', artel__hlo_convert(h, artel__hlo_reshape(h, lower->in[first], &p->full), ARTEL_DTYPE_FLOAT32));
+    artel__formula_set(&p->f, 't',
+                       artel__hlo_convert(h, artel__hlo_reshape(h, lower->in[first], &p->full), ARTEL_DTYPE_FLOAT32));
     artel__formula_number(&p->f, 'A', (double)k.a);
     artel__formula_number(&p->f, 'B', (double)k.b);
     artel__formula_number(&p->f, 'G', (double)k.c);
@@ -169,5 +187,6 @@ void artel__lower_loss_gradient(artel__lower *lower)
     artel__hlo_value upstream = artel__hlo_reshape(h, lower->in[0], &p.rows);
     artel__formula_set(&p.f, 'd', widen(&p, scale(h, &p.in, upstream)));
     artel__hlo_value slope = artel__formula_write(&p.f, losses[p.in.op].slope);
-    lower->out[0] = loss_is_element(p.in.op) ? artel__hlo_binary(h, "multiply", artel__formula_get(&p.f, 'd'), slope) : slope;
+    lower->out[0] =
+        loss_is_element(p.in.op) ? artel__hlo_binary(h, "multiply", artel__formula_get(&p.f, 'd'), slope) : slope;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small matrices as programs of devices: a loop over columns, all matrices at once. Solutions are Gauss and Jordan's, with the first of the
- * largest magnitudes as pivot, in float32. */
+/* Small matrices as programs of devices: a loop over columns, all matrices at once. Solutions are Gauss and Jordan's,
+ * with the first of the largest magnitudes as pivot, in float32. */
 #include "op/lower_matrix.h"
 
 /* Matrices [rows][n][width] and what a turn of the loop looks at. */
@@ -42,7 +42,8 @@ static artel__hlo_value column_of(const machine *m, artel__hlo_value t)
 {
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_INT32};
     artel__hlo_value zero = artel__hlo_splat(m->h, 0, &scalar), first[] = {zero, zero, m->turn};
-    return artel__hlo_reshape(m->h, artel__hlo_dynamic_slice(m->h, t, first, (const int64_t[]){m->outer, m->n, 1}), &m->column);
+    return artel__hlo_reshape(m->h, artel__hlo_dynamic_slice(m->h, t, first, (const int64_t[]){m->outer, m->n, 1}),
+                              &m->column);
 }
 
 /* The line of t at the rows marked, one a matrix. */
@@ -54,7 +55,8 @@ static artel__hlo_value line_at(const machine *m, artel__hlo_value t, artel__hlo
 
 static artel__hlo_value number_at(const machine *m, artel__hlo_value column, artel__hlo_value mark)
 {
-    return artel__hlo_reduce(m->h, "add", 0, artel__hlo_select(m->h, mark, column, artel__hlo_number(m->h, 0, column)), 2);
+    return artel__hlo_reduce(m->h, "add", 0, artel__hlo_select(m->h, mark, column, artel__hlo_number(m->h, 0, column)),
+                             2);
 }
 
 static artel__hlo_value is_behind(const machine *m, const char *how)
@@ -70,25 +72,32 @@ static artel__hlo_value pivot_of(const machine *m, artel__hlo_value column)
     artel__hlo_value size = artel__hlo_unary(h, "abs", column);
     size = artel__hlo_select(h, is_behind(m, "GE"), size, artel__hlo_number(h, -1, size));
     artel__hlo_value most = spread(m, artel__hlo_reduce(h, "maximum", -1, size, 2));
-    artel__hlo_value at = artel__hlo_select(h, artel__hlo_compare(h, "EQ", size, most), m->row, artel__hlo_number(h, (double)m->n, m->row));
+    artel__hlo_value at = artel__hlo_select(h, artel__hlo_compare(h, "EQ", size, most), m->row,
+                                            artel__hlo_number(h, (double)m->n, m->row));
     return artel__hlo_compare(h, "EQ", m->row, spread(m, artel__hlo_reduce(h, "minimum", (double)m->n, at, 2)));
 }
 
-/* One column of t is made 0 outside its pivot (`below`: under it); the sign changes where lines are exchanged, and takes the pivot. */
-static void eliminate(const machine *m, artel__hlo_value t, artel__hlo_value product, bool below, artel__hlo_value next[2])
+/* One column of t is made 0 outside its pivot (`below`: under it); the sign changes where lines are exchanged, and
+ * takes the pivot. */
+static void eliminate(const machine *m, artel__hlo_value t, artel__hlo_value product, bool below,
+                      artel__hlo_value next[2])
 {
     artel__hlo *h = m->h;
     artel__hlo_value pivot = pivot_of(m, column_of(m, t)), best = line_at(m, t, pivot), own = line_at(m, t, m->here);
     t = artel__hlo_select(h, over_rows(m, pivot), over_columns(m, own), t);
     t = artel__hlo_select(h, over_rows(m, m->here), over_columns(m, best), t);
     artel__hlo_value column = column_of(m, t), divisor = number_at(m, column, m->here);
-    artel__hlo_value factor = artel__hlo_binary(h, "divide", column, spread(m, divisor)), none = artel__hlo_number(h, 0, factor);
-    artel__hlo_value idle = artel__hlo_binary(h, "or", below ? is_behind(m, "LE") : m->here, artel__hlo_compare(h, "EQ", column, none));
-    artel__hlo_value part = artel__hlo_binary(h, "multiply", over_rows(m, artel__hlo_select(h, idle, none, factor)), over_columns(m, best));
+    artel__hlo_value factor = artel__hlo_binary(h, "divide", column, spread(m, divisor)),
+                     none = artel__hlo_number(h, 0, factor);
+    artel__hlo_value idle =
+        artel__hlo_binary(h, "or", below ? is_behind(m, "LE") : m->here, artel__hlo_compare(h, "EQ", column, none));
+    artel__hlo_value part =
+        artel__hlo_binary(h, "multiply", over_rows(m, artel__hlo_select(h, idle, none, factor)), over_columns(m, best));
     next[0] = artel__hlo_select(h, over_rows(m, idle), t, artel__hlo_binary(h, "subtract", t, part));
     artel__hlo_value both = artel__hlo_binary(h, "and", pivot, m->here);
     artel__hlo_value stays = artel__hlo_reduce(h, "maximum", 0, artel__hlo_convert(h, both, ARTEL_DTYPE_FLOAT32), 2);
-    artel__hlo_value sign = artel__hlo_binary(h, "subtract", artel__hlo_binary(h, "add", stays, stays), artel__hlo_number(h, 1, stays));
+    artel__hlo_value sign =
+        artel__hlo_binary(h, "subtract", artel__hlo_binary(h, "add", stays, stays), artel__hlo_number(h, 1, stays));
     next[1] = artel__hlo_binary(h, "multiply", product, artel__hlo_binary(h, "multiply", sign, divisor));
 }
 
@@ -99,8 +108,10 @@ static void cholesky(const machine *m, artel__hlo_value t, artel__hlo_value made
     artel__hlo_value part = artel__hlo_binary(h, "divide", column, spread(m, root));
     part = artel__hlo_select(h, is_behind(m, "GE"), part, artel__hlo_number(h, 0, part));
     artel__hlo_value here = artel__hlo_broadcast(
-        h, m->here, &(artel__hlo_type){.dtype = ARTEL_DTYPE_BOOL, .rank = 3, .dim = {m->outer, m->n, m->n}}, (const int[]){0, 2});
-    next[0] = artel__hlo_binary(h, "subtract", t, artel__hlo_binary(h, "multiply", over_rows(m, part), over_columns(m, part)));
+        h, m->here, &(artel__hlo_type){.dtype = ARTEL_DTYPE_BOOL, .rank = 3, .dim = {m->outer, m->n, m->n}},
+        (const int[]){0, 2});
+    next[0] = artel__hlo_binary(h, "subtract", t,
+                                artel__hlo_binary(h, "multiply", over_rows(m, part), over_columns(m, part)));
     next[1] = artel__hlo_select(h, here, over_rows(m, part), made);
 }
 
@@ -125,10 +136,12 @@ static artel__hlo_value identity(artel__hlo *h, int64_t outer, int64_t n)
 static artel__hlo_value solved(const machine *m, artel__hlo_value t)
 {
     artel__hlo *h = m->h;
-    artel__hlo_value left = artel__hlo_slice_axis(h, t, 2, 0, m->n), right = artel__hlo_slice_axis(h, t, 2, m->n, m->width);
+    artel__hlo_value left = artel__hlo_slice_axis(h, t, 2, 0, m->n),
+                     right = artel__hlo_slice_axis(h, t, 2, m->n, m->width);
     artel__hlo_value own = artel__hlo_binary(h, "multiply", left, identity(h, m->outer, m->n));
     artel__hlo_type to = *artel__hlo_type_of(h, right);
-    return artel__hlo_binary(h, "divide", right, artel__hlo_broadcast(h, artel__hlo_reduce(h, "add", 0, own, 4), &to, (const int[]){0, 1}));
+    return artel__hlo_binary(h, "divide", right,
+                             artel__hlo_broadcast(h, artel__hlo_reduce(h, "add", 0, own, 4), &to, (const int[]){0, 1}));
 }
 
 void artel__lower_matrix(artel__lower *lower, artel__matrix_function function)

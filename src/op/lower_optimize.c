@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizer steps as programs of devices.
  *
- * Formulas (op/lower_formula.h): variable w, slots x y z, gradient g and what stands for its square q, learning rate R, A .. H the
- * scalars 0 .. 7 that kernel/optimize_formula.h names beside each rule. Scalars that two steps have in common are constants.
+ * Formulas (op/lower_formula.h): variable w, slots x y z, gradient g and what stands for its square q, learning rate R,
+ * A .. H the scalars 0 .. 7 that kernel/optimize_formula.h names beside each rule. Scalars that two steps have in
+ * common are constants.
  */
 #include "op/lower_optimize.h"
 
@@ -21,16 +22,20 @@ static const char *rule_text(const artel__apply_options *o, float power)
         return o->amsgrad ? "x g x - A * + =x y q y - B * + =y z y > z y ? =z w x D * z sqrt C + / - =w"
                           : "x g x - A * + =x y q y - B * + =y w x D * y sqrt C + / - =w";
     case ARTEL__RULE_ADAGRAD: return "x q + =x w R g * x C + sqrt / - =w";
-    case ARTEL__RULE_ADADELTA: return "A x * B q * + =x y C + sqrt g * x C + sqrt / neg =d A y * B d d * * + =y w R d * + =w";
+    case ARTEL__RULE_ADADELTA:
+        return "A x * B q * + =x y C + sqrt g * x C + sqrt / neg =d A y * B d d * * + =y w R d * + =w";
     case ARTEL__RULE_ADAMAX: return "x g x - A * + =x B y * =k g abs =s k s > k s ? =y w R x * D y C + * / - =w";
-    case ARTEL__RULE_NADAM: return "x g x - A * + =x y q y - B * + =y D x * 1 U D * - / F g * 1 U - / + =h w h R * y H / sqrt C + / - =w";
+    case ARTEL__RULE_NADAM:
+        return "x g x - A * + =x y q y - B * + =y D x * 1 U D * - / F g * 1 U - / + =h w h R * y H / sqrt C + / - =w";
     case ARTEL__RULE_FTRL:
         if (power == 0.5f)
             return "x q + =a a sqrt =k y g D w * + k x sqrt - R / w * - + =y k R / C + =s "
                    "s 0 == 0 y B neg max B min y - s / ? =w a =x";
-        return "x q + =a a A pow =k y g D w * + k x A pow - R / w * - + =y k R / C + =s s 0 == 0 y B neg max B min y - s / ? =w a =x";
+        return "x q + =a a A pow =k y g D w * + k x A pow - R / w * - + =y k R / C + =s s 0 == 0 y B neg max B min y - "
+               "s / ? =w a =x";
     case ARTEL__RULE_LION: return "w R x A * g B * + sign * - =w x C * g D * + =x";
-    case ARTEL__RULE_SCHEDULE_FREE: return "y q y - B * + =y x D g * y E / sqrt C + / - =x G w A x * - H / * F x * + =k A x * H k * + =w";
+    case ARTEL__RULE_SCHEDULE_FREE:
+        return "y q y - B * + =y x D g * y E / sqrt C + / - =x G w A x * - H / * F x * + =k A x * H k * + =w";
     case ARTEL__RULE_LAMB: return "x g x - A * + =x y q y - B * + =y x D / y E / sqrt C + / =z";
     case ARTEL__RULE_RMSPROP: break;
     }
@@ -38,7 +43,8 @@ static const char *rule_text(const artel__apply_options *o, float power)
         return o->momentum != 0.0 ? "A x * B q * + =x A z * B g * + =z D y * R g * x z z * - C + sqrt / + =y w y - =w"
                                   : "A x * B q * + =x A z * B g * + =z w R g * x z z * - C + sqrt / - =w";
     }
-    return o->momentum != 0.0 ? "A x * B q * + =x D y * R g * x C + sqrt / + =y w y - =w" : "A x * B q * + =x w R g * x C + sqrt / - =w";
+    return o->momentum != 0.0 ? "A x * B q * + =x D y * R g * x C + sqrt / + =y w y - =w"
+                              : "A x * B q * + =x w R g * x C + sqrt / - =w";
 }
 
 /* A one-element value as a scalar of float32. */
@@ -60,8 +66,10 @@ static void set_scalars(artel__lower *lower, const artel__lower_step *step, arte
         if (memcmp(&one.scalar[i], &other.scalar[i], sizeof one.scalar[i]) == 0)
             artel__formula_number(f, letter, (double)one.scalar[i]);
         else
-            artel__formula_spread(
-                f, letter, artel__lower_scalar_of(lower, offsetof(artel__apply, scalar) + (size_t)i * sizeof(float), ARTEL_DTYPE_FLOAT32));
+            artel__formula_spread(f, letter,
+                                  artel__lower_scalar_of(lower,
+                                                         offsetof(artel__apply, scalar) + (size_t)i * sizeof(float),
+                                                         ARTEL_DTYPE_FLOAT32));
     }
     artel__formula_spread(f, 'R', artel__lower_scalar_of(lower, offsetof(artel__apply, rate), ARTEL_DTYPE_FLOAT32));
     if (step->product >= 0) artel__formula_spread(f, 'U', scalar_of(lower->hlo, step->product));

@@ -11,8 +11,8 @@ typedef struct artel__lower_step {
     const artel__apply_options *options;
     artel__clip clip;
     double limit;
-    artel__hlo_value gradient, squares;                  /* squares, norm, product, scale: -1: none */
-    artel__hlo_value norm, product, scale;               /* of one element: the squared norm, Nadam's product, the loss scale */
+    artel__hlo_value gradient, squares;    /* squares, norm, product, scale: -1: none */
+    artel__hlo_value norm, product, scale; /* of one element: the squared norm, Nadam's product, the loss scale */
     artel__hlo_value variable, slot[ARTEL__APPLY_SLOTS]; /* what they become; a slot that the rule has not: -1 */
 } artel__lower_step;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools as programs of devices, tap by tap.
  *
- * A tap is a strided slice of the padded input [rows][in][in][in][channels], one element for each window. The maximum runs over the taps in
- * order; its gradient first finds the tap that holds each window's first maximum, then gives every tap what is its own, spread out by the
- * strides. Taps are added from the last to the first: that is the order of the windows. No window operation of StableHLO is used: its
- * gradient of maxima adds in no order.
+ * A tap is a strided slice of the padded input [rows][in][in][in][channels], one element for each window. The maximum
+ * runs over the taps in order; its gradient first finds the tap that holds each window's first maximum, then gives
+ * every tap what is its own, spread out by the strides. Taps are added from the last to the first: that is the order of
+ * the windows. No window operation of StableHLO is used: its gradient of maxima adds in no order.
  */
 #include "op/lower_pool.h"
 
@@ -27,10 +27,13 @@ static pooling begin(artel__lower *lower, int k, bool pooled)
     const artel__pool_shape *s = &a->shape;
     artel__hlo_type found = *artel__hlo_type_of(lower->hlo, lower->in[k]);
     const int64_t *extent = pooled ? s->out : s->in;
-    int64_t each = extent[0] * extent[1] * extent[2] * s->channels, rows = each ? artel__hlo_count(&found) / each : lower->rows;
+    int64_t each = extent[0] * extent[1] * extent[2] * s->channels,
+            rows = each ? artel__hlo_count(&found) / each : lower->rows;
     pooling p = {.hlo = lower->hlo, .attributes = a, .shape = s, .taps = s->window[0] * s->window[1] * s->window[2]};
-    p.in = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, s->in[0], s->in[1], s->in[2], s->channels}};
-    p.out = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, s->out[0], s->out[1], s->out[2], s->channels}};
+    p.in = (artel__hlo_type){
+        .dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, s->in[0], s->in[1], s->in[2], s->channels}};
+    p.out = (artel__hlo_type){
+        .dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, s->out[0], s->out[1], s->out[2], s->channels}};
     return p;
 }
 
@@ -136,7 +139,8 @@ void artel__lower_pool(artel__lower *lower)
     lower->out[0] = artel__hlo_reshape(p.hlo, y, &out);
 }
 
-/* The number of the first tap that holds each window's maximum; `taps` where none does. Padding is NaN, which holds nothing. */
+/* The number of the first tap that holds each window's maximum; `taps` where none does. Padding is NaN, which holds
+ * nothing. */
 static artel__hlo_value find_first(const pooling *p, artel__hlo_value x, artel__hlo_value y)
 {
     artel__hlo_type type = p->out;
@@ -179,7 +183,8 @@ void artel__lower_pool_gradient(artel__lower *lower)
         return;
     }
     artel__hlo_value dy = artel__hlo_reshape(h, lower->in[0], &p.out);
-    artel__hlo_value dx = max ? spread_out(&p, dy, find_first(&p, lower->in[1], lower->in[2])) : spread_out(&p, share(&p, dy), -1);
+    artel__hlo_value dx =
+        max ? spread_out(&p, dy, find_first(&p, lower->in[1], lower->in[2])) : spread_out(&p, share(&p, dy), -1);
     if (max && p.attributes->relu) {
         artel__hlo_value x = artel__hlo_reshape(h, lower->in[1], &p.in), zero = artel__hlo_number(h, 0, x);
         dx = artel__hlo_select(h, artel__hlo_compare(h, "GT", x, zero), dx, artel__hlo_binary(h, "multiply", zero, dx));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Philox 4x32-10 (base/rng.c) in 32-bit words and their 64-bit products, a block of four words for every four logical indices of a row.
- * Normal numbers are Box and Muller's in float64, with the device's own logarithm, cosine and sine. */
+/* Philox 4x32-10 (base/rng.c) in 32-bit words and their 64-bit products, a block of four words for every four logical
+ * indices of a row. Normal numbers are Box and Muller's in float64, with the device's own logarithm, cosine and sine.
+ */
 #include "op/lower_random.h"
 
 typedef struct words {
@@ -51,9 +52,11 @@ static void begin(words *w, artel__lower *lower, const artel__lower_drawing *d)
 {
     artel__hlo *h = lower->hlo;
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_UINT32};
-    artel__hlo_value batch = artel__lower_scalar_of(lower, d->batch, ARTEL_DTYPE_UINT64), row = artel__hlo_integer(h, 0, &w->type);
+    artel__hlo_value batch = artel__lower_scalar_of(lower, d->batch, ARTEL_DTYPE_UINT64),
+                     row = artel__hlo_integer(h, 0, &w->type);
     artel__hlo_value top = artel__hlo_convert(h, shift(h, "shift_right_logical", batch, 32), ARTEL_DTYPE_UINT32);
-    artel__hlo_value node = artel__hlo_binary(h, "or", shift(h, "shift_left", top, 24), artel__hlo_integer(h, d->ordinal, &scalar));
+    artel__hlo_value node =
+        artel__hlo_binary(h, "or", shift(h, "shift_left", top, 24), artel__hlo_integer(h, d->ordinal, &scalar));
     if (!d->shared_rows) {
         artel__hlo_value first = artel__lower_scalar_of(lower, d->first_row, ARTEL_DTYPE_INT64);
         first = artel__hlo_broadcast(h, artel__hlo_convert(h, first, ARTEL_DTYPE_UINT32), &w->type, NULL);
@@ -78,13 +81,17 @@ static artel__hlo_value uniform(artel__hlo *h, artel__hlo_value word)
 /* artel__rng_normal_pair. */
 static void normal_pair(artel__hlo *h, artel__hlo_value word0, artel__hlo_value word1, artel__hlo_value out[2])
 {
-    artel__hlo_value a = artel__hlo_convert(h, word0, ARTEL_DTYPE_FLOAT64), b = artel__hlo_convert(h, word1, ARTEL_DTYPE_FLOAT64);
-    a = artel__hlo_binary(h, "multiply", artel__hlo_binary(h, "add", a, artel__hlo_number(h, 1, a)), artel__hlo_number(h, 0x1p-32, a));
+    artel__hlo_value a = artel__hlo_convert(h, word0, ARTEL_DTYPE_FLOAT64),
+                     b = artel__hlo_convert(h, word1, ARTEL_DTYPE_FLOAT64);
+    a = artel__hlo_binary(h, "multiply", artel__hlo_binary(h, "add", a, artel__hlo_number(h, 1, a)),
+                          artel__hlo_number(h, 0x1p-32, a));
     a = artel__hlo_binary(h, "multiply", artel__hlo_unary(h, "log", a), artel__hlo_number(h, -2, a));
     a = artel__hlo_unary(h, "sqrt", a);
     b = artel__hlo_binary(h, "multiply", b, artel__hlo_number(h, 6.283185307179586 * 0x1p-32, b));
-    out[0] = artel__hlo_convert(h, artel__hlo_binary(h, "multiply", a, artel__hlo_unary(h, "cosine", b)), ARTEL_DTYPE_FLOAT32);
-    out[1] = artel__hlo_convert(h, artel__hlo_binary(h, "multiply", a, artel__hlo_unary(h, "sine", b)), ARTEL_DTYPE_FLOAT32);
+    out[0] = artel__hlo_convert(h, artel__hlo_binary(h, "multiply", a, artel__hlo_unary(h, "cosine", b)),
+                                ARTEL_DTYPE_FLOAT32);
+    out[1] =
+        artel__hlo_convert(h, artel__hlo_binary(h, "multiply", a, artel__hlo_unary(h, "sine", b)), ARTEL_DTYPE_FLOAT32);
 }
 
 artel__hlo_value artel__lower_draw(artel__lower *lower, const artel__lower_drawing *d)
@@ -106,7 +113,8 @@ artel__hlo_value artel__lower_draw(artel__lower *lower, const artel__lower_drawi
             normal_pair(h, w.counter[i], w.counter[i + 1], draw + i);
     }
     for (int i = 0; i < 4; i++) draw[i] = artel__hlo_reshape(h, draw[i], &one);
-    return artel__hlo_slice_axis(h, artel__hlo_reshape(h, artel__hlo_concatenate(h, draw, 4, 2), &flat), 1, 0, d->count);
+    return artel__hlo_slice_axis(h, artel__hlo_reshape(h, artel__hlo_concatenate(h, draw, 4, 2), &flat), 1, 0,
+                                 d->count);
 }
 
 artel__hlo_value artel__lower_drop(artel__hlo *h, artel__hlo_value x, artel__hlo_value draw, double rate, double scale)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent cells as loops.
  *
- * What lies by time is turned to [steps][rows][...], in the order of the steps (against time with go_backwards), so that a step reads and
- * writes one run of memory. A loop carries the states and the arrays it fills; backward, turn k is step steps - 1 - k. In masked steps
- * states are chosen element by element.
+ * What lies by time is turned to [steps][rows][...], in the order of the steps (against time with go_backwards), so
+ * that a step reads and writes one run of memory. A loop carries the states and the arrays it fills; backward, turn k
+ * is step steps - 1 - k. In masked steps states are chosen element by element.
  */
 #include "op/lower_recurrent.h"
 
@@ -39,7 +39,8 @@ static artel__hlo_value times(const cell *c, artel__hlo_value a, artel__hlo_valu
 
 static artel__hlo_value zeros(const cell *c, int64_t rows, int64_t columns)
 {
-    return artel__hlo_splat(c->hlo, 0, &(artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {rows, columns}});
+    return artel__hlo_splat(c->hlo, 0,
+                            &(artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {rows, columns}});
 }
 
 /* Columns of gate `k`, or of `count` gates from it on. */
@@ -92,7 +93,8 @@ static artel__hlo_value by_step(const cell *c, artel__hlo_value a)
 
 static artel__hlo_value by_time(const cell *c, artel__hlo_value a)
 {
-    return artel__hlo_transpose(c->hlo, c->s->go_backwards ? artel__hlo_reverse(c->hlo, a, 0) : a, (const int[]){1, 0, 2});
+    return artel__hlo_transpose(c->hlo, c->s->go_backwards ? artel__hlo_reverse(c->hlo, a, 0) : a,
+                                (const int[]){1, 0, 2});
 }
 
 /* An array that a loop fills. */
@@ -105,9 +107,11 @@ static artel__hlo_value room_for(const cell *c, int64_t columns)
 /* The step's part of what lies by step, and that part put there. */
 static artel__hlo_value read_step(const cell *c, artel__hlo_value a)
 {
-    artel__hlo_type type = *artel__hlo_type_of(c->hlo, a), flat = {.dtype = type.dtype, .rank = 2, .dim = {type.dim[1], type.dim[2]}};
+    artel__hlo_type type = *artel__hlo_type_of(c->hlo, a),
+                    flat = {.dtype = type.dtype, .rank = 2, .dim = {type.dim[1], type.dim[2]}};
     artel__hlo_value zero = artel__hlo_number(c->hlo, 0, c->step), first[] = {c->step, zero, zero};
-    return artel__hlo_reshape(c->hlo, artel__hlo_dynamic_slice(c->hlo, a, first, (const int64_t[]){1, type.dim[1], type.dim[2]}), &flat);
+    return artel__hlo_reshape(
+        c->hlo, artel__hlo_dynamic_slice(c->hlo, a, first, (const int64_t[]){1, type.dim[1], type.dim[2]}), &flat);
 }
 
 static artel__hlo_value write_step(const cell *c, artel__hlo_value a, artel__hlo_value part)
@@ -206,7 +210,8 @@ static void step_lstm(const cell *c, forward_step *f)
     artel__hlo_value z = add(c, f->x, recurrent_product(c, f->h, 4));
     artel__hlo_value kept[] = {kept_of(c, r, gates_of(c, z, 0, 2)), kept_of(c, a, gates_of(c, z, 2, 1)),
                                kept_of(c, r, gates_of(c, z, 3, 1))};
-    artel__hlo_value early = value_of(c, r, kept[0]), input = gates_of(c, early, 0, 1), forget = gates_of(c, early, 1, 1);
+    artel__hlo_value early = value_of(c, r, kept[0]), input = gates_of(c, early, 0, 1),
+                     forget = gates_of(c, early, 1, 1);
     f->c = add(c, times(c, forget, f->c), times(c, input, value_of(c, a, kept[1])));
     f->next = times(c, value_of(c, r, kept[2]), activate(c, a, f->c));
     f->gates = joined(c, kept, 3);
@@ -226,7 +231,8 @@ static void step_gru(const cell *c, forward_step *f)
     artel__hlo_value q = recurrent_product(c, f->h, after ? 3 : 2), part;
     if (after && f->bias >= 0) q = add(c, q, f->bias);
     artel__hlo_value early = kept_of(c, &c->s->recurrent, add(c, gates_of(c, f->x, 0, 2), gates_of(c, q, 0, 2)));
-    artel__hlo_value values = value_of(c, &c->s->recurrent, early), update = gates_of(c, values, 0, 1), reset = gates_of(c, values, 1, 1);
+    artel__hlo_value values = value_of(c, &c->s->recurrent, early), update = gates_of(c, values, 0, 1),
+                     reset = gates_of(c, values, 1, 1);
     if (after) {
         f->extra = gates_of(c, q, 2, 1);
         part = times(c, reset, f->extra);
@@ -252,8 +258,8 @@ enum {
     CARRIED
 };
 
-static void forward_turn(cell *c, const forward_step *begin, artel__hlo_value projected, artel__hlo_value mask, const artel__hlo_value *has,
-                         artel__hlo_value *next)
+static void forward_turn(cell *c, const forward_step *begin, artel__hlo_value projected, artel__hlo_value mask,
+                         const artel__hlo_value *has, artel__hlo_value *next)
 {
     forward_step f = *begin;
     f.x = read_step(c, projected);
@@ -286,7 +292,8 @@ void artel__lower_recurrent(artel__lower *lower)
         artel__lower_refuse(lower, "no steps");
         return;
     }
-    artel__hlo_type columns = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {c.g}}, wide = {.rank = 2, .dim = {c.rows, c.g}};
+    artel__hlo_type columns = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {c.g}},
+                    wide = {.rank = 2, .dim = {c.rows, c.g}};
     artel__hlo_value projected = by_step(&c, lower->in[ARTEL__RECURRENT_PROJECTED]), next[CARRIED];
     artel__hlo_value mask = mask_by_step(&c, ARTEL__RECURRENT_MASK), bias = lower->in[ARTEL__RECURRENT_BIAS];
     forward_step begin = {.bias = -1, .extra = -1};
@@ -296,7 +303,8 @@ void artel__lower_recurrent(artel__lower *lower)
                                       [CARRY_GATES] = room_for(&c, c.g),
                                       [CARRY_OUT] = zeros(&c, c.rows, c.u),
                                       [CARRY_ALL] = c.s->sequences ? room_for(&c, c.u) : zeros(&c, 1, 1),
-                                      [CARRY_EXTRA] = c.s->cell == ARTEL__CELL_SIMPLE ? zeros(&c, 1, 1) : room_for(&c, c.u),
+                                      [CARRY_EXTRA] =
+                                          c.s->cell == ARTEL__CELL_SIMPLE ? zeros(&c, 1, 1) : room_for(&c, c.u),
                                       [CARRY_C] = lstm ? state_of(&c, ARTEL__RECURRENT_C0) : zeros(&c, 1, 1)};
     artel__hlo_loop loop;
     artel__hlo_loop_begin(h, trips(&c), init, CARRIED, &loop);
@@ -345,10 +353,14 @@ static artel__hlo_value product_back(const cell *c, artel__hlo_value d, int64_t 
 static void back_lstm(const cell *c, backward_step *b)
 {
     const activation *r = &c->s->recurrent, *a = &c->s->activation;
-    artel__hlo_value early = gates_of(c, b->gates, 0, 2), cell_kept = gates_of(c, b->gates, 2, 1), out_kept = gates_of(c, b->gates, 3, 1);
-    artel__hlo_value values = value_of(c, r, early), input = gates_of(c, values, 0, 1), forget = gates_of(c, values, 1, 1);
-    artel__hlo_value candidate = value_of(c, a, cell_kept), output = value_of(c, r, out_kept), top = activate(c, a, b->extra);
-    artel__hlo_value du = slope(c, a, keeps_argument(a) ? b->extra : top, times(c, b->dh, output)), d = add(c, b->dc, du);
+    artel__hlo_value early = gates_of(c, b->gates, 0, 2), cell_kept = gates_of(c, b->gates, 2, 1),
+                     out_kept = gates_of(c, b->gates, 3, 1);
+    artel__hlo_value values = value_of(c, r, early), input = gates_of(c, values, 0, 1),
+                     forget = gates_of(c, values, 1, 1);
+    artel__hlo_value candidate = value_of(c, a, cell_kept), output = value_of(c, r, out_kept),
+                     top = activate(c, a, b->extra);
+    artel__hlo_value du = slope(c, a, keeps_argument(a) ? b->extra : top, times(c, b->dh, output)),
+                     d = add(c, b->dc, du);
     const artel__hlo_value both[] = {times(c, d, candidate), times(c, d, b->old)};
     const artel__hlo_value all[] = {slope(c, r, early, joined(c, both, 2)), slope(c, a, cell_kept, times(c, d, input)),
                                     slope(c, r, out_kept, times(c, b->dh, top))};
@@ -368,10 +380,13 @@ static void back_gru(const cell *c, backward_step *b)
     artel__hlo *h = c->hlo;
     const activation *r = &c->s->recurrent, *a = &c->s->activation;
     artel__hlo_value update_kept = gates_of(c, b->gates, 0, 1), reset_kept = gates_of(c, b->gates, 1, 1);
-    artel__hlo_value late = gates_of(c, b->gates, 2, 1), update = value_of(c, r, update_kept), reset = value_of(c, r, reset_kept);
-    artel__hlo_value apart = artel__hlo_binary(h, "subtract", b->before, value_of(c, a, late)), none = artel__hlo_number(h, 0, b->dh);
+    artel__hlo_value late = gates_of(c, b->gates, 2, 1), update = value_of(c, r, update_kept),
+                     reset = value_of(c, r, reset_kept);
+    artel__hlo_value apart = artel__hlo_binary(h, "subtract", b->before, value_of(c, a, late)),
+                     none = artel__hlo_number(h, 0, b->dh);
     artel__hlo_value rest = artel__hlo_binary(h, "subtract", artel__hlo_number(h, 1, update), update);
-    artel__hlo_value dupdate = slope(c, r, update_kept, times(c, b->dh, apart)), dn = slope(c, a, late, times(c, b->dh, rest));
+    artel__hlo_value dupdate = slope(c, r, update_kept, times(c, b->dh, apart)),
+                     dn = slope(c, a, late, times(c, b->dh, rest));
     artel__hlo_value dreset, dh = times(c, b->dh, update);
     if (c->s->reset_after) {
         dreset = slope(c, r, reset_kept, times(c, dn, b->extra));
@@ -458,7 +473,8 @@ static kept kept_by_step(const cell *c)
     if (dout >= 0 && c->s->sequences) k.dout = artel__hlo_transpose(h, dout, (const int[]){1, 0, 2});
     if (c->s->cell != ARTEL__CELL_LSTM) return k;
     artel__hlo_value c0 = artel__hlo_reshape(h, state_of(c, ARTEL__RECURRENT_BACK_C0), &first);
-    k.old = artel__hlo_concatenate(h, (const artel__hlo_value[]){c0, artel__hlo_slice_axis(h, k.extra, 0, 0, c->steps - 1)}, 2, 0);
+    k.old = artel__hlo_concatenate(
+        h, (const artel__hlo_value[]){c0, artel__hlo_slice_axis(h, k.extra, 0, 0, c->steps - 1)}, 2, 0);
     return k;
 }
 
@@ -472,10 +488,12 @@ void artel__lower_recurrent_gradient(artel__lower *lower)
         return;
     }
     kept k = kept_by_step(&c);
-    artel__hlo_value last = artel__hlo_integer(h, (uint64_t)(c.steps - 1), &(artel__hlo_type){.dtype = ARTEL_DTYPE_INT32}),
+    artel__hlo_value last =
+                         artel__hlo_integer(h, (uint64_t)(c.steps - 1), &(artel__hlo_type){.dtype = ARTEL_DTYPE_INT32}),
                      next[BACK_CARRIED];
     artel__hlo_value init[BACK_CARRIED] = {[BACK_DH] = state_of(&c, ARTEL__RECURRENT_BACK_DH),
-                                           [BACK_LATE] = c.s->sequences ? zeros(&c, c.rows, c.u) : state_of(&c, ARTEL__RECURRENT_BACK_DOUT),
+                                           [BACK_LATE] = c.s->sequences ? zeros(&c, c.rows, c.u)
+                                                                        : state_of(&c, ARTEL__RECURRENT_BACK_DOUT),
                                            [BACK_DZ] = room_for(&c, c.g),
                                            [BACK_DC] = lstm ? state_of(&c, ARTEL__RECURRENT_BACK_DC) : zeros(&c, 1, 1),
                                            [BACK_DQ] = gru ? room_for(&c, c.g) : zeros(&c, 1, 1),

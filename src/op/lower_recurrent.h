@@ -18,7 +18,8 @@ enum {
     ARTEL__RECURRENT_INPUTS
 };
 
-/* Of `recurrent_gradient`. Outputs: dprojected, dh0, then dc0 (LSTM) or drecurrent (GRU), drecurrent_n (GRU without reset_after). */
+/* Of `recurrent_gradient`. Outputs: dprojected, dh0, then dc0 (LSTM) or drecurrent (GRU), drecurrent_n (GRU without
+ * reset_after). */
 enum {
     ARTEL__RECURRENT_BACK_WEIGHTS, /* turned */
     ARTEL__RECURRENT_BACK_MASK,

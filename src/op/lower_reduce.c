@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions over axes of a row, softmax and its relatives, ranks as programs of devices.
  *
- * What kernel/reduce.h and kernel/softmax.h compute, in the device's order of summation. Running sums of sparsemax are made by shifts
- * of 1, 2, 4 ..., ranks by two sorts, the place of a largest element by a minimum over the places that hold it.
+ * What kernel/reduce.h and kernel/softmax.h compute, in the device's order of summation. Running sums of sparsemax are
+ * made by shifts of 1, 2, 4 ..., ranks by two sorts, the place of a largest element by a minimum over the places that
+ * hold it.
  */
 #include "op/lower_reduce.h"
 
@@ -52,7 +53,8 @@ static artel__hlo_value sum_over(artel__hlo *h, const lower_space *s, artel__hlo
 }
 
 /* Without a zero y / x; a single zero gets the product of the others. */
-static artel__hlo_value lower_product_gradient(artel__hlo *h, const lower_space *s, artel__hlo_value x, artel__formula *f)
+static artel__hlo_value lower_product_gradient(artel__hlo *h, const lower_space *s, artel__hlo_value x,
+                                               artel__formula *f)
 {
     artel__hlo_value one = artel__hlo_number(h, 1, x), zero = artel__hlo_number(h, 0, x);
     artel__hlo_value is_zero = artel__hlo_compare(h, "EQ", x, zero);
@@ -115,7 +117,8 @@ static void begin_axis(artel__lower *lower, int k, artel__formula *f)
     f->axis += a->axis - lower->graph->value[lower->node->input[k]].shape.rank + 1;
 }
 
-/* Sets z, x sorted downwards, s its running sums, k the places 1 .. n; `rank`, if not NULL, becomes the place of each element of x. */
+/* Sets z, x sorted downwards, s its running sums, k the places 1 .. n; `rank`, if not NULL, becomes the place of each
+ * element of x. */
 static void write_sorted(artel__formula *f, artel__hlo_value x, artel__hlo_value *rank)
 {
     artel__hlo *h = f->hlo;
@@ -204,8 +207,10 @@ void artel__lower_glu_gradient(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
     int axis = glu_axis(lower);
-    artel__hlo_value dy = lower->in[1], a = half_of(lower, axis, 0), gate = artel__hlo_unary(h, "logistic", half_of(lower, axis, 1));
-    artel__hlo_value slope = artel__hlo_binary(h, "multiply", gate, artel__hlo_binary(h, "subtract", artel__hlo_number(h, 1, gate), gate));
+    artel__hlo_value dy = lower->in[1], a = half_of(lower, axis, 0),
+                     gate = artel__hlo_unary(h, "logistic", half_of(lower, axis, 1));
+    artel__hlo_value slope =
+        artel__hlo_binary(h, "multiply", gate, artel__hlo_binary(h, "subtract", artel__hlo_number(h, 1, gate), gate));
     artel__hlo_value d[] = {artel__hlo_binary(h, "multiply", dy, gate),
                             artel__hlo_binary(h, "multiply", artel__hlo_binary(h, "multiply", dy, a), slope)};
     lower->out[0] = artel__hlo_concatenate(h, d, 2, axis);
@@ -256,7 +261,7 @@ void artel__lower_in_top_k(artel__lower *lower)
     artel__formula_set(&f, 'f', artel__hlo_convert(h, artel__hlo_is_finite(h, x), ARTEL_DTYPE_FLOAT32));
     artel__formula_number(&f, 'k', (double)a->k);
     artel__formula_number(&f, 'n', (double)artel__hlo_type_of(h, x)->dim[rows.rank]);
-    artel__hlo_value good =
-        artel__formula_write(&f, "h 0 != x 0 ? sum =t x t > 1 0 ? sum k < h sum 1 == and f sum n == and h 0 != and 1 0 ?");
+    artel__hlo_value good = artel__formula_write(
+        &f, "h 0 != x 0 ? sum =t x t > 1 0 ? sum k < h sum 1 == and f sum n == and h 0 != and 1 0 ?");
     lower->out[0] = artel__hlo_reduce(h, "add", 0, good, 1u << rows.rank);
 }

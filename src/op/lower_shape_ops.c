@@ -95,7 +95,8 @@ void artel__lower_concat_insert(artel__lower *lower)
     const artel__slice_attributes *a = lower->attributes;
     artel__hlo_value room = operand(lower, 0), first[ARTEL__HLO_RANK];
     artel__hlo_type type = *artel__hlo_type_of(lower->hlo, room), index = {.dtype = ARTEL_DTYPE_INT32};
-    artel__hlo_value zero = artel__hlo_splat(lower->hlo, 0, &index), begin = artel__hlo_splat(lower->hlo, (double)a->begin, &index);
+    artel__hlo_value zero = artel__hlo_splat(lower->hlo, 0, &index),
+                     begin = artel__hlo_splat(lower->hlo, (double)a->begin, &index);
     for (int i = 0; i < type.rank; i++) first[i] = zero;
     first[ahead(lower, 0) + a->axis] = begin;
     lower->out[0] = artel__hlo_dynamic_update(lower->hlo, room, operand(lower, 1), first);
@@ -117,7 +118,8 @@ void artel__lower_repeat(artel__lower *lower)
 {
     const artel__repeat_attributes *a = lower->attributes;
     artel__hlo_value x = operand(lower, 0);
-    artel__hlo_type type = *artel__hlo_type_of(lower->hlo, x), wide = {.dtype = type.dtype}, out = artel__lower_out_type(lower, 0);
+    artel__hlo_type type = *artel__hlo_type_of(lower->hlo, x), wide = {.dtype = type.dtype},
+                    out = artel__lower_out_type(lower, 0);
     int axes[ARTEL__HLO_RANK], axis = ahead(lower, 0) + a->axis;
     for (int i = 0; i < type.rank; i++) {
         axes[i] = wide.rank;
@@ -127,7 +129,8 @@ void artel__lower_repeat(artel__lower *lower)
     lower->out[0] = artel__hlo_reshape(lower->hlo, artel__hlo_broadcast(lower->hlo, x, &wide, axes), &out);
 }
 
-/* The outputs come last and go to their place. Weights of images are no operands that --device-precision bfloat16 would round. */
+/* The outputs come last and go to their place. Weights of images are no operands that --device-precision bfloat16 would
+ * round. */
 artel__hlo_value artel__lower_along(artel__lower *lower, artel__hlo_value x, const artel__lower_map *map)
 {
     artel__hlo_type table = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {map->outputs, map->extent}};

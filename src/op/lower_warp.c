@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images through affine maps as programs of devices: kernel/resample.h's formulas for all places at once.
  *
- * A result place reads one place of its image or four, by a gather of pixels. The gradient has as many parts as places are read: they are
- * sorted by the place they go to, added up within each place by doubling distances, and the sum of each place is written once. So nothing is
- * added in an order of the device's choice.
+ * A result place reads one place of its image or four, by a gather of pixels. The gradient has as many parts as places
+ * are read: they are sorted by the place they go to, added up within each place by doubling distances, and the sum of
+ * each place is written once. So nothing is added in an order of the device's choice.
  */
 #include "op/lower_warp.h"
 
@@ -18,8 +18,9 @@ typedef struct warping {
     artel__hlo *hlo;
     const artel__warp_settings *settings;
     int64_t rows, in_h, in_w, out_h, out_w, channels, numbers;
-    artel__hlo_value depth, seen; /* of maps of eight numbers: what positions are divided by, and where it is not 0; else -1 */
-    artel__hlo_type places;       /* [rows][out_h][out_w] float32 */
+    artel__hlo_value depth,
+        seen; /* of maps of eight numbers: what positions are divided by, and where it is not 0; else -1 */
+    artel__hlo_type places; /* [rows][out_h][out_w] float32 */
     corner corner[4];
     int corners;
 } warping;
@@ -53,15 +54,18 @@ static artel__hlo_value whole(const warping *w, artel__hlo_value a)
 static artel__hlo_value in_bounds(const warping *w, artel__hlo_value at)
 {
     artel__hlo_value bound = with(w, "maximum", with(w, "minimum", at, 0x1p40), -0x1p40);
-    return artel__hlo_select(w->hlo, artel__hlo_compare(w->hlo, "EQ", at, at), bound, artel__hlo_number(w->hlo, -1, at));
+    return artel__hlo_select(w->hlo, artel__hlo_compare(w->hlo, "EQ", at, at), bound,
+                             artel__hlo_number(w->hlo, -1, at));
 }
 
 static artel__hlo_value reflect(const warping *w, artel__hlo_value at, double length, bool below)
 {
     double twice = 2 * length;
     if (below) {
-        artel__hlo_value up = op(w, "add", with(w, "multiply", whole(w, with(w, "divide", neg(w, at), twice)), twice), at);
-        return artel__hlo_select(w->hlo, is(w, "LT", up, -length), with(w, "add", up, twice), with(w, "subtract", neg(w, up), 1));
+        artel__hlo_value up =
+            op(w, "add", with(w, "multiply", whole(w, with(w, "divide", neg(w, at), twice)), twice), at);
+        return artel__hlo_select(w->hlo, is(w, "LT", up, -length), with(w, "add", up, twice),
+                                 with(w, "subtract", neg(w, up), 1));
     }
     artel__hlo_value down = op(w, "subtract", at, with(w, "multiply", whole(w, with(w, "divide", at, twice)), twice));
     artel__hlo_value turned = with(w, "subtract", op(w, "subtract", artel__hlo_number(w->hlo, twice, down), down), 1);
@@ -143,7 +147,8 @@ static artel__hlo_value nearest(const warping *w, artel__hlo_value at)
 {
     artel__hlo_value half = artel__hlo_number(w->hlo, 0.5, at);
     artel__hlo_value below = neg(w, artel__hlo_unary(w->hlo, "floor", op(w, "subtract", half, at)));
-    return artel__hlo_select(w->hlo, is(w, "LT", at, 0), below, artel__hlo_unary(w->hlo, "floor", op(w, "add", at, half)));
+    return artel__hlo_select(w->hlo, is(w, "LT", at, 0), below,
+                             artel__hlo_unary(w->hlo, "floor", op(w, "add", at, half)));
 }
 
 static void find_corners(warping *w, artel__hlo_value map)
@@ -187,24 +192,28 @@ static warping begin(artel__lower *lower, const artel__hlo_type *in, const artel
                  .seen = -1};
     artel__hlo_type map = {.rank = 2, .dim = {w.rows, w.numbers}};
     w.places = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 3, .dim = {w.rows, w.out_h, w.out_w}};
-    if (artel__hlo_count(in) > 0 && artel__hlo_count(out) > 0) find_corners(&w, artel__hlo_reshape(w.hlo, lower->in[1], &map));
+    if (artel__hlo_count(in) > 0 && artel__hlo_count(out) > 0)
+        find_corners(&w, artel__hlo_reshape(w.hlo, lower->in[1], &map));
     return w;
 }
 
 /* Rows of `table` where a corner lies, `fill` outside: [rows][out_h][out_w][channels]. */
-static artel__hlo_value read_corner(const warping *w, artel__hlo_value table, const corner *c, const artel__hlo_type *out)
+static artel__hlo_value read_corner(const warping *w, artel__hlo_value table, const corner *c,
+                                    const artel__hlo_type *out)
 {
     artel__hlo *h = w->hlo;
     artel__hlo_type flat = {.rank = 1, .dim = {artel__hlo_count(&w->places)}};
     artel__hlo_value index = artel__hlo_select(h, c->inside, c->index, artel__hlo_number(h, 0, c->index));
-    artel__hlo_value found = artel__hlo_reshape(h, artel__hlo_gather_rows(h, table, artel__hlo_reshape(h, index, &flat)), out);
+    artel__hlo_value found =
+        artel__hlo_reshape(h, artel__hlo_gather_rows(h, table, artel__hlo_reshape(h, index, &flat)), out);
     artel__hlo_value inside = artel__hlo_broadcast(h, c->inside, out, (int[]){0, 1, 2});
     return artel__hlo_select(h, inside, found, artel__hlo_number(h, (double)w->settings->fill, found));
 }
 
 static artel__hlo_value weigh(const warping *w, artel__hlo_value weight, artel__hlo_value value)
 {
-    return op(w, "multiply", artel__hlo_broadcast(w->hlo, weight, artel__hlo_type_of(w->hlo, value), (int[]){0, 1, 2}), value);
+    return op(w, "multiply", artel__hlo_broadcast(w->hlo, weight, artel__hlo_type_of(w->hlo, value), (int[]){0, 1, 2}),
+              value);
 }
 
 void artel__lower_warp(artel__lower *lower)
@@ -223,7 +232,8 @@ void artel__lower_warp(artel__lower *lower)
     if (w.corners == 1) return;
     for (int k = 0; k < 2; k++) {
         const corner *c = &w.corner[2 * k];
-        artel__hlo_value line = op(&w, "add", weigh(&w, c[0].across, found[2 * k]), weigh(&w, c[1].across, found[2 * k + 1]));
+        artel__hlo_value line =
+            op(&w, "add", weigh(&w, c[0].across, found[2 * k]), weigh(&w, c[1].across, found[2 * k + 1]));
         side[k] = weigh(&w, c[0].down, line);
     }
     lower->out[0] = op(&w, "add", side[0], side[1]);
@@ -258,7 +268,8 @@ static parts sorted_parts(const warping *w, artel__hlo_value dy)
         weight[k] = c->across < 0 ? artel__hlo_splat(h, 1, &w->places) : op(w, "multiply", c->across, c->down);
     }
     parts p = {.count = places * w->corners};
-    artel__hlo_type order = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {p.count}}, column = {.rank = 2, .dim = {p.count, 1}};
+    artel__hlo_type order = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {p.count}},
+                    column = {.rank = 2, .dim = {p.count, 1}};
     artel__hlo_type table = {.rank = 2, .dim = {places, w->channels}}, all = {.rank = 2, .dim = {p.count, w->channels}};
     artel__hlo_sort(h, "LT", (artel__hlo_value[]){join(w, target), artel__hlo_iota(h, &order, 0)}, 2, 0, out);
     artel__hlo_value weights = artel__hlo_gather_rows(h, artel__hlo_reshape(h, join(w, weight), &column), out[1]);
@@ -269,7 +280,8 @@ static parts sorted_parts(const warping *w, artel__hlo_value dy)
     return p;
 }
 
-/* The last part of each target becomes the sum of all: parts at distances 1, 2, 4, ... with the same target are added. */
+/* The last part of each target becomes the sum of all: parts at distances 1, 2, 4, ... with the same target are added.
+ */
 static artel__hlo_value add_up(const warping *w, const parts *p)
 {
     artel__hlo *h = w->hlo;
@@ -278,9 +290,11 @@ static artel__hlo_value add_up(const warping *w, const parts *p)
     artel__hlo_type all = *artel__hlo_type_of(h, v);
     for (int64_t d = 1; d < w->out_h * w->out_w * w->corners; d *= 2) {
         const int64_t low[] = {d, 0}, high[] = {-d, 0}, inside[] = {0, 0};
-        artel__hlo_value same = artel__hlo_compare(h, "EQ", artel__hlo_pad(h, p->target, none, low, high, inside), p->target);
+        artel__hlo_value same =
+            artel__hlo_compare(h, "EQ", artel__hlo_pad(h, p->target, none, low, high, inside), p->target);
         artel__hlo_value other = artel__hlo_pad(h, v, zero, low, high, inside);
-        other = artel__hlo_select(h, artel__hlo_broadcast(h, same, &all, (int[]){0}), other, artel__hlo_number(h, 0, other));
+        other = artel__hlo_select(h, artel__hlo_broadcast(h, same, &all, (int[]){0}), other,
+                                  artel__hlo_number(h, 0, other));
         v = op(w, "add", other, v);
     }
     return v;
@@ -300,8 +314,12 @@ void artel__lower_warp_gradient(artel__lower *lower)
     artel__hlo_type pixels = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {w.rows * w.in_h * w.in_w, w.channels}};
     artel__hlo_value none = artel__hlo_splat(h, -1, &(artel__hlo_type){.dtype = ARTEL_DTYPE_INT64});
     artel__hlo_value next = artel__hlo_pad(h, p.target, none, (int64_t[]){-1}, (int64_t[]){1}, (int64_t[]){0});
-    artel__hlo_value last = op(&w, "and", artel__hlo_compare(h, "NE", next, p.target), is(&w, "LT", p.target, (double)pixels.dim[0]));
-    artel__hlo_value aside = with(&w, "add", artel__hlo_iota(h, artel__hlo_type_of(h, p.target), 0), (double)pixels.dim[0]);
-    artel__hlo_value to = artel__hlo_select(h, last, p.target, aside); /* the others go nowhere, each to another place there */
-    lower->out[0] = artel__hlo_reshape(h, artel__hlo_scatter_rows(h, artel__hlo_splat(h, 0, &pixels), to, sums, false), &out);
+    artel__hlo_value last =
+        op(&w, "and", artel__hlo_compare(h, "NE", next, p.target), is(&w, "LT", p.target, (double)pixels.dim[0]));
+    artel__hlo_value aside =
+        with(&w, "add", artel__hlo_iota(h, artel__hlo_type_of(h, p.target), 0), (double)pixels.dim[0]);
+    artel__hlo_value to =
+        artel__hlo_select(h, last, p.target, aside); /* the others go nowhere, each to another place there */
+    lower->out[0] =
+        artel__hlo_reshape(h, artel__hlo_scatter_rows(h, artel__hlo_splat(h, 0, &pixels), to, sums, false), &out);
 }

@@ -4,8 +4,8 @@
  *   solve        y = a^-1 b;   db = a^-T dy, da = -db y^T
  *   inverse      y = a^-1;     da = -y^T dy y^T
  *   determinant  y = |a|;      da = dy y a^-T
- *   cholesky     y y^T = a;    da = (s + s^T) / 2 with s = y^-T p y^-1, p the lower triangle of y^T dy with half of its diagonal
- * after tensorflow/python/ops/linalg_grad.py. Numerics: kernel/matrix.h.
+ *   cholesky     y y^T = a;    da = (s + s^T) / 2 with s = y^-T p y^-1, p the lower triangle of y^T dy with half of its
+ * diagonal after tensorflow/python/ops/linalg_grad.py. Numerics: kernel/matrix.h.
  */
 #include "op/matrix.h"
 
@@ -34,7 +34,8 @@ static artel_status infer_matrix(artel__infer *infer)
     if (a->dtype != ARTEL_DTYPE_FLOAT32 || rank < 2 || shape.dim[rank - 1] != shape.dim[rank - 2])
         return artel__op_fail(infer, "expected square matrices of float32");
     if (at->function == ARTEL__MATRIX_SOLVE) {
-        bool fits = b && b->dtype == ARTEL_DTYPE_FLOAT32 && b->shape.rank >= 2 && b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
+        bool fits = b && b->dtype == ARTEL_DTYPE_FLOAT32 && b->shape.rank >= 2 &&
+                    b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
         if (fits && a->domain == b->domain) fits = leads_agree(&a->shape, &b->shape);
         if (fits && a->domain != b->domain) {
             const artel__value *one = a->domain == ARTEL__DOMAIN_GLOBAL ? a : b;
@@ -91,8 +92,8 @@ static artel__value_id times_turned(artel__graph *graph, artel__value_id x, arte
     if (graph->status < 0 || x < 0 || y < 0) return ARTEL__NO_VALUE;
     artel_shape a = graph->value[x].shape, b = graph->value[y].shape;
     if (a.rank + 1 > ARTEL_MAX_RANK || b.rank + 1 > ARTEL_MAX_RANK) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use fewer axes",
-                                    "the gradient of matrices with so many axes is not supported");
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
+                                    "use fewer axes", "the gradient of matrices with so many axes is not supported");
         return ARTEL__NO_VALUE;
     }
     a.dim[a.rank] = a.dim[a.rank - 1], a.dim[a.rank - 1] = 1, a.rank++;
@@ -115,14 +116,16 @@ static artel__value_id half_triangle(artel__graph *graph, artel__value_id x, int
     if (!weight) return ARTEL__NO_VALUE;
     for (int64_t i = 0; i < n * n; i++) weight[i] = i % n < i / n ? 1.0f : i % n == i / n ? 0.5f : 0.0f;
     artel_shape shape = artel__shape(2, n, n);
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, x,
+                            artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
 }
 
 static artel__value_id grad_cholesky(artel__gradient *g)
 {
     artel__graph *graph = g->graph;
     const artel_shape *shape = &graph->value[g->out[0]].shape;
-    artel__value_id turned_inverse = turned(graph, artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, g->out[0], ARTEL__NO_VALUE));
+    artel__value_id turned_inverse =
+        turned(graph, artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, g->out[0], ARTEL__NO_VALUE));
     artel__value_id dy = turned(graph, g->out_gradient[0]), p = times_turned(graph, turned(graph, g->out[0]), dy);
     p = half_triangle(graph, p, shape->dim[shape->rank - 1]);
     artel__value_id s = times_turned(graph, turned_inverse, turned(graph, times_turned(graph, p, turned_inverse)));
@@ -134,7 +137,8 @@ static artel_status grad_solve(artel__gradient *g)
     artel__graph *graph = g->graph;
     artel__value_id db = artel__op_matrix(graph, ARTEL__MATRIX_SOLVE, turned(graph, g->in[0]), g->out_gradient[0]);
     if (g->needed[1]) g->in_gradient[1] = artel__op_sum_to(graph, db, g->in[1]);
-    if (g->needed[0]) g->in_gradient[0] = artel__op_sum_to(graph, negative(graph, times_turned(graph, db, g->out[0])), g->in[0]);
+    if (g->needed[0])
+        g->in_gradient[0] = artel__op_sum_to(graph, negative(graph, times_turned(graph, db, g->out[0])), g->in[0]);
     return graph->status;
 }
 
@@ -194,7 +198,8 @@ const artel__op_def artel__op_matrix_def = {
         },
 };
 
-artel__value_id artel__op_matrix(artel__graph *graph, artel__matrix_function function, artel__value_id a, artel__value_id b)
+artel__value_id artel__op_matrix(artel__graph *graph, artel__matrix_function function, artel__value_id a,
+                                 artel__value_id b)
 {
     matrix_attributes attributes = {function};
     return artel__graph_add(graph, &artel__op_matrix_def, &attributes, (artel__value_id[]){a, b}, b < 0 ? 1 : 2);

@@ -5,7 +5,8 @@
  *   unscale             y = x / scale, for gradients that are clipped or regularised
  *   loss_scale_update   scale = finite ? (steps == growth - 1 ? 2 scale : scale) : scale / 2
  *   loss_scale_count    steps = finite ? (steps == growth - 1 ? 0 : steps + 1) : 0
- * After keras/src/optimizers/loss_scale_optimizer.py. `finite` is that of the gradients' squared norm, the gate of the graph.
+ * After keras/src/optimizers/loss_scale_optimizer.py. `finite` is that of the gradients' squared norm, the gate of the
+ * graph.
  */
 #include "kernel/narrow.h"
 
@@ -82,7 +83,8 @@ const artel__op_def artel__op_narrow_def = {
 artel__value_id artel__op_narrow(artel__graph *graph, artel__value_id x, artel_dtype to)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    if (to == ARTEL_DTYPE_FLOAT32 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 || graph->value[x].precision == to) return x;
+    if (to == ARTEL_DTYPE_FLOAT32 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 || graph->value[x].precision == to)
+        return x;
     narrow_attributes attributes = {to};
     return artel__graph_add(graph, &artel__op_narrow_def, &attributes, &x, 1);
 }
@@ -101,7 +103,8 @@ static void join_steps(artel__graph *graph, const int32_t *uses)
         for (int k = 0; k < node->inputs && node->op == &artel__op_optimize_def; k++) {
             const artel__value *in = node->input[k] >= 0 ? &graph->value[node->input[k]] : NULL;
             const artel__node *made = in && in->node >= 0 ? &graph->node[in->node] : NULL;
-            if (made && made->op == &artel__op_narrow_def && in->precision == ARTEL_DTYPE_BFLOAT16 && uses[node->input[k]] == 1)
+            if (made && made->op == &artel__op_narrow_def && in->precision == ARTEL_DTYPE_BFLOAT16 &&
+                uses[node->input[k]] == 1)
                 artel__op_optimize_narrow(graph, node, made);
         }
     }
@@ -189,7 +192,8 @@ static void lower_update(artel__lower *lower)
 static void lower_count(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
-    artel__hlo_value count = artel__hlo_reshape(h, lower->in[0], &(artel__hlo_type){.rank = 0}), zero = artel__hlo_number(h, 0, count);
+    artel__hlo_value count = artel__hlo_reshape(h, lower->in[0], &(artel__hlo_type){.rank = 0}),
+                     zero = artel__hlo_number(h, 0, count);
     artel__hlo_value more = artel__hlo_binary(h, "add", count, artel__hlo_number(h, 1, count));
     artel__hlo_value open = artel__hlo_select(h, is_full(lower, lower->in[0]), zero, more);
     lower->written[0] = artel__hlo_select(h, is_finite(h, lower->in[1]), open, zero);
@@ -274,7 +278,8 @@ artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel_
     return artel__graph_add(graph, &artel__op_unscale_def, NULL, (artel__value_id[]){x, scale}, 2);
 }
 
-void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm, int64_t growth_steps)
+void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm,
+                          int64_t growth_steps)
 {
     growth_attributes attributes = {growth_steps};
     artel__phase phase = graph->phase;

@@ -19,7 +19,8 @@ typedef struct artel__batch_norm {
 artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__batch_norm *norm);
 artel__value_id artel__op_batch_norm_inference(artel__graph *graph, const artel__batch_norm *norm);
 
-/* The attributes of the "normalise" operation (inputs x, mean, inverse, gamma, beta, residual), which the fusion pass edits. */
+/* The attributes of the "normalise" operation (inputs x, mean, inverse, gamma, beta, residual), which the fusion pass
+ * edits. */
 typedef struct artel__norm_attributes {
     artel__norm_activation activation;
     bool training; /* the statistics are those of the batch: the gradient passes through them */
@@ -28,13 +29,15 @@ typedef struct artel__norm_attributes {
 extern const artel__op_def artel__op_normalise_def;
 
 /* Over the last `axes` axes. gamma, beta GLOBAL of those extents, or none. */
-artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x, artel__value_id gamma,
-                                     artel__value_id beta, int axes, float epsilon);
+artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
+                                     artel__value_id gamma, artel__value_id beta, int axes, float epsilon);
 
 /* x [in...][channels] with one to three spatial axes, those missing counted as leading extents of 1 in `shape`. */
 extern const artel__op_def artel__op_pool_gradient_def; /* inputs: dy, x, y */
-/* Has a gradient of pooling pass a ReLU, whose result x is, as well; false, and nothing changes, where it is not one of maxima. */
+/* Has a gradient of pooling pass a ReLU, whose result x is, as well; false, and nothing changes, where it is not one of
+ * maxima. */
 bool artel__op_pool_take_relu(artel__graph *graph, artel__node *node);
-artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape);
+artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x,
+                               const artel__pool_shape *shape);
 
 #endif

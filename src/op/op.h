@@ -85,27 +85,30 @@ artel__value_id artel__op_all_gather(artel__graph *graph, artel__value_id rows);
 /* out[..., n] = activation(x[..., k] * w[k][n] + bias[n]); x ROW, w GLOBAL panels, bias GLOBAL or none. The last
  * `contracted` axes of x (1 for Dense, 2 for the output projection of attention) are the reduction; `columns` gives the
  * trailing output shape. */
-artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,
-                                  const artel_shape *columns, artel__fused activation);
+artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                  int contracted, const artel_shape *columns, artel__fused activation);
 
-/* NODES: dw = panels(k, n) of the products x^T dy, and as output 1, when asked, the sums of dy. x [..., k] and dy [..., n] ROW. */
-artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias);
+/* NODES: dw = panels(k, n) of the products x^T dy, and as output 1, when asked, the sums of dy. x [..., k] and dy [...,
+ * n] ROW. */
+artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k,
+                                          int64_t n, bool bias);
 
 /* -- convolution (conv.c) -- */
 /* `shape.images` is ignored. w: panels(kh*kw*ic/groups, oc). */
 artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                  const artel__conv2d_shape *shape, artel__fused activation);
-/* The gradient of a convolution's data as a forward pass: `shape` is that of the convolution whose output is x [oh][ow][oc] and whose
- * input is the result [ih][iw][ic]; w: panels(kh*kw*ic, oc), groups 1; bias of ic channels. */
-artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
-                                           const artel__conv2d_shape *shape, artel__fused activation);
+/* The gradient of a convolution's data as a forward pass: `shape` is that of the convolution whose output is x
+ * [oh][ow][oc] and whose input is the result [ih][iw][ic]; w: panels(kh*kw*ic, oc), groups 1; bias of ic channels. */
+artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w,
+                                           artel__value_id bias, const artel__conv2d_shape *shape,
+                                           artel__fused activation);
 /* w plain [kh][kw][c][multiplier]. */
 artel__value_id artel__op_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                     const artel__conv2d_shape *shape, artel__fused activation);
 
 /* The TRANSPOSE of kernel/product.h: panels for data gradients. */
-artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
-                                            int64_t groups);
+artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows,
+                                            int64_t columns, int64_t groups);
 
 /* -- panels (panels.c) -- */
 /* Plain weights [..][columns], GLOBAL, as the panels that products and convolutions read. */

@@ -2,11 +2,11 @@
 /* Optimizer steps: one APPLY node a variable.
  *
  *   optimize       variable and slots by the rule of kernel/optimize.h; clipping happens in the same pass
- *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h); or on all, the gradient of the others being 0
- *   nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share
- *   lamb_step      variable -= ratio * rate * direction
- * The learning rate and the iteration come from the step, so that a schedule costs no node. An iteration is as many steps as the
- * node's period: where gradients are accumulated, formulas count the steps that were taken.
+ *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h); or on all, the gradient of the
+ * others being 0 nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share lamb_step
+ * variable -= ratio * rate * direction The learning rate and the iteration come from the step, so that a schedule costs
+ * no node. An iteration is as many steps as the node's period: where gradients are accumulated, formulas count the
+ * steps that were taken.
  */
 #include "op/optimize.h"
 
@@ -41,7 +41,8 @@ enum {
 static artel_status infer_optimize(artel__infer *infer)
 {
     const artel__value *variable = infer->in[IN_VARIABLE], *gradient = infer->in[IN_GRADIENT];
-    if (variable->storage != gradient->storage || variable->layout != gradient->layout || gradient->domain != ARTEL__DOMAIN_GLOBAL)
+    if (variable->storage != gradient->storage || variable->layout != gradient->layout ||
+        gradient->domain != ARTEL__DOMAIN_GLOBAL)
         return artel__op_fail(infer, "the gradient does not have the form of its variable");
     infer->outputs = 0;
     return ARTEL_OK;
@@ -174,14 +175,18 @@ static void fill_optimize_rows(const artel__run_args *args, void *params)
 static artel__hlo_value row_tokens(artel__lower *lower, int64_t count)
 {
     artel__hlo *h = lower->hlo;
-    artel__hlo_type flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {count}}, scalar = {.dtype = ARTEL_DTYPE_INT32};
-    artel__hlo_value place = artel__hlo_iota(h, &flat, 0), tokens = artel__hlo_reshape(h, lower->in[IN_TOKENS], &scalar);
+    artel__hlo_type flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {count}},
+                    scalar = {.dtype = ARTEL_DTYPE_INT32};
+    artel__hlo_value place = artel__hlo_iota(h, &flat, 0),
+                     tokens = artel__hlo_reshape(h, lower->in[IN_TOKENS], &scalar);
     artel__hlo_value table = artel__hlo_number(h, (double)artel__lower_in_type(lower, IN_VARIABLE).dim[0], place);
     artel__hlo_value there = artel__hlo_compare(h, "LT", place, artel__hlo_broadcast(h, tokens, &flat, NULL));
-    return artel__hlo_select(h, there, artel__hlo_reshape(h, lower->in[IN_TOKEN], &flat), artel__hlo_binary(h, "add", place, table));
+    return artel__hlo_select(h, there, artel__hlo_reshape(h, lower->in[IN_TOKEN], &flat),
+                             artel__hlo_binary(h, "add", place, table));
 }
 
-/* Rows that have a gradient are taken from the table, make their step, and are put back; or the gradient becomes a table. */
+/* Rows that have a gradient are taken from the table, make their step, and are put back; or the gradient becomes a
+ * table. */
 static void lower_optimize_rows(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
@@ -200,10 +205,12 @@ static void lower_optimize_rows(artel__lower *lower)
         return;
     }
     step.variable = artel__hlo_gather_rows(h, step.variable, token);
-    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = step.slot[i] < 0 ? -1 : artel__hlo_gather_rows(h, step.slot[i], token);
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++)
+        step.slot[i] = step.slot[i] < 0 ? -1 : artel__hlo_gather_rows(h, step.slot[i], token);
     write_step(lower, &step);
     for (int k = IN_VARIABLE; k < IN_GRADIENT; k++) {
-        if (lower->written[k] >= 0) lower->written[k] = artel__hlo_scatter_rows(h, in[k], token, lower->written[k], true);
+        if (lower->written[k] >= 0)
+            lower->written[k] = artel__hlo_scatter_rows(h, in[k], token, lower->written[k], true);
     }
 }
 
@@ -243,7 +250,8 @@ void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize)
     optimize_attributes attributes = {optimize->options, optimize->clip, optimize->limit, optimize->others};
     artel__value_id inputs[IN_COUNT_ROWS];
     inputs[IN_VARIABLE] = optimize->variable;
-    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) inputs[IN_SLOT + i] = i < optimize->slots ? optimize->slot[i] : ARTEL__NO_VALUE;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++)
+        inputs[IN_SLOT + i] = i < optimize->slots ? optimize->slot[i] : ARTEL__NO_VALUE;
     inputs[IN_GRADIENT] = optimize->gradient;
     inputs[IN_NORM] = optimize->squared_norm;
     inputs[IN_PRODUCT] = optimize->u_product;
@@ -297,7 +305,8 @@ static void lower_nadam_product(artel__lower *lower)
 {
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT32};
     artel__hlo_value factor = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
-    lower->written[0] = artel__hlo_binary(lower->hlo, "multiply", artel__hlo_reshape(lower->hlo, lower->in[0], &scalar), factor);
+    lower->written[0] =
+        artel__hlo_binary(lower->hlo, "multiply", artel__hlo_reshape(lower->hlo, lower->in[0], &scalar), factor);
 }
 
 const artel__op_def artel__op_nadam_product_def = {
@@ -340,7 +349,8 @@ static void fill_lamb_step(const artel__run_args *args, void *params)
 static artel__hlo_value root(artel__hlo *h, artel__hlo_value squares)
 {
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT64};
-    return artel__hlo_convert(h, artel__hlo_unary(h, "sqrt", artel__hlo_reshape(h, squares, &scalar)), ARTEL_DTYPE_FLOAT32);
+    return artel__hlo_convert(h, artel__hlo_unary(h, "sqrt", artel__hlo_reshape(h, squares, &scalar)),
+                              ARTEL_DTYPE_FLOAT32);
 }
 
 static void lower_lamb_step(artel__lower *lower)
@@ -353,7 +363,8 @@ static void lower_lamb_step(artel__lower *lower)
     artel__formula_set(&f, 'd', artel__hlo_reshape(h, lower->in[1], &type));
     artel__formula_spread(&f, 'm', root(h, lower->in[2]));
     artel__formula_spread(&f, 'n', root(h, lower->in[3]));
-    artel__formula_spread(&f, 'R', artel__lower_scalar_of(lower, offsetof(artel__lamb_step, rate), ARTEL_DTYPE_FLOAT32));
+    artel__formula_spread(&f, 'R',
+                          artel__lower_scalar_of(lower, offsetof(artel__lamb_step, rate), ARTEL_DTYPE_FLOAT32));
     lower->written[0] = artel__formula_write(&f, "w m 0 > n 0 > and m n / 1 ? R * d * -");
 }
 
@@ -372,10 +383,11 @@ const artel__op_def artel__op_lamb_step_def = {
         },
 };
 
-void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,
-                         artel__value_id direction_norm)
+void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction,
+                         artel__value_id variable_norm, artel__value_id direction_norm)
 {
     artel__phase phase = enter_apply(graph);
-    artel__graph_add(graph, &artel__op_lamb_step_def, NULL, (artel__value_id[]){variable, direction, variable_norm, direction_norm}, 4);
+    artel__graph_add(graph, &artel__op_lamb_step_def, NULL,
+                     (artel__value_id[]){variable, direction, variable_norm, direction_norm}, 4);
     graph->phase = phase;
 }

@@ -15,7 +15,8 @@ typedef struct artel__optimize {
     artel__value_id squared_norm; /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
     artel__value_id u_product;    /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
-    artel__value_id scale;   /* float32 scalar that the gradient is divided by: the loss scale; or none. Not with a clip. */
+    artel__value_id
+        scale; /* float32 scalar that the gradient is divided by: the loss scale; or none. Not with a clip. */
     artel__value_id squares; /* of artel__op_embedding_squares, or none */
     int slots;
     bool rows;                    /* gradient and squares are those of artel__op_embedding_rows */
@@ -24,16 +25,18 @@ typedef struct artel__optimize {
 } artel__optimize;
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);
 extern const artel__op_def artel__op_optimize_def;
-/* Of an optimize node without a clip whose gradient is nothing but `narrow`, to bfloat16, of a value: the step rounds while it reads. */
+/* Of an optimize node without a clip whose gradient is nothing but `narrow`, to bfloat16, of a value: the step rounds
+ * while it reads. */
 void artel__op_optimize_narrow(artel__graph *graph, artel__node *node, const artel__node *narrow);
 /* LAMB's second half: direction and the two squared norms. */
-void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,
-                         artel__value_id direction_norm);
+void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction,
+                         artel__value_id variable_norm, artel__value_id direction_norm);
 void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, double beta_1);
 
-/* Dynamic loss scaling: the float32 scale is doubled after `growth_steps` steps in a row whose norm was finite, and halved after each
- * other one; `count`, int64, counts them. */
-void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm, int64_t growth_steps);
+/* Dynamic loss scaling: the float32 scale is doubled after `growth_steps` steps in a row whose norm was finite, and
+ * halved after each other one; `count`, int64, counts them. */
+void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm,
+                          int64_t growth_steps);
 /* x / scale, a parameter-shaped value by a float32 scalar. */
 extern const artel__op_def artel__op_unscale_def;
 artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel__value_id scale);
@@ -48,7 +51,8 @@ artel__value_id artel__op_norm_scaled(artel__graph *graph, artel__value_id norm,
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count);
 /* gradient + l1 * sign(w) + 2 * l2 * w. */
 extern const artel__op_def artel__op_flat_def; /* what it makes */
-artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1, double l2);
+artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1,
+                                     double l2);
 /* l1 * sum |w| + l2 * sum w^2 -> GLOBAL float64 [1], blocks as in the squared norm. */
 artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable, double l1, double l2);
 /* variable = variable * momentum + value * (1 - momentum): moving statistics. */
@@ -67,9 +71,10 @@ typedef struct artel__constrain_config {
     int from, to;
 } artel__constrain_config;
 void artel__op_constrain(artel__graph *graph, const artel__constrain_config *config, artel__value_id variable);
-/* variable = momentum * variable + (1 - momentum) * value, momentum 0 at iteration 0: Keras' use_ema. `every` > 0 also writes the
- * average into `value` (a variable) each so many iterations. An iteration is `period` steps. */
-void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every, int64_t period);
+/* variable = momentum * variable + (1 - momentum) * value, momentum 0 at iteration 0: Keras' use_ema. `every` > 0 also
+ * writes the average into `value` (a variable) each so many iterations. An iteration is `period` steps. */
+void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every,
+                   int64_t period);
 /* Gradient accumulation: sum += gradient; in the last of `period` steps sum = (gradient + sum) / period. */
 void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value_id gradient, int64_t period);
 /* variable = 0. */

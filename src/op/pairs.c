@@ -76,7 +76,8 @@ const artel__op_def artel__op_pairs_gradient_def = {
 static artel_status grad_pairs(artel__gradient *g)
 {
     if (!g->needed[2]) return ARTEL_OK;
-    artel__value_id sums = artel__op_all_gather(g->graph, g->out[1]), upstream = artel__op_all_gather(g->graph, g->out_gradient[0]);
+    artel__value_id sums = artel__op_all_gather(g->graph, g->out[1]),
+                    upstream = artel__op_all_gather(g->graph, g->out_gradient[0]);
     artel__value_id inputs[] = {g->in[0], g->in[1], sums, upstream};
     g->in_gradient[2] = artel__graph_add(g->graph, &artel__op_pairs_gradient_def, g->attributes, inputs, 4);
     return ARTEL_OK;
@@ -97,7 +98,8 @@ const artel__op_def artel__op_pairs_def = {
         },
 };
 
-artel__value_id artel__op_pairs(artel__graph *graph, const artel__pairs_settings *settings, artel__value_id labels, artel__value_id x)
+artel__value_id artel__op_pairs(artel__graph *graph, const artel__pairs_settings *settings, artel__value_id labels,
+                                artel__value_id x)
 {
     artel__value_id inputs[] = {artel__op_all_gather(graph, x), artel__op_all_gather(graph, labels), x};
     return artel__graph_add(graph, &artel__op_pairs_def, settings, inputs, 3);

@@ -11,6 +11,7 @@ typedef struct artel__pairs_settings {
 } artel__pairs_settings;
 
 /* x ROW [width], labels ROW int32 []; the loss of each row beside all rows of the batch, ROW []. */
-artel__value_id artel__op_pairs(artel__graph *graph, const artel__pairs_settings *settings, artel__value_id labels, artel__value_id x);
+artel__value_id artel__op_pairs(artel__graph *graph, const artel__pairs_settings *settings, artel__value_id labels,
+                                artel__value_id x);
 
 #endif

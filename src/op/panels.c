@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights that were computed, as panels: what products and convolutions read (kernel/product.h).
  *
- * Variables of plain layers lie in panels from the start. Where weights are put together in a graph (other axes, a part, a norm), they
- * are plain, and this copies them; the gradient copies back.
+ * Variables of plain layers lie in panels from the start. Where weights are put together in a graph (other axes, a
+ * part, a norm), they are plain, and this copies them; the gradient copies back.
  */
 #include "graph/lower.h"
 #include "kernel/product.h"
@@ -21,7 +21,8 @@ static artel_status infer_panels(artel__infer *infer)
     int64_t stored = a->back ? artel__panels_floats(a->rows, a->columns) : a->rows * a->columns;
     if (x->domain != ARTEL__DOMAIN_GLOBAL || x->dtype != ARTEL_DTYPE_FLOAT32 || x->storage != stored ||
         (x->layout == ARTEL__LAYOUT_PANELS) != a->back)
-        return artel__op_fail(infer, "expected a matrix of %lld rows and %lld columns", (long long)a->rows, (long long)a->columns);
+        return artel__op_fail(infer, "expected a matrix of %lld rows and %lld columns", (long long)a->rows,
+                              (long long)a->columns);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &a->plain);
     if (a->back) return ARTEL_OK;
     infer->out[0].layout = ARTEL__LAYOUT_PANELS;
@@ -32,13 +33,14 @@ static artel_status infer_panels(artel__infer *infer)
 static void fill_panels(const artel__run_args *args, void *params)
 {
     const panels_attributes *a = args->attributes;
-    *(artel__product_pack *)params = (artel__product_pack){.what = a->back ? ARTEL__PACK_PANELS_TO_PLAIN : ARTEL__PACK_PLAIN_TO_PANELS,
-                                                           .taps = 1,
-                                                           .rows = a->rows,
-                                                           .columns = a->columns,
-                                                           .groups = 1,
-                                                           .from = args->in[0],
-                                                           .to = args->out[0]};
+    *(artel__product_pack *)params =
+        (artel__product_pack){.what = a->back ? ARTEL__PACK_PANELS_TO_PLAIN : ARTEL__PACK_PLAIN_TO_PANELS,
+                              .taps = 1,
+                              .rows = a->rows,
+                              .columns = a->columns,
+                              .groups = 1,
+                              .from = args->in[0],
+                              .to = args->out[0]};
 }
 
 static artel_status grad_panels(artel__gradient *g);

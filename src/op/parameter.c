@@ -30,10 +30,12 @@ static artel_status infer_block_norm(artel__infer *infer)
 static void fill_block_norm(const artel__run_args *args, void *params)
 {
     const norm_attributes *a = args->attributes;
-    *(artel__block_norm *)params = (artel__block_norm){a->kind, artel__args_in(args, 0)->storage, args->in[0], args->out[0]};
+    *(artel__block_norm *)params =
+        (artel__block_norm){a->kind, artel__args_in(args, 0)->storage, args->in[0], args->out[0]};
 }
 
-/* Rows of one block each. A variable in panels has zeros between, so blocks begin elsewhere; their sum is what counts. */
+/* Rows of one block each. A variable in panels has zeros between, so blocks begin elsewhere; their sum is what counts.
+ */
 static void lower_block_norm(artel__lower *lower)
 {
     const norm_attributes *a = lower->attributes;
@@ -44,7 +46,8 @@ static void lower_block_norm(artel__lower *lower)
     artel__hlo_type table = {.rank = 2, .dim = {blocks, ARTEL__NORM_BLOCK}};
     artel__hlo_value x = artel__hlo_convert(h, artel__hlo_reshape(h, lower->in[0], &flat), ARTEL_DTYPE_FLOAT64);
     int64_t rest = blocks * ARTEL__NORM_BLOCK - flat.dim[0];
-    artel__hlo_value size = a->kind == ARTEL__NORM_SQUARES ? artel__hlo_binary(h, "multiply", x, x) : artel__hlo_unary(h, "abs", x);
+    artel__hlo_value size =
+        a->kind == ARTEL__NORM_SQUARES ? artel__hlo_binary(h, "multiply", x, x) : artel__hlo_unary(h, "abs", x);
     if (rest) size = artel__hlo_pad(h, size, artel__hlo_splat(h, 0, &scalar), &none, &rest, &none);
     lower->out[0] = artel__hlo_reduce(h, "add", 0, artel__hlo_reshape(h, size, &table), 2);
 }
@@ -93,7 +96,8 @@ static void run_scalar(const void *params, int64_t begin, int64_t end, void *scr
     *p->out = p->scale * sum;
 }
 
-static const artel__kernel scalar_kernel = {.name = "ref scalar", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = run_scalar};
+static const artel__kernel scalar_kernel = {
+    .name = "ref scalar", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = run_scalar};
 static const artel__kernel *const scalar_kernels[] = {&scalar_kernel, NULL};
 
 typedef struct scalar_attributes {
@@ -110,8 +114,11 @@ static artel_status infer_scalar(artel__infer *infer)
 static void fill_total(const artel__run_args *args, void *params)
 {
     const scalar_attributes *a = args->attributes;
-    *(scalar_params *)params = (scalar_params){
-        .count = 1, .in = {args->in[0]}, .blocks = artel__args_in(args, 0)->storage, .scale = a->scale, .out = args->out[0]};
+    *(scalar_params *)params = (scalar_params){.count = 1,
+                                               .in = {args->in[0]},
+                                               .blocks = artel__args_in(args, 0)->storage,
+                                               .scale = a->scale,
+                                               .out = args->out[0]};
 }
 
 static void fill_sum(const artel__run_args *args, void *params)
@@ -127,7 +134,8 @@ static void lower_total(artel__lower *lower)
 {
     const scalar_attributes *a = lower->attributes;
     artel__hlo_type one = artel__lower_out_type(lower, 0);
-    artel__hlo_value sum = artel__hlo_reshape(lower->hlo, artel__hlo_reduce(lower->hlo, "add", 0, lower->in[0], 1), &one);
+    artel__hlo_value sum =
+        artel__hlo_reshape(lower->hlo, artel__hlo_reduce(lower->hlo, "add", 0, lower->in[0], 1), &one);
     lower->out[0] = artel__hlo_binary(lower->hlo, "multiply", sum, artel__hlo_number(lower->hlo, a->scale, sum));
 }
 
@@ -249,14 +257,17 @@ static void fill_flat(const artel__run_args *args, void *params)
         p->b = (float)(1.0 - momentum);
     }
     if (a->write_back && (args->step->iteration / a->period + 1) % a->every != 0) p->count = 0;
-    if (a->function == ARTEL__FLAT_AVERAGE && (args->step->iteration + 1) % a->period != 0) p->op = ARTEL__FLAT_ACCUMULATE;
+    if (a->function == ARTEL__FLAT_AVERAGE && (args->step->iteration + 1) % a->period != 0)
+        p->op = ARTEL__FLAT_ACCUMULATE;
 }
 
 static const char *flat_text(const flat_attributes *a)
 {
     switch (a->function) {
     case ARTEL__FLAT_REGULARISE:
-        return a->a != 0.0f ? (a->b != 0.0f ? "y a x sign * + b 2 x * * +" : "y a x sign * +") : a->b != 0.0f ? "y b 2 x * * +" : "y";
+        return a->a != 0.0f   ? (a->b != 0.0f ? "y a x sign * + b 2 x * * +" : "y a x sign * +")
+               : a->b != 0.0f ? "y b 2 x * * +"
+                              : "y";
     case ARTEL__FLAT_EMA: return "a y * b x * +";
     case ARTEL__FLAT_ACCUMULATE: return "y x +";
     case ARTEL__FLAT_AVERAGE: return a->period > 1 ? "x y + =z z" : "x y + a /";
@@ -272,8 +283,9 @@ static artel__hlo_value at_step(artel__lower *lower, size_t offset, artel_dtype 
 {
     artel__hlo_type type = artel__lower_in_type(lower, 0);
     artel__hlo_value word = artel__lower_scalar_of(lower, offset, dtype);
-    return artel__hlo_broadcast(lower->hlo, artel__hlo_compare(lower->hlo, how, word, artel__hlo_number(lower->hlo, number, word)), &type,
-                                NULL);
+    return artel__hlo_broadcast(lower->hlo,
+                                artel__hlo_compare(lower->hlo, how, word, artel__hlo_number(lower->hlo, number, word)),
+                                &type, NULL);
 }
 
 static artel__hlo_value write_flat(artel__lower *lower)
@@ -298,7 +310,8 @@ static artel__hlo_value write_flat(artel__lower *lower)
         artel__hlo_value last = at_step(lower, offsetof(artel__flat, op), ARTEL_DTYPE_INT32, "EQ", ARTEL__FLAT_AVERAGE);
         now = artel__hlo_select(h, last, artel__formula_write(&f, "z a /"), now);
     }
-    if (a->write_back) now = artel__hlo_select(h, at_step(lower, offsetof(artel__flat, count), ARTEL_DTYPE_INT64, "NE", 0), now, y);
+    if (a->write_back)
+        now = artel__hlo_select(h, at_step(lower, offsetof(artel__flat, count), ARTEL_DTYPE_INT64, "NE", 0), now, y);
     return now;
 }
 
@@ -350,10 +363,12 @@ const artel__op_def artel__op_flat_update_def = {
         },
 };
 
-artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1, double l2)
+artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1,
+                                     double l2)
 {
     flat_attributes attributes = {.function = ARTEL__FLAT_REGULARISE, .a = (float)l1, .b = (float)l2};
-    gradient = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, gradient); /* may be somebody else's too; else done in place */
+    gradient = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL,
+                               gradient); /* may be somebody else's too; else done in place */
     return artel__graph_add(graph, &artel__op_flat_def, &attributes, (artel__value_id[]){gradient, variable}, 2);
 }
 
@@ -377,12 +392,14 @@ void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__valu
     update(graph, &attributes, variable, value);
 }
 
-void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every, int64_t period)
+void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every,
+                   int64_t period)
 {
     flat_attributes attributes = {.function = ARTEL__FLAT_EMA, .momentum = momentum, .period = period, .average = true};
     update(graph, &attributes, average, value);
     if (every <= 0) return;
-    flat_attributes back = {.function = ARTEL__FLAT_SCALE, .a = 1.0f, .write_back = true, .every = every, .period = period};
+    flat_attributes back = {
+        .function = ARTEL__FLAT_SCALE, .a = 1.0f, .write_back = true, .every = every, .period = period};
     update(graph, &back, value, average);
 }
 
@@ -394,7 +411,8 @@ void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value
 
 static void fill_clear(const artel__run_args *args, void *params)
 {
-    *(artel__fill *)params = (artel__fill){.count = artel__args_in(args, 0)->storage, .item = sizeof(float), .y = args->in[0]};
+    *(artel__fill *)params =
+        (artel__fill){.count = artel__args_in(args, 0)->storage, .item = sizeof(float), .y = args->in[0]};
 }
 
 static void lower_clear(artel__lower *lower)
@@ -465,7 +483,8 @@ static void lower_constrain(artel__lower *lower)
 {
     const constrain_attributes *a = lower->attributes;
     artel__hlo *h = lower->hlo;
-    artel__hlo_type type = *artel__hlo_type_of(h, lower->in[0]), wide = {.dtype = type.dtype, .rank = 3, .dim = {1, 1, 1}};
+    artel__hlo_type type = *artel__hlo_type_of(h, lower->in[0]),
+                    wide = {.dtype = type.dtype, .rank = 3, .dim = {1, 1, 1}};
     artel__formula f;
     if (a->offset > 0) return;
     for (int i = 0; i < type.rank; i++) wide.dim[i < a->config.from ? 0 : i < a->config.to ? 1 : 2] *= type.dim[i];
@@ -496,12 +515,14 @@ const artel__op_def artel__op_constrain_def = {
         },
 };
 
-/* The parts of a variable: one for the plain layout, one for the wide and one for a narrow panel. Returns how many, or 0
- * when the norms would run across panels. */
-static int constrain_parts(const artel__constrain_config *config, const artel__variable *variable, constrain_attributes part[2])
+/* The parts of a variable: one for the plain layout, one for the wide and one for a narrow panel. Returns how many, or
+ * 0 when the norms would run across panels. */
+static int constrain_parts(const artel__constrain_config *config, const artel__variable *variable,
+                           constrain_attributes part[2])
 {
     const artel_shape *shape = &variable->shape;
-    int64_t before = artel__shape_product(shape, 0, config->from), length = artel__shape_product(shape, config->from, config->to);
+    int64_t before = artel__shape_product(shape, 0, config->from),
+            length = artel__shape_product(shape, config->from, config->to);
     part[0] = (constrain_attributes){*config, before, length, artel__shape_product(shape, config->to, shape->rank), 0};
     if (variable->layout == ARTEL__LAYOUT_PLAIN) return 1;
     int64_t full = variable->columns / 32, rest = variable->columns % 32, parts = 0;
@@ -513,8 +534,8 @@ static int constrain_parts(const artel__constrain_config *config, const artel__v
     if (inside == 0 || variable->rows % inside) return 0;
     if (full) part[parts++] = (constrain_attributes){*config, full * before, length, variable->rows / inside * 32, 0};
     if (rest)
-        part[parts++] =
-            (constrain_attributes){*config, before, length, variable->rows / inside * (rest <= 16 ? 16 : 32), full * 32 * variable->rows};
+        part[parts++] = (constrain_attributes){
+            *config, before, length, variable->rows / inside * (rest <= 16 ? 16 : 32), full * 32 * variable->rows};
     return (int)parts;
 }
 
@@ -525,7 +546,8 @@ void artel__op_constrain(artel__graph *graph, const artel__constrain_config *con
     int parts = constrain_parts(config, &graph->variables->item[graph->value[variable].variable], part);
     if (parts == 0) {
         graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
-                                    "use axes that do not include the last one", "this constraint runs over the output axis of a kernel");
+                                    "use axes that do not include the last one",
+                                    "this constraint runs over the output axis of a kernel");
         return;
     }
     artel__phase phase = graph->phase;

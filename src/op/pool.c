@@ -3,8 +3,8 @@
  *
  *   max      y = greatest value of the window; dy goes to its first maximum
  *   average  y = mean over the positions inside the input; dy is shared among them
- * Where windows lie apart, the gradient of maxima is written over x. It takes over the gradient of a ReLU that made x (fuse.c).
- * Formulas and orders: kernel/pool.h.
+ * Where windows lie apart, the gradient of maxima is written over x. It takes over the gradient of a ReLU that made x
+ * (fuse.c). Formulas and orders: kernel/pool.h.
  */
 #include "op/lower_pool.h"
 #include "op/norm.h"
@@ -18,7 +18,8 @@ static artel_status infer_pool(artel__infer *infer)
     int axes = out.rank - 1;
     if (axes < 1 || axes > 3) return artel__op_fail(infer, "expected one to three spatial axes and channels");
     for (int i = 0; i < axes; i++) {
-        if (a->shape.in[3 - axes + i] != x->shape.dim[i]) return artel__op_fail(infer, "the input does not have the expected extents");
+        if (a->shape.in[3 - axes + i] != x->shape.dim[i])
+            return artel__op_fail(infer, "the input does not have the expected extents");
         out.dim[i] = a->shape.out[3 - axes + i];
     }
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &out);
@@ -82,8 +83,9 @@ static artel__in_place place_pool_gradient(const void *attributes)
 static void describe_pool(const artel__node *node, artel__text *out)
 {
     const artel__pool_attributes *a = node->attributes;
-    artel__text_printf(out, "%s %lldx%lldx%lld%s", a->function == ARTEL__POOL_MAX ? "max" : "average", (long long)a->shape.window[0],
-                       (long long)a->shape.window[1], (long long)a->shape.window[2], a->relu ? " relu" : "");
+    artel__text_printf(out, "%s %lldx%lldx%lld%s", a->function == ARTEL__POOL_MAX ? "max" : "average",
+                       (long long)a->shape.window[0], (long long)a->shape.window[1], (long long)a->shape.window[2],
+                       a->relu ? " relu" : "");
 }
 
 const artel__op_def artel__op_pool_gradient_def = {
@@ -150,7 +152,8 @@ const artel__op_def artel__op_pool_def = {
         },
 };
 
-artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape)
+artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x,
+                               const artel__pool_shape *shape)
 {
     artel__pool_attributes attributes = {.function = function, .shape = *shape};
     return artel__graph_add(graph, &artel__op_pool_def, &attributes, &x, 1);

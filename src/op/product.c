@@ -21,14 +21,16 @@ typedef artel__product_attributes product_attributes;
 static artel__hlo_value held_dot(artel__lower *lower, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
 {
     artel_dtype held = artel__lower_held(lower, 0, 1);
-    return artel__hlo_dot(lower->hlo, artel__hlo_convert(lower->hlo, a, held), artel__hlo_convert(lower->hlo, b, held), axis_a, axis_b);
+    return artel__hlo_dot(lower->hlo, artel__hlo_convert(lower->hlo, a, held), artel__hlo_convert(lower->hlo, b, held),
+                          axis_a, axis_b);
 }
 
 static artel_status infer_product(artel__infer *infer)
 {
     const product_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0], *w = infer->in[1];
-    if (x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
+    if (x->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
     int kept = x->shape.rank - a->contracted;
     if (kept < 0 || artel__shape_product(&x->shape, kept, x->shape.rank) != a->k ||
         w->storage != (a->turned ? artel__panels_floats(a->n, a->k) : artel__panels_floats(a->k, a->n))) {
@@ -112,7 +114,8 @@ static void lower_transpose(artel__lower *lower)
 {
     const transpose_attributes *a = lower->attributes;
     artel__hlo_type out = artel__lower_out_type(lower, 0);
-    artel__hlo_type from = {.dtype = out.dtype, .rank = 4, .dim = {a->taps, a->rows, a->groups, a->columns / a->groups}};
+    artel__hlo_type from = {
+        .dtype = out.dtype, .rank = 4, .dim = {a->taps, a->rows, a->groups, a->columns / a->groups}};
     artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[0], &from);
     if (a->taps > 1) w = artel__hlo_reverse(lower->hlo, w, 0);
     lower->out[0] = artel__hlo_reshape(lower->hlo, artel__hlo_transpose(lower->hlo, w, (int[]){0, 3, 2, 1}), &out);
@@ -122,8 +125,8 @@ static void lower_transpose(artel__lower *lower)
 static artel_status grad_transpose_weights(artel__gradient *g)
 {
     const transpose_attributes *a = g->attributes;
-    g->in_gradient[0] =
-        artel__op_transpose_weights(g->graph, g->out_gradient[0], a->taps, a->columns / a->groups, a->groups * a->rows, a->groups);
+    g->in_gradient[0] = artel__op_transpose_weights(g->graph, g->out_gradient[0], a->taps, a->columns / a->groups,
+                                                    a->groups * a->rows, a->groups);
     return g->graph->status;
 }
 
@@ -144,8 +147,8 @@ const artel__op_def artel__op_transpose_weights_def = {
         },
 };
 
-artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
-                                            int64_t groups)
+artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows,
+                                            int64_t columns, int64_t groups)
 {
     transpose_attributes attributes = {taps, rows, columns, groups};
     return artel__graph_add(graph, &artel__op_transpose_weights_def, &attributes, &w, 1);
@@ -223,12 +226,14 @@ static artel_status grad_weight_gradient(artel__gradient *g)
     artel__value_id made;
     if (g->needed[0] && back >= 0) {
         artel__value_id turned = artel__op_transpose_weights(graph, back, 1, a->k, a->n, 1);
-        made = artel__op_product(graph, artel__op_reshape(graph, dy, &dy_matrix), turned, ARTEL__NO_VALUE, 1, &rows, ARTEL__FUSED_NONE);
+        made = artel__op_product(graph, artel__op_reshape(graph, dy, &dy_matrix), turned, ARTEL__NO_VALUE, 1, &rows,
+                                 ARTEL__FUSED_NONE);
         g->in_gradient[0] = artel__op_reshape(graph, made, &x_shape);
     }
     if (!g->needed[1]) return graph->status;
     if (back >= 0)
-        made = artel__op_product(graph, artel__op_reshape(graph, x, &x_matrix), back, bias, 1, &columns, ARTEL__FUSED_NONE);
+        made = artel__op_product(graph, artel__op_reshape(graph, x, &x_matrix), back, bias, 1, &columns,
+                                 ARTEL__FUSED_NONE);
     else
         made = artel__op_add(graph, artel__op_fill_like(graph, artel__op_reshape(graph, dy, &dy_matrix), 0), bias);
     g->in_gradient[1] = artel__op_reshape(graph, made, &dy_shape);
@@ -253,7 +258,8 @@ const artel__op_def artel__op_product_weight_gradient_def = {
         },
 };
 
-artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias)
+artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k,
+                                          int64_t n, bool bias)
 {
     weight_gradient_attributes attributes = {k, n, bias};
     return artel__graph_add(graph, &artel__op_product_weight_gradient_def, &attributes, (artel__value_id[]){x, dy}, 2);
@@ -269,7 +275,8 @@ static artel__value_id data_gradient(artel__gradient *g, artel__value_id dy)
     product_attributes back = {.contracted = a->columns.rank, .columns = {.rank = a->contracted}, .k = a->n, .n = a->k};
     for (int i = 0; i < a->contracted; i++) back.columns.dim[i] = x->dim[x->rank - a->contracted + i];
     back.turned = !a->turned && x->rank == a->contracted && a->k * a->n >= TURNED_WEIGHTS;
-    artel__value_id w = back.turned || a->turned ? g->in[1] : artel__op_transpose_weights(g->graph, g->in[1], 1, a->k, a->n, 1);
+    artel__value_id w =
+        back.turned || a->turned ? g->in[1] : artel__op_transpose_weights(g->graph, g->in[1], 1, a->k, a->n, 1);
     return artel__graph_add(g->graph, &artel__op_product_def, &back, (artel__value_id[]){dy, w}, 2);
 }
 
@@ -283,8 +290,8 @@ static void gradient_of_shared(artel__gradient *g, artel__value_id dy)
     artel__value_id matrix = artel__op_reshape(graph, dy, &y);
     if (g->needed[1]) {
         artel__value_id turned = artel__op_transpose(graph, artel__op_reshape(graph, g->in[0], &x), (int[]){1, 0});
-        artel__value_id made =
-            artel__op_product(graph, turned, artel__op_panels(graph, matrix), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+        artel__value_id made = artel__op_product(graph, turned, artel__op_panels(graph, matrix), ARTEL__NO_VALUE, 1,
+                                                 &columns, ARTEL__FUSED_NONE);
         g->in_gradient[1] = artel__op_panels_of(graph, made, a->k);
     }
     if (g->needed[2]) g->in_gradient[2] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, matrix, 1u, false);
@@ -303,7 +310,8 @@ static artel_status grad_product(artel__gradient *g)
         return graph->status;
     }
     if (a->turned && g->needed[1]) /* a gradient's gradient */
-        g->in_gradient[1] = artel__op_all_reduce(graph, artel__op_weight_gradient(graph, dy, g->in[0], a->n, a->k, false));
+        g->in_gradient[1] =
+            artel__op_all_reduce(graph, artel__op_weight_gradient(graph, dy, g->in[0], a->n, a->k, false));
     else if (g->needed[1] || g->needed[2]) {
         artel__value_id nodes = artel__op_weight_gradient(graph, g->in[0], dy, a->k, a->n, g->needed[2]);
         if (g->needed[1]) g->in_gradient[1] = artel__op_all_reduce(graph, nodes);
@@ -316,17 +324,20 @@ static void lower_product(artel__lower *lower)
 {
     const product_attributes *a = lower->attributes;
     artel__hlo *h = lower->hlo;
-    artel__hlo_type out = artel__lower_out_type(lower, 0), x = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2}, w = x, bias = x;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), x = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2}, w = x,
+                    bias = x;
     int64_t count = 1;
     for (int i = 0; i < out.rank; i++) count *= out.dim[i];
     x.dim[0] = a->n ? count / a->n : 0;
     w.dim[a->turned] = x.dim[1] = a->k;
     w.dim[!a->turned] = a->n;
-    artel__hlo_value y = held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
+    artel__hlo_value y =
+        held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
     bias = *artel__hlo_type_of(h, y);
     if (lower->in[2] >= 0) {
         artel__hlo_type flat = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {a->n}};
-        y = artel__hlo_binary(h, "add", y, artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[2], &flat), &bias));
+        y = artel__hlo_binary(h, "add", y,
+                              artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[2], &flat), &bias));
     }
     if (a->activation == ARTEL__FUSED_RELU) y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
     lower->out[0] = artel__hlo_reshape(h, y, &out);
@@ -353,8 +364,8 @@ const artel__op_def artel__op_product_def = {
         },
 };
 
-artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,
-                                  const artel_shape *columns, artel__fused activation)
+artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                  int contracted, const artel_shape *columns, artel__fused activation)
 {
     if (graph->status < 0 || x < 0 || w < 0) return ARTEL__NO_VALUE;
     const artel_shape *shape = &graph->value[x].shape;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random masks and noise: a number is a pure function of (seed, batch, operation, global row, index in the row).
  *
- * Every random operation of a graph gets an ordinal when it is added; it is the node word of the counter (base/rng.h), so
- * that removing unused nodes changes no draw, and the gradient draws the same mask again from the same ordinal:
+ * Every random operation of a graph gets an ordinal when it is added; it is the node word of the counter (base/rng.h),
+ * so that removing unused nodes changes no draw, and the gradient draws the same mask again from the same ordinal:
  *   dropout   y = keep ? x / (1 - rate) : 0;   dx = the same of dy
  *   gaussian  y = x + deviation * n;            dx = dy
  *   uniform   y = low + (high - low) * u;       of no operand
@@ -64,7 +64,8 @@ static void lower_noise(artel__lower *lower)
 {
     const noise_attributes *a = lower->attributes;
     artel__hlo *h = lower->hlo;
-    artel__hlo_type out = artel__lower_out_type(lower, 0), noise = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = out.rank, .dim = {lower->rows}};
+    artel__hlo_type out = artel__lower_out_type(lower, 0),
+                    noise = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = out.rank, .dim = {lower->rows}};
     artel__lower_drawing drawing = drawing_of(a->ordinal, &a->noise);
     artel__hlo_value x = lower->in[0];
     drawing.normal = a->function == ARTEL__NOISE_GAUSSIAN;
@@ -74,8 +75,8 @@ static void lower_noise(artel__lower *lower)
     if (a->function == ARTEL__NOISE_DROPOUT)
         lower->out[0] = artel__lower_drop(h, x, draw, (double)a->rate, (double)a->scale);
     else if (a->function == ARTEL__NOISE_GAUSSIAN)
-        lower->out[0] =
-            artel__hlo_binary(h, "add", x, artel__hlo_binary(h, "multiply", draw, artel__hlo_number(h, (double)a->scale, draw)));
+        lower->out[0] = artel__hlo_binary(
+            h, "add", x, artel__hlo_binary(h, "multiply", draw, artel__hlo_number(h, (double)a->scale, draw)));
     else
         artel__lower_refuse(lower, "alpha");
 }
@@ -104,20 +105,25 @@ static artel_status grad_noise(artel__gradient *g)
 {
     const noise_attributes *a = g->attributes;
     bool additive = a->function == ARTEL__NOISE_GAUSSIAN;
-    g->in_gradient[0] = additive ? g->out_gradient[0] : artel__graph_add(g->graph, &artel__op_noise_def, a, &g->out_gradient[0], 1);
+    g->in_gradient[0] =
+        additive ? g->out_gradient[0] : artel__graph_add(g->graph, &artel__op_noise_def, a, &g->out_gradient[0], 1);
     return ARTEL_OK;
 }
 
-static artel__value_id add_noise(artel__graph *graph, noise_attributes *attributes, artel__value_id x, const artel_shape *noise)
+static artel__value_id add_noise(artel__graph *graph, noise_attributes *attributes, artel__value_id x,
+                                 const artel_shape *noise)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     const artel_shape *shape = &graph->value[x].shape;
     attributes->ordinal = graph->random_ops++;
     attributes->noise = noise && noise->rank ? *noise : *shape;
     for (int i = 0; i < shape->rank; i++) {
-        if (attributes->noise.rank == shape->rank && (attributes->noise.dim[i] == 1 || attributes->noise.dim[i] == shape->dim[i])) continue;
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
-                                    "use 1 or the input's extent on each axis", "the noise shape does not fit the input");
+        if (attributes->noise.rank == shape->rank &&
+            (attributes->noise.dim[i] == 1 || attributes->noise.dim[i] == shape->dim[i]))
+            continue;
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                        "use 1 or the input's extent on each axis", "the noise shape does not fit the input");
         return ARTEL__NO_VALUE;
     }
     return artel__graph_add(graph, &artel__op_noise_def, attributes, &x, 1);
@@ -210,7 +216,8 @@ const artel__op_def artel__op_uniform_def = {
         },
 };
 
-artel__value_id artel__op_uniform(artel__graph *graph, artel__value_id like, double low, double high, const artel_shape *shape, bool shared)
+artel__value_id artel__op_uniform(artel__graph *graph, artel__value_id like, double low, double high,
+                                  const artel_shape *shape, bool shared)
 {
     if (graph->status < 0 || like < 0) return ARTEL__NO_VALUE;
     uniform_attributes attributes = {graph->random_ops++, (float)low, (float)high, shared, *shape};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent cells over whole sequences: LSTM, GRU, SimpleRNN.
  *
- *   forward   inputs projected, weights, bias, mask, h0, c0, keep; outputs the sequence or the last output, last h, last c (LSTM only), then
- *             what the gradient needs: `before`, `gates`, `extra` of kernel/recurrent.h
- *   backward  through time: gradients of projected and of the first states, and of the recurrent products q
- *   weights   dR = fold over shards of before^T dq, one product over all rows and times, and the bias with it;
- *             GRU without reset_after: the part of n meets r h in place of h, so dR is the sum of two folds
- *             with keep every gate meets an h of its own: the gates are more positions of a row, each with zeros for the others
+ *   forward   inputs projected, weights, bias, mask, h0, c0, keep; outputs the sequence or the last output, last h,
+ * last c (LSTM only), then what the gradient needs: `before`, `gates`, `extra` of kernel/recurrent.h backward  through
+ * time: gradients of projected and of the first states, and of the recurrent products q weights   dR = fold over shards
+ * of before^T dq, one product over all rows and times, and the bias with it; GRU without reset_after: the part of n
+ * meets r h in place of h, so dR is the sum of two folds with keep every gate meets an h of its own: the gates are more
+ * positions of a row, each with zeros for the others
  */
 #include "op/elementwise.h"
 #include "op/lower_recurrent.h"
@@ -46,7 +46,8 @@ static artel_status infer_recurrent(artel__infer *infer)
     if (s->cell == ARTEL__CELL_LSTM) artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
     artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &sequence);
     artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &x->shape);
-    if (s->cell != ARTEL__CELL_SIMPLE) artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &sequence);
+    if (s->cell != ARTEL__CELL_SIMPLE)
+        artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &sequence);
     return ARTEL_OK;
 }
 
@@ -68,23 +69,24 @@ static void fill_recurrent(const artel__run_args *args, void *params)
     const artel__value *x = artel__args_in(args, ARTEL__RECURRENT_PROJECTED);
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
-    *(artel__recurrent_forward *)params = (artel__recurrent_forward){.settings = *s,
-                                                                     .rows = args->step->fold->rows,
-                                                                     .steps = x->shape.dim[0],
-                                                                     .projected = args->in[ARTEL__RECURRENT_PROJECTED],
-                                                                     .weights = args->in[ARTEL__RECURRENT_WEIGHTS],
-                                                                     .bias = args->in[ARTEL__RECURRENT_BIAS],
-                                                                     .keep = args->in[ARTEL__RECURRENT_KEEP],
-                                                                     .mask = args->in[ARTEL__RECURRENT_MASK],
-                                                                     .h0 = args->in[ARTEL__RECURRENT_H0],
-                                                                     .c0 = args->in[ARTEL__RECURRENT_C0],
-                                                                     .arithmetic = arithmetic(args, ARTEL__RECURRENT_WEIGHTS),
-                                                                     .out = args->out[0],
-                                                                     .h = args->out[1],
-                                                                     .c = lstm ? args->out[2] : NULL,
-                                                                     .before = args->out[kept],
-                                                                     .gates = args->out[kept + 1],
-                                                                     .extra = s->cell == ARTEL__CELL_SIMPLE ? NULL : args->out[kept + 2]};
+    *(artel__recurrent_forward *)params =
+        (artel__recurrent_forward){.settings = *s,
+                                   .rows = args->step->fold->rows,
+                                   .steps = x->shape.dim[0],
+                                   .projected = args->in[ARTEL__RECURRENT_PROJECTED],
+                                   .weights = args->in[ARTEL__RECURRENT_WEIGHTS],
+                                   .bias = args->in[ARTEL__RECURRENT_BIAS],
+                                   .keep = args->in[ARTEL__RECURRENT_KEEP],
+                                   .mask = args->in[ARTEL__RECURRENT_MASK],
+                                   .h0 = args->in[ARTEL__RECURRENT_H0],
+                                   .c0 = args->in[ARTEL__RECURRENT_C0],
+                                   .arithmetic = arithmetic(args, ARTEL__RECURRENT_WEIGHTS),
+                                   .out = args->out[0],
+                                   .h = args->out[1],
+                                   .c = lstm ? args->out[2] : NULL,
+                                   .before = args->out[kept],
+                                   .gates = args->out[kept + 1],
+                                   .extra = s->cell == ARTEL__CELL_SIMPLE ? NULL : args->out[kept + 2]};
 }
 
 static int64_t cost_recurrent(const artel__graph *graph, const artel__node *node)
@@ -97,11 +99,13 @@ static void describe_recurrent(const artel__node *node, artel__text *out)
 {
     static const char *const names[] = {"lstm", "gru", "simple"};
     const settings *s = node->attributes;
-    artel__text_printf(out, "%s units=%lld%s%s", names[s->cell], (long long)s->units, s->go_backwards ? " backwards" : "",
+    artel__text_printf(out, "%s units=%lld%s%s", names[s->cell], (long long)s->units,
+                       s->go_backwards ? " backwards" : "",
                        s->cell == ARTEL__CELL_GRU && s->reset_after ? " reset_after" : "");
 }
 
-/* -- gradient; outputs: dprojected, dh0, then dc0 (LSTM) or drecurrent (GRU), drecurrent_n (GRU without reset_after) -- */
+/* -- gradient; outputs: dprojected, dh0, then dc0 (LSTM) or drecurrent (GRU), drecurrent_n (GRU without reset_after) --
+ */
 
 static artel_status infer_recurrent_gradient(artel__infer *infer)
 {
@@ -112,7 +116,8 @@ static artel_status infer_recurrent_gradient(artel__infer *infer)
     artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
     if (s->cell == ARTEL__CELL_LSTM) artel__infer_output(infer, 2, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
     if (s->cell == ARTEL__CELL_GRU) artel__infer_output(infer, 2, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
-    if (s->cell == ARTEL__CELL_GRU && !s->reset_after) artel__infer_output(infer, 3, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
+    if (s->cell == ARTEL__CELL_GRU && !s->reset_after)
+        artel__infer_output(infer, 3, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
     return ARTEL_OK;
 }
 
@@ -172,8 +177,10 @@ const artel__op_def artel__op_recurrent_gradient_def = {
         },
 };
 
-/* h times the factors of each gate, [steps][gates][u], and the gradients of the gates apart, [steps][gates][gates*u]. */
-static void split_gates(artel__graph *graph, const settings *s, artel__value_id keep, artel__value_id *h, artel__value_id *dq)
+/* h times the factors of each gate, [steps][gates][u], and the gradients of the gates apart, [steps][gates][gates*u].
+ */
+static void split_gates(artel__graph *graph, const settings *s, artel__value_id keep, artel__value_id *h,
+                        artel__value_id *dq)
 {
     int64_t u = s->units, gates = artel__cell_gates(s->cell), steps = graph->value[*h].shape.dim[0];
     artel_shape factors = artel__shape(3, (int64_t)1, gates, u), beside = artel__shape(3, steps, (int64_t)1, u);
@@ -203,7 +210,8 @@ static void grad_weights(artel__gradient *g, artel__value_id back)
     if (g->needed[ARTEL__RECURRENT_BIAS])
         g->in_gradient[ARTEL__RECURRENT_BIAS] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
     if (!gru || s->reset_after) return;
-    artel__value_id late = artel__op_weight_gradient(graph, g->out[kept + 2], artel__graph_output(graph, back, 3), u, n, false);
+    artel__value_id late =
+        artel__op_weight_gradient(graph, g->out[kept + 2], artel__graph_output(graph, back, 3), u, n, false);
     g->in_gradient[ARTEL__RECURRENT_WEIGHTS] =
         artel__op_add(graph, g->in_gradient[ARTEL__RECURRENT_WEIGHTS], artel__op_all_reduce(graph, late));
 }
@@ -214,20 +222,21 @@ static artel_status grad_recurrent(artel__gradient *g)
     artel__graph *graph = g->graph;
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
-    artel__value_id wt =
-        artel__op_transpose_weights(graph, g->in[ARTEL__RECURRENT_WEIGHTS], 1, s->units, artel__cell_gates(s->cell) * s->units, 1);
-    artel__value_id inputs[ARTEL__RECURRENT_BACK_INPUTS] = {[ARTEL__RECURRENT_BACK_WEIGHTS] = wt,
-                                                            [ARTEL__RECURRENT_BACK_MASK] = g->in[ARTEL__RECURRENT_MASK],
-                                                            [ARTEL__RECURRENT_BACK_C0] = g->in[ARTEL__RECURRENT_C0],
-                                                            [ARTEL__RECURRENT_BACK_BEFORE] = g->out[kept],
-                                                            [ARTEL__RECURRENT_BACK_GATES] = g->out[kept + 1],
-                                                            [ARTEL__RECURRENT_BACK_EXTRA] =
-                                                                s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
-                                                            [ARTEL__RECURRENT_BACK_DOUT] = g->out_gradient[0],
-                                                            [ARTEL__RECURRENT_BACK_DH] = g->out_gradient[1],
-                                                            [ARTEL__RECURRENT_BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE,
-                                                            [ARTEL__RECURRENT_BACK_KEEP] = g->in[ARTEL__RECURRENT_KEEP]};
-    artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, ARTEL__RECURRENT_BACK_INPUTS);
+    artel__value_id wt = artel__op_transpose_weights(graph, g->in[ARTEL__RECURRENT_WEIGHTS], 1, s->units,
+                                                     artel__cell_gates(s->cell) * s->units, 1);
+    artel__value_id inputs[ARTEL__RECURRENT_BACK_INPUTS] = {
+        [ARTEL__RECURRENT_BACK_WEIGHTS] = wt,
+        [ARTEL__RECURRENT_BACK_MASK] = g->in[ARTEL__RECURRENT_MASK],
+        [ARTEL__RECURRENT_BACK_C0] = g->in[ARTEL__RECURRENT_C0],
+        [ARTEL__RECURRENT_BACK_BEFORE] = g->out[kept],
+        [ARTEL__RECURRENT_BACK_GATES] = g->out[kept + 1],
+        [ARTEL__RECURRENT_BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
+        [ARTEL__RECURRENT_BACK_DOUT] = g->out_gradient[0],
+        [ARTEL__RECURRENT_BACK_DH] = g->out_gradient[1],
+        [ARTEL__RECURRENT_BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE,
+        [ARTEL__RECURRENT_BACK_KEEP] = g->in[ARTEL__RECURRENT_KEEP]};
+    artel__value_id back =
+        artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, ARTEL__RECURRENT_BACK_INPUTS);
     g->in_gradient[ARTEL__RECURRENT_PROJECTED] = back;
     if (g->needed[ARTEL__RECURRENT_H0]) g->in_gradient[ARTEL__RECURRENT_H0] = artel__graph_output(graph, back, 1);
     if (g->needed[ARTEL__RECURRENT_C0]) g->in_gradient[ARTEL__RECURRENT_C0] = artel__graph_output(graph, back, 2);
@@ -259,6 +268,7 @@ artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent 
     if (graph->status < 0 || r->projected < 0 || r->weights < 0) return ARTEL__NO_VALUE;
     settings s = r->settings;
     s.keeps = r->keep >= 0;
-    artel__value_id inputs[ARTEL__RECURRENT_INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0, r->keep};
+    artel__value_id inputs[ARTEL__RECURRENT_INPUTS] = {r->projected, r->weights, r->bias, r->mask,
+                                                       r->h0,        r->c0,      r->keep};
     return artel__graph_add(graph, &artel__op_recurrent_def, &s, inputs, ARTEL__RECURRENT_INPUTS);
 }

@@ -78,7 +78,8 @@ static void fill_reduce(const artel__run_args *args, void *params)
 static artel_status infer_reduce_gradient(artel__infer *infer)
 {
     artel__infer_output(infer, 0, infer->in[0]->domain,
-                        infer->in[2]->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+                        infer->in[2]->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32,
+                        &infer->in[0]->shape);
     return ARTEL_OK;
 }
 
@@ -167,7 +168,8 @@ const artel__op_def artel__op_reduce_def = {
         },
 };
 
-artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes, bool keep)
+artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes,
+                                 bool keep)
 {
     artel__reduce_attributes attributes = {function, axes, keep};
     return artel__graph_add(graph, &artel__op_reduce_def, &attributes, &x, 1);
@@ -200,8 +202,12 @@ static void fill_softmax(const artel__run_args *args, void *params)
 {
     const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
-    *(artel__softmax_forward *)params = (artel__softmax_forward){
-        .op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length, .inner = s.inner, .x = args->in[0], .y = args->out[0]};
+    *(artel__softmax_forward *)params = (artel__softmax_forward){.op = (artel__softmax_op)a->function,
+                                                                 .outer = s.outer,
+                                                                 .length = s.length,
+                                                                 .inner = s.inner,
+                                                                 .x = args->in[0],
+                                                                 .y = args->out[0]};
 }
 
 /* Inputs: dy, y and, for sparsemax, x. */
@@ -299,7 +305,8 @@ static artel_status infer_glu(artel__infer *infer)
 {
     const artel__axis_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
-    if (a->axis < 0 || a->axis >= shape.rank || shape.dim[a->axis] % 2) return artel__op_fail(infer, "the axis must have an even extent");
+    if (a->axis < 0 || a->axis >= shape.rank || shape.dim[a->axis] % 2)
+        return artel__op_fail(infer, "the axis must have an even extent");
     shape.dim[a->axis] /= 2;
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
@@ -317,7 +324,8 @@ static void fill_glu_gradient(const artel__run_args *args, void *params)
 {
     const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->input[1], a->axis);
-    *(artel__glu_gradient *)params = (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
+    *(artel__glu_gradient *)params =
+        (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
 }
 
 const artel__op_def artel__op_glu_gradient_def = {
@@ -336,8 +344,8 @@ const artel__op_def artel__op_glu_gradient_def = {
 
 static artel_status grad_glu(artel__gradient *g)
 {
-    g->in_gradient[0] =
-        artel__graph_add(g->graph, &artel__op_glu_gradient_def, g->attributes, (artel__value_id[]){g->in[0], g->out_gradient[0]}, 2);
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_glu_gradient_def, g->attributes,
+                                         (artel__value_id[]){g->in[0], g->out_gradient[0]}, 2);
     return ARTEL_OK;
 }
 
@@ -401,7 +409,8 @@ artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
 static artel_status infer_in_top_k(artel__infer *infer)
 {
     artel_shape shape = infer->in[0]->shape;
-    if (shape.rank < 1 || infer->in[1]->dtype != ARTEL_DTYPE_INT32) return artel__op_fail(infer, "expected scores and int32 classes");
+    if (shape.rank < 1 || infer->in[1]->dtype != ARTEL_DTYPE_INT32)
+        return artel__op_fail(infer, "expected scores and int32 classes");
     shape.rank--;
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;

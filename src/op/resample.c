@@ -2,8 +2,8 @@
 /* Sampling: bands of weights along an axis, and images through an affine map of their own.
  *
  *   band  y[.., o, ..] = sum over k of weight[o][k] * x[.., first[o] + k, ..]; the gradient is the transposed band
- *   warp  y[i][j] = x at (m0 j + m1 i + m2, m3 j + m4 i + m5), by row, divided by m6 j + m7 i + 1 where maps have eight numbers; the gradient scatters to the places read, the map has none
- * Formulas and orders: kernel/resample.h.
+ *   warp  y[i][j] = x at (m0 j + m1 i + m2, m3 j + m4 i + m5), by row, divided by m6 j + m7 i + 1 where maps have eight
+ * numbers; the gradient scatters to the places read, the map has none Formulas and orders: kernel/resample.h.
  */
 #include "kernel/resample.h"
 
@@ -22,7 +22,8 @@ static artel_status infer_band(artel__infer *infer)
 {
     const band_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
-    if (infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32 || a->axis < 0 || a->axis >= shape.rank || shape.dim[a->axis] != a->band.extent)
+    if (infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32 || a->axis < 0 || a->axis >= shape.rank ||
+        shape.dim[a->axis] != a->band.extent)
         return artel__op_fail(infer, "expected float32 with %lld places along the axis", (long long)a->band.extent);
     shape.dim[a->axis] = a->band.outputs;
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
@@ -33,15 +34,16 @@ static void fill_band(const artel__run_args *args, void *params)
 {
     const band_attributes *a = args->attributes;
     const artel_shape *in = &artel__args_in(args, 0)->shape;
-    *(artel__band *)params = (artel__band){.outer = artel__args_rows(args, args->node->input[0]) * artel__shape_product(in, 0, a->axis),
-                                           .extent = a->band.extent,
-                                           .outputs = a->band.outputs,
-                                           .inner = artel__shape_product(in, a->axis + 1, in->rank),
-                                           .taps = a->band.taps,
-                                           .first = a->band.first,
-                                           .weight = a->band.weight,
-                                           .x = args->in[0],
-                                           .y = args->out[0]};
+    *(artel__band *)params =
+        (artel__band){.outer = artel__args_rows(args, args->node->input[0]) * artel__shape_product(in, 0, a->axis),
+                      .extent = a->band.extent,
+                      .outputs = a->band.outputs,
+                      .inner = artel__shape_product(in, a->axis + 1, in->rank),
+                      .taps = a->band.taps,
+                      .first = a->band.first,
+                      .weight = a->band.weight,
+                      .x = args->in[0],
+                      .y = args->out[0]};
 }
 
 /* The outputs that read a place are neighbours, for `first` never falls. */
@@ -72,7 +74,8 @@ static artel_status transpose(artel__arena *arena, const artel__op_band *from, a
             weight[i * taps + k] = at >= 0 && at < from->taps ? from->weight[o * from->taps + at] : 0.0f;
         }
     }
-    *out = (artel__op_band){.extent = from->outputs, .outputs = from->extent, .taps = taps, .first = first, .weight = weight};
+    *out = (artel__op_band){
+        .extent = from->outputs, .outputs = from->extent, .taps = taps, .first = first, .weight = weight};
     return ARTEL_OK;
 }
 
@@ -97,7 +100,8 @@ static void lower_band(artel__lower *lower)
     if (h->status < 0) return;
     float *weight = block;
     for (int64_t o = 0; o < band->outputs; o++) {
-        for (int64_t k = 0; k < band->taps; k++) weight[o * band->extent + band->first[o] + k] = band->weight[o * band->taps + k];
+        for (int64_t k = 0; k < band->taps; k++)
+            weight[o * band->extent + band->first[o] + k] = band->weight[o * band->taps + k];
     }
     map.weights = weight;
     lower->out[0] = artel__lower_along(lower, lower->in[0], &map);
@@ -214,7 +218,8 @@ const artel__op_def artel__op_warp_def = {
         },
 };
 
-artel__value_id artel__op_warp(artel__graph *graph, artel__value_id x, artel__value_id map, const artel__warp_settings *warp)
+artel__value_id artel__op_warp(artel__graph *graph, artel__value_id x, artel__value_id map,
+                               const artel__warp_settings *warp)
 {
     artel__value_id operand[] = {x, map};
     return artel__graph_add(graph, &artel__op_warp_def, warp, operand, 2);

@@ -52,11 +52,13 @@ static void fill_resize_gradient(const artel__run_args *args, void *params)
                                                                  .dx = args->out[0]};
 }
 
-/* Of a program of a device: lines and columns each go through a matrix of the shares. `turned`: the other way, which is the gradient. */
+/* Of a program of a device: lines and columns each go through a matrix of the shares. `turned`: the other way, which is
+ * the gradient. */
 static artel__hlo_value lower_axis(artel__lower *lower, artel__hlo_value x, int axis, bool turned)
 {
     artel__hlo *h = lower->hlo;
-    artel__lower_map map = {axis, artel__lower_in_type(lower, 0).dim[axis + 1], artel__lower_out_type(lower, 0).dim[axis + 1], NULL};
+    artel__lower_map map = {axis, artel__lower_in_type(lower, 0).dim[axis + 1],
+                            artel__lower_out_type(lower, 0).dim[axis + 1], NULL};
     int64_t in = turned ? map.outputs : map.extent, out = turned ? map.extent : map.outputs;
     void *block;
     if (h->status < 0) return -1;
@@ -135,7 +137,8 @@ static artel_status infer_one_hot(artel__infer *infer)
 {
     const one_hot_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
-    if (infer->in[0]->dtype != ARTEL_DTYPE_INT32 || shape.rank >= ARTEL_MAX_RANK) return artel__op_fail(infer, "expected int32 classes");
+    if (infer->in[0]->dtype != ARTEL_DTYPE_INT32 || shape.rank >= ARTEL_MAX_RANK)
+        return artel__op_fail(infer, "expected int32 classes");
     shape.dim[shape.rank++] = a->classes;
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;

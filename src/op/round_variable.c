@@ -2,9 +2,10 @@
 /* Variables of float16 and bfloat16, as the policies of these names have them.
  *
  *   round_variable   w = w rounded to the variable's dtype (kernel/narrow.h), in place
- * Such a variable lies in memory as float32 that its type holds (graph/graph.h). Whatever changes it in a step, the optimizer, a moving
- * average, a constraint, computes in float32 with what it was; then it is rounded once, to nearest, ties to even. Rounding twice is
- * rounding once, so a variable that nothing has changed, as behind a gate, stays as it is.
+ * Such a variable lies in memory as float32 that its type holds (graph/graph.h). Whatever changes it in a step, the
+ * optimizer, a moving average, a constraint, computes in float32 with what it was; then it is rounded once, to nearest,
+ * ties to even. Rounding twice is rounding once, so a variable that nothing has changed, as behind a gate, stays as it
+ * is.
  */
 #include "graph/lower.h"
 #include "kernel/narrow.h"
@@ -24,8 +25,8 @@ static artel_status infer_nothing(artel__infer *infer)
 static void fill_round(const artel__run_args *args, void *params)
 {
     artel__value_id id = args->node->input[0];
-    *(artel__narrow *)params =
-        (artel__narrow){.to = dtype_of(args->graph, id), .count = args->graph->value[id].storage, .x = args->in[0], .y = args->in[0]};
+    *(artel__narrow *)params = (artel__narrow){
+        .to = dtype_of(args->graph, id), .count = args->graph->value[id].storage, .x = args->in[0], .y = args->in[0]};
 }
 
 static void lower_round(artel__lower *lower)
@@ -78,6 +79,7 @@ void artel__op_round_variables(artel__graph *graph)
     }
     mark_written(graph, written);
     for (int i = 0; i < values; i++) {
-        if (written[i] && artel__variable_narrow(&graph->variables->item[graph->value[i].variable])) artel__op_round_variable(graph, i);
+        if (written[i] && artel__variable_narrow(&graph->variables->item[graph->value[i].variable]))
+            artel__op_round_variable(graph, i);
     }
 }

@@ -2,8 +2,9 @@
 /* Functions of rows in a graph: bins, categories, hashes, vocabularies of integers.
  *
  *   out[row] = f(in[0][row], in[1][row], ...)   with f and its settings from text/
- * The result is a step function of the operands, so no gradient passes. Strings cannot be here: what takes them runs where rows are
- * fetched (nn/ahead.h). Devices refuse the operation; of what depends on a model's inputs alone they only see the results.
+ * The result is a step function of the operands, so no gradient passes. Strings cannot be here: what takes them runs
+ * where rows are fetched (nn/ahead.h). Devices refuse the operation; of what depends on a model's inputs alone they
+ * only see the results.
  */
 #include "kernel/row_function.h"
 
@@ -35,7 +36,8 @@ static artel_status infer_row_function(artel__infer *infer)
     }
     const char *why = a->function->infer(a->settings, in, infer->inputs, &out);
     if (why) return artel__op_fail(infer, "its input %s", why);
-    if (out.dtype == ARTEL_DTYPE_STRING) return artel__op_fail(infer, "its result would be strings, which only inputs can be");
+    if (out.dtype == ARTEL_DTYPE_STRING)
+        return artel__op_fail(infer, "its result would be strings, which only inputs can be");
     artel__infer_output(infer, 0, domain, out.dtype, &out.shape);
     return ARTEL_OK;
 }

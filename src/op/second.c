@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the gradients of arithmetic on two operands, reductions, softmax and folds. g: what comes back to a gradient node. */
+/* Gradients of the gradients of arithmetic on two operands, reductions, softmax and folds. g: what comes back to a
+ * gradient node. */
 #include "op/second.h"
 
 #include "op/op.h"
@@ -8,7 +9,8 @@
 artel_status artel__second_refuse(const artel__gradient *g, const char *what)
 {
     return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_UNSUPPORTED, g->graph->scope,
-                       "write it with other operations, or differentiate once", "the gradient of %s has no gradient", what);
+                       "write it with other operations, or differentiate once", "the gradient of %s has no gradient",
+                       what);
 }
 
 static artel__value_id both(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
@@ -21,19 +23,22 @@ static artel__value_id scaled(artel__graph *graph, artel__value_id x, double sca
     return artel__op_affine(graph, x, scale, 0);
 }
 
-/* -- two operands: the gradients are d (function of a and b); `product` is g d, what is given back is summed to the operands -- */
+/* -- two operands: the gradients are d (function of a and b); `product` is g d, what is given back is summed to the
+ * operands -- */
 
 typedef struct slopes {
     artel__value_id a, b; /* ARTEL__NO_VALUE: 0 */
 } slopes;
 
 /* d / b, and -d a / b^2 */
-static slopes of_quotient(artel__graph *graph, artel__binary by, const artel__gradient *g, int wrt, artel__value_id product)
+static slopes of_quotient(artel__graph *graph, artel__binary by, const artel__gradient *g, int wrt,
+                          artel__value_id product)
 {
     artel__value_id a = g->in[1], b = g->in[2];
     artel__value_id share = both(graph, by, both(graph, by, product, b), b); /* g d / b^2 */
     if (wrt == 0) return (slopes){ARTEL__NO_VALUE, scaled(graph, share, -1)};
-    return (slopes){scaled(graph, share, -1), scaled(graph, both(graph, ARTEL__BINARY_MUL, share, both(graph, by, a, b)), 2)};
+    return (slopes){scaled(graph, share, -1),
+                    scaled(graph, both(graph, ARTEL__BINARY_MUL, share, both(graph, by, a, b)), 2)};
 }
 
 /* log a where there is one, as TensorFlow takes it */
@@ -49,11 +54,13 @@ static slopes of_power(artel__graph *graph, const artel__gradient *g, int wrt, a
 {
     artel__value_id a = g->in[1], b = g->in[2], log = safe_log(graph, a);
     artel__value_id lower = both(graph, ARTEL__BINARY_POW, a, artel__op_affine(graph, b, 1, -1));
-    artel__value_id mixed = both(graph, ARTEL__BINARY_MUL, lower, artel__op_affine(graph, both(graph, ARTEL__BINARY_MUL, b, log), 1, 1));
+    artel__value_id mixed =
+        both(graph, ARTEL__BINARY_MUL, lower, artel__op_affine(graph, both(graph, ARTEL__BINARY_MUL, b, log), 1, 1));
     artel__value_id across = both(graph, ARTEL__BINARY_MUL, product, mixed), straight;
     if (wrt == 0) {
         artel__value_id lowest = both(graph, ARTEL__BINARY_POW, a, artel__op_affine(graph, b, 1, -2));
-        straight = both(graph, ARTEL__BINARY_MUL, both(graph, ARTEL__BINARY_MUL, b, artel__op_affine(graph, b, 1, -1)), lowest);
+        straight = both(graph, ARTEL__BINARY_MUL, both(graph, ARTEL__BINARY_MUL, b, artel__op_affine(graph, b, 1, -1)),
+                        lowest);
         return (slopes){both(graph, ARTEL__BINARY_MUL, product, straight), across};
     }
     artel__value_id squared = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, log);
@@ -105,7 +112,8 @@ artel_status artel__second_reduce(artel__gradient *g)
     if (a->function == ARTEL__REDUCE_MAX || a->function == ARTEL__REDUCE_MIN) { /* shares of those that are as great */
         artel__value_id inputs[] = {g->in[0], g->in[1], artel__op_fill_like(graph, g->in[2], 1)};
         artel__value_id share = artel__graph_add(graph, graph->node[g->node].op, a, inputs, 3);
-        g->in_gradient[2] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, both(graph, ARTEL__BINARY_MUL, back, share), a->axes, a->keep);
+        g->in_gradient[2] =
+            artel__op_reduce(graph, ARTEL__REDUCE_SUM, both(graph, ARTEL__BINARY_MUL, back, share), a->axes, a->keep);
     } else {
         g->in_gradient[2] = artel__op_reduce(graph, (artel__reduction)a->function, back, a->axes, a->keep);
     }
@@ -128,12 +136,14 @@ artel_status artel__second_softmax(artel__gradient *g)
         artel__value_id inputs[] = {back, y, ARTEL__NO_VALUE};
         if (g->needed[0]) g->in_gradient[0] = artel__graph_add(graph, graph->node[g->node].op, a, inputs, 3);
         if (g->needed[1]) {
-            artel__value_id taken = both(graph, ARTEL__BINARY_MUL, dy, weight), apart = both(graph, ARTEL__BINARY_SUB, dy, sum);
+            artel__value_id taken = both(graph, ARTEL__BINARY_MUL, dy, weight),
+                            apart = both(graph, ARTEL__BINARY_SUB, dy, sum);
             g->in_gradient[1] = both(graph, ARTEL__BINARY_SUB, both(graph, ARTEL__BINARY_MUL, back, apart), taken);
         }
         return graph->status;
     }
-    artel__value_id weighted = both(graph, ARTEL__BINARY_MUL, back, artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, y));
+    artel__value_id weighted =
+        both(graph, ARTEL__BINARY_MUL, back, artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, y));
     artel__value_id total = artel__op_reduce(graph, ARTEL__REDUCE_SUM, weighted, axis, true);
     if (g->needed[0]) g->in_gradient[0] = both(graph, ARTEL__BINARY_SUB, back, total);
     if (g->needed[1]) {

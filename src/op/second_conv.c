@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of the gradients of convolutions: convolutions and their gradients again, for each of them is linear in both operands.
+/* Gradients of the gradients of convolutions: convolutions and their gradients again, for each of them is linear in
+ * both operands.
  *
  *   dx from dy and w:  d dy = conv(g, w), dw = the weight gradient of (g, dy)
  *   dw from x and dy:  dx = the data gradient of (dy, g), d dy = conv(x, g), and what comes back to the bias' gradient
@@ -38,7 +39,8 @@ artel_status artel__second_conv_data(artel__gradient *g)
     artel__value_id back = g->out_gradient[0];
     if (g->needed[0]) g->in_gradient[0] = add_two(g, &artel__op_conv2d_def, back, turn(g, g->in[1], true));
     if (!g->needed[1]) return g->graph->status;
-    artel__value_id dw = artel__op_all_reduce(g->graph, add_two(g, &artel__op_conv2d_weight_gradient_def, back, g->in[0]));
+    artel__value_id dw =
+        artel__op_all_reduce(g->graph, add_two(g, &artel__op_conv2d_weight_gradient_def, back, g->in[0]));
     g->in_gradient[1] = turn(g, dw, false);
     return g->graph->status;
 }
@@ -64,6 +66,7 @@ artel_status artel__second_depthwise_data(artel__gradient *g)
     artel__value_id back = g->out_gradient[0];
     if (g->needed[0]) g->in_gradient[0] = add_two(g, &artel__op_depthwise_def, back, g->in[1]);
     if (g->needed[1])
-        g->in_gradient[1] = artel__op_all_reduce(g->graph, add_two(g, &artel__op_depthwise_weight_gradient_def, back, g->in[0]));
+        g->in_gradient[1] =
+            artel__op_all_reduce(g->graph, add_two(g, &artel__op_depthwise_weight_gradient_def, back, g->in[0]));
     return g->graph->status;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of the gradients of losses.
  *
- * A gradient node is dp = u l'(p), u the gradient of each position's loss. With g what comes back to it: du = sum over the last axis of
- * g l'(p), and d p = u H g, H being the second derivatives of the loss: a diagonal where it is a mean of terms, and
- * diag(s) - s s' for crossentropy of logits, s their softmax.
+ * A gradient node is dp = u l'(p), u the gradient of each position's loss. With g what comes back to it: du = sum over
+ * the last axis of g l'(p), and d p = u H g, H being the second derivatives of the loss: a diagonal where it is a mean
+ * of terms, and diag(s) - s s' for crossentropy of logits, s their softmax.
  */
 #include "op/loss.h"
 #include "op/op.h"
@@ -16,16 +16,18 @@ static artel__value_id mul(artel__graph *graph, artel__value_id a, artel__value_
 }
 
 /* Times the number of terms: (p - t)^2 -> 2, ... ; ARTEL__NO_VALUE: 0. */
-static bool curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target, artel__value_id p, artel__value_id *out)
+static bool curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target, artel__value_id p,
+                     artel__value_id *out)
 {
-    artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), error = artel__op_binary(graph, ARTEL__BINARY_SUB, p, t);
+    artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32),
+                    error = artel__op_binary(graph, ARTEL__BINARY_SUB, p, t);
     *out = ARTEL__NO_VALUE;
     switch (l->op) {
     case ARTEL__LOSS_MEAN_ABSOLUTE_ERROR: return true;
     case ARTEL__LOSS_MEAN_SQUARED_ERROR: *out = artel__op_fill_like(graph, p, 2); return true;
     case ARTEL__LOSS_HUBER: {
-        artel__value_id near =
-            artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS_EQUAL, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, error), l->a);
+        artel__value_id near = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS_EQUAL,
+                                                        artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, error), l->a);
         *out = artel__op_where(graph, near, artel__op_fill_like(graph, p, 1), ARTEL__NO_VALUE);
         return true;
     }

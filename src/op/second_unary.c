@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Second derivatives of element-wise functions.
  *
- * A gradient node is dx = dy f'(v), v being x or y as the function's row of kernel/unary.list reads. With g the gradient of dx:
- *   d dy = g f'(v), the same node on g      d v = g dy f''(v), or, where f' is written in y, g dy d f'/d y
- * Functions that are straight almost everywhere have 0 there; they are listed, so that one that nobody has thought of is refused.
+ * A gradient node is dx = dy f'(v), v being x or y as the function's row of kernel/unary.list reads. With g the
+ * gradient of dx: d dy = g f'(v), the same node on g      d v = g dy f''(v), or, where f' is written in y, g dy d f'/d
+ * y Functions that are straight almost everywhere have 0 there; they are listed, so that one that nobody has thought of
+ * is refused.
  */
 #include <math.h>
 
@@ -86,9 +87,11 @@ static artel__value_id gelu_tanh(const writer *w)
 /* t = tanh(softplus(x)), s the sigmoid: f'' = 2 t' + x t'', t' = (1 - t^2) s, t'' = t' (1 - s - 2 t s) */
 static artel__value_id mish(const writer *w)
 {
-    artel__value_id s = one(w, ARTEL__UNARY_SIGMOID, w->v), t = one(w, ARTEL__UNARY_TANH, one(w, ARTEL__UNARY_SOFTPLUS, w->v));
+    artel__value_id s = one(w, ARTEL__UNARY_SIGMOID, w->v),
+                    t = one(w, ARTEL__UNARY_TANH, one(w, ARTEL__UNARY_SOFTPLUS, w->v));
     artel__value_id slope = mul(w, complement(w, t), s);
-    artel__value_id lowered = mul(w, line(w, t, 2, 0), s), rest = artel__op_binary(w->g, ARTEL__BINARY_SUB, line(w, s, -1, 1), lowered);
+    artel__value_id lowered = mul(w, line(w, t, 2, 0), s),
+                    rest = artel__op_binary(w->g, ARTEL__BINARY_SUB, line(w, s, -1, 1), lowered);
     return mul(w, slope, line(w, mul(w, w->v, rest), 1, 2));
 }
 
@@ -148,10 +151,15 @@ static artel__value_id erf_of(const writer *w)
 static bool in_x(const writer *w, artel__unary function, artel__value_id *out)
 {
     artel__value_id x = w->v;
-    double a = w->a, selu = w->g->value[x].dtype == ARTEL_DTYPE_FLOAT64 ? 1.7580993408473768599 : 1.05070098 * 1.67326324;
+    double a = w->a,
+           selu = w->g->value[x].dtype == ARTEL_DTYPE_FLOAT64 ? 1.7580993408473768599 : 1.05070098 * 1.67326324;
     switch (function) {
-    case ARTEL__UNARY_ELU: *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), a, 0)); return true;
-    case ARTEL__UNARY_SELU: *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), selu, 0)); return true;
+    case ARTEL__UNARY_ELU:
+        *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), a, 0));
+        return true;
+    case ARTEL__UNARY_SELU:
+        *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), selu, 0));
+        return true;
     case ARTEL__UNARY_CELU:
         *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, line(w, below(w), 1 / a, 0)), 1 / a, 0));
         return true;
@@ -163,8 +171,12 @@ static bool in_x(const writer *w, artel__unary function, artel__value_id *out)
     case ARTEL__UNARY_SOFTPLUS: *out = logistic(w, one(w, ARTEL__UNARY_SIGMOID, x)); return true;
     case ARTEL__UNARY_SOFTSIGN: *out = softsign(w); return true;
     case ARTEL__UNARY_MISH: *out = mish(w); return true;
-    case ARTEL__UNARY_LOG_SIGMOID: *out = one(w, ARTEL__UNARY_NEG, logistic(w, one(w, ARTEL__UNARY_SIGMOID, x))); return true;
-    case ARTEL__UNARY_SQUAREPLUS: *out = line(w, power(w, line(w, one(w, ARTEL__UNARY_SQUARE, x), 1, a), -1.5), a / 2, 0); return true;
+    case ARTEL__UNARY_LOG_SIGMOID:
+        *out = one(w, ARTEL__UNARY_NEG, logistic(w, one(w, ARTEL__UNARY_SIGMOID, x)));
+        return true;
+    case ARTEL__UNARY_SQUAREPLUS:
+        *out = line(w, power(w, line(w, one(w, ARTEL__UNARY_SQUARE, x), 1, a), -1.5), a / 2, 0);
+        return true;
     case ARTEL__UNARY_SPARSE_PLUS: *out = if_within(w, 1, 0.5); return true;
     case ARTEL__UNARY_LOG: *out = line(w, power(w, x, -2), -1, 0); return true;
     case ARTEL__UNARY_LOG1P: *out = line(w, power(w, line(w, x, 1, 1), -2), -1, 0); return true;
@@ -203,11 +215,13 @@ artel_status artel__second_unary(artel__gradient *g)
     const artel__unary_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
     artel__value_id inputs[2] = {g->out_gradient[0], g->in[1]}, curve;
-    if (g->needed[0]) g->in_gradient[0] = artel__graph_add(graph, &artel__op_unary_gradient_def, a, inputs, g->in[1] < 0 ? 1 : 2);
+    if (g->needed[0])
+        g->in_gradient[0] = artel__graph_add(graph, &artel__op_unary_gradient_def, a, inputs, g->in[1] < 0 ? 1 : 2);
     if (!g->needed[1] || graph->status < 0) return graph->status;
     bool wide = graph->value[g->in[1]].dtype == ARTEL_DTYPE_FLOAT64;
     const writer w = {graph, wide ? a->exact[0] : (double)a->parameter[0], g->in[1]};
-    bool bent = artel__unary_table[a->function].reads == ARTEL__READS_Y ? in_y(&w, a->function, &curve) : in_x(&w, a->function, &curve);
+    bool bent = artel__unary_table[a->function].reads == ARTEL__READS_Y ? in_y(&w, a->function, &curve)
+                                                                        : in_x(&w, a->function, &curve);
     if (!bent && !is_straight(a->function)) return artel__second_refuse(g, artel__unary_table[a->function].name);
     if (bent) g->in_gradient[1] = mul(&w, mul(&w, g->out_gradient[0], g->in[0]), curve);
     return graph->status;

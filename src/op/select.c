@@ -27,8 +27,10 @@ typedef artel__function_attributes compare_attributes;
 static artel_status infer_compare(artel__infer *infer)
 {
     artel_dtype dtype = infer->in[0]->dtype;
-    if (infer->in[1]->dtype != dtype || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64 && dtype != ARTEL_DTYPE_INT32))
-        return artel__op_fail(infer, "operands are %s and %s", artel_dtype_name(dtype), artel_dtype_name(infer->in[1]->dtype));
+    if (infer->in[1]->dtype != dtype ||
+        (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64 && dtype != ARTEL_DTYPE_INT32))
+        return artel__op_fail(infer, "operands are %s and %s", artel_dtype_name(dtype),
+                              artel_dtype_name(infer->in[1]->dtype));
     return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_BOOL);
 }
 
@@ -157,10 +159,12 @@ artel__value_id artel__op_logical_not(artel__graph *graph, artel__value_id a)
 static artel_status infer_select(artel__infer *infer)
 {
     const artel__value *condition = infer->in[0];
-    if (condition->dtype != ARTEL_DTYPE_BOOL) return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
+    if (condition->dtype != ARTEL_DTYPE_BOOL)
+        return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
     bool wide = false;
     for (int k = 1; k < 3; k++) wide = wide || (infer->in[k] && infer->in[k]->dtype == ARTEL_DTYPE_FLOAT64);
-    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32};
+    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL,
+                               .dtype = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32};
     for (int k = 1; k < 3; k++) {
         if (!infer->in[k]) infer->in[k] = &zero;
         if (wide && infer->in[k]->dtype != ARTEL_DTYPE_FLOAT64)
@@ -184,7 +188,8 @@ static void loop_select(const artel__run_args *args, artel__loop *loop)
         shape[k] = absent ? &scalar : &artel__args_in(args, k)->shape;
         has_rows[k] = !absent && artel__args_in(args, k)->domain == ARTEL__DOMAIN_ROW;
     }
-    artel__loop_broadcast(loop, out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1, &out->shape, 3, shape, has_rows);
+    artel__loop_broadcast(loop, out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1, &out->shape, 3, shape,
+                          has_rows);
 }
 
 static void fill_select(const artel__run_args *args, void *params)
@@ -213,7 +218,8 @@ static artel_status grad_select(artel__gradient *g)
     artel__value_id dy = g->out_gradient[0];
     for (int k = 1; k < 3; k++) {
         if (!g->needed[k]) continue;
-        artel__value_id chosen = artel__op_where(g->graph, g->in[0], k == 1 ? dy : ARTEL__NO_VALUE, k == 1 ? ARTEL__NO_VALUE : dy);
+        artel__value_id chosen =
+            artel__op_where(g->graph, g->in[0], k == 1 ? dy : ARTEL__NO_VALUE, k == 1 ? ARTEL__NO_VALUE : dy);
         g->in_gradient[k] = artel__op_sum_to(g->graph, chosen, g->in[k]);
     }
     return ARTEL_OK;
@@ -223,7 +229,8 @@ static void lower_select(artel__lower *lower)
 {
     artel__hlo_type to = artel__lower_out_type(lower, 0);
     artel__hlo_value side[3];
-    for (int k = 0; k < 3; k++) side[k] = lower->in[k] >= 0 ? artel__lower_spread(lower, k, &to) : artel__hlo_splat(lower->hlo, 0, &to);
+    for (int k = 0; k < 3; k++)
+        side[k] = lower->in[k] >= 0 ? artel__lower_spread(lower, k, &to) : artel__hlo_splat(lower->hlo, 0, &to);
     lower->out[0] = artel__hlo_select(lower->hlo, side[0], side[1], side[2]);
 }
 
@@ -307,8 +314,10 @@ static artel__hlo_value saturate(artel__hlo *h, artel__hlo_value x, const artel_
     artel__hlo_value wide = artel__hlo_convert(h, x, ARTEL_DTYPE_FLOAT64), zero = artel__hlo_number(h, 0, wide);
     artel__hlo_value above = artel__hlo_compare(h, "GE", wide, artel__hlo_number(h, end, wide));
     artel__hlo_value number = artel__hlo_select(h, artel__hlo_compare(h, "EQ", wide, wide), wide, zero);
-    number = artel__hlo_select(h, above, zero, artel__hlo_binary(h, "maximum", number, artel__hlo_number(h, low, number)));
-    return artel__hlo_select(h, above, artel__hlo_integer(h, largest(to->dtype), to), artel__hlo_convert(h, number, to->dtype));
+    number =
+        artel__hlo_select(h, above, zero, artel__hlo_binary(h, "maximum", number, artel__hlo_number(h, low, number)));
+    return artel__hlo_select(h, above, artel__hlo_integer(h, largest(to->dtype), to),
+                             artel__hlo_convert(h, number, to->dtype));
 }
 
 static artel__hlo_value clamp(artel__hlo *h, artel__hlo_value x, artel_dtype to)
@@ -468,10 +477,11 @@ static void fill_fill(const artel__run_args *args, void *params)
     uint64_t wide;
     memcpy(&bits, &a->number, sizeof bits);
     memcpy(&wide, &a->exact, sizeof wide);
-    *(artel__fill *)params = (artel__fill){.count = artel__args_rows(args, args->node->output[0]) * artel__args_out(args, 0)->storage,
-                                           .item = artel__args_wide(args) ? 8 : 4,
-                                           .bits = artel__args_wide(args) ? wide : bits,
-                                           .y = args->out[0]};
+    *(artel__fill *)params =
+        (artel__fill){.count = artel__args_rows(args, args->node->output[0]) * artel__args_out(args, 0)->storage,
+                      .item = artel__args_wide(args) ? 8 : 4,
+                      .bits = artel__args_wide(args) ? wide : bits,
+                      .y = args->out[0]};
 }
 
 static uint32_t unread_by_fill(const artel__node *node)

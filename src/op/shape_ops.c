@@ -44,7 +44,8 @@ static artel_status infer_transpose(artel__infer *infer)
     uint32_t seen = 0;
     for (int i = 0; i < shape.rank; i++) {
         int from = a->permutation[i];
-        if (from < 0 || from >= shape.rank || (seen & (1u << from))) return artel__op_fail(infer, "the permutation does not fit the input");
+        if (from < 0 || from >= shape.rank || (seen & (1u << from)))
+            return artel__op_fail(infer, "the permutation does not fit the input");
         seen |= 1u << from;
         shape.dim[i] = infer->in[0]->shape.dim[from];
     }
@@ -182,7 +183,8 @@ const artel__op_def artel__op_pad_def = {
         },
 };
 
-artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after, double number)
+artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after,
+                              double number)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel__pad_attributes attributes = {.number = (float)number, .exact = number};
@@ -203,14 +205,16 @@ static artel_status infer_slice(artel__infer *infer)
         return artel__op_fail(infer, "the axis or the length does not fit the input");
     int64_t extent = shape.dim[a->axis], last = a->begin + (a->length - 1) * a->step;
     if (a->length > 0 && (a->begin < 0 || a->begin >= extent || last < 0 || last >= extent))
-        return artel__op_fail(infer, "elements %lld to %lld of an axis of %lld", (long long)a->begin, (long long)last, (long long)extent);
+        return artel__op_fail(infer, "elements %lld to %lld of an axis of %lld", (long long)a->begin, (long long)last,
+                              (long long)extent);
     shape.dim[a->axis] = a->length;
     output_shape(infer, &shape);
     return ARTEL_OK;
 }
 
 /* start, step and count of every axis, rows in front. */
-static void slice_bounds(const artel__run_args *args, artel__value_id part, int64_t *start, int64_t *step, int64_t *count)
+static void slice_bounds(const artel__run_args *args, artel__value_id part, int64_t *start, int64_t *step,
+                         int64_t *count)
 {
     const artel__slice_attributes *a = args->attributes;
     int rank = full_dims(args, part, count);
@@ -257,7 +261,8 @@ static void fill_insert(const artel__run_args *args, void *params)
 static artel_status grad_insert(artel__gradient *g)
 {
     const artel__slice_attributes *a = g->attributes;
-    if (g->needed[1]) g->in_gradient[1] = artel__op_slice(g->graph, g->out_gradient[0], a->axis, a->begin, a->length, a->step);
+    if (g->needed[1])
+        g->in_gradient[1] = artel__op_slice(g->graph, g->out_gradient[0], a->axis, a->begin, a->length, a->step);
     return g->graph->status;
 }
 
@@ -282,7 +287,8 @@ static artel_status grad_slice(artel__gradient *g)
 {
     const artel__slice_attributes *a = g->attributes;
     artel__value_id zeros = artel__op_fill_like(g->graph, g->in[0], 0);
-    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_insert_def, a, (artel__value_id[]){zeros, g->out_gradient[0]}, 2);
+    g->in_gradient[0] =
+        artel__graph_add(g->graph, &artel__op_insert_def, a, (artel__value_id[]){zeros, g->out_gradient[0]}, 2);
     return ARTEL_OK;
 }
 
@@ -302,7 +308,8 @@ const artel__op_def artel__op_slice_def = {
         },
 };
 
-artel__value_id artel__op_slice(artel__graph *graph, artel__value_id x, int axis, int64_t begin, int64_t length, int64_t step)
+artel__value_id artel__op_slice(artel__graph *graph, artel__value_id x, int axis, int64_t begin, int64_t length,
+                                int64_t step)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel__slice_attributes attributes = {normal_axis(axis, graph->value[x].shape.rank), begin, length, step};
@@ -435,13 +442,15 @@ artel__value_id artel__op_concat(artel__graph *graph, const artel__value_id *x, 
     }
     if (count > ARTEL__MAX_OPERANDS - 1) {
         artel__value_id head = artel__op_concat(graph, x, ARTEL__MAX_OPERANDS - 1, axis);
-        artel__value_id rest = artel__op_concat(graph, x + ARTEL__MAX_OPERANDS - 1, count - ARTEL__MAX_OPERANDS + 1, axis);
+        artel__value_id rest =
+            artel__op_concat(graph, x + ARTEL__MAX_OPERANDS - 1, count - ARTEL__MAX_OPERANDS + 1, axis);
         return artel__op_concat(graph, (artel__value_id[]){head, rest}, 2, axis);
     }
     artel__concat_attributes attributes = {.axis = normal_axis(axis, graph->value[x[0]].shape.rank)};
     if (!concat_fits(graph, x, count, attributes.axis, &attributes.total)) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
-                                    "inputs of a concatenation must agree in all axes but one", "the inputs' shapes do not fit");
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                        "inputs of a concatenation must agree in all axes but one", "the inputs' shapes do not fit");
         return ARTEL__NO_VALUE;
     }
     artel__value_id operands[ARTEL__MAX_OPERANDS];
@@ -464,7 +473,8 @@ static artel_status infer_repeat(artel__infer *infer)
 {
     const artel__repeat_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
-    if (a->axis < 0 || a->axis >= shape.rank || a->times < 1) return artel__op_fail(infer, "the axis or the count is not possible");
+    if (a->axis < 0 || a->axis >= shape.rank || a->times < 1)
+        return artel__op_fail(infer, "the axis or the count is not possible");
     shape.dim[a->axis] *= a->times;
     output_shape(infer, &shape);
     return ARTEL_OK;

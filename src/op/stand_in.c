@@ -2,8 +2,8 @@
 /* A value that is read in the place of a variable: what a layer makes of its weights before it uses them.
  *
  *   out = value;  the gradient of the variable is that of out, the value has none
- * As if the variable had been assigned before the step: the layer adds that assignment to the APPLY phase, in front of the optimizer,
- * whose gradient is then that at the assigned value. Nothing is copied.
+ * As if the variable had been assigned before the step: the layer adds that assignment to the APPLY phase, in front of
+ * the optimizer, whose gradient is then that at the assigned value. Nothing is copied.
  */
 #include "op/stand_in.h"
 

@@ -4,7 +4,8 @@
  *   RATE        the learning rate
  *   RATE_DOWN   the smaller one of it and 1 / sqrt(t)
  *   KEPT        1 - t^parameter
- * t is 1 at the first update; where gradients are accumulated an update is a period of steps. Float32, as Keras computes them.
+ * t is 1 at the first update; where gradients are accumulated an update is a period of steps. Float32, as Keras
+ * computes them.
  */
 #include "op/step_number.h"
 

@@ -13,7 +13,8 @@ artel_status artel__op_fail(const artel__infer *infer, const char *format, ...)
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     return artel__fail(artel__graph_context(infer->graph), ARTEL_ERROR_INVALID, infer->graph->scope,
-                       "check the settings of this layer and the shapes of its inputs", "%s: %s", infer->op->name, what);
+                       "check the settings of this layer and the shapes of its inputs", "%s: %s", infer->op->name,
+                       what);
 }
 
 void artel__infer_output(artel__infer *infer, int n, artel__domain domain, artel_dtype dtype, const artel_shape *shape)

@@ -13,7 +13,8 @@ static artel_status infer_reshape(artel__infer *infer)
     const artel__value *in = infer->in[0];
     char from[128], to[128];
     if (artel_shape_count(&in->shape) != artel_shape_count(&a->shape))
-        return artel__op_fail(infer, "%s cannot take the shape %s", artel__shape_text(&in->shape, true, from, sizeof from),
+        return artel__op_fail(infer, "%s cannot take the shape %s",
+                              artel__shape_text(&in->shape, true, from, sizeof from),
                               artel__shape_text(&a->shape, true, to, sizeof to));
     artel__infer_output(infer, 0, in->domain, in->dtype, &a->shape);
     return ARTEL_OK;

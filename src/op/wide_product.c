@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices in float64, where float32 has products with panels (product.c).
  *
- *   wide_product   y[lead][i][j] = sum over r of a[lead][i][r] b[lead][j][r];   one of the two may be GLOBAL beside rows
- * da = dy b and db = dy^T a are such products of transposes; that of a GLOBAL operand is summed over the rows by a fold.
+ *   wide_product   y[lead][i][j] = sum over r of a[lead][i][r] b[lead][j][r];   one of the two may be GLOBAL beside
+ * rows da = dy b and db = dy^T a are such products of transposes; that of a GLOBAL operand is summed over the rows by a
+ * fold.
  */
 #include "op/wide_product.h"
 
@@ -13,8 +14,8 @@
 static artel_status infer_product(artel__infer *infer)
 {
     const artel__value *a = infer->in[0], *b = infer->in[1];
-    bool fits = a->dtype == ARTEL_DTYPE_FLOAT64 && b->dtype == ARTEL_DTYPE_FLOAT64 && a->shape.rank == 3 && b->shape.rank == 3 &&
-                a->shape.dim[0] == b->shape.dim[0] && a->shape.dim[2] == b->shape.dim[2];
+    bool fits = a->dtype == ARTEL_DTYPE_FLOAT64 && b->dtype == ARTEL_DTYPE_FLOAT64 && a->shape.rank == 3 &&
+                b->shape.rank == 3 && a->shape.dim[0] == b->shape.dim[0] && a->shape.dim[2] == b->shape.dim[2];
     if (!fits) return artel__op_fail(infer, "the operands are no matrices of float64 that fit one another");
     artel_shape shape = artel__shape(3, a->shape.dim[0], a->shape.dim[1], b->shape.dim[1]);
     bool rows = a->domain == ARTEL__DOMAIN_ROW || b->domain == ARTEL__DOMAIN_ROW;
@@ -48,7 +49,8 @@ static artel_status grad_product(artel__gradient *g)
         g->in_gradient[0] = artel__op_sum_to(graph, da, g->in[0]);
     }
     if (g->needed[1]) {
-        artel__value_id left = artel__op_transpose(graph, dy, turned), right = artel__op_transpose(graph, g->in[0], turned);
+        artel__value_id left = artel__op_transpose(graph, dy, turned),
+                        right = artel__op_transpose(graph, g->in[0], turned);
         g->in_gradient[1] = artel__op_sum_to(graph, artel__op_wide_product(graph, left, right), g->in[1]);
     }
     return graph->status;

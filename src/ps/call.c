@@ -144,9 +144,11 @@ const char *artel__ps_log_read(const uint8_t *bytes, size_t count, uint32_t part
     const char *wrong = artel__ps_head_read(bytes, count, parts, ARTEL__PS_HOLDER, &head);
     if (wrong) return wrong;
     if (head.op != ARTEL__PS_LOG || !head.flags) return "not a message of a log";
-    *m = (artel__log_message){.word = (artel__log_word)head.flags, .part = head.part, .epoch = head.epoch, .position = head.position};
+    *m = (artel__log_message){
+        .word = (artel__log_word)head.flags, .part = head.part, .epoch = head.epoch, .position = head.position};
     m->entry.flags = (uint8_t)(head.item != 0);
-    if (m->word != ARTEL__LOG_APPEND) return count == ARTEL__PS_HEAD_BYTES ? NULL : "a message of a log that is too long";
+    if (m->word != ARTEL__LOG_APPEND)
+        return count == ARTEL__PS_HEAD_BYTES ? NULL : "a message of a log that is too long";
     if (count < ARTEL__PS_LOG_BYTES) return "an entry that is too short";
     const uint8_t *at = bytes + ARTEL__PS_HEAD_BYTES;
     m->entry = take_entry(&at);

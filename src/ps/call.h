@@ -5,9 +5,10 @@
  *
  *   op 1, flags 1, pieces 2, part 4, epoch 8, client 8, item 8, position 8, rows 4, hash 4
  *
- * Behind it lies what the operation carries: of a log's APPEND an entry of 64 bytes and a digest of 16, then the payload; of others what
- * their users put there. Nothing is read before its length is known; what a head says is judged by artel__ps_head_read against the op's row
- * in a table, so a server refuses by one place what no client may say. Pure functions; any thread.
+ * Behind it lies what the operation carries: of a log's APPEND an entry of 64 bytes and a digest of 16, then the
+ * payload; of others what their users put there. Nothing is read before its length is known; what a head says is judged
+ * by artel__ps_head_read against the op's row in a table, so a server refuses by one place what no client may say. Pure
+ * functions; any thread.
  */
 #ifndef ARTEL_PS_CALL_H
 #define ARTEL_PS_CALL_H
@@ -63,8 +64,8 @@ typedef struct artel__ps_head {
 } artel__ps_head;
 
 void artel__ps_head_write(const artel__ps_head *head, uint8_t out[ARTEL__PS_HEAD_BYTES]);
-/* NULL, or what is wrong (a constant text): too short, an unknown op or flags, a part at or above `parts`, more pieces than there may be,
- * an op that `role` (of ARTEL__PS_CLIENT ...) may not use. */
+/* NULL, or what is wrong (a constant text): too short, an unknown op or flags, a part at or above `parts`, more pieces
+ * than there may be, an op that `role` (of ARTEL__PS_CLIENT ...) may not use. */
 const char *artel__ps_head_read(const uint8_t *bytes, size_t count, uint32_t parts, unsigned role, artel__ps_head *out);
 
 /* Checks `count` ids of 8 bytes: ascending, each below `limit`. NULL, or what is wrong. */
@@ -72,8 +73,8 @@ const char *artel__ps_ids_check(const uint8_t *bytes, size_t count, uint64_t lim
 
 /* A log's message without its payload; returns the bytes, at most ARTEL__PS_LOG_BYTES. */
 size_t artel__ps_log_write(const artel__log_message *message, uint8_t out[ARTEL__PS_LOG_BYTES]);
-/* `count` bytes with the payload, to which message->payload points then (NULL: none). NULL, or what is wrong; where the entry has a
- * hash, the payload's is compared. */
+/* `count` bytes with the payload, to which message->payload points then (NULL: none). NULL, or what is wrong; where the
+ * entry has a hash, the payload's is compared. */
 const char *artel__ps_log_read(const uint8_t *bytes, size_t count, uint32_t parts, artel__log_message *message);
 
 const char *artel__ps_op_name(unsigned op);

@@ -99,7 +99,8 @@ const char *artel__roster_load(artel__roster *r, const uint8_t *bytes, size_t co
     if (members > ARTEL__LOG_CLIENTS || count != 8 + members * MEMBER_BYTES) return "a roster of a wrong length";
     const uint8_t *at = bytes + 8;
     for (uint64_t i = 1; i < members; i++)
-        if (artel__bytes_get(at + i * MEMBER_BYTES, 8) <= artel__bytes_get(at + (i - 1) * MEMBER_BYTES, 8)) return "a roster out of order";
+        if (artel__bytes_get(at + i * MEMBER_BYTES, 8) <= artel__bytes_get(at + (i - 1) * MEMBER_BYTES, 8))
+            return "a roster out of order";
     r->members = (int)members;
     for (int i = 0; i < r->members; i++) {
         r->member[i].client = artel__bytes_take(&at, 8);

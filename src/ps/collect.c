@@ -24,13 +24,15 @@ void artel__collection_forget(artel__collection *c)
 static bool is_node(const artel__collection *c, artel__fold_node node)
 {
     bool power = node.count > 0 && (node.count & (node.count - 1)) == 0;
-    return power && node.first >= 0 && node.first % node.count == 0 && node.count <= c->shards && node.first <= c->shards - node.count;
+    return power && node.first >= 0 && node.first % node.count == 0 && node.count <= c->shards &&
+           node.first <= c->shards - node.count;
 }
 
 static int32_t count_covered(const artel__collection *c, artel__fold_node node)
 {
     int32_t covered = 0;
-    for (int32_t v = node.first; v < node.first + node.count; v++) covered += (int32_t)(c->shard[v / 64] >> (v % 64) & 1);
+    for (int32_t v = node.first; v < node.first + node.count; v++)
+        covered += (int32_t)(c->shard[v / 64] >> (v % 64) & 1);
     return covered;
 }
 
@@ -43,7 +45,8 @@ static artel__collected take(artel__collection *c, artel__fold_node node, bool r
     return c->proposed ? ARTEL__COLLECT_COMPLETE : ARTEL__COLLECT_KEPT;
 }
 
-artel__collected artel__collection_offer(artel__collection *c, uint64_t step, uint32_t generation, artel__fold_node node)
+artel__collected artel__collection_offer(artel__collection *c, uint64_t step, uint32_t generation,
+                                         artel__fold_node node)
 {
     if (!is_node(c, node)) return ARTEL__COLLECT_WRONG;
     if (step <= c->applied) return ARTEL__COLLECT_APPLIED;

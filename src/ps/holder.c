@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views and logs joined; see holder.h.
  *
- * The view machine and the logs call back while they work, and must not be called then: what a log has to say to the machine (level) is
- * noted by part, and told after each input.
+ * The view machine and the logs call back while they work, and must not be called then: what a log has to say to the
+ * machine (level) is noted by part, and told after each input.
  */
 #include "ps/holder.h"
 
@@ -24,7 +24,8 @@ struct artel__holder {
     artel__holder_config config;
     artel__holding *views;
     artel__generation_id accepted;
-    artel__view view; /* the accepted one: chains for parts whose checkpoint is still being loaded; memory of the machine */
+    artel__view
+        view; /* the accepted one: chains for parts whose checkpoint is still being loaded; memory of the machine */
     int64_t now, nudged;
     bool told; /* something is to be told to the view machine */
     held_part part[];
@@ -172,7 +173,8 @@ artel_status artel__holder_create(artel_context *ctx, const artel__holder_config
     for (uint32_t i = 0; i < parts && status == ARTEL_OK; i++) {
         h->part[i].holder = h;
         h->part[i].number = i;
-        artel__part_log_config c = {.part = i, .self = config->holding.self, .batches = config->batches, .keep_bytes = config->keep_bytes};
+        artel__part_log_config c = {
+            .part = i, .self = config->holding.self, .batches = config->batches, .keep_bytes = config->keep_bytes};
         c.ops = config->ops->digest ? &with_digest : &without_digest;
         c.user = &h->part[i];
         status = artel__part_log_create(ctx, &c, &h->part[i].log);
@@ -272,12 +274,13 @@ void artel__holder_data(artel__holder *h, int64_t now, uint32_t from, const arte
     flush(h);
 }
 
-artel__log_answer artel__holder_push(artel__holder *h, int64_t now, uint32_t part, uint64_t epoch, const artel__log_entry *entry,
-                                     void *payload, uint64_t *position)
+artel__log_answer artel__holder_push(artel__holder *h, int64_t now, uint32_t part, uint64_t epoch,
+                                     const artel__log_entry *entry, void *payload, uint64_t *position)
 {
     h->now = now;
     *position = 0;
-    return part < h->config.holding.parts ? artel__part_log_push(h->part[part].log, epoch, entry, payload, position) : ARTEL__LOG_STALE;
+    return part < h->config.holding.parts ? artel__part_log_push(h->part[part].log, epoch, entry, payload, position)
+                                          : ARTEL__LOG_STALE;
 }
 
 void artel__holder_begun(artel__holder *h, int64_t now, uint32_t part, uint64_t epoch)
@@ -296,15 +299,16 @@ bool artel__holder_may_copy(artel__holder *h, uint32_t part, uint64_t epoch, boo
     const artel__view *serving = artel__holding_serving(h->views);
     if (part >= h->config.holding.parts) return false;
     artel__part_log *log = h->part[part].log;
-    if (levelling ? artel__ballot_epoch(h->accepted) != epoch : !serving || serving->epoch != epoch || !artel__part_log_serves(log))
+    if (levelling ? artel__ballot_epoch(h->accepted) != epoch
+                  : !serving || serving->epoch != epoch || !artel__part_log_serves(log))
         return false;
     bool still = artel__part_log_is_still(log);
     artel__part_log_pause(log, !still);
     return still;
 }
 
-const char *artel__holder_copied(artel__holder *h, int64_t now, uint32_t part, uint64_t epoch, bool levelling, const uint8_t *table,
-                                 size_t count)
+const char *artel__holder_copied(artel__holder *h, int64_t now, uint32_t part, uint64_t epoch, bool levelling,
+                                 const uint8_t *table, size_t count)
 {
     h->now = now;
     if (!artel__holder_wants(h, part, epoch, levelling)) return "a copy that is not wanted";

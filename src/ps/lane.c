@@ -55,20 +55,20 @@ static artel_status post_send(artel__lane *lane, artel__lane_slot *call, uint16_
     artel__slot_encode(head, call->head);
     call->piece[0] = (artel__net_piece){call->head, ARTEL__LANE_HEAD};
     if (count) memcpy(call->piece + 1, data, (size_t)count * sizeof *data);
-    call->send =
-        (artel__net_request){.peer = lane->peer, .frame = frame_of(lane, kind, call->number), .piece = call->piece, .pieces = count + 1};
+    call->send = (artel__net_request){
+        .peer = lane->peer, .frame = frame_of(lane, kind, call->number), .piece = call->piece, .pieces = count + 1};
     return artel__net_send(lane->endpoint, &call->send);
 }
 
 static artel_status post_receive(artel__lane *lane, artel__lane_slot *call, uint16_t kind, size_t most)
 {
-    call->receive =
-        (artel__net_request){.peer = lane->peer, .frame = frame_of(lane, kind, call->number), .most = most ? ARTEL__LANE_HEAD + most : 0};
+    call->receive = (artel__net_request){
+        .peer = lane->peer, .frame = frame_of(lane, kind, call->number), .most = most ? ARTEL__LANE_HEAD + most : 0};
     return artel__net_receive(lane->endpoint, &call->receive);
 }
 
-artel_status artel__lane_call(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head, const artel__net_piece *data,
-                              int count, size_t most)
+artel_status artel__lane_call(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head,
+                              const artel__net_piece *data, int count, size_t most)
 {
     call->number = lane->next++;
     ARTEL_TRY(post_receive(lane, call, ARTEL__FRAME_ANSWER, most));
@@ -91,9 +91,10 @@ artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, a
     const artel__net_request *r = &call->receive;
     bool longer = r->most && r->frame.length > r->most; /* drivers that lend do not mind */
     if (longer || r->pieces < 1 || r->piece[0].bytes < ARTEL__LANE_HEAD)
-        return artel__fail(
-            lane->endpoint->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
-            "rank %d sent a message of %llu bytes, which is none that was expected", r->peer, (unsigned long long)r->frame.length);
+        return artel__fail(lane->endpoint->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere",
+                           "rank %d sent a message of %llu bytes, which is none that was expected", r->peer,
+                           (unsigned long long)r->frame.length);
     artel__slot_decode(r->piece[0].data, out);
     call->length = (size_t)r->frame.length - ARTEL__LANE_HEAD;
     return ARTEL_OK;
@@ -103,8 +104,8 @@ const void *artel__slot_data(const artel__lane_slot *call, int index, size_t off
 {
     const artel__net_request *r = &call->receive;
     bool whole = r->pieces == 1; /* else each part lies where its sender had it */
-    bool fits =
-        whole ? offset <= call->length && bytes <= call->length - offset : index + 1 < r->pieces && r->piece[index + 1].bytes == bytes;
+    bool fits = whole ? offset <= call->length && bytes <= call->length - offset
+                      : index + 1 < r->pieces && r->piece[index + 1].bytes == bytes;
     return fits ? artel__net_part(r, index + 1, ARTEL__LANE_HEAD + offset) : NULL;
 }
 
@@ -115,8 +116,8 @@ artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call)
     return status;
 }
 
-artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head, const artel__net_piece *data,
-                                int count)
+artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head,
+                                const artel__net_piece *data, int count)
 {
     if (artel__net_done(&call->receive)) ARTEL_TRY(artel__net_release(lane->endpoint, &call->receive));
     return post_send(lane, call, ARTEL__FRAME_ANSWER, head, data, count);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls between two tasks over an endpoint: one asks, the other answers; each direction of a pair is a lane.
  *
- * Calls of a lane are numbered from 0 in each generation, so both sides know the frame of the next message and post a receive for it.
- * Several calls may be under way; they are answered in any order. A message is a head of 64 bytes and what the operation says, in pieces
- * of the caller's memory that stay until the message has left. Whoever ends a generation withdraws its calls: nothing is repeated
- * here, and what was on its way may have arrived or not.
+ * Calls of a lane are numbered from 0 in each generation, so both sides know the frame of the next message and post a
+ * receive for it. Several calls may be under way; they are answered in any order. A message is a head of 64 bytes and
+ * what the operation says, in pieces of the caller's memory that stay until the message has left. Whoever ends a
+ * generation withdraws its calls: nothing is repeated here, and what was on its way may have arrived or not.
  *
- * Life of a call: of who asks, artel__lane_call, artel__slot_arrived, artel__lane_take, artel__lane_done; of who answers,
- * artel__lane_expect, artel__slot_arrived, artel__lane_take, artel__lane_answer, artel__slot_left. artel__lane_withdraw ends it in any state;
- * artel__slot_fini gives its memory back. All belong to the endpoint's thread.
+ * Life of a call: of who asks, artel__lane_call, artel__slot_arrived, artel__lane_take, artel__lane_done; of who
+ * answers, artel__lane_expect, artel__slot_arrived, artel__lane_take, artel__lane_answer, artel__slot_left.
+ * artel__lane_withdraw ends it in any state; artel__slot_fini gives its memory back. All belong to the endpoint's
+ * thread.
  */
 #ifndef ARTEL_PS_LANE_H
 #define ARTEL_PS_LANE_H
@@ -45,23 +46,24 @@ typedef struct artel__lane {
     uint64_t next; /* number of the next call */
 } artel__lane;
 
-/* Asks: `data` stays where it is until the answer has arrived, which may have `most` bytes behind its head (0: any number). */
-artel_status artel__lane_call(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head, const artel__net_piece *data,
-                              int count, size_t most);
+/* Asks: `data` stays where it is until the answer has arrived, which may have `most` bytes behind its head (0: any
+ * number). */
+artel_status artel__lane_call(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head,
+                              const artel__net_piece *data, int count, size_t most);
 /* Waits for the peer's next call, of at most `most` bytes behind its head. */
 artel_status artel__lane_expect(artel__lane *lane, artel__lane_slot *call, size_t most);
 /* Whether what is waited for, an answer or a call, is there. */
 bool artel__slot_arrived(const artel__lane_slot *call);
 /* Its head. ARTEL_ERROR_INVALID, recorded: it is too short or too long. */
 artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, artel__lane_head *out);
-/* Part `index` of what is behind the head, `offset` bytes (each part padded to 8) from its beginning, of `bytes` bytes: NULL when the
- * message has none of that length there. Until done or answer. */
+/* Part `index` of what is behind the head, `offset` bytes (each part padded to 8) from its beginning, of `bytes` bytes:
+ * NULL when the message has none of that length there. Until done or answer. */
 const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset, size_t bytes);
 /* The answer has been read. */
 artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call);
 /* Answers; what was asked is not read any more. `data` stays until the call has left. */
-artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head, const artel__net_piece *data,
-                                int count);
+artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head,
+                                const artel__net_piece *data, int count);
 bool artel__slot_left(const artel__lane_slot *call);
 
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chain of a part: append, forward, commit, level; see log.h for the rules.
  *
- * Three positions move upwards: `last` (appended), `applied`, and `have` (everybody behind has it). A follower applies what it appends; a head
- * that serves applies what is committed, so that readers see nothing that could vanish. Between a view's acceptance and its service
- * nothing is read, and the head applies all that it has: a view in force commits it, and if this view never comes into force its
- * entries are still the beginning of whatever this holder is asked to continue.
+ * Three positions move upwards: `last` (appended), `applied`, and `have` (everybody behind has it). A follower applies
+ * what it appends; a head that serves applies what is committed, so that readers see nothing that could vanish. Between
+ * a view's acceptance and its service nothing is read, and the head applies all that it has: a view in force commits
+ * it, and if this view never comes into force its entries are still the beginning of whatever this holder is asked to
+ * continue.
  */
 #include "ps/log_impl.h"
 
@@ -53,8 +54,10 @@ artel_status artel__part_log_create(artel_context *ctx, const artel__part_log_co
     void *block;
     size_t words = (size_t)(config->batches + 63) / 64;
     if (config->batches < 1 || config->batches >> ARTEL__LOG_BATCH_BITS)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "parameter servers", "", "a pass of so many items cannot be told from others");
-    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__part_log) + 2 * words * sizeof(uint64_t), "parameter servers", &block));
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "parameter servers", "",
+                           "a pass of so many items cannot be told from others");
+    ARTEL_TRY(
+        artel__calloc(ctx, 1, sizeof(artel__part_log) + 2 * words * sizeof(uint64_t), "parameter servers", &block));
     artel__part_log *log = block;
     log->ctx = ctx;
     log->config = *config;
@@ -93,7 +96,8 @@ static void say(artel__part_log *log, int place, artel__log_word word, uint64_t 
 static void forward(artel__part_log *log, uint64_t position)
 {
     const artel__log_slot *k = kept_at(log, position);
-    artel__log_message message = {.word = ARTEL__LOG_APPEND, .position = position, .entry = k->entry, .payload = k->payload};
+    artel__log_message message = {
+        .word = ARTEL__LOG_APPEND, .position = position, .entry = k->entry, .payload = k->payload};
     for (int i = 0; i < ARTEL__LOG_DIGESTS; i++)
         if (log->digest[i].at > message.digest_at) {
             message.digest_at = log->digest[i].at;
@@ -149,7 +153,8 @@ static void append(artel__part_log *log, const artel__log_entry *entry, void *pa
 static bool differs(artel__part_log *log, const artel__log_message *message)
 {
     for (int i = 0; i < ARTEL__LOG_DIGESTS; i++)
-        if (message->digest_at && log->digest[i].at == message->digest_at && log->digest[i].value != message->digest) return true;
+        if (message->digest_at && log->digest[i].at == message->digest_at && log->digest[i].value != message->digest)
+            return true;
     return false;
 }
 
@@ -219,7 +224,8 @@ void artel__part_log_accept(artel__part_log *log, uint64_t epoch, const uint16_t
     log->upto = 0;
     log->stalls = 0;
     log->nudged_have = log->nudged_last = UINT64_MAX;
-    if (!is_last_holder(log) && log->early.epoch == epoch && log->early.from == log->task[log->place + 1]) log->ask = log->early.ask;
+    if (!is_last_holder(log) && log->early.epoch == epoch && log->early.from == log->task[log->place + 1])
+        log->ask = log->early.ask;
     if (log->place > 0) {
         say(log, log->place - 1, ARTEL__LOG_ASK, log->last);
     } else {
@@ -243,14 +249,15 @@ static uint64_t find_position(artel__part_log *log, const artel__log_entry *entr
     bool item = entry->item != ARTEL__NO_ITEM;
     for (uint64_t p = log->first; p <= log->last; p++) {
         const artel__log_entry *e = &kept_at(log, p)->entry;
-        if (item ? e->item == entry->item : e->item == ARTEL__NO_ITEM && e->client == entry->client && e->sequence == entry->sequence)
+        if (item ? e->item == entry->item
+                 : e->item == ARTEL__NO_ITEM && e->client == entry->client && e->sequence == entry->sequence)
             return p;
     }
     return 0;
 }
 
-artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, const artel__log_entry *entry, void *payload,
-                                       uint64_t *position)
+artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, const artel__log_entry *entry,
+                                       void *payload, uint64_t *position)
 {
     *position = 0;
     if (!log->serving || log->place != 0 || log->epoch != epoch) return ARTEL__LOG_STALE;
@@ -258,7 +265,8 @@ artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, con
         *position = find_position(log, entry);
         return *position > log->told ? ARTEL__LOG_BUSY : ARTEL__LOG_ALREADY;
     }
-    if (log->paused || log->last - log->told >= ARTEL__LOG_WINDOW || !artel__log_table_takes(&log->table, entry)) return ARTEL__LOG_BUSY;
+    if (log->paused || log->last - log->told >= ARTEL__LOG_WINDOW || !artel__log_table_takes(&log->table, entry))
+        return ARTEL__LOG_BUSY;
     artel__log_entry e = *entry;
     e.position = *position = log->last + 1;
     e.epoch = log->epoch;
@@ -276,7 +284,8 @@ artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, con
 /* What everybody from here on has. */
 static void say_have(artel__part_log *log)
 {
-    if (log->level && log->place > 0) say(log, log->place - 1, ARTEL__LOG_HAVE, is_last_holder(log) ? log->last : log->have);
+    if (log->level && log->place > 0)
+        say(log, log->place - 1, ARTEL__LOG_HAVE, is_last_holder(log) ? log->last : log->have);
 }
 
 /* True when the payload has been taken. */

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One part's log at one of its holders: updates in one order, sent along a chain, applied once each.
  *
- *     PUSH at the head -> append -> LOG to the next holder -> append, apply -> ... the last answers HAVE -> back to the head: apply,
- *     acknowledge. So the head reads what is committed, and an acknowledgement says that every holder has the update.
+ *     PUSH at the head -> append -> LOG to the next holder -> append, apply -> ... the last answers HAVE -> back to the
+ * head: apply, acknowledge. So the head reads what is committed, and an acknowledgement says that every holder has the
+ * update.
  *
- * Pure: no clock and no socket. Messages go out through one function and come in by artel__part_log_receive, as structs that ps/call.h puts
- * into bytes. The chain and its epoch come from the view machine (cluster/holding.h): between fence and serve nothing is appended or
- * acknowledged, and messages of another epoch are dropped. One log belongs to one thread. Memory: that of creation, and payloads, which are
- * handed in and given back by `release`.
+ * Pure: no clock and no socket. Messages go out through one function and come in by artel__part_log_receive, as structs
+ * that ps/call.h puts into bytes. The chain and its epoch come from the view machine (cluster/holding.h): between fence
+ * and serve nothing is appended or acknowledged, and messages of another epoch are dropped. One log belongs to one
+ * thread. Memory: that of creation, and payloads, which are handed in and given back by `release`.
  *
- * Duplicates. An item (a batch of a pass) is applied at most once: a bit each of the present pass and of the one before, in the state, so
- * copied and saved with it. Words without an item count by the sequence of their client. The table changes when an entry is appended, at
- * every holder alike.
+ * Duplicates. An item (a batch of a pass) is applied at most once: a bit each of the present pass and of the one
+ * before, in the state, so copied and saved with it. Words without an item count by the sequence of their client. The
+ * table changes when an entry is appended, at every holder alike.
  *
- * Levelling. After a view is accepted each holder but the head asks the one before it for what it lacks; it is answered when that one is
- * level itself, so the links of the chain are tried before they are needed. A holder's log begins as the one's before it: nothing is ever
- * taken back. Who lacks more than the window keeps is told to copy.
+ * Levelling. After a view is accepted each holder but the head asks the one before it for what it lacks; it is answered
+ * when that one is level itself, so the links of the chain are tried before they are needed. A holder's log begins as
+ * the one's before it: nothing is ever taken back. Who lacks more than the window keeps is told to copy.
  *
- * H7 of the view machine: LOG out of order, a fresh connection (artel__part_log_again) or a time without progress (artel__part_log_nudge) make
- * the predecessor send again from what the successor has.
+ * H7 of the view machine: LOG out of order, a fresh connection (artel__part_log_again) or a time without progress
+ * (artel__part_log_nudge) make the predecessor send again from what the successor has.
  */
 #ifndef ARTEL_PS_LOG_H
 #define ARTEL_PS_LOG_H
@@ -78,10 +79,11 @@ typedef struct artel__log_entry {
 typedef enum artel__log_word {
     ARTEL__LOG_APPEND = 1, /* predecessor: entry and payload */
     ARTEL__LOG_HAVE = 2,   /* successor: it and all behind it have `position` */
-    ARTEL__LOG_ASK = 3,    /* successor, in an accepted view: I have `position`, send the rest (entry.flags not 0: I have nothing) */
-    ARTEL__LOG_UPTO = 4,   /* predecessor: `position` is my last; what lies between follows (APPEND) or has come */
-    ARTEL__LOG_COPY = 5,   /* predecessor: more than the window is lacking; copy the part */
-    ARTEL__LOG_GAP = 6,    /* successor, in a view in force: I have `position`, send again from there */
+    ARTEL__LOG_ASK =
+        3, /* successor, in an accepted view: I have `position`, send the rest (entry.flags not 0: I have nothing) */
+    ARTEL__LOG_UPTO = 4, /* predecessor: `position` is my last; what lies between follows (APPEND) or has come */
+    ARTEL__LOG_COPY = 5, /* predecessor: more than the window is lacking; copy the part */
+    ARTEL__LOG_GAP = 6,  /* successor, in a view in force: I have `position`, send again from there */
     ARTEL__LOG_WORDS
 } artel__log_word;
 
@@ -107,20 +109,23 @@ typedef void artel__part_apply_fn(void *user, const artel__log_entry *entry, con
 
 typedef struct artel__part_log_ops {
     artel__part_apply_fn *apply;
-    uint64_t (*digest)(void *user);                                             /* of the state; NULL: digests are not compared */
+    uint64_t (*digest)(void *user); /* of the state; NULL: digests are not compared */
     void (*send)(void *user, uint32_t task, const artel__log_message *message); /* lent for the call */
-    /* To the client of an entry of this log, when it is committed: ACK. Also for entries that another head had appended. */
+    /* To the client of an entry of this log, when it is committed: ACK. Also for entries that another head had
+     * appended. */
     void (*answer)(void *user, const artel__log_entry *entry, artel__log_answer answer);
-    void (*level)(void *user, uint64_t epoch);               /* level with the holder before it */
-    void (*copy)(void *user, uint64_t epoch, uint32_t from); /* must copy the part from its predecessor, then artel__part_log_load */
-    void (*differ)(void *user, uint64_t position);           /* this holder's state is not its predecessor's: it must stop */
-    void (*release)(void *user, void *payload);              /* a payload that was handed in is not needed any more */
+    void (*level)(void *user, uint64_t epoch); /* level with the holder before it */
+    void (*copy)(void *user, uint64_t epoch,
+                 uint32_t from); /* must copy the part from its predecessor, then artel__part_log_load */
+    void (*differ)(void *user, uint64_t position); /* this holder's state is not its predecessor's: it must stop */
+    void (*release)(void *user, void *payload);    /* a payload that was handed in is not needed any more */
 } artel__part_log_ops;
 
 typedef struct artel__part_log_config {
     uint32_t part, self;
-    uint64_t batches;    /* items of a pass: their batch numbers are below this */
-    uint64_t keep_bytes; /* payloads kept beyond what is needed, for holders that come back; 0: ARTEL__LOG_WINDOW_BYTES */
+    uint64_t batches; /* items of a pass: their batch numbers are below this */
+    uint64_t
+        keep_bytes; /* payloads kept beyond what is needed, for holders that come back; 0: ARTEL__LOG_WINDOW_BYTES */
     const artel__part_log_ops *ops;
     void *user;
 } artel__part_log_config;
@@ -135,25 +140,26 @@ void artel__part_log_destroy(artel__part_log *log); /* NULL accepted; payloads a
 /* Position 0, no items: a job begins, and the state is that of the checkpoint or the seed. */
 void artel__part_log_reset(artel__part_log *log);
 void artel__part_log_fence(artel__part_log *log);
-/* A view is accepted; `task[0..holders)` is the chain, head first. The head is level at once; others when `level` says so. A task that is
- * not in the chain is fenced. */
+/* A view is accepted; `task[0..holders)` is the chain, head first. The head is level at once; others when `level` says
+ * so. A task that is not in the chain is fenced. */
 void artel__part_log_accept(artel__part_log *log, uint64_t epoch, const uint16_t *task, int holders);
 /* The accepted view is in force: the head commits what it finds, and serves. */
 void artel__part_log_serve(artel__part_log *log, uint64_t epoch);
 
 /* -- updates -- */
 
-/* At the head. `entry`: client, sequence, item, iteration, length, kind, flags, source, hash; the rest is filled in. `epoch`: of the
- * client's view. WAIT: the payload is the log's until release, and `answer` follows. Any other answer: it is still the caller's. An item
- * that is on its way already is answered BUSY, and ALREADY later. */
-artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, const artel__log_entry *entry, void *payload,
-                                       uint64_t *position);
-/* A message of another holder. `payload` of an APPEND is handed in as `owned` (which may be the same memory); it is given back by
- * `release`, at once when it is of no use. */
+/* At the head. `entry`: client, sequence, item, iteration, length, kind, flags, source, hash; the rest is filled in.
+ * `epoch`: of the client's view. WAIT: the payload is the log's until release, and `answer` follows. Any other answer:
+ * it is still the caller's. An item that is on its way already is answered BUSY, and ALREADY later. */
+artel__log_answer artel__part_log_push(artel__part_log *log, uint64_t epoch, const artel__log_entry *entry,
+                                       void *payload, uint64_t *position);
+/* A message of another holder. `payload` of an APPEND is handed in as `owned` (which may be the same memory); it is
+ * given back by `release`, at once when it is of no use. */
 void artel__part_log_receive(artel__part_log *log, uint32_t from, const artel__log_message *message, void *owned);
 /* A connection to the task is new: what was on its way to it may be lost. */
 void artel__part_log_again(artel__part_log *log, uint32_t task);
-/* From time to time: what has been without progress since the last call is sent again. True: nothing has moved for two calls or more,
+/* From time to time: what has been without progress since the last call is sent again. True: nothing has moved for two
+ * calls or more,
  * `*task` (or NULL) is who does not answer. */
 bool artel__part_log_nudge(artel__part_log *log, uint32_t *task);
 
@@ -166,8 +172,8 @@ bool artel__part_log_is_still(const artel__part_log *log);
 /* The table beside the state: position, items, sequences. Only while it is still. */
 size_t artel__part_log_bytes(const artel__part_log *log);
 void artel__part_log_save(const artel__part_log *log, uint8_t *out);
-/* A copy of the state and this table are there. NULL, or what is wrong with the bytes (a constant text; nothing has changed). In an accepted
- * view the log goes on to level itself. */
+/* A copy of the state and this table are there. NULL, or what is wrong with the bytes (a constant text; nothing has
+ * changed). In an accepted view the log goes on to level itself. */
 const char *artel__part_log_load(artel__part_log *log, const uint8_t *bytes, size_t count);
 
 /* -- what it knows -- */

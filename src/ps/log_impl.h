@@ -14,8 +14,8 @@ typedef struct artel__log_slot {
     void *payload;
 } artel__log_slot;
 
-/* Sequences of a client's words without an item. One that has left stays until its place is needed, so that what was on its way is
- * not taken for new. */
+/* Sequences of a client's words without an item. One that has left stays until its place is needed, so that what was on
+ * its way is not taken for new. */
 typedef struct artel__log_client {
     uint64_t client, sequence;
     uint64_t left; /* position of LEAVE; 0: it lives */

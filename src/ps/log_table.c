@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of duplicates of a part, and its bytes beside a copy of the state.
  *
- * Two bitmaps of items, of the present pass and of the one before; what is older has been applied, since a pass ends only when all its
- * items are at all parts. A higher pass than the present one begins it: its predecessor's half becomes the one before, or is cleared when a
- * pass was left out. The bytes are little-endian and summed, and no length is believed before it has been compared with what is there.
+ * Two bitmaps of items, of the present pass and of the one before; what is older has been applied, since a pass ends
+ * only when all its items are at all parts. A higher pass than the present one begins it: its predecessor's half
+ * becomes the one before, or is cleared when a pass was left out. The bytes are little-endian and summed, and no length
+ * is believed before it has been compared with what is there.
  */
 #include <string.h>
 
@@ -90,7 +91,8 @@ void artel__log_table_add(artel__log_table *table, const artel__log_entry *entry
     if (at < 0) at = find_place(table);
     if (at < 0) return;
     if (at == table->clients) table->clients++;
-    table->client[at] = (artel__log_client){entry->client, entry->sequence, entry->kind == ARTEL__LOG_LEAVE ? entry->position : 0};
+    table->client[at] =
+        (artel__log_client){entry->client, entry->sequence, entry->kind == ARTEL__LOG_LEAVE ? entry->position : 0};
 }
 
 void artel__log_table_clear(artel__log_table *table)
@@ -146,9 +148,11 @@ static const char *judge(const artel__log_table *t, const uint8_t *bytes, size_t
     uint64_t batches = artel__bytes_get(bytes + 24, 8), clients = artel__bytes_get(bytes + 32, 8);
     if (batches != t->batches) return "a copy's table of another number of items";
     if (clients > ARTEL__LOG_CLIENTS) return "a copy's table of too many clients";
-    if (count != HEAD_BYTES + clients * CLIENT_BYTES + 2 * t->words * 8 + SUM_BYTES) return "a copy's table of a wrong length";
+    if (count != HEAD_BYTES + clients * CLIENT_BYTES + 2 * t->words * 8 + SUM_BYTES)
+        return "a copy's table of a wrong length";
     size_t summed = count - SUM_BYTES;
-    return artel__bytes_get(bytes + summed, SUM_BYTES) == artel__crc32c(0, bytes, summed) ? NULL : "a damaged table of a copy";
+    return artel__bytes_get(bytes + summed, SUM_BYTES) == artel__crc32c(0, bytes, summed) ? NULL
+                                                                                          : "a damaged table of a copy";
 }
 
 /* Of log.c. */

@@ -56,11 +56,11 @@ artel_status artel__partition_read(artel_context *ctx, const char *text, int ser
         rule = (artel__partition_rule){ARTEL__PARTITION_MAX, number[0], number[1]};
     }
     if (!good)
-        return artel__fail(
-            ctx, ARTEL_ERROR_INVALID, ".ps_partitioner",
-            "give none, fixed:N, min, min:BYTES, min:BYTES:N, max:BYTES or max:BYTES:N, with numbers of at least 1; K, M and G "
-            "stand for 1024, its square and its cube",
-            "not a partitioner: %s", text);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".ps_partitioner",
+                           "give none, fixed:N, min, min:BYTES, min:BYTES:N, max:BYTES or max:BYTES:N, with numbers of "
+                           "at least 1; K, M and G "
+                           "stand for 1024, its square and its cube",
+                           "not a partitioner: %s", text);
     *out = rule;
     return ARTEL_OK;
 }

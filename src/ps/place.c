@@ -105,7 +105,8 @@ static int place_anew(const uint64_t *load, int pieces, int servers, const int *
 {
     int moved = 0;
     artel__place_by_load(load, pieces, servers, anew, anew + pieces);
-    if (artel__place_skew(load, pieces, servers, anew, NULL) >= artel__place_skew(load, pieces, servers, place, NULL)) return -1;
+    if (artel__place_skew(load, pieces, servers, anew, NULL) >= artel__place_skew(load, pieces, servers, place, NULL))
+        return -1;
     rename_servers(load, pieces, servers, place, anew);
     for (int i = 0; i < pieces; i++) moved += anew[i] != place[i];
     return moved;
@@ -128,7 +129,8 @@ int artel__place_correct(const uint64_t *load, int pieces, int servers, double l
     }
     if (artel__place_skew(load, pieces, servers, place, NULL) <= limit) return moved;
     int all = place_anew(load, pieces, servers, before, scratch);
-    if (all < 0 || artel__place_skew(load, pieces, servers, scratch, NULL) >= artel__place_skew(load, pieces, servers, place, NULL))
+    if (all < 0 || artel__place_skew(load, pieces, servers, scratch, NULL) >=
+                       artel__place_skew(load, pieces, servers, place, NULL))
         return moved;
     memcpy(place, scratch, (size_t)pieces * sizeof *place);
     return all;

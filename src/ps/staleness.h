@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Staleness of updates: how many updates a part has applied since what an update was computed from was read. Exact below 256; longer ones
- * count as the longest. */
+/* Staleness of updates: how many updates a part has applied since what an update was computed from was read. Exact
+ * below 256; longer ones count as the longest. */
 #ifndef ARTEL_PS_STALENESS_H
 #define ARTEL_PS_STALENESS_H
 

@@ -159,7 +159,8 @@ static void *thread_main(void *user)
     return NULL;
 }
 
-/* Asks for what stands behind a block that is being read in order; under the mutex. Without a thread it is fetched when it is wanted. */
+/* Asks for what stands behind a block that is being read in order; under the mutex. Without a thread it is fetched when
+ * it is wanted. */
 static void follow(artel__service_ahead *a, block *b)
 {
     if (!b->runs || b->followed) return;
@@ -177,12 +178,14 @@ static void follow(artel__service_ahead *a, block *b)
 /* Whether the thread brings that row, or is about to; under the mutex. */
 static bool comes(const artel__service_ahead *a, int64_t row, int64_t pass)
 {
-    return (a->wanted || a->working) && pass == a->next_pass && row >= a->next && row < a->next + run_length(a, a->next);
+    return (a->wanted || a->working) && pass == a->next_pass && row >= a->next &&
+           row < a->next + run_length(a, a->next);
 }
 
 /* ---- reading ---- */
 
-/* The row that is not there, with those behind it where rows are read in order; under the mutex, which is left meanwhile. */
+/* The row that is not there, with those behind it where rows are read in order; under the mutex, which is left
+ * meanwhile. */
 static artel_status bring(artel__service_ahead *a, int64_t row, int64_t pass)
 {
     block b;
@@ -197,7 +200,8 @@ static artel_status bring(artel__service_ahead *a, int64_t row, int64_t pass)
     return ARTEL_OK;
 }
 
-artel_status artel__service_ahead_take(artel__service_ahead *a, int64_t row, int64_t pass, artel__service_take_fn *take, void *user)
+artel_status artel__service_ahead_take(artel__service_ahead *a, int64_t row, int64_t pass, artel__service_take_fn *take,
+                                       void *user)
 {
     uint64_t number = number_of(a, row, pass);
     artel_status status = ARTEL_OK;
@@ -226,7 +230,8 @@ static bool in_order(artel__service_ahead *a, const int64_t *rows, int64_t count
     while (same < count && rows[same] == rows[0] + same) same++;
     if (same < count) return false;
     pthread_mutex_lock(&a->mutex);
-    bool there = rows[0] == a->follows || (find(a, number_of(a, rows[0], pass), &in) && in->runs && in->first + in->count <= a->follows);
+    bool there = rows[0] == a->follows ||
+                 (find(a, number_of(a, rows[0], pass), &in) && in->runs && in->first + in->count <= a->follows);
     pthread_mutex_unlock(&a->mutex);
     return there;
 }
@@ -260,8 +265,8 @@ int64_t artel__service_ahead_expect(artel__service_ahead *a, const int64_t *rows
 
 /* ---- life ---- */
 
-artel_status artel__service_ahead_create(artel_context *ctx, artel__service_client *client, const artel__service_rows *rows,
-                                         artel__service_ahead **out)
+artel_status artel__service_ahead_create(artel_context *ctx, artel__service_client *client,
+                                         const artel__service_rows *rows, artel__service_ahead **out)
 {
     void *memory;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__service_ahead), "elements", &memory));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements that a worker has computed, for the next one that asks: several trainings on the same data compute each of them once, as long as
- * they are not too far apart. Of a fixed size, in sets of eight, of which the one used longest ago gives way. Any thread. */
+/* Elements that a worker has computed, for the next one that asks: several trainings on the same data compute each of
+ * them once, as long as they are not too far apart. Of a fixed size, in sets of eight, of which the one used longest
+ * ago gives way. Any thread. */
 #ifndef ARTEL_SERVICE_CACHE_H
 #define ARTEL_SERVICE_CACHE_H
 

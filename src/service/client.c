@@ -58,9 +58,12 @@ static artel_status add_peer(artel__service_client *client, artel__service_sessi
 static artel_status learn_peer(artel__service_client *client, artel__service_session *session, const json_t *value)
 {
     const char *address = json_string_value(json_object_get(value, "address"));
-    const char *task = json_string_value(json_object_get(value, "task")), *here = json_string_value(json_object_get(value, "here"));
+    const char *task = json_string_value(json_object_get(value, "task")),
+               *here = json_string_value(json_object_get(value, "here"));
     size_t parts = (size_t)client->dataset.part_count;
-    if (!address || !task || !here || strlen(address) >= ARTEL__NET_ADDRESS_TEXT || (parts > 0 && strlen(here) != parts)) return ARTEL_OK;
+    if (!address || !task || !here || strlen(address) >= ARTEL__NET_ADDRESS_TEXT ||
+        (parts > 0 && strlen(here) != parts))
+        return ARTEL_OK;
     artel__service_peer *peer = find_peer(session, address);
     if (!peer) {
         ARTEL_TRY(add_peer(client, session, address));
@@ -81,8 +84,9 @@ static bool owes(const artel__service_peer *peer)
     return any;
 }
 
-/* Those that the dispatcher names, those that still answer, and those that owe something, until it is given back. Runs that are under way go by
- * numbers, so nobody may move meanwhile: called between fetches, or when whoever has moved is asked nothing. */
+/* Those that the dispatcher names, those that still answer, and those that owe something, until it is given back. Runs
+ * that are under way go by numbers, so nobody may move meanwhile: called between fetches, or when whoever has moved is
+ * asked nothing. */
 static artel_status learn_peers(artel__service_client *client, artel__service_session *session, const json_t *list)
 {
     size_t i;
@@ -138,9 +142,10 @@ static artel_status ask_patiently(artel__service_client *client, json_t **out)
         if (status == ARTEL_OK) json_decref(*out);
         *out = NULL;
         if (artel__now_ns() >= end)
-            return artel__fail(client->ctx, ARTEL_ERROR_RUN, client->options.address, "start one: artel data-service worker HOST:PORT",
-                               "no worker has come that serves it");
-        if (artel__cancelled(client->ctx)) return artel__fail(client->ctx, ARTEL_ERROR_CANCELLED, client->options.address, "", "cancelled");
+            return artel__fail(client->ctx, ARTEL_ERROR_RUN, client->options.address,
+                               "start one: artel data-service worker HOST:PORT", "no worker has come that serves it");
+        if (artel__cancelled(client->ctx))
+            return artel__fail(client->ctx, ARTEL_ERROR_CANCELLED, client->options.address, "", "cancelled");
         if (!told)
             artel__log(client->ctx, ARTEL_LOG_NOTE, "%s: waiting for %s", client->options.address,
                        status < 0 ? "the dispatcher of the data service" : "a worker of the data service");
@@ -154,10 +159,12 @@ static artel_status check_same(artel__service_client *client, const json_t *answ
     artel__arena arena;
     artel__service_dataset now;
     artel__arena_init(&arena, client->ctx);
-    artel_status status = artel__service_dataset_read(&arena, client->options.address, json_object_get(answer, "dataset"), &now);
+    artel_status status =
+        artel__service_dataset_read(&arena, client->options.address, json_object_get(answer, "dataset"), &now);
     if (status == ARTEL_OK && memcmp(now.print, client->dataset.print, 32) != 0)
-        status = artel__fail(client->ctx, ARTEL_ERROR_INVALID, client->options.address, "start again with what is served now",
-                             "the data of '%s' has changed", client->dataset.name);
+        status =
+            artel__fail(client->ctx, ARTEL_ERROR_INVALID, client->options.address,
+                        "start again with what is served now", "the data of '%s' has changed", client->dataset.name);
     artel__arena_fini(&arena);
     return status;
 }
@@ -204,14 +211,15 @@ static artel_status learn_dataset(artel__service_client *client)
 {
     json_t *answer;
     ARTEL_TRY(ask_patiently(client, &answer));
-    artel_status status =
-        artel__service_dataset_read(&client->arena, client->options.address, json_object_get(answer, "dataset"), &client->dataset);
+    artel_status status = artel__service_dataset_read(&client->arena, client->options.address,
+                                                      json_object_get(answer, "dataset"), &client->dataset);
     if (status == ARTEL_OK) client->options.dataset = client->dataset.name;
     json_decref(answer);
     return status;
 }
 
-artel_status artel__service_client_open(artel_context *ctx, const artel__service_client_options *options, artel__service_client **out)
+artel_status artel__service_client_open(artel_context *ctx, const artel__service_client_options *options,
+                                        artel__service_client **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__service_client), "data service", &block));
@@ -222,7 +230,8 @@ artel_status artel__service_client_open(artel_context *ctx, const artel__service
     pthread_mutex_init(&client->mutex, NULL);
     artel_status status = copy_options(client, options);
     if (status == ARTEL_OK) status = artel_context_create(NULL, &client->quiet);
-    if (status == ARTEL_OK) status = artel__service_site_open(client->quiet, &options->access, "data-client", true, &client->site);
+    if (status == ARTEL_OK)
+        status = artel__service_site_open(client->quiet, &options->access, "data-client", true, &client->site);
     if (status < 0 && client->quiet) status = tell(client, status);
     if (status == ARTEL_OK) client->number = client->site.site.self.incarnation;
     if (status == ARTEL_OK) status = learn_dataset(client);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One call of fetch: dealing runs to peers, taking answers, giving again what a lost or silent peer owes.
  *
- * A run is in one of three states: not asked, asked, done. A peer that is lost, and one that has been silent for SILENT_NS while it owes
- * something, gives its runs back (not asked): whoever answers first counts, the other one is passed over.
+ * A run is in one of three states: not asked, asked, done. A peer that is lost, and one that has been silent for
+ * SILENT_NS while it owes something, gives its runs back (not asked): whoever answers first counts, the other one is
+ * passed over.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -52,7 +53,8 @@ static void dial(fetch *f, artel__service_peer *peer)
     artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = peer->task};
     artel__connection *connection;
     uint64_t most = ARTEL__LINE_JSON_MOST;
-    if (!artel__net_address_parse(peer->address, &request.to) || artel__connection_open(&f->client->site.site, &request, &connection) < 0) {
+    if (!artel__net_address_parse(peer->address, &request.to) ||
+        artel__connection_open(&f->client->site.site, &request, &connection) < 0) {
         lose(f, peer, "no socket for the connection, or no address");
         return;
     }
@@ -90,7 +92,8 @@ static artel_status deal(fetch *f)
         dealt = false;
         for (int p = 0; p < f->session->peers; p++) {
             artel__service_peer *peer = &f->session->peer[p];
-            if (!is_open(peer) || peer->lost || peer->flights > round) continue; /* lost, but open: it owes something and is silent */
+            if (!is_open(peer) || peer->lost || peer->flights > round)
+                continue; /* lost, but open: it owes something and is silent */
             for (int i = 0; i < f->plan.runs; i++) {
                 const artel__service_run *run = &f->plan.run[i];
                 if (run->asked || run->done || !artel__service_may_do(f->session, peer, run)) continue;
@@ -126,7 +129,8 @@ static bool take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes,
     if (index < 0 || f->plan.run[index].done) return true;
     artel__service_run *run = &f->plan.run[index];
     if (size - 8 != (size_t)run->count * row_bytes) return false;
-    for (int64_t i = 0; i < run->count; i++) f->take(f->user, f->plan.order[run->first + i], bytes + 8 + (size_t)i * row_bytes);
+    for (int64_t i = 0; i < run->count; i++)
+        f->take(f->user, f->plan.order[run->first + i], bytes + 8 + (size_t)i * row_bytes);
     run->done = true;
     f->plan.done++;
     f->moved_ns = artel__now_ns();
@@ -139,8 +143,9 @@ static artel_status take_failure(fetch *f, artel__service_peer *peer, const uint
     if (size < 16 || land(peer, artel__bytes_get(bytes, 8)) < 0) return ARTEL_OK;
     int64_t status = (int64_t)artel__bytes_get(bytes + 8, 8);
     if (status >= 0 || status < -1000) status = ARTEL_ERROR_CORRUPT;
-    return artel__fail(f->client->ctx, (artel_status)status, f->client->dataset.name, "correct the data on the workers", "%.*s (at %s)",
-                       (int)(size - 16 < 600 ? size - 16 : 600), (const char *)bytes + 16, peer->address);
+    return artel__fail(f->client->ctx, (artel_status)status, f->client->dataset.name, "correct the data on the workers",
+                       "%.*s (at %s)", (int)(size - 16 < 600 ? size - 16 : 600), (const char *)bytes + 16,
+                       peer->address);
 }
 
 static artel_status hear(fetch *f, artel__service_peer *peer)
@@ -172,7 +177,8 @@ static artel_status move(fetch *f, artel__service_peer *peer, int64_t now)
     if (peer->line.ctx && artel__connection_get_state(peer->line.connection) == ARTEL__CONNECTION_LOST)
         lose(f, peer, artel__service_why(peer->line.connection));
     for (int i = 0; i < peer->flights; i++) { /* of earlier calls, too: who owes those does nothing new either */
-        int64_t silent = now - (peer->flight[i].since_ns > peer->line.heard_ns ? peer->flight[i].since_ns : peer->line.heard_ns);
+        int64_t silent =
+            now - (peer->flight[i].since_ns > peer->line.heard_ns ? peer->flight[i].since_ns : peer->line.heard_ns);
         if (silent < SILENT_NS || peer->flight[i].given_back) continue;
         give_back(f, peer, i);
         peer->lost = true;
@@ -189,8 +195,8 @@ static void sleep_until_ready(const fetch *f)
     for (int p = 0; p < f->session->peers && count < POLLED; p++) {
         const artel__service_peer *peer = &f->session->peer[p];
         if (!peer->line.ctx) continue;
-        ready[count++] =
-            (struct pollfd){.fd = artel__connection_fd(peer->line.connection), .events = artel__connection_events(peer->line.connection)};
+        ready[count++] = (struct pollfd){.fd = artel__connection_fd(peer->line.connection),
+                                         .events = artel__connection_events(peer->line.connection)};
     }
     poll(ready, (nfds_t)count, 50);
 }
@@ -200,8 +206,9 @@ static artel_status nobody(const fetch *f)
     const char *why = "no worker is there";
     for (int p = 0; p < f->session->peers; p++)
         if (f->session->peer[p].why[0]) why = f->session->peer[p].why;
-    return artel__fail(f->client->ctx, ARTEL_ERROR_RUN, f->client->options.address, "start workers of the data service again",
-                       "nobody computes elements of '%s': %.200s", f->client->dataset.name, why);
+    return artel__fail(f->client->ctx, ARTEL_ERROR_RUN, f->client->options.address,
+                       "start workers of the data service again", "nobody computes elements of '%s': %.200s",
+                       f->client->dataset.name, why);
 }
 
 /* Somebody is missing: the dispatcher may know others; and patience ends. */
@@ -210,11 +217,13 @@ static artel_status look_around(fetch *f, int64_t now)
     artel__service_session *session = f->session;
     bool any = false;
     if (artel__cancelled(f->client->ctx) || atomic_load(&f->client->stopped))
-        return artel__fail(f->client->ctx, ARTEL_ERROR_CANCELLED, f->client->options.address, "", "reading was cancelled");
+        return artel__fail(f->client->ctx, ARTEL_ERROR_CANCELLED, f->client->options.address, "",
+                           "reading was cancelled");
     for (int p = 0; p < session->peers; p++) any |= is_open(&session->peer[p]) && !session->peer[p].lost;
     if (now - f->moved_ns > f->client->options.wait_ns) return nobody(f);
     if (!any && !f->told && now - f->moved_ns > SECOND) {
-        artel__log(f->client->ctx, ARTEL_LOG_NOTE, "%s: waiting for a worker of the data service", f->client->options.address);
+        artel__log(f->client->ctx, ARTEL_LOG_NOTE, "%s: waiting for a worker of the data service",
+                   f->client->options.address);
         f->told = true;
     }
     if (!any && session->ask_every_ns > SECOND) session->ask_every_ns = SECOND / 2;
@@ -267,8 +276,8 @@ static void leave_session(artel__service_client *client, artel__service_session 
     pthread_mutex_unlock(&client->mutex);
 }
 
-artel_status artel__service_client_fetch(artel__service_client *client, const uint64_t *rows, int64_t count, artel__service_take_fn *take,
-                                         void *user)
+artel_status artel__service_client_fetch(artel__service_client *client, const uint64_t *rows, int64_t count,
+                                         artel__service_take_fn *take, void *user)
 {
     fetch f = {.client = client, .take = take, .user = user};
     if (count <= 0) return ARTEL_OK;

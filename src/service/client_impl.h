@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a client, for client.c (life, who works), client_plan.c (what is asked of whom) and client_fetch.c (asking). */
+/* The inside of a client, for client.c (life, who works), client_plan.c (what is asked of whom) and client_fetch.c
+ * (asking). */
 #ifndef ARTEL_SERVICE_CLIENT_IMPL_H
 #define ARTEL_SERVICE_CLIENT_IMPL_H
 
@@ -10,7 +11,8 @@
 #include "service/line.h"
 
 enum {
-    ARTEL__SERVICE_FLIGHTS = 3, /* runs that one worker is asked for at a time: it computes one, one is on its way each way */
+    ARTEL__SERVICE_FLIGHTS =
+        3, /* runs that one worker is asked for at a time: it computes one, one is on its way each way */
     ARTEL__SERVICE_WORKERS = 1024
 };
 
@@ -72,11 +74,12 @@ typedef struct artel__service_plan {
 } artel__service_plan;
 
 /* Cuts rows into runs by the dataset's policy. */
-artel_status artel__service_plan_make(artel__service_client *client, const artel__service_session *session, const uint64_t *rows,
-                                      int64_t count, artel__service_plan *out);
+artel_status artel__service_plan_make(artel__service_client *client, const artel__service_session *session,
+                                      const uint64_t *rows, int64_t count, artel__service_plan *out);
 void artel__service_plan_free(artel_context *ctx, artel__service_plan *plan);
 /* Whether the peer may be asked for the run now. */
-bool artel__service_may_do(const artel__service_session *session, const artel__service_peer *peer, const artel__service_run *run);
+bool artel__service_may_do(const artel__service_session *session, const artel__service_peer *peer,
+                           const artel__service_run *run);
 
 /* Who works, by the dispatcher. With `waits` until it answers, for as long as the options say. */
 artel_status artel__service_ask_who(artel__service_client *client, artel__service_session *session, bool waits);

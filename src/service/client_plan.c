@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of whom: elements that the same workers may compute stand together, in runs of some hundred kilobytes. */
+/* What is asked of whom: elements that the same workers may compute stand together, in runs of some hundred kilobytes.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,13 @@ static int owner_of(const artel__service_client *client, const artel__service_se
     }
 }
 
-bool artel__service_may_do(const artel__service_session *session, const artel__service_peer *peer, const artel__service_run *run)
+bool artel__service_may_do(const artel__service_session *session, const artel__service_peer *peer,
+                           const artel__service_run *run)
 {
     if (!has_part(peer, run->part)) return false;
     if (run->owner < 0 || run->owner >= session->peers) return true;
-    const artel__service_peer *owner = &session->peer[run->owner]; /* another one than at first when the list has changed */
+    const artel__service_peer *owner =
+        &session->peer[run->owner]; /* another one than at first when the list has changed */
     return owner == peer || owner->lost || !has_part(owner, run->part);
 }
 
@@ -75,12 +78,13 @@ static void cut(const key *keys, int64_t most, artel__service_plan *out)
         if (last && last->count < most && last->part == keys[i].part && last->owner == keys[i].owner)
             last->count++;
         else
-            out->run[out->runs++] = (artel__service_run){.first = i, .count = 1, .part = keys[i].part, .owner = keys[i].owner};
+            out->run[out->runs++] =
+                (artel__service_run){.first = i, .count = 1, .part = keys[i].part, .owner = keys[i].owner};
     }
 }
 
-artel_status artel__service_plan_make(artel__service_client *client, const artel__service_session *session, const uint64_t *rows,
-                                      int64_t count, artel__service_plan *out)
+artel_status artel__service_plan_make(artel__service_client *client, const artel__service_session *session,
+                                      const uint64_t *rows, int64_t count, artel__service_plan *out)
 {
     const artel__service_dataset *dataset = &client->dataset;
     void *block, *keys;

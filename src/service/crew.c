@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two queues under one mutex. An element that cannot be read is read once more under a lock of its own, so that what the context records
- * is that element's failure and no other's. */
+/* Two queues under one mutex. An element that cannot be read is read once more under a lock of its own, so that what
+ * the context records is that element's failure and no other's. */
 #include "service/crew.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ struct artel__service_crew {
 
 /* -- computing -- */
 
-static artel_status compute_row(artel__service_crew *crew, const artel__service_store *store, uint64_t row, uint8_t *out)
+static artel_status compute_row(artel__service_crew *crew, const artel__service_store *store, uint64_t row,
+                                uint8_t *out)
 {
     if (artel__service_cache_find(store->cache, row, out)) {
         atomic_fetch_add(&crew->found, 1);
@@ -171,7 +172,8 @@ artel_status artel__service_crew_create(artel_context *ctx, int threads, artel__
         if (pthread_create(&crew->thread[crew->threads], NULL, thread_main, crew) != 0) break;
         crew->threads++;
     }
-    if (status == ARTEL_OK && crew->threads == 0) status = artel__fail(ctx, ARTEL_ERROR_RUN, "worker", "", "no thread can be started");
+    if (status == ARTEL_OK && crew->threads == 0)
+        status = artel__fail(ctx, ARTEL_ERROR_RUN, "worker", "", "no thread can be started");
     if (status == ARTEL_OK)
         *out = crew;
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a worker that compute elements. Questions go in, answers come out in any order; the thread of the connections is woken
- * through a descriptor. */
+/* The threads of a worker that compute elements. Questions go in, answers come out in any order; the thread of the
+ * connections is woken through a descriptor. */
 #ifndef ARTEL_SERVICE_CREW_H
 #define ARTEL_SERVICE_CREW_H
 

@@ -25,7 +25,8 @@ static artel_status describe_parts(artel__arena *arena, const artel_data *data, 
         for (int p = 0; p < source->format->parts(source); p++, at++) {
             artel__data_piece piece = source->format->part(source, p);
             const char *slash = strrchr(piece.name, '/');
-            out->parts[at] = (artel__service_part){artel__arena_strdup(arena, slash ? slash + 1 : piece.name), first, piece.rows};
+            out->parts[at] =
+                (artel__service_part){artel__arena_strdup(arena, slash ? slash + 1 : piece.name), first, piece.rows};
             first += piece.rows;
         }
     }
@@ -40,19 +41,20 @@ static artel_status check_servable(const artel_data *data, const artel__rows *ro
         return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, what, "serve it row by row: add #stream=yes",
                            "a table that is read at once is not served");
     if (source->format->fetch_row == NULL && source->arrays[0].base == NULL && source->format->load == NULL)
-        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, what, "name files", "data from a function is not served");
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, what, "name files",
+                           "data from a function is not served");
     for (int i = 0; i < rows->column_count; i++) {
         const artel__rows_column *c = &rows->columns[i];
         if (c->resized && (source->options.height == 0 || source->options.width == 0))
-            return artel__fail(data->ctx, ARTEL_ERROR_INVALID, what, "say how large images are: #size=HxW", "the size of '%s' is open",
-                               c->name);
+            return artel__fail(data->ctx, ARTEL_ERROR_INVALID, what, "say how large images are: #size=HxW",
+                               "the size of '%s' is open", c->name);
     }
     if (rows->column_count > 0 && rows->count < MOST_ROWS) return ARTEL_OK;
     return artel__fail(data->ctx, ARTEL_ERROR_INVALID, what, "", "no columns, or more than 2^44 rows");
 }
 
-artel_status artel__service_describe(artel__arena *arena, artel_data *data, const char *name, artel__service_policy policy,
-                                     artel__rows *rows, artel__service_dataset *out)
+artel_status artel__service_describe(artel__arena *arena, artel_data *data, const char *name,
+                                     artel__service_policy policy, artel__rows *rows, artel__service_dataset *out)
 {
     memset(out, 0, sizeof *out);
     bool apart = policy == ARTEL__SERVICE_FILE;
@@ -73,13 +75,15 @@ artel_status artel__service_describe(artel__arena *arena, artel_data *data, cons
     return apart ? describe_parts(arena, data, out) : artel__arena_status(arena);
 }
 
-artel_status artel__service_here(artel__arena *arena, const artel_data *data, const artel__service_dataset *dataset, char **out)
+artel_status artel__service_here(artel__arena *arena, const artel_data *data, const artel__service_dataset *dataset,
+                                 char **out)
 {
     *out = artel__arena_alloc(arena, (size_t)dataset->part_count + 1, 1);
     ARTEL_TRY(artel__arena_status(arena));
     for (int s = 0, at = 0; s < data->source_count && dataset->part_count > 0; s++) {
         const artel__source *source = &data->sources[s];
-        for (int p = 0; p < source->format->parts(source); p++) (*out)[at++] = source->format->part(source, p).here ? '1' : '0';
+        for (int p = 0; p < source->format->parts(source); p++)
+            (*out)[at++] = source->format->part(source, p).here ? '1' : '0';
     }
     return ARTEL_OK;
 }
@@ -109,10 +113,12 @@ json_t *artel__service_dataset_json(const artel__service_dataset *d)
     for (int i = 0; i < 32; i++) snprintf(print + 2 * i, 3, "%02x", d->print[i]);
     for (int i = 0; i < d->column_count; i++) artel__service_list_add(&columns, column_json(&d->columns[i]));
     for (int i = 0; i < d->part_count; i++)
-        artel__service_list_add(&parts, json_pack("{s:s, s:I}", "name", d->parts[i].name, "rows", (json_int_t)d->parts[i].rows));
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o, s:o}", "name", d->name, "policy", artel__service_policies[d->policy],
-                     "print", print, "rows", (json_int_t)d->rows, "row_bytes", (json_int_t)d->row_bytes, "draws", d->draws, "sorted",
-                     d->sorted_by_class, "columns", columns, "parts", parts);
+        artel__service_list_add(
+            &parts, json_pack("{s:s, s:I}", "name", d->parts[i].name, "rows", (json_int_t)d->parts[i].rows));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o, s:o}", "name", d->name, "policy",
+                     artel__service_policies[d->policy], "print", print, "rows", (json_int_t)d->rows, "row_bytes",
+                     (json_int_t)d->row_bytes, "draws", d->draws, "sorted", d->sorted_by_class, "columns", columns,
+                     "parts", parts);
 }
 
 static int find_word(const char *const *words, const json_t *value)
@@ -190,7 +196,8 @@ static bool read_all(artel__arena *arena, const json_t *value, artel__service_da
     int policy = find_word(artel__service_policies, json_object_get(value, "policy"));
     size_t count = json_array_size(columns), bytes = 0;
     out->rows = json_integer_value(json_object_get(value, "rows"));
-    if (!name || policy < 0 || out->rows < 0 || out->rows >= MOST_ROWS || count < 1 || count > ARTEL__DATA_MAX_ARRAYS) return false;
+    if (!name || policy < 0 || out->rows < 0 || out->rows >= MOST_ROWS || count < 1 || count > ARTEL__DATA_MAX_ARRAYS)
+        return false;
     if (!read_print(json_object_get(value, "print"), out->print)) return false;
     out->name = artel__arena_strdup(arena, name);
     out->policy = (artel__service_policy)policy;
@@ -206,16 +213,20 @@ static bool read_all(artel__arena *arena, const json_t *value, artel__service_da
            read_parts(arena, json_object_get(value, "parts"), out);
 }
 
-artel_status artel__service_dataset_read(artel__arena *arena, const char *where, const json_t *value, artel__service_dataset *out)
+artel_status artel__service_dataset_read(artel__arena *arena, const char *where, const json_t *value,
+                                         artel__service_dataset *out)
 {
     memset(out, 0, sizeof *out);
     bool good = read_all(arena, value, out);
     ARTEL_TRY(artel__arena_status(arena));
     if (good) return ARTEL_OK;
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "use the same artel everywhere", "the description of a dataset is damaged");
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "use the same artel everywhere",
+                       "the description of a dataset is damaged");
 }
 
 int artel__service_part_of(const artel__service_dataset *dataset, int64_t row)
 {
-    return dataset->part_count > 0 ? artel__find_run(&dataset->parts[0].first, sizeof *dataset->parts, dataset->part_count, row) : 0;
+    return dataset->part_count > 0
+               ? artel__find_run(&dataset->parts[0].first, sizeof *dataset->parts, dataset->part_count, row)
+               : 0;
 }

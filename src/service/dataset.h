@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a data service serves, as the three that speak of it know it: workers open it, the dispatcher keeps its description, clients
- * read rows by it.
+/* What a data service serves, as the three that speak of it know it: workers open it, the dispatcher keeps its
+ * description, clients read rows by it.
  *
- * An element is a row of every column, all as the data holds them; the row's block on the wire is that of data/rows.h. Elements are known
- * by number, so their order is the affair of whoever trains, and the rules below say who computes an element, never which elements there
- * are or what they hold. Nothing that is decided here changes a bit of a training.
+ * An element is a row of every column, all as the data holds them; the row's block on the wire is that of data/rows.h.
+ * Elements are known by number, so their order is the affair of whoever trains, and the rules below say who computes an
+ * element, never which elements there are or what they hold. Nothing that is decided here changes a bit of a training.
  *
- * JSON: {"name", "policy", "print": hex, "rows", "row_bytes", "draws", "sorted", "columns": [{"name", "role", "dtype", "shape", "pixels"}],
- * "parts": [{"name", "rows"}]}.
+ * JSON: {"name", "policy", "print": hex, "rows", "row_bytes", "draws", "sorted", "columns": [{"name", "role", "dtype",
+ * "shape", "pixels"}], "parts": [{"name", "rows"}]}.
  */
 #ifndef ARTEL_SERVICE_DATASET_H
 #define ARTEL_SERVICE_DATASET_H
@@ -44,16 +44,20 @@ typedef struct artel__service_dataset {
 
 /* Opens data for serving: refuses what has no rows of known shape. *out and *rows live in the arena; the data is
  * borrowed. */
-artel_status artel__service_describe(artel__arena *arena, artel_data *data, const char *name, artel__service_policy policy,
-                                     artel__rows *rows, artel__service_dataset *out);
+artel_status artel__service_describe(artel__arena *arena, artel_data *data, const char *name,
+                                     artel__service_policy policy, artel__rows *rows, artel__service_dataset *out);
 /* "0110": which parts are here; in the arena, "" without parts. */
-artel_status artel__service_here(artel__arena *arena, const artel_data *data, const artel__service_dataset *dataset, char **out);
+artel_status artel__service_here(artel__arena *arena, const artel_data *data, const artel__service_dataset *dataset,
+                                 char **out);
 
-/* Appends a value, whose reference is taken. When memory is out *list becomes NULL, of which json_pack makes none either. */
+/* Appends a value, whose reference is taken. When memory is out *list becomes NULL, of which json_pack makes none
+ * either. */
 void artel__service_list_add(json_t **list, json_t *value);
 json_t *artel__service_dataset_json(const artel__service_dataset *dataset); /* NULL: no memory */
-/* What comes from the network: everything is checked. In the arena. Errors: ARTEL_ERROR_INVALID, ARTEL_ERROR_NO_MEMORY. */
-artel_status artel__service_dataset_read(artel__arena *arena, const char *where, const json_t *value, artel__service_dataset *out);
+/* What comes from the network: everything is checked. In the arena. Errors: ARTEL_ERROR_INVALID, ARTEL_ERROR_NO_MEMORY.
+ */
+artel_status artel__service_dataset_read(artel__arena *arena, const char *where, const json_t *value,
+                                         artel__service_dataset *out);
 
 /* The part that an element lies in; 0 without parts. */
 int artel__service_part_of(const artel__service_dataset *dataset, int64_t row);

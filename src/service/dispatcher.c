@@ -61,7 +61,8 @@ static artel_status refuse(caller *c, const char *format, const char *a, const c
 {
     char why[400], clean[400];
     int length = snprintf(why, sizeof why, "%s", format);
-    if (length > 0 && (a[0] || b[0])) snprintf(why + length, sizeof why - (size_t)length, ": %.150s%s%.150s", a, b[0] ? "; " : "", b);
+    if (length > 0 && (a[0] || b[0]))
+        snprintf(why + length, sizeof why - (size_t)length, ": %.150s%s%.150s", a, b[0] ? "; " : "", b);
     c->closing = true;
     artel__clean(why, strlen(why), clean, sizeof clean);
     return artel__line_say(&c->line, json_pack("{s:s, s:s}", "say", "refused", "why", clean));
@@ -75,11 +76,13 @@ static artel_status answer_work(dispatcher *d, caller *c, const json_t *word)
     if (!address || strlen(address) >= sizeof c->address || !artel__net_address_parse(address, &parsed))
         return refuse(c, "a worker says where it is reached by numbers, 10.0.0.2:5051", "", "");
     if (!version || strcmp(version, ARTEL_VERSION) != 0)
-        return refuse(c, "have the same artel on all hosts; here it is " ARTEL_VERSION, version ? version : "another one", "");
+        return refuse(c, "have the same artel on all hosts; here it is " ARTEL_VERSION,
+                      version ? version : "another one", "");
     json_t *list = json_array();
     for (int i = 0; i < d->options->datasets; i++)
-        artel__service_list_add(&list, json_pack("{s:s, s:s, s:s}", "name", d->served[i].name, "spec", d->served[i].spec, "policy",
-                                                 artel__service_policies[d->options->policy]));
+        artel__service_list_add(&list,
+                                json_pack("{s:s, s:s, s:s}", "name", d->served[i].name, "spec", d->served[i].spec,
+                                          "policy", artel__service_policies[d->options->policy]));
     c->works = true;
     snprintf(c->address, sizeof c->address, "%s", address);
     return artel__line_say(&c->line, json_pack("{s:s, s:o}", "say", "datasets", "datasets", list));
@@ -140,7 +143,8 @@ static artel_status answer_ready(dispatcher *d, caller *c, const json_t *word)
     json_decref(c->here);
     c->here = json_incref(json_object_get(word, "here"));
     c->ready = true;
-    artel__log(d->ctx, ARTEL_LOG_NOTE, "worker %s at %s is ready", artel__connection_peer(c->line.connection)->task, c->address);
+    artel__log(d->ctx, ARTEL_LOG_NOTE, "worker %s at %s is ready", artel__connection_peer(c->line.connection)->task,
+               c->address);
     return artel__line_say(&c->line, json_pack("{s:s}", "say", "welcome"));
 }
 
@@ -163,9 +167,9 @@ static json_t *work_done(const dispatcher *d)
     for (int i = 0; i < d->callers; i++) {
         const caller *c = &d->caller[i];
         if (!c->ready || c->closing) continue;
-        artel__service_list_add(&list,
-                                json_pack("{s:s, s:s, s:I, s:I}", "address", c->address, "task",
-                                          artel__connection_peer(c->line.connection)->task, "computed", c->computed, "found", c->found));
+        artel__service_list_add(&list, json_pack("{s:s, s:s, s:I, s:I}", "address", c->address, "task",
+                                                 artel__connection_peer(c->line.connection)->task, "computed",
+                                                 c->computed, "found", c->found));
     }
     return list;
 }
@@ -190,8 +194,8 @@ static artel_status answer_open(dispatcher *d, caller *c, const json_t *word)
         }
         return refuse(c, "no such dataset is served", name ? name : "", names);
     }
-    return artel__line_say(&c->line,
-                           json_pack("{s:s, s:O*, s:o}", "say", "dataset", "dataset", s->description, "workers", workers_of(d, s->name)));
+    return artel__line_say(&c->line, json_pack("{s:s, s:O*, s:o}", "say", "dataset", "dataset", s->description,
+                                               "workers", workers_of(d, s->name)));
 }
 
 static artel_status answer_status(dispatcher *d, caller *c)
@@ -199,13 +203,15 @@ static artel_status answer_status(dispatcher *d, caller *c)
     json_t *datasets = json_array();
     for (int i = 0; i < d->options->datasets; i++) {
         const served *s = &d->served[i];
-        artel__service_list_add(&datasets, json_pack("{s:s, s:s, s:O?, s:O?, s:o}", "name", s->name, "spec", s->spec, "rows",
-                                                     json_object_get(s->description, "rows"), "policy",
-                                                     json_object_get(s->description, "policy"), "workers", workers_of(d, s->name)));
+        artel__service_list_add(&datasets, json_pack("{s:s, s:s, s:O?, s:O?, s:o}", "name", s->name, "spec", s->spec,
+                                                     "rows", json_object_get(s->description, "rows"), "policy",
+                                                     json_object_get(s->description, "policy"), "workers",
+                                                     workers_of(d, s->name)));
     }
-    return artel__line_say(&c->line, json_pack("{s:s, s:s, s:i, s:o, s:o, s:I, s:I}", "say", "status", "artel", ARTEL_VERSION, "pid",
-                                               (int)getpid(), "datasets", datasets, "workers", work_done(d), "questions",
-                                               (json_int_t)d->questions, "lost_workers", (json_int_t)d->lost));
+    return artel__line_say(&c->line,
+                           json_pack("{s:s, s:s, s:i, s:o, s:o, s:I, s:I}", "say", "status", "artel", ARTEL_VERSION,
+                                     "pid", (int)getpid(), "datasets", datasets, "workers", work_done(d), "questions",
+                                     (json_int_t)d->questions, "lost_workers", (json_int_t)d->lost));
 }
 
 static artel_status answer(dispatcher *d, caller *c, const json_t *word)
@@ -226,7 +232,8 @@ static void dismiss(dispatcher *d, int i)
 {
     caller *c = &d->caller[i];
     if (c->ready && !artel__cancelled(d->ctx)) {
-        artel__log(d->ctx, ARTEL_LOG_NOTE, "worker %s at %s is gone", artel__connection_peer(c->line.connection)->task, c->address);
+        artel__log(d->ctx, ARTEL_LOG_NOTE, "worker %s at %s is gone", artel__connection_peer(c->line.connection)->task,
+                   c->address);
         d->lost++;
     }
     artel__line_close(&c->line);
@@ -244,7 +251,8 @@ static artel_status hear(dispatcher *d, caller *c)
     while (!c->closing && (heard = artel__line_hear(&c->line, &kind, &bytes, &size)) != ARTEL_AGAIN) {
         json_t *word = NULL;
         bool reads = artel__line_waiting(&c->line) < ANSWERS;
-        if (heard < 0 || !reads || kind != ARTEL__LINE_JSON || artel__json_load(d->ctx, "caller", (const char *)bytes, size, &word) < 0) {
+        if (heard < 0 || !reads || kind != ARTEL__LINE_JSON ||
+            artel__json_load(d->ctx, "caller", (const char *)bytes, size, &word) < 0) {
             artel__operation_begin(d->ctx);
             c->closing = true;
             break;
@@ -306,11 +314,13 @@ static artel_status remember(void *user, const json_t *entry)
 {
     dispatcher *d = user;
     json_t *dataset = json_object_get(entry, "dataset");
-    const char *spec = json_string_value(json_object_get(entry, "spec")), *name = json_string_value(json_object_get(dataset, "name"));
+    const char *spec = json_string_value(json_object_get(entry, "spec")),
+               *name = json_string_value(json_object_get(dataset, "name"));
     served *s = name && name[0] ? find_served(d, name) : NULL;
     if (!s) return ARTEL_OK; /* it is not served any more */
     if (!spec || strcmp(spec, s->spec) != 0)
-        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, d->options->journal, "begin another journal, or serve it by another name",
+        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, d->options->journal,
+                           "begin another journal, or serve it by another name",
                            "'%s' was %.200s when this journal was written", s->name, spec ? spec : "something else");
     json_decref(s->description);
     s->description = json_incref(dataset);

@@ -5,11 +5,11 @@
  *   worker  -> work {address, version}           <- datasets [{name, spec, policy}], refused {why}
  *   worker  -> ready {datasets, here}            <- welcome, refused {why}: its data is another than the others'
  *   worker  -> beat                              <- beat
- *   client  -> open {dataset}                    <- dataset {dataset, workers: [{address, task, here}]}; without "dataset" as long as
- *                                                   nobody has described it; refused {why}
- *   anybody -> status                            <- status {datasets, workers, ...}
- * What the first worker says of a dataset holds from then on, over restarts, as long as there is the journal; whoever has other data is
- * refused. Belongs to one thread, which artel__dispatcher_run takes until the context is cancelled.
+ *   client  -> open {dataset}                    <- dataset {dataset, workers: [{address, task, here}]}; without
+ * "dataset" as long as nobody has described it; refused {why} anybody -> status                            <- status
+ * {datasets, workers, ...} What the first worker says of a dataset holds from then on, over restarts, as long as there
+ * is the journal; whoever has other data is refused. Belongs to one thread, which artel__dispatcher_run takes until the
+ * context is cancelled.
  */
 #ifndef ARTEL_SERVICE_DISPATCHER_H
 #define ARTEL_SERVICE_DISPATCHER_H
@@ -28,7 +28,8 @@ typedef struct artel__dispatcher_options {
     void *user;
 } artel__dispatcher_options;
 
-/* Errors: those of listening, of the journal (also: it tells of other specifications). Ends with ARTEL_OK when cancelled. */
+/* Errors: those of listening, of the journal (also: it tells of other specifications). Ends with ARTEL_OK when
+ * cancelled. */
 artel_status artel__dispatcher_run(artel_context *ctx, const artel__dispatcher_options *options);
 
 #endif

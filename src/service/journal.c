@@ -26,7 +26,8 @@ static bool is_whole(const char *line, size_t length)
 }
 
 /* *good: bytes of whole lines. */
-static artel_status read_lines(artel__journal *journal, const char *text, size_t size, artel__journal_fn *tell, void *user, size_t *good)
+static artel_status read_lines(artel__journal *journal, const char *text, size_t size, artel__journal_fn *tell,
+                               void *user, size_t *good)
 {
     int64_t number = 1;
     *good = 0;
@@ -35,8 +36,8 @@ static artel_status read_lines(artel__journal *journal, const char *text, size_t
         json_t *entry;
         if (!end) break; /* cut off */
         if (!is_whole(line, (size_t)(end - line)))
-            return artel__fail(journal->ctx, ARTEL_ERROR_CORRUPT, journal->path, "move the file away to begin anew", "line %lld is damaged",
-                               (long long)number);
+            return artel__fail(journal->ctx, ARTEL_ERROR_CORRUPT, journal->path, "move the file away to begin anew",
+                               "line %lld is damaged", (long long)number);
         ARTEL_TRY(artel__json_load(journal->ctx, journal->path, line + SUM, (size_t)(end - line) - SUM, &entry));
         artel_status status = tell(user, entry);
         json_decref(entry);
@@ -70,7 +71,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-artel_status artel__journal_open(artel_context *ctx, const char *path, artel__journal_fn *tell, void *user, artel__journal *out)
+artel_status artel__journal_open(artel_context *ctx, const char *path, artel__journal_fn *tell, void *user,
+                                 artel__journal *out)
 {
     *out = (artel__journal){.ctx = ctx, .fd = -1};
     if (!path) return ARTEL_OK;
@@ -79,7 +81,8 @@ artel_status artel__journal_open(artel_context *ctx, const char *path, artel__jo
     out->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     artel_status status = out->fd < 0 ? artel__fail_errno(ctx, path, "open") : ARTEL_OK;
     if (status == ARTEL_OK && flock(out->fd, LOCK_EX | LOCK_NB) != 0)
-        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give each dispatcher a journal of its own", "another process writes it");
+        status = artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give each dispatcher a journal of its own",
+                             "another process writes it");
     if (status == ARTEL_OK) sync_folder(path);
     if (status == ARTEL_OK) status = replay(out, tell, user);
     if (status < 0) artel__journal_close(out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of any length on a control connection.
  *
- * A control message of net/connection.h has 64 KiB at the most, and arrives whole, once and in order. A message here is a head
- * {u8 kind, 7 zero bytes, u64 bytes} and as many bytes, cut into control messages; one follows the other. The receiver says how long a
- * message may be, and takes memory as it arrives. A line belongs to one thread.
+ * A control message of net/connection.h has 64 KiB at the most, and arrives whole, once and in order. A message here is
+ * a head {u8 kind, 7 zero bytes, u64 bytes} and as many bytes, cut into control messages; one follows the other. The
+ * receiver says how long a message may be, and takes memory as it arrives. A line belongs to one thread.
  */
 #ifndef ARTEL_SERVICE_LINE_H
 #define ARTEL_SERVICE_LINE_H
@@ -59,8 +59,9 @@ artel_status artel__line_say(artel__line *line, json_t *value);
 
 /* Sends and receives what can be; the connection's state. */
 artel__connection_state artel__line_progress(artel__line *line);
-/* The next message that is whole, lent until the next call: ARTEL_OK, ARTEL_AGAIN (none), ARTEL_ERROR_INVALID (longer than allowed, or
- * none of this protocol: close the line), ARTEL_ERROR_NO_MEMORY. Nothing is recorded but the latter. */
+/* The next message that is whole, lent until the next call: ARTEL_OK, ARTEL_AGAIN (none), ARTEL_ERROR_INVALID (longer
+ * than allowed, or none of this protocol: close the line), ARTEL_ERROR_NO_MEMORY. Nothing is recorded but the latter.
+ */
 artel_status artel__line_hear(artel__line *line, artel__line_kind *kind, const uint8_t **bytes, size_t *size);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* service:HOST:PORT[/NAME]: elements that a data service computes, as any other source.
  *
- * The order of rows is that of whoever trains; so a run has the bits, and the identity, of one that reads the same data itself: data
- * without settings of its own has the fingerprint that the workers' data has. With consumers=N and consumer=I a client sees every N-th
- * element, in rounds: round r has elements rN .. rN + N - 1, one for each consumer, and all have equally many rounds.
+ * The order of rows is that of whoever trains; so a run has the bits, and the identity, of one that reads the same data
+ * itself: data without settings of its own has the fingerprint that the workers' data has. With consumers=N and
+ * consumer=I a client sees every N-th element, in rounds: round r has elements rN .. rN + N - 1, one for each consumer,
+ * and all have equally many rounds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,12 @@ static artel_status parse_target(artel__source *source, artel__service_client_op
     char *slash = strchr(address, '/');
     if (slash) *slash = 0;
     const char *folder = o->cert_dir ? o->cert_dir : getenv("ARTEL_CERT_DIR");
-    *out = (artel__service_client_options){
-        .address = address,
-        .dataset = slash ? slash + 1 : "",
-        .wait_ns = o->wait * INT64_C(1000000000),
-        .access = {.cert_dir = folder && folder[0] ? folder : NULL, .cert_name = o->cert_name, .insecure_network = o->insecure_network}};
+    *out = (artel__service_client_options){.address = address,
+                                           .dataset = slash ? slash + 1 : "",
+                                           .wait_ns = o->wait * INT64_C(1000000000),
+                                           .access = {.cert_dir = folder && folder[0] ? folder : NULL,
+                                                      .cert_name = o->cert_name,
+                                                      .insecure_network = o->insecure_network}};
     if (strrchr(address, ':') && o->consumer < (o->consumers > 0 ? o->consumers : 1)) return ARTEL_OK;
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
                        "write service:HOST:PORT/NAME; consumer is one of 0 to consumers - 1",
@@ -59,15 +61,20 @@ static artel_status publish(artel__source *source, const service_state *state)
     ARTEL_TRY(artel__source_add_arrays(source, d->column_count));
     for (int i = 0; i < d->column_count; i++) {
         const artel__rows_column *c = &d->columns[i];
-        source->arrays[i] = (artel__source_array){
-            .name = c->name, .role = c->role, .dtype = c->dtype, .row = c->row, .count = d->rows / state->consumers, .pixels = c->pixels};
+        source->arrays[i] = (artel__source_array){.name = c->name,
+                                                  .role = c->role,
+                                                  .dtype = c->dtype,
+                                                  .row = c->row,
+                                                  .count = d->rows / state->consumers,
+                                                  .pixels = c->pixels};
     }
     source->draws = d->draws;
     source->far = true;
     source->sorted_by_class = d->sorted_by_class;
     if (d->rows % state->consumers)
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: all %lld consumers have %lld rounds; %lld elements are left over", source->target,
-                   (long long)state->consumers, (long long)(d->rows / state->consumers), (long long)(d->rows % state->consumers));
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: all %lld consumers have %lld rounds; %lld elements are left over",
+                   source->target, (long long)state->consumers, (long long)(d->rows / state->consumers),
+                   (long long)(d->rows % state->consumers));
     return ARTEL_OK;
 }
 
@@ -109,7 +116,8 @@ static void take_columns(void *user, int64_t at, const uint8_t *row)
     }
 }
 
-static artel_status service_fetch_rows(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers)
+static artel_status service_fetch_rows(const artel__source *source, const uint64_t *rows, int64_t count,
+                                       void *const *buffers)
 {
     service_state *state = source->state;
     taking t = {dataset_of(source), buffers};
@@ -145,10 +153,12 @@ static int64_t pass_of(const artel__source *source)
     return dataset_of(source)->draws ? (int64_t)artel__stage_pass() : 0;
 }
 
-static artel_status service_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+static artel_status service_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants,
+                                         int count)
 {
     wanting w = {dataset_of(source), wants, count};
-    return artel__service_ahead_take(((const service_state *)source->state)->ahead, row, pass_of(source), take_wanted, &w);
+    return artel__service_ahead_take(((const service_state *)source->state)->ahead, row, pass_of(source), take_wanted,
+                                     &w);
 }
 
 static int64_t service_expect(const artel__source *source, const int64_t *rows, int64_t count)
@@ -156,7 +166,8 @@ static int64_t service_expect(const artel__source *source, const int64_t *rows, 
     return artel__service_ahead_expect(((const service_state *)source->state)->ahead, rows, count, pass_of(source));
 }
 
-static artel_status service_fetch_row(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+static artel_status service_fetch_row(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
+                                      void *out)
 {
     const artel__row_want want = {array, row_shape, out};
     return service_fetch_record(source, row, &want, 1);
@@ -177,7 +188,8 @@ static artel_status service_fingerprint(const artel__source *source, artel__sha2
 static bool service_whole_print(const artel__source *source, uint8_t out[32])
 {
     const artel__data_options *o = &source->options;
-    if (((const service_state *)source->state)->consumers > 1 || o->names || o->scale_text || o->shift_text) return false;
+    if (((const service_state *)source->state)->consumers > 1 || o->names || o->scale_text || o->shift_text)
+        return false;
     memcpy(out, dataset_of(source)->print, 32);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a worker, and its readers. What a reader asks is checked against what is served before memory is taken for it. */
+/* The loop of a worker, and its readers. What a reader asks is checked against what is served before memory is taken
+ * for it. */
 #include "service/worker.h"
 
 #include <stdio.h>
@@ -27,7 +28,8 @@ static artel_status begin_reading(artel__worker *w, artel__reader *r, const uint
 {
     json_t *word;
     ARTEL_TRY(artel__json_load(w->ctx, "reader", (const char *)bytes, size, &word));
-    const char *say = json_string_value(json_object_get(word, "say")), *name = json_string_value(json_object_get(word, "dataset"));
+    const char *say = json_string_value(json_object_get(word, "say")),
+               *name = json_string_value(json_object_get(word, "dataset"));
     for (int i = 0; say && name && strcmp(say, "read") == 0 && w->opened && i < w->stores; i++)
         if (strcmp(w->store[i].dataset.name, name) == 0) r->store = &w->store[i];
     json_decref(word);
@@ -40,7 +42,8 @@ static artel_status take_question(artel__worker *w, artel__reader *r, const uint
     uint64_t count = size / 8 - 1, most = r->store ? (uint64_t)r->store->dataset.rows : 0;
     void *memory;
     if (!r->store || size < 16 || size % 8) return ARTEL_ERROR_INVALID;
-    if (r->jobs + artel__line_waiting(&r->line) >= ARTEL__WORKER_JOBS) return ARTEL_ERROR_INVALID; /* answers that nobody reads count */
+    if (r->jobs + artel__line_waiting(&r->line) >= ARTEL__WORKER_JOBS)
+        return ARTEL_ERROR_INVALID; /* answers that nobody reads count */
     if (count > 1 && count * r->store->dataset.row_bytes > MOST_ANSWER) return ARTEL_ERROR_INVALID;
     ARTEL_TRY(artel__calloc(w->ctx, 1, sizeof(artel__service_job) + (size_t)count * 8, "question", &memory));
     artel__service_job *job = memory;
@@ -116,7 +119,8 @@ static void accept_readers(artel__worker *w)
     }
 }
 
-/* A worker that was told to end answers nothing more: that reading was cancelled here is no failure of who asked; others are. */
+/* A worker that was told to end answers nothing more: that reading was cancelled here is no failure of who asked;
+ * others are. */
 static void send_answers(artel__worker *w)
 {
     for (artel__service_job *job = artel__service_crew_take(w->crew); job; job = artel__service_crew_take(w->crew)) {
@@ -144,7 +148,8 @@ static void sleep_until_ready(artel__worker *w, struct pollfd *ready)
                                          .events = artel__connection_events(w->dispatcher.connection)};
     for (int i = 0; i < w->readers; i++) {
         const artel__connection *c = w->reader[i].line.connection;
-        if (w->reader[i].line.ctx) ready[count++] = (struct pollfd){.fd = artel__connection_fd(c), .events = artel__connection_events(c)};
+        if (w->reader[i].line.ctx)
+            ready[count++] = (struct pollfd){.fd = artel__connection_fd(c), .events = artel__connection_events(c)};
     }
     poll(ready, count, 100);
 }

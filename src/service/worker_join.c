@@ -15,7 +15,8 @@
 
 static artel_status open_store(artel__worker *w, const json_t *word, artel__service_store *store)
 {
-    const char *name = json_string_value(json_object_get(word, "name")), *spec = json_string_value(json_object_get(word, "spec"));
+    const char *name = json_string_value(json_object_get(word, "name")),
+               *spec = json_string_value(json_object_get(word, "spec"));
     const char *policy = json_string_value(json_object_get(word, "policy"));
     int number = 0;
     while (policy && artel__service_policies[number] && strcmp(artel__service_policies[number], policy) != 0) number++;
@@ -23,7 +24,8 @@ static artel_status open_store(artel__worker *w, const json_t *word, artel__serv
         return artel__fail(w->ctx, ARTEL_ERROR_INVALID, w->options->dispatcher, "use the same artel everywhere",
                            "a dataset that this version does not understand");
     ARTEL_TRY(artel__data_open(w->ctx, artel__arena_strdup(&w->arena, spec), &store->data));
-    ARTEL_TRY(artel__service_describe(&w->arena, store->data, name, (artel__service_policy)number, &store->rows, &store->dataset));
+    ARTEL_TRY(artel__service_describe(&w->arena, store->data, name, (artel__service_policy)number, &store->rows,
+                                      &store->dataset));
     ARTEL_TRY(artel__service_here(&w->arena, store->data, &store->dataset, &store->here));
     return artel__service_cache_create(w->ctx, store->dataset.row_bytes, w->options->cache_bytes, &store->cache);
 }
@@ -52,13 +54,16 @@ static artel_status say_ready(artel__worker *w)
         json_decref(here);
         here = NULL;
     }
-    return artel__line_say(&w->dispatcher, json_pack("{s:s, s:o, s:o}", "say", "ready", "datasets", datasets, "here", here));
+    return artel__line_say(&w->dispatcher,
+                           json_pack("{s:s, s:o, s:o}", "say", "ready", "datasets", datasets, "here", here));
 }
 
-/* A dispatcher that was restarted may serve something else: what this worker has open is said as it is, and judged there. */
+/* A dispatcher that was restarted may serve something else: what this worker has open is said as it is, and judged
+ * there. */
 static artel_status answer(artel__worker *w, const json_t *word)
 {
-    const char *say = json_string_value(json_object_get(word, "say")), *why = json_string_value(json_object_get(word, "why"));
+    const char *say = json_string_value(json_object_get(word, "say")),
+               *why = json_string_value(json_object_get(word, "why"));
     if (!say) say = "";
     if (strcmp(say, "datasets") == 0) {
         if (!w->opened) ARTEL_TRY(open_all(w, json_object_get(word, "datasets")));
@@ -98,15 +103,16 @@ static artel_status say_hello(artel__worker *w)
 {
     ARTEL_TRY(find_address(w));
     w->beat_at_ns = 0;
-    return artel__line_say(&w->dispatcher, json_pack("{s:s, s:s, s:s}", "say", "work", "address", w->address, "version", ARTEL_VERSION));
+    return artel__line_say(
+        &w->dispatcher, json_pack("{s:s, s:s, s:s}", "say", "work", "address", w->address, "version", ARTEL_VERSION));
 }
 
 static artel_status say_beat(artel__worker *w)
 {
     uint64_t computed, found;
     artel__service_crew_counts(w->crew, &computed, &found);
-    return artel__line_say(&w->dispatcher,
-                           json_pack("{s:s, s:I, s:I}", "say", "beat", "computed", (json_int_t)computed, "found", (json_int_t)found));
+    return artel__line_say(&w->dispatcher, json_pack("{s:s, s:I, s:I}", "say", "beat", "computed", (json_int_t)computed,
+                                                     "found", (json_int_t)found));
 }
 
 static artel_status dial(artel__worker *w, int64_t now)
@@ -132,10 +138,11 @@ static artel_status lose(artel__worker *w, int64_t now)
     artel__net_fault fault = artel__connection_fault(w->dispatcher.connection);
     artel_status status = ARTEL_OK;
     if (fault != ARTEL__FAULT_NONE && !artel__service_may_heal(fault))
-        status =
-            artel__fail(w->ctx, ARTEL_ERROR_INVALID, w->options->dispatcher, "give a certificate of the service's authority: .cert_dir",
-                        "%s", artel__service_why(w->dispatcher.connection));
-    if (w->welcome) artel__log(w->ctx, ARTEL_LOG_NOTE, "%s: the dispatcher is gone; waiting for it", w->options->dispatcher);
+        status = artel__fail(w->ctx, ARTEL_ERROR_INVALID, w->options->dispatcher,
+                             "give a certificate of the service's authority: .cert_dir", "%s",
+                             artel__service_why(w->dispatcher.connection));
+    if (w->welcome)
+        artel__log(w->ctx, ARTEL_LOG_NOTE, "%s: the dispatcher is gone; waiting for it", w->options->dispatcher);
     artel__line_close(&w->dispatcher);
     w->welcome = false;
     w->join_at_ns = now + RETRY_NS;
@@ -171,6 +178,7 @@ artel_status artel__worker_join(artel__worker *w, int64_t now)
         ARTEL_TRY(say_beat(w));
     }
     ARTEL_TRY(hear(w));
-    if (artel__line_progress(&w->dispatcher) == ARTEL__CONNECTION_LOST || now - w->dispatcher.heard_ns > SILENT_NS) return lose(w, now);
+    if (artel__line_progress(&w->dispatcher) == ARTEL__CONNECTION_LOST || now - w->dispatcher.heard_ns > SILENT_NS)
+        return lose(w, now);
     return ARTEL_OK;
 }

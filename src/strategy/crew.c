@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for the replicas of one process; see the header. Waiting is polling for a while where every thread has a core, then sleeping. */
+/* Threads for the replicas of one process; see the header. Waiting is polling for a while where every thread has a
+ * core, then sleeping. */
 #include "strategy/crew.h"
 
 #include <pthread.h>
@@ -14,8 +15,8 @@ typedef struct member {
     bool started;
 } member;
 
-/* Work is handed out by a new generation, its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them under the
- * mutex, and whoever changes them wakes the sleepers under it afterwards. */
+/* Work is handed out by a new generation, its end told by `unfinished`: both can be polled. Whoever sleeps instead
+ * looks at them under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
 struct artel__crew {
     artel_context *ctx;
     int members;

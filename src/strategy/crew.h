@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replicas of one process at work together: the caller is the first, each further one has a thread that waits for the next call. */
+/* Replicas of one process at work together: the caller is the first, each further one has a thread that waits for the
+ * next call. */
 #ifndef ARTEL_STRATEGY_CREW_H
 #define ARTEL_STRATEGY_CREW_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mirrored: each replica computes its run of shards; they agree at every fold of a step; everyone owns all variables, or, on
- * one NUMA node, all have them in common.
+/* Mirrored: each replica computes its run of shards; they agree at every fold of a step; everyone owns all variables,
+ * or, on one NUMA node, all have them in common.
  *
  * As tf.distribute.MirroredStrategy, except that the number of replicas changes no bit. Unasked, there is one replica
  * for each NUMA node's share of the cores, so that a replica's variables lie in its own memory.
@@ -27,7 +27,7 @@ artel_status artel__plan_mirrored(artel_context *ctx, const artel__strategy_requ
 
 const artel__strategy_def artel__strategy_mirrored = {
     .name = "mirrored",
-    .doc =
-        "Replicas on this machine, each with a part of every batch; on one NUMA node they have the variables in common, else a copy each.",
+    .doc = "Replicas on this machine, each with a part of every batch; on one NUMA node they have the variables in "
+           "common, else a copy each.",
     .plan = artel__plan_mirrored,
 };

@@ -5,7 +5,8 @@
  */
 #include "strategy/plan.h"
 
-artel_status artel__plan_one_device(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
+artel_status artel__plan_one_device(artel_context *ctx, const artel__strategy_request *request,
+                                    artel__strategy_plan *out)
 {
     if (request->replicas > 1)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, ".replicas", "use .strategy mirrored, or leave .replicas out",

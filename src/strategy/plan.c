@@ -32,9 +32,10 @@ static int replicas_without_rows(const artel__strategy_request *request, int rep
 {
     int without = 0;
     for (int r = 0; r < replicas; r++) {
-        int64_t first = artel__shard_start(request->batch_size, request->shards, artel__replica_first_shard(request->shards, replicas, r));
-        int64_t end =
-            artel__shard_start(request->batch_size, request->shards, artel__replica_first_shard(request->shards, replicas, r + 1));
+        int64_t first = artel__shard_start(request->batch_size, request->shards,
+                                           artel__replica_first_shard(request->shards, replicas, r));
+        int64_t end = artel__shard_start(request->batch_size, request->shards,
+                                         artel__replica_first_shard(request->shards, replicas, r + 1));
         without += first == end;
     }
     return without;
@@ -49,7 +50,8 @@ static void note_uneven(const artel__strategy_request *request, artel__strategy_
     int32_t more = request->shards;
     while (more < ARTEL__MAX_SHARDS && idle_share(more, out->replicas) >= 0.05) more *= 2;
     snprintf(out->note, sizeof out->note,
-             "%d shards do not divide among %d replicas: threads are idle %.0f %% of the time; .replicas %d uses them, or .shards %d (a "
+             "%d shards do not divide among %d replicas: threads are idle %.0f %% of the time; .replicas %d uses them, "
+             "or .shards %d (a "
              "different run: other bits)",
              request->shards, out->replicas, idle * 100, fewer, more);
 }
@@ -63,7 +65,8 @@ static void note_idle(const artel__strategy_request *request, artel__strategy_pl
                  ".batch_size",
                  without, out->replicas, (long long)request->batch_size, out->replicas - without);
     else if (request->threads > 0 && request->threads < out->replicas)
-        snprintf(out->note, sizeof out->note, "%d replicas have a thread each, although .threads is %d", out->replicas, request->threads);
+        snprintf(out->note, sizeof out->note, "%d replicas have a thread each, although .threads is %d", out->replicas,
+                 request->threads);
     else
         note_uneven(request, out);
 }

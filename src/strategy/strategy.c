@@ -40,8 +40,10 @@ static artel_status check_shards(artel_context *ctx, int replicas, int32_t shard
     int32_t enough = 1;
     while (enough < replicas) enough *= 2;
     char advice[128];
-    snprintf(advice, sizeof advice, "use at most %d replicas, or .shards %d (a different run: other bits)", shards, enough);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards", advice, "%d replicas cannot share %d virtual shards", replicas, shards);
+    snprintf(advice, sizeof advice, "use at most %d replicas, or .shards %d (a different run: other bits)", shards,
+             enough);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards", advice, "%d replicas cannot share %d virtual shards",
+                       replicas, shards);
 }
 
 static artel_status unknown(artel_context *ctx, const char *name)
@@ -55,7 +57,8 @@ static artel_status unknown(artel_context *ctx, const char *name)
     return artel__fail(ctx, ARTEL_ERROR_INVALID, ".strategy", advice, "there is no strategy named \"%s\"", name);
 }
 
-artel_status artel__strategy_by_name(artel_context *ctx, const char *name, bool together, const artel__strategy_def **out)
+artel_status artel__strategy_by_name(artel_context *ctx, const char *name, bool together,
+                                     const artel__strategy_def **out)
 {
     const artel__strategy_def *const *at = artel__strategies;
     if (!name || (together && strcmp(name, artel__strategy_auto.name) == 0))
@@ -66,13 +69,14 @@ artel_status artel__strategy_by_name(artel_context *ctx, const char *name, bool 
     return ARTEL_OK;
 }
 
-artel_status artel__strategy_check_device(artel_context *ctx, const artel__strategy_def *def, const char *kind, const char *named)
+artel_status artel__strategy_check_device(artel_context *ctx, const artel__strategy_def *def, const char *kind,
+                                          const char *named)
 {
     if (!def->device || (kind && strcmp(kind, def->device) == 0)) return ARTEL_OK;
     char advice[64];
     snprintf(advice, sizeof advice, "use mirrored, or .device %s", def->device);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".strategy", advice, "%s computes on %s, and the device is %.60s", def->name, def->devices,
-                       named);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".strategy", advice, "%s computes on %s, and the device is %.60s",
+                       def->name, def->devices, named);
 }
 
 artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request,

@@ -23,15 +23,16 @@ enum {
 };
 
 typedef struct artel__strategy_plan {
-    const char *name;                        /* as resolved: "one-device", "mirrored" */
-    int replicas;                            /* of this process */
-    bool common;                             /* its replicas have one set of variables; not in a cluster, where they must not */
-    bool held_once;                          /* they must have one */
-    bool cluster;                            /* trains together with the other tasks of a cluster, where there are any */
-    int threads;                             /* in all */
-    int threads_of[ARTEL__MAX_REPLICAS];     /* at least 1 each */
-    const artel__all_reduce_def *all_reduce; /* NULL: by size. Sums that are to travel some way do travel: nothing is common then */
-    char note[256];                          /* what the user may want to know (idle threads and the option that would use them); "" */
+    const char *name; /* as resolved: "one-device", "mirrored" */
+    int replicas;     /* of this process */
+    bool common;      /* its replicas have one set of variables; not in a cluster, where they must not */
+    bool held_once;   /* they must have one */
+    bool cluster;     /* trains together with the other tasks of a cluster, where there are any */
+    int threads;      /* in all */
+    int threads_of[ARTEL__MAX_REPLICAS]; /* at least 1 each */
+    const artel__all_reduce_def
+        *all_reduce; /* NULL: by size. Sums that are to travel some way do travel: nothing is common then */
+    char note[256];  /* what the user may want to know (idle threads and the option that would use them); "" */
 } artel__strategy_plan;
 
 typedef struct artel__strategy_def {
@@ -43,10 +44,13 @@ typedef struct artel__strategy_def {
 
 extern const artel__strategy_def *const artel__strategies[];
 
-/* By name; what NULL and "auto" are depends on whether there are other tasks. Errors: INVALID: unknown names (with the nearest). */
-artel_status artel__strategy_by_name(artel_context *ctx, const char *name, bool together, const artel__strategy_def **out);
+/* By name; what NULL and "auto" are depends on whether there are other tasks. Errors: INVALID: unknown names (with the
+ * nearest). */
+artel_status artel__strategy_by_name(artel_context *ctx, const char *name, bool together,
+                                     const artel__strategy_def **out);
 /* Refuses devices of a kind (NULL: processors) that the strategy is not for; `named` is what the user called them. */
-artel_status artel__strategy_check_device(artel_context *ctx, const artel__strategy_def *def, const char *kind, const char *named);
+artel_status artel__strategy_check_device(artel_context *ctx, const artel__strategy_def *def, const char *kind,
+                                          const char *named);
 /* Resolves a strategy by name. Errors: unknown names (with the nearest), strategies that this build lacks
  * (ARTEL_ERROR_UNSUPPORTED), more replicas than shards (names .shards), other tasks that it does not work with. */
 artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request,

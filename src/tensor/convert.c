@@ -34,9 +34,12 @@ static const layout half_layout = {10, 5}, bfloat16_layout = {7, 8};
 /* Rounds the bits of a float64 to a 16-bit format, nearest even; NaNs stay NaNs, large values become infinity. */
 static uint16_t narrow_bits(uint64_t bits, layout to)
 {
-    uint64_t sign = bits >> 63 << 15, fraction = bits & 0xFFFFFFFFFFFFFu, infinity = ((1u << to.exponent) - 1) << to.fraction;
+    uint64_t sign = bits >> 63 << 15, fraction = bits & 0xFFFFFFFFFFFFFu,
+             infinity = ((1u << to.exponent) - 1) << to.fraction;
     int exponent = (int)(bits >> 52 & 0x7FF) - 1023, bias = (1 << (to.exponent - 1)) - 1;
-    if (exponent == 1024) return (uint16_t)(sign | infinity | (fraction ? (1u << (to.fraction - 1)) | fraction >> (52 - to.fraction) : 0));
+    if (exponent == 1024)
+        return (uint16_t)(sign | infinity |
+                          (fraction ? (1u << (to.fraction - 1)) | fraction >> (52 - to.fraction) : 0));
     if (exponent == -1023) return (uint16_t)sign; /* zero, or too small by far */
     if (exponent > bias) return (uint16_t)(sign | infinity);
     int drop = 52 - to.fraction;
@@ -248,7 +251,9 @@ static void store_halves(form kind, const wide *from, layout to, uint16_t *targe
 static void store_float32(form kind, const wide *from, float *target, int count)
 {
     for (int i = 0; i < count; i++)
-        target[i] = kind == FORM_FLOAT ? (float)from->f[i] : kind == FORM_UNSIGNED ? (float)from->u[i] : (float)from->i[i];
+        target[i] = kind == FORM_FLOAT      ? (float)from->f[i]
+                    : kind == FORM_UNSIGNED ? (float)from->u[i]
+                                            : (float)from->i[i];
 }
 
 static void store_float64(form kind, const wide *from, double *target, int count)

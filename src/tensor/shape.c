@@ -14,11 +14,13 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[] = {
-    [ARTEL_DTYPE_FLOAT32] = {"float32", 4},   [ARTEL_DTYPE_FLOAT64] = {"float64", 8}, [ARTEL_DTYPE_FLOAT16] = {"float16", 2},
-    [ARTEL_DTYPE_BFLOAT16] = {"bfloat16", 2}, [ARTEL_DTYPE_INT8] = {"int8", 1},       [ARTEL_DTYPE_INT16] = {"int16", 2},
-    [ARTEL_DTYPE_INT32] = {"int32", 4},       [ARTEL_DTYPE_INT64] = {"int64", 8},     [ARTEL_DTYPE_UINT8] = {"uint8", 1},
-    [ARTEL_DTYPE_UINT16] = {"uint16", 2},     [ARTEL_DTYPE_UINT32] = {"uint32", 4},   [ARTEL_DTYPE_UINT64] = {"uint64", 8},
-    [ARTEL_DTYPE_BOOL] = {"bool", 1},         [ARTEL_DTYPE_STRING] = {"string", 0},
+    [ARTEL_DTYPE_FLOAT32] = {"float32", 4}, [ARTEL_DTYPE_FLOAT64] = {"float64", 8},
+    [ARTEL_DTYPE_FLOAT16] = {"float16", 2}, [ARTEL_DTYPE_BFLOAT16] = {"bfloat16", 2},
+    [ARTEL_DTYPE_INT8] = {"int8", 1},       [ARTEL_DTYPE_INT16] = {"int16", 2},
+    [ARTEL_DTYPE_INT32] = {"int32", 4},     [ARTEL_DTYPE_INT64] = {"int64", 8},
+    [ARTEL_DTYPE_UINT8] = {"uint8", 1},     [ARTEL_DTYPE_UINT16] = {"uint16", 2},
+    [ARTEL_DTYPE_UINT32] = {"uint32", 4},   [ARTEL_DTYPE_UINT64] = {"uint64", 8},
+    [ARTEL_DTYPE_BOOL] = {"bool", 1},       [ARTEL_DTYPE_STRING] = {"string", 0},
 };
 
 size_t artel_dtype_size(artel_dtype dtype)

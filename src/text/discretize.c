@@ -23,8 +23,8 @@ static int64_t find_bin(const artel__discretize *s, float x)
     return low;
 }
 
-static artel_status run_discretize(const void *settings, const artel__cells *in, int inputs, artel__cells *out, artel__row_scratch *scratch,
-                                   artel__row_fault *fault)
+static artel_status run_discretize(const void *settings, const artel__cells *in, int inputs, artel__cells *out,
+                                   artel__row_scratch *scratch, artel__row_fault *fault)
 {
     const artel__discretize *s = settings;
     (void)inputs;
@@ -43,14 +43,15 @@ static const char *infer_categories(const void *settings, const artel__cells *in
 {
     const artel__categories *s = settings;
     if (inputs > 2 || in[0].dtype == ARTEL_DTYPE_STRING) return "is not one tensor of integers";
-    if (inputs == 2 && s->encoding.mode != ARTEL__ENCODE_COUNT) return "has count_weights, which go with output_mode \"count\"";
+    if (inputs == 2 && s->encoding.mode != ARTEL__ENCODE_COUNT)
+        return "has count_weights, which go with output_mode \"count\"";
     if (inputs == 2 && (in[1].dtype == ARTEL_DTYPE_STRING || !artel__shape_equal(&in[0].shape, &in[1].shape)))
         return "and its count_weights differ in shape";
     return artel__encoding_infer(&s->encoding, &in[0].shape, out);
 }
 
-static artel_status run_categories(const void *settings, const artel__cells *in, int inputs, artel__cells *out, artel__row_scratch *scratch,
-                                   artel__row_fault *fault)
+static artel_status run_categories(const void *settings, const artel__cells *in, int inputs, artel__cells *out,
+                                   artel__row_scratch *scratch, artel__row_fault *fault)
 {
     const artel__categories *s = settings;
     (void)scratch;

@@ -25,8 +25,8 @@ void artel__encoding_begin(const artel__encoding *encoding, artel__cells *out)
     if (encoding->mode != ARTEL__ENCODE_INT) memset(out->data, 0, (size_t)out->count * artel_dtype_size(out->dtype));
 }
 
-void artel__encoding_put(const artel__encoding *encoding, const artel_shape *places, int64_t i, int64_t place, float weight,
-                         artel__cells *out)
+void artel__encoding_put(const artel__encoding *encoding, const artel_shape *places, int64_t i, int64_t place,
+                         float weight, artel__cells *out)
 {
     if (encoding->mode == ARTEL__ENCODE_INT) {
         artel__cell_set_integer(out, i, place);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of a row and their settings, one family a file. Formulas are those of keras/src/layers/preprocessing. */
+/* The functions of a row and their settings, one family a file. Formulas are those of keras/src/layers/preprocessing.
+ */
 #ifndef ARTEL_TEXT_FUNCTIONS_H
 #define ARTEL_TEXT_FUNCTIONS_H
 
@@ -53,7 +54,8 @@ typedef struct artel__lookup {
     bool masked;               /* the mask becomes 0, or nothing where places are counted */
     artel__string mask_word, oov_word;
     int64_t mask_integer, oov_integer;
-    bool fingerprints, salted; /* how integers share several such places: by hashes instead of by remainders; words always by hashes */
+    bool fingerprints,
+        salted; /* how integers share several such places: by hashes instead of by remainders; words always by hashes */
     uint64_t salt[2];
     artel__encoding encoding;
 } artel__lookup;

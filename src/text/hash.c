@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fingerprints and keyed hashes. See the header.
  *
- * FarmHash's Fingerprint64 chooses by length: up to 16, 32 and 64 bytes have mixing functions of their own, longer texts are read in
- * blocks of 64 into a state of seven words and end with their last 64 bytes. SipHash-2-4 is that of Aumasson and Bernstein, "SipHash: a fast
- * short-input PRF". All words are little-endian.
+ * FarmHash's Fingerprint64 chooses by length: up to 16, 32 and 64 bytes have mixing functions of their own, longer
+ * texts are read in blocks of 64 into a state of seven words and end with their last 64 bytes. SipHash-2-4 is that of
+ * Aumasson and Bernstein, "SipHash: a fast short-input PRF". All words are little-endian.
  */
 #include "text/hash.h"
 
@@ -58,13 +58,15 @@ static uint64_t hash_to_16(const uint8_t *s, size_t n)
 
 static uint64_t hash_to_32(const uint8_t *s, size_t n)
 {
-    uint64_t factor = K2 + n * 2, a = fetch64(s) * K1, b = fetch64(s + 8), c = fetch64(s + n - 8) * factor, d = fetch64(s + n - 16) * K2;
+    uint64_t factor = K2 + n * 2, a = fetch64(s) * K1, b = fetch64(s + 8), c = fetch64(s + n - 8) * factor,
+             d = fetch64(s + n - 16) * K2;
     return mix_two(rotate_right(a + b, 43) + rotate_right(c, 30) + d, a + rotate_right(b + K2, 18) + c, factor);
 }
 
 static uint64_t hash_to_64(const uint8_t *s, size_t n)
 {
-    uint64_t factor = K2 + n * 2, a = fetch64(s) * K2, b = fetch64(s + 8), c = fetch64(s + n - 8) * factor, d = fetch64(s + n - 16) * K2;
+    uint64_t factor = K2 + n * 2, a = fetch64(s) * K2, b = fetch64(s + 8), c = fetch64(s + n - 8) * factor,
+             d = fetch64(s + n - 16) * K2;
     uint64_t y = rotate_right(a + b, 43) + rotate_right(c, 30) + d;
     uint64_t z = mix_two(y, a + rotate_right(b + K2, 18) + c, factor);
     uint64_t e = fetch64(s + 16) * factor, f = fetch64(s + 24);
@@ -122,7 +124,8 @@ static uint64_t hash_long(const uint8_t *s, size_t n)
     t = z;
     z = x;
     x = t;
-    return mix_two(mix_two(v.first, w.first, factor) + shift_mix(y) * K0 + z, mix_two(v.second, w.second, factor) + x, factor);
+    return mix_two(mix_two(v.first, w.first, factor) + shift_mix(y) * K0 + z, mix_two(v.second, w.second, factor) + x,
+                   factor);
 }
 
 uint64_t artel__fingerprint(const void *bytes, size_t length)
@@ -160,7 +163,8 @@ uint64_t artel__keyed_hash(const uint64_t key[2], const void *bytes, size_t leng
                      key[1] ^ 0x7465646279746573u};
     size_t whole = length / 8;
     for (size_t i = 0; i <= whole; i++) {
-        uint64_t word = i < whole ? fetch64(at + 8 * i) : (uint64_t)length << 56 | read_word(at + 8 * whole, length % 8);
+        uint64_t word =
+            i < whole ? fetch64(at + 8 * i) : (uint64_t)length << 56 | read_word(at + 8 * whole, length % 8);
         v[3] ^= word;
         sip_rounds(v, 2);
         v[0] ^= word;

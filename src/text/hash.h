@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hashes by which TensorFlow sorts words into buckets.
  *
- * `tf.strings.to_hash_bucket_fast` takes the fingerprint modulo the buckets, `to_hash_bucket_strong` the keyed hash; crosses chain
- * fingerprints with artel__fingerprint_chain. Each is a fixed function: files depend on the values.
+ * `tf.strings.to_hash_bucket_fast` takes the fingerprint modulo the buckets, `to_hash_bucket_strong` the keyed hash;
+ * crosses chain fingerprints with artel__fingerprint_chain. Each is a fixed function: files depend on the values.
  */
 #ifndef ARTEL_TEXT_HASH_H
 #define ARTEL_TEXT_HASH_H

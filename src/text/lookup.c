@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IntegerLookup and StringLookup, after keras/src/layers/preprocessing/index_lookup.py. See functions.h.
  *
- * Places: 0 for the mask where there is one and places are the result, then those of unknown terms, then the vocabulary. One place for
- * unknown terms takes all of them; several share them by hash or remainder; none makes an unknown term an error.
+ * Places: 0 for the mask where there is one and places are the result, then those of unknown terms, then the
+ * vocabulary. One place for unknown terms takes all of them; several share them by hash or remainder; none makes an
+ * unknown term an error.
  */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +52,8 @@ static const char *infer_lookup(const void *settings, const artel__cells *in, in
     bool words = in[0].dtype == ARTEL_DTYPE_STRING;
     if (inputs != 1) return "is not one tensor";
     if (s->inverse && words) return "holds strings, expected places";
-    if (!s->inverse && s->table->strings != words) return words ? "holds strings, expected integers" : "holds numbers, expected strings";
+    if (!s->inverse && s->table->strings != words)
+        return words ? "holds strings, expected integers" : "holds numbers, expected strings";
     if (!s->inverse) return artel__encoding_infer(&s->encoding, &in[0].shape, out);
     artel__cells_describe(out, s->table->strings ? ARTEL_DTYPE_STRING : ARTEL_DTYPE_INT64, &in[0].shape);
     return NULL;
@@ -68,8 +70,8 @@ static void put_term(const artel__lookup *s, int64_t place, int64_t i, artel__ce
         ((int64_t *)out->data)[i] = mask ? s->mask_integer : known ? s->table->integer[term] : s->oov_integer;
 }
 
-static artel_status run_lookup(const void *settings, const artel__cells *in, int inputs, artel__cells *out, artel__row_scratch *scratch,
-                               artel__row_fault *fault)
+static artel_status run_lookup(const void *settings, const artel__cells *in, int inputs, artel__cells *out,
+                               artel__row_scratch *scratch, artel__row_fault *fault)
 {
     const artel__lookup *s = settings;
     const artel__string *word = in[0].data;
@@ -81,8 +83,8 @@ static artel_status run_lookup(const void *settings, const artel__cells *in, int
             put_term(s, artel__cell_integer(&in[0], i), i, out);
             continue;
         }
-        int64_t place =
-            s->table->strings ? artel__lookup_word(s, word[i].bytes, word[i].length) : find_integer(s, artel__cell_integer(&in[0], i));
+        int64_t place = s->table->strings ? artel__lookup_word(s, word[i].bytes, word[i].length)
+                                          : find_integer(s, artel__cell_integer(&in[0], i));
         if (place == NOWHERE) {
             *fault = (artel__row_fault){"is not in the vocabulary, and num_oov_indices is 0", 0, i};
             return ARTEL_ERROR_INVALID;

@@ -21,7 +21,8 @@ artel_status artel__program_add(artel__program *program, const artel__program_st
 
 artel_status artel__program_close(artel__program *program)
 {
-    program->delivered = artel__arena_alloc(program->arena, (size_t)artel__program_values(program) + 1, sizeof *program->delivered);
+    program->delivered =
+        artel__arena_alloc(program->arena, (size_t)artel__program_values(program) + 1, sizeof *program->delivered);
     return program->delivered ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
 
@@ -40,13 +41,14 @@ artel_status artel__program_infer(artel_context *ctx, const artel__program *prog
         const char *why = step->function->infer(step->settings, in, step->inputs, &values[program->inputs + i]);
         if (!why) continue;
         snprintf(where, sizeof where, "layer \"%s\" (%s)", step->layer, step->function->name);
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "check the data and the layer before it", "its input %s", why);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "check the data and the layer before it", "its input %s",
+                           why);
     }
     return ARTEL_OK;
 }
 
-artel_status artel__program_run(const artel__program *program, artel__cells *values, artel__row_scratch *scratch, artel__row_fault *fault,
-                                int *at)
+artel_status artel__program_run(const artel__program *program, artel__cells *values, artel__row_scratch *scratch,
+                                artel__row_fault *fault, int *at)
 {
     for (int i = 0; i < program->steps; i++) {
         const artel__program_step *step = &program->step[i];

@@ -58,7 +58,8 @@ void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value)
     if (cells->dtype == ARTEL_DTYPE_INT64)
         ((int64_t *)cells->data)[i] = value;
     else
-        artel__convert(ARTEL_DTYPE_INT64, &value, cells->dtype, (char *)cells->data + (size_t)i * artel_dtype_size(cells->dtype), 1);
+        artel__convert(ARTEL_DTYPE_INT64, &value, cells->dtype,
+                       (char *)cells->data + (size_t)i * artel_dtype_size(cells->dtype), 1);
 }
 
 void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_shape *shape)
@@ -78,7 +79,8 @@ static size_t read_character(const unsigned char *at, size_t left)
     for (size_t i = 1; i < size; i++)
         if ((at[i] & 0xC0) != 0x80) return 0;
     bool overlong = (first == 0xE0 && at[1] < 0xA0) || (first == 0xF0 && at[1] < 0x90);
-    bool outside = (first == 0xED && at[1] > 0x9F) || (first == 0xF4 && at[1] > 0x8F); /* surrogates; behind the last code point */
+    bool outside =
+        (first == 0xED && at[1] > 0x9F) || (first == 0xF4 && at[1] > 0x8F); /* surrogates; behind the last code point */
     return overlong || outside ? 0 : size;
 }
 

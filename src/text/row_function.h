@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of one row: what makes numbers of words and categories.
  *
- * A function takes the elements of one row of one or several tensors and makes those of another; it sees no other row, so its results
- * do not depend on how rows are divided among replicas. It is run in two places: where rows are fetched, for tensors that depend on the
- * model's inputs alone (strings exist nowhere else), and as an operation of the graph (op/row_function.c) behind other layers.
+ * A function takes the elements of one row of one or several tensors and makes those of another; it sees no other row,
+ * so its results do not depend on how rows are divided among replicas. It is run in two places: where rows are fetched,
+ * for tensors that depend on the model's inputs alone (strings exist nowhere else), and as an operation of the graph
+ * (op/row_function.c) behind other layers.
  *
  * A function and its settings are read-only and may be used by any number of threads; each brings a scratch of its own.
  */
@@ -45,18 +46,20 @@ typedef struct artel__row_scratch {
     size_t size;
 } artel__row_scratch;
 
-/* At least `size` bytes, aligned for anything, whose content is lost at the next call; NULL when memory is out, which is recorded. */
+/* At least `size` bytes, aligned for anything, whose content is lost at the next call; NULL when memory is out, which
+ * is recorded. */
 void *artel__row_scratch_take(artel__row_scratch *scratch, size_t size);
 void artel__row_scratch_fini(artel__row_scratch *scratch);
 
 typedef struct artel__row_function {
     const char *name; /* of the layer's class */
-    /* Sets dtype, shape and count of the result; returns NULL, or why the inputs do not fit: a constant text that follows "its input". */
+    /* Sets dtype, shape and count of the result; returns NULL, or why the inputs do not fit: a constant text that
+     * follows "its input". */
     const char *(*infer)(const void *settings, const artel__cells *in, int inputs, artel__cells *out);
-    /* Fills out->data. ARTEL_ERROR_INVALID with *fault set when the row holds what the function cannot take (no record is written);
-     * ARTEL_ERROR_NO_MEMORY, recorded. Functions that take no strings need no scratch. */
-    artel_status (*run)(const void *settings, const artel__cells *in, int inputs, artel__cells *out, artel__row_scratch *scratch,
-                        artel__row_fault *fault);
+    /* Fills out->data. ARTEL_ERROR_INVALID with *fault set when the row holds what the function cannot take (no record
+     * is written); ARTEL_ERROR_NO_MEMORY, recorded. Functions that take no strings need no scratch. */
+    artel_status (*run)(const void *settings, const artel__cells *in, int inputs, artel__cells *out,
+                        artel__row_scratch *scratch, artel__row_fault *fault);
 } artel__row_function;
 
 /* The elements as numbers. Strings have none. */
@@ -67,7 +70,8 @@ void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value);
 /* Sets dtype, shape and count. */
 void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_shape *shape);
 
-/* The bytes of well-formed UTF-8 that a text begins with: `length` when all of it is. Surrogates and overlong forms are none. */
+/* The bytes of well-formed UTF-8 that a text begins with: `length` when all of it is. Surrogates and overlong forms are
+ * none. */
 size_t artel__utf8_valid(const char *bytes, size_t length);
 /* Bytes of the character that begins here, in well-formed UTF-8. */
 static inline size_t artel__utf8_step(unsigned char first)

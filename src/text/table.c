@@ -49,13 +49,15 @@ static artel_status fill(artel__arena *arena, artel__table *t, int64_t *repeated
     return ARTEL_OK;
 }
 
-artel_status artel__table_words(artel__arena *arena, artel__string *words, int64_t count, artel__table *out, int64_t *repeated)
+artel_status artel__table_words(artel__arena *arena, artel__string *words, int64_t count, artel__table *out,
+                                int64_t *repeated)
 {
     *out = (artel__table){.strings = true, .word = words, .count = count};
     return fill(arena, out, repeated);
 }
 
-artel_status artel__table_integers(artel__arena *arena, int64_t *integers, int64_t count, artel__table *out, int64_t *repeated)
+artel_status artel__table_integers(artel__arena *arena, int64_t *integers, int64_t count, artel__table *out,
+                                   int64_t *repeated)
 {
     *out = (artel__table){.integer = integers, .count = count};
     return fill(arena, out, repeated);

@@ -15,10 +15,12 @@ typedef struct artel__table {
     uint64_t slots;
 } artel__table;
 
-/* Makes the index of `count` words or integers, which are borrowed. *repeated is the place of one that is there twice, -1 when none is: then
- * the first of them is found. */
-artel_status artel__table_words(artel__arena *arena, artel__string *words, int64_t count, artel__table *out, int64_t *repeated);
-artel_status artel__table_integers(artel__arena *arena, int64_t *integers, int64_t count, artel__table *out, int64_t *repeated);
+/* Makes the index of `count` words or integers, which are borrowed. *repeated is the place of one that is there twice,
+ * -1 when none is: then the first of them is found. */
+artel_status artel__table_words(artel__arena *arena, artel__string *words, int64_t count, artel__table *out,
+                                int64_t *repeated);
+artel_status artel__table_integers(artel__arena *arena, int64_t *integers, int64_t count, artel__table *out,
+                                   int64_t *repeated);
 
 /* The place, or -1. */
 int64_t artel__table_find_word(const artel__table *table, const char *bytes, size_t length);

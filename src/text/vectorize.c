@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TextVectorization, after keras/src/layers/preprocessing/text_vectorization.py. See functions.h.
  *
- * The text of a row is standardised into one buffer in which single spaces separate the tokens. So an n-gram, which Keras joins with
- * spaces, is a piece of the buffer as it lies: nothing is put together and nothing copied twice. `from` holds where each token begins.
+ * The text of a row is standardised into one buffer in which single spaces separate the tokens. So an n-gram, which
+ * Keras joins with spaces, is a piece of the buffer as it lies: nothing is put together and nothing copied twice.
+ * `from` holds where each token begins.
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ static bool is_space(unsigned char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* What `strip_punctuation` drops: every ASCII character that is printed and is neither a letter, a digit nor a space. */
+/* What `strip_punctuation` drops: every ASCII character that is printed and is neither a letter, a digit nor a space.
+ */
 static bool is_punctuation(unsigned char c)
 {
     return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -41,7 +43,8 @@ static void add_text(const artel__vectorize *s, tokens *t, const artel__string *
         if (s->strip && is_punctuation(c)) continue;
         if (s->lower && c >= 'A' && c <= 'Z') c = (unsigned char)(c + ('a' - 'A'));
         bool space = s->split == ARTEL__SPLIT_SPACES && is_space(c);
-        bool begins = s->split == ARTEL__SPLIT_SPACES ? !space && !inside : s->split == ARTEL__SPLIT_CHARACTERS && (c & 0xC0) != 0x80;
+        bool begins = s->split == ARTEL__SPLIT_SPACES ? !space && !inside
+                                                      : s->split == ARTEL__SPLIT_CHARACTERS && (c & 0xC0) != 0x80;
         inside = !space;
         if (begins) begin_token(t);
         if (!space) t->text[t->used++] = (char)c;
@@ -62,11 +65,13 @@ static const char *infer_vectorize(const void *settings, const artel__cells *in,
     artel_shape places = {.rank = 1, .dim = {s->length}};
     if (inputs != 1 || in[0].dtype != ARTEL_DTYPE_STRING) return "is not one tensor of strings";
     if (s->split != ARTEL__SPLIT_NONE && in[0].count != 1) return "has more than one text in a row";
-    if (shape->rank > 1 || (s->split == ARTEL__SPLIT_NONE && shape->rank == 0)) return "has another number of axes than a row of texts";
+    if (shape->rank > 1 || (s->split == ARTEL__SPLIT_NONE && shape->rank == 0))
+        return "has another number of axes than a row of texts";
     if (s->length == 0 && s->split == ARTEL__SPLIT_NONE && s->widths == 0) places.dim[0] = in[0].count;
     if (s->length == 0 && s->split == ARTEL__SPLIT_NONE && s->widths > 0) {
         places.dim[0] = 0;
-        for (int w = 0; w < s->widths; w++) places.dim[0] += in[0].count >= s->width[w] ? in[0].count - s->width[w] + 1 : 0;
+        for (int w = 0; w < s->widths; w++)
+            places.dim[0] += in[0].count >= s->width[w] ? in[0].count - s->width[w] + 1 : 0;
     }
     return artel__encoding_infer(&s->lookup.encoding, &places, out);
 }
@@ -87,8 +92,8 @@ static bool read_tokens(const artel__vectorize *s, const artel__cells *in, artel
     return true;
 }
 
-static artel_status run_vectorize(const void *settings, const artel__cells *in, int inputs, artel__cells *out, artel__row_scratch *scratch,
-                                  artel__row_fault *fault)
+static artel_status run_vectorize(const void *settings, const artel__cells *in, int inputs, artel__cells *out,
+                                  artel__row_scratch *scratch, artel__row_fault *fault)
 {
     const artel__vectorize *s = settings;
     const artel__encoding *encoding = &s->lookup.encoding;
@@ -105,7 +110,8 @@ static artel_status run_vectorize(const void *settings, const artel__cells *in, 
         int64_t width = s->widths ? s->width[w] : tokens_alone;
         for (int64_t first = 0; first + width <= t.count && !(places && at == out->count); first++) {
             artel__string token = piece(&t, first, width);
-            artel__encoding_put(encoding, &row, places ? at++ : 0, artel__lookup_word(&s->lookup, token.bytes, token.length), 1, out);
+            artel__encoding_put(encoding, &row, places ? at++ : 0,
+                                artel__lookup_word(&s->lookup, token.bytes, token.length), 1, out);
         }
     }
     for (; places && at < out->count; at++) artel__cell_set_integer(out, at, 0);

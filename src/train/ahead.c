@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next batch, while a device computes: its rows are fetched from memory into a second set of buffers and sent. Rows that are read from files are
- * fetched ahead by threads of their own (data/prefetch.h), and class weights are written into what was fetched: neither is sent.
+/* The next batch, while a device computes: its rows are fetched from memory into a second set of buffers and sent. Rows
+ * that are read from files are fetched ahead by threads of their own (data/prefetch.h), and class weights are written
+ * into what was fetched: neither is sent.
  */
 #include <string.h>
 
@@ -14,7 +15,8 @@ artel_status artel__ahead_prepare(artel__replica *replica, artel__mode m, int64_
     mode->next = artel__arena_alloc(&mode->arena, (size_t)mode->buffers + 1, sizeof *mode->next);
     mode->next_rows = artel__arena_alloc(&mode->arena, (size_t)most_rows + 1, sizeof *mode->next_rows);
     ARTEL_TRY(artel__arena_status(&mode->arena));
-    for (int i = 0; i < mode->buffers; i++) ARTEL_TRY(artel__alloc_aligned(replica->session->ctx, mode->bytes[i], "batch", &mode->next[i]));
+    for (int i = 0; i < mode->buffers; i++)
+        ARTEL_TRY(artel__alloc_aligned(replica->session->ctx, mode->bytes[i], "batch", &mode->next[i]));
     return ARTEL_OK;
 }
 
@@ -31,7 +33,9 @@ void artel__ahead_meanwhile(void *user)
     if (next->count <= 0) return;
     artel__fold_plan_make(&fold, replica->fold.shards, replica->fold.first, replica->fold.count, next->count, start);
     memcpy(mode->next_rows, next->rows + fold.row, (size_t)fold.rows * sizeof *mode->next_rows);
-    if (artel__feed_fetch(session->mode[replica->computing].feed, replica->pool, mode->next_rows, fold.rows, mode->next) < 0) return;
+    if (artel__feed_fetch(session->mode[replica->computing].feed, replica->pool, mode->next_rows, fold.rows,
+                          mode->next) < 0)
+        return;
     mode->next_count = fold.rows;
     artel__execution_send(mode->run, &fold, (const void *const *)mode->next);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which order a run adds up products of two bfloat16 operands: in a chain, or in tiles as AMX does (kernel/tiles.h).
  *
- * Both give other last bits, so a run keeps to one of them. It is what --arithmetic says; else that of the checkpoint which is continued;
- * else, in a cluster, what the record of the generation states (cluster/membership.h), and alone what this machine is made for. The cap
- * of --isa is no reason: it changes no bit. Models that have no bfloat16 value have nothing to decide, and say so as they always did.
+ * Both give other last bits, so a run keeps to one of them. It is what --arithmetic says; else that of the checkpoint
+ * which is continued; else, in a cluster, what the record of the generation states (cluster/membership.h), and alone
+ * what this machine is made for. The cap of --isa is no reason: it changes no bit. Models that have no bfloat16 value
+ * have nothing to decide, and say so as they always did.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +50,8 @@ artel_status artel__session_read_arithmetic(artel__session *session)
     }
     describe(session);
     if (any || p->asked) return ARTEL_OK;
-    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".arithmetic", "give auto, chain or tiles", "\"%.60s\" is not an arithmetic",
-                       text);
+    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".arithmetic", "give auto, chain or tiles",
+                       "\"%.60s\" is not an arithmetic", text);
 }
 
 static void note_emulation(artel__session *session)
@@ -58,8 +59,8 @@ static void note_emulation(artel__session *session)
     artel__session_products *p = &session->products;
     if (p->noted || p->arithmetic != ARTEL__ARITHMETIC_TILES || has_amx()) return;
     p->noted = true;
-    artel__log(session->ctx, ARTEL_LOG_NOTE, "products of bfloat16 are added in tiles (%s), which takes longer on this machine without AMX",
-               p->why);
+    artel__log(session->ctx, ARTEL_LOG_NOTE,
+               "products of bfloat16 are added in tiles (%s), which takes longer on this machine without AMX", p->why);
 }
 
 /* Takes effect with the next plans. */
@@ -88,7 +89,8 @@ static void note_idle(artel__session *session)
 {
     if (!session->products.asked || session->products.noted) return;
     session->products.noted = true;
-    artel__log(session->ctx, ARTEL_LOG_NOTE, ".arithmetic does nothing: the model has no products of two bfloat16 operands");
+    artel__log(session->ctx, ARTEL_LOG_NOTE,
+               ".arithmetic does nothing: the model has no products of two bfloat16 operands");
 }
 
 void artel__session_find_products(artel__session *session, const artel__objective *objective)
@@ -103,7 +105,8 @@ void artel__session_find_products(artel__session *session, const artel__objectiv
     if (p->decided)
         decide(session, p->arithmetic, p->why);
     else if (!session->cluster)
-        decide(session, amx ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN, amx ? "this machine has AMX" : "this machine has no AMX");
+        decide(session, amx ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN,
+               amx ? "this machine has AMX" : "this machine has no AMX");
     describe(session);
 }
 

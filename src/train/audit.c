@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What audit.h promises. Sums are kept below 2^52, exact in the float64 that exchanges carry; each shard has one owner, so the largest value
- * at its place is what that one has counted.
+/* What audit.h promises. Sums are kept below 2^52, exact in the float64 that exchanges carry; each shard has one owner,
+ * so the largest value at its place is what that one has counted.
  */
 #include "train/audit.h"
 
@@ -45,7 +45,8 @@ artel_status artel__audit_prepare(artel__replica *replica, artel__mode m)
     artel__replica_mode *mode = &replica->mode[m];
     size_t count = SUMS * (size_t)session->options.shards;
     if (!session->audits || m != ARTEL__MODE_TRAIN) return ARTEL_OK;
-    mode->audit.give = artel__arena_alloc(&mode->arena, count * (session->cluster ? ARTEL__MAX_NODES : 1), sizeof *mode->audit.give);
+    mode->audit.give =
+        artel__arena_alloc(&mode->arena, count * (session->cluster ? ARTEL__MAX_NODES : 1), sizeof *mode->audit.give);
     mode->audit.take = artel__arena_alloc(&mode->arena, count, sizeof *mode->audit.take);
     return artel__arena_status(&mode->arena);
 }
@@ -71,14 +72,16 @@ void artel__audit_read(artel__replica *replica, artel__mode m, const artel__batc
     memcpy(audit->take, audit->give, SUMS * (size_t)fold->shards * sizeof(double));
 }
 
-artel_status artel__audit_exchange(artel__replica *replica, artel__mode m, const artel__batch *batch, const artel__step *step)
+artel_status artel__audit_exchange(artel__replica *replica, artel__mode m, const artel__batch *batch,
+                                   const artel__step *step)
 {
     const artel__session *session = replica->session;
     artel__replica_mode *mode = &replica->mode[m];
     size_t count = SUMS * (size_t)replica->fold.shards;
     (void)batch;
     if (!mode->audit.give || !session->cluster || session->ranks == session->replicas) return ARTEL_OK;
-    for (int i = 1; i < replica->fold.nodes; i++) memcpy(mode->audit.give + (size_t)i * count, mode->audit.give, count * sizeof(double));
+    for (int i = 1; i < replica->fold.nodes; i++)
+        memcpy(mode->audit.give + (size_t)i * count, mode->audit.give, count * sizeof(double));
     const artel__comm *comm = artel__group_comm(session->group, replica->index);
     artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX,
                                    .dtype = ARTEL_DTYPE_FLOAT64,
@@ -109,7 +112,8 @@ void artel__audit_stepped(artel__fit *fit)
     const artel__session *session = fit->session;
     int replicas = session->cluster && session->ranks > session->replicas ? 1 : session->replicas;
     if (!fit->audit.on) return;
-    for (int r = 0; r < replicas; r++) add(&fit->audit, session->replica[r].mode[ARTEL__MODE_TRAIN].audit.take, session->options.shards);
+    for (int r = 0; r < replicas; r++)
+        add(&fit->audit, session->replica[r].mode[ARTEL__MODE_TRAIN].audit.take, session->options.shards);
 }
 
 void artel__audit_begin_pass(artel__fit *fit)
@@ -142,16 +146,17 @@ static void tell(artel__fit *fit, const artel__audit_account *a)
     snprintf(digest, sizeof digest, "%013llx", (unsigned long long)a->digest);
     snprintf(order, sizeof order, "%013llx", (unsigned long long)a->order);
     if (a->once && a->times > 1)
-        snprintf(verdict, sizeof verdict, "each of %lld %lld times", (long long)(a->rows / a->times), (long long)a->times);
+        snprintf(verdict, sizeof verdict, "each of %lld %lld times", (long long)(a->rows / a->times),
+                 (long long)a->times);
     else if (a->once)
         snprintf(verdict, sizeof verdict, "each of %lld once", (long long)a->rows);
     else
-        snprintf(verdict, sizeof verdict, "%lld of %lld in this pass%s", (long long)a->pass_elements, (long long)a->rows,
-                 a->over ? ", NOT each once" : "");
+        snprintf(verdict, sizeof verdict, "%lld of %lld in this pass%s", (long long)a->pass_elements,
+                 (long long)a->rows, a->over ? ", NOT each once" : "");
     if (fit->writes)
         artel__log(fit->ctx, a->over && !a->once ? ARTEL_LOG_WARNING : ARTEL_LOG_NOTE,
-                   "audit: epoch %lld: %lld elements%s, %s, digest %s, order %s", (long long)a->epoch + 1, (long long)a->elements,
-                   a->whole ? "" : " since this run was continued", verdict, digest, order);
+                   "audit: epoch %lld: %lld elements%s, %s, digest %s, order %s", (long long)a->epoch + 1,
+                   (long long)a->elements, a->whole ? "" : " since this run was continued", verdict, digest, order);
     artel_event event = {.kind = ARTEL_EVENT_AUDIT,
                          .examples = a->elements,
                          .digest = digest,
@@ -199,9 +204,10 @@ void artel__audit_take_over(artel__fit *fit)
 json_t *artel__audit_save(const artel__fit *fit)
 {
     const artel__fit_audit *a = &fit->audit; /* sums are below 2^52: whole in JSON */
-    return json_pack("{s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "on", a->on, "whole", a->whole, "pass_whole", a->pass_whole, "elements",
-                     (json_int_t)a->elements, "digest", (json_int_t)a->digest, "order", (json_int_t)a->order, "pass_elements",
-                     (json_int_t)a->pass_elements, "pass_digest", (json_int_t)a->pass_digest);
+    return json_pack("{s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "on", a->on, "whole", a->whole, "pass_whole",
+                     a->pass_whole, "elements", (json_int_t)a->elements, "digest", (json_int_t)a->digest, "order",
+                     (json_int_t)a->order, "pass_elements", (json_int_t)a->pass_elements, "pass_digest",
+                     (json_int_t)a->pass_digest);
 }
 
 static int64_t number_of(const json_t *saved, const char *key)

@@ -56,8 +56,10 @@ static void make_order(artel__batches *b, int which, int64_t pass)
 artel_status artel__batches_init(artel__arena *arena, artel__batches *b, int64_t pass, bool peeks)
 {
     b->peeks = peeks;
-    for (int i = 0; i < (peeks && b->shuffle ? 2 : 1); i++) b->order[i] = artel__arena_alloc(arena, (size_t)b->rows + 1, sizeof **b->order);
-    if (b->pipelines > 0) b->drawn = artel__arena_alloc(arena, (size_t)b->rows + (size_t)b->pipelines, sizeof *b->drawn);
+    for (int i = 0; i < (peeks && b->shuffle ? 2 : 1); i++)
+        b->order[i] = artel__arena_alloc(arena, (size_t)b->rows + 1, sizeof **b->order);
+    if (b->pipelines > 0)
+        b->drawn = artel__arena_alloc(arena, (size_t)b->rows + (size_t)b->pipelines, sizeof *b->drawn);
     ARTEL_TRY(artel__arena_status(arena));
     b->pass_of[0] = b->pass_of[1] = -1;
     artel__batches_restore(b, pass, 0);
@@ -100,8 +102,10 @@ artel__batch_rows artel__batches_next(const artel__batches *b)
 static artel__batch_rows peek(artel__batches *b, int place, int64_t *pass)
 {
     *pass = b->pass;
-    int64_t left = (b->rows - b->cursor + b->batch_size - 1) / b->batch_size; /* of the running pass, the next one included */
-    if (place + 1 < left) return artel__rows_at(b->order[0], b->rows, b->cursor + (place + 1) * b->batch_size, b->batch_size);
+    int64_t left =
+        (b->rows - b->cursor + b->batch_size - 1) / b->batch_size; /* of the running pass, the next one included */
+    if (place + 1 < left)
+        return artel__rows_at(b->order[0], b->rows, b->cursor + (place + 1) * b->batch_size, b->batch_size);
     *pass = b->pass + 1;
     if (b->shuffle && !b->peeks) return (artel__batch_rows){.rows = NULL};
     if (b->shuffle) make_order(b, 1, b->pass + 1);

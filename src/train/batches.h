@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows each batch of a training has: the order of samples, and the place in it.
  *
- * The order is a pure function of (seed, pass over the data, number of rows), so pass and cursor are all that a checkpoint needs.
+ * The order is a pure function of (seed, pass over the data, number of rows), so pass and cursor are all that a
+ * checkpoint needs.
  *
- * Where workers have pipelines of their own a batch of B takes B/N rows of each, one more from some of them, another one in each batch: as tf.data's
- * batch_sizes_for_worker divides batches. Of a pipeline that has ended the others take the places, so that each row comes once a pass.
+ * Where workers have pipelines of their own a batch of B takes B/N rows of each, one more from some of them, another
+ * one in each batch: as tf.data's batch_sizes_for_worker divides batches. Of a pipeline that has ended the others take
+ * the places, so that each row comes once a pass.
  */
 #ifndef ARTEL_TRAIN_BATCHES_H
 #define ARTEL_TRAIN_BATCHES_H
@@ -21,8 +23,9 @@ typedef struct artel__row_move {
 typedef struct artel__batch_rows {
     const uint64_t *rows;
     int64_t count;
-    int64_t pass;                /* over the data */
-    const artel__row_move *move; /* by place; a rank's own rows that come from elsewhere stand behind those that it has */
+    int64_t pass; /* over the data */
+    const artel__row_move
+        *move; /* by place; a rank's own rows that come from elsewhere stand behind those that it has */
     int64_t moves;
 } artel__batch_rows;
 
@@ -41,7 +44,8 @@ typedef struct artel__batches {
     bool peeks;           /* the next pass can be looked into: there is room for its order */
 } artel__batches;
 
-/* rows, batch_size, seed and shuffle are set; begins at the first row of `pass`. `peeks`: artel__batches_peek will be asked. */
+/* rows, batch_size, seed and shuffle are set; begins at the first row of `pass`. `peeks`: artel__batches_peek will be
+ * asked. */
 artel_status artel__batches_init(artel__arena *arena, artel__batches *batches, int64_t pass, bool peeks);
 /* Another place: of a checkpoint, or another task's. */
 void artel__batches_restore(artel__batches *batches, int64_t pass, int64_t cursor);
@@ -49,7 +53,8 @@ void artel__batches_restore(artel__batches *batches, int64_t pass, int64_t curso
 void artel__batches_begin_pass(artel__batches *batches);
 /* The next batch of the running pass, which may be short; the cursor stays. No rows: the pass is over. */
 artel__batch_rows artel__batches_next(const artel__batches *batches);
-/* The `place`-th batch after the next one (0: the one behind it), in the next pass where the running one ends before. No rows: not known. */
+/* The `place`-th batch after the next one (0: the one behind it), in the next pass where the running one ends before.
+ * No rows: not known. */
 artel__batch_rows artel__batches_peek(artel__batches *batches, int place);
 /* The same for `rows` rows in their own order from `row` on. */
 artel__batch_rows artel__rows_at(const uint64_t *order, int64_t rows, int64_t row, int64_t batch_size);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SwapEMAWeights, after keras/src/callbacks/swap_ema_weights.py: validation, and with swap_on_epoch what is saved behind an epoch, sees
- * the moving averages of the optimizer in place of the variables.
+/* SwapEMAWeights, after keras/src/callbacks/swap_ema_weights.py: validation, and with swap_on_epoch what is saved
+ * behind an epoch, sees the moving averages of the optimizer in place of the variables.
  *
- * For a validation they change places around each of its batches, so that between two units of a run every state is the one it would be
- * without the callback. Behind an epoch they stay swapped until the next one begins, which the callback's state remembers.
+ * For a validation they change places around each of its batches, so that between two units of a run every state is the
+ * one it would be without the callback. Behind an epoch they stay swapped until the next one begins, which the
+ * callback's state remembers.
  */
 #include "train/callbacks.h"
 
@@ -12,8 +13,8 @@ typedef struct swap_config {
 } swap_config;
 
 static const artel__option swap_options[] = {
-    {"swap_on_epoch", "also behind each epoch, for the callbacks that follow", ARTEL__OPTION_BOOL, offsetof(swap_config, swap_on_epoch),
-     "false", 0, 0, NULL},
+    {"swap_on_epoch", "also behind each epoch, for the callbacks that follow", ARTEL__OPTION_BOOL,
+     offsetof(swap_config, swap_on_epoch), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -21,7 +22,8 @@ static artel_status swap_begin(artel__fit *fit, artel__callback *callback)
 {
     const char *name = callback->def->class_name;
     if (!fit->settings.optimizer.use_ema)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "set use_ema=True in the optimizer", "the optimizer keeps no averages");
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "set use_ema=True in the optimizer",
+                           "the optimizer keeps no averages");
     if (fit->role != ARTEL__ROLE_NONE)
         return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use one-device, mirrored or multi-worker",
                            "beside parameter servers this callback is not supported");

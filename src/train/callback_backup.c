@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BackupAndRestore, after keras/src/callbacks/backup_and_restore.py: the options of checkpoints under Keras' names.
  *
- * backup_dir is --checkpoint-dir, save_freq --save-every, double_checkpoint keeps two. A run that is interrupted goes on where its last
- * checkpoint was, to the bit, not where its epoch began. delete_checkpoint removes the checkpoints of a run that has ended.
+ * backup_dir is --checkpoint-dir, save_freq --save-every, double_checkpoint keeps two. A run that is interrupted goes
+ * on where its last checkpoint was, to the bit, not where its epoch began. delete_checkpoint removes the checkpoints of
+ * a run that has ended.
  */
 #include <string.h>
 
@@ -18,7 +19,8 @@ static const artel__option backup_options[] = {
     {"backup_dir", "where checkpoints go", ARTEL__OPTION_STRING, AT(backup_dir), NULL, 0, 0, NULL},
     {"save_freq", "\"epoch\", or a number of batches", ARTEL__OPTION_STRING, AT(save_freq), "epoch", 0, 0, NULL},
     {"double_checkpoint", "keep two", ARTEL__OPTION_BOOL, AT(double_checkpoint), "false", 0, 0, NULL},
-    {"delete_checkpoint", "remove them when the run has ended", ARTEL__OPTION_BOOL, AT(delete_checkpoint), "true", 0, 0, NULL},
+    {"delete_checkpoint", "remove them when the run has ended", ARTEL__OPTION_BOOL, AT(delete_checkpoint), "true", 0, 0,
+     NULL},
     {.name = NULL},
 };
 
@@ -30,12 +32,14 @@ static artel_status backup_set(artel__fit *fit, artel__callback *callback)
     if (!c->backup_dir || !c->backup_dir[0])
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "give backup_dir", "there is no folder to save to");
     if (fit->options.checkpoint_dir)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "leave one of the two away", "the run has a .checkpoint_dir already");
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "leave one of the two away",
+                           "the run has a .checkpoint_dir already");
     if (artel__session_cluster(fit->session) || fit->role != ARTEL__ROLE_NONE)
-        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use .checkpoint_dir", "in a cluster this callback is not supported");
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use .checkpoint_dir",
+                           "in a cluster this callback is not supported");
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &batches) || batches < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
-                           c->save_freq);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, name, "give \"epoch\" or a number of batches",
+                           "save_freq is \"%s\"", c->save_freq);
     fit->options.checkpoint_dir = c->backup_dir;
     fit->options.save_every = batches ? artel__arena_printf(&fit->arena, "%lldsteps", (long long)batches) : "1epoch";
     fit->options.keep = c->double_checkpoint ? 2 : 1;

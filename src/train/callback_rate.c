@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ReduceLROnPlateau and LearningRateScheduler, after keras/src/callbacks. Both put "learning_rate" into the epoch's logs. */
+/* ReduceLROnPlateau and LearningRateScheduler, after keras/src/callbacks. Both put "learning_rate" into the epoch's
+ * logs. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ static const artel__option plateau_options[] = {
 static artel_status needs_constant(artel__fit *fit, const artel__callback *callback)
 {
     if (!fit->settings.optimizer.schedule.def) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "give the optimizer a constant learning rate",
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name,
+                       "give the optimizer a constant learning rate",
                        "the optimizer's learning rate is a schedule and cannot be set by a callback");
 }
 
@@ -44,7 +46,8 @@ static bool improved(const artel__callback *callback, double value)
 {
     const plateau_config *c = callback->config;
     if (isnan(callback->state.best)) return true;
-    return callback->state.up ? value > callback->state.best + c->min_delta : value < callback->state.best - c->min_delta;
+    return callback->state.up ? value > callback->state.best + c->min_delta
+                              : value < callback->state.best - c->min_delta;
 }
 
 static void reduce(artel__fit *fit, artel__callback *callback)
@@ -55,8 +58,8 @@ static void reduce(artel__fit *fit, artel__callback *callback)
     double rate = old * c->factor;
     fit->learning_rate = (double)(float)(rate > c->min_lr ? rate : c->min_lr);
     if (c->verbose > 0 && fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.", (long long)fit->epoch + 1,
-                   fit->learning_rate);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.",
+                   (long long)fit->epoch + 1, fit->learning_rate);
     callback->state.cooldown = c->cooldown;
     callback->state.wait = 0;
 }
@@ -90,7 +93,8 @@ const artel__callback_def artel__callback_reduce_lr = {
     .epoch_end = plateau_epoch_end,
 };
 
-/* -- LearningRateScheduler: a list of rates by epoch (the last one stays), or a schedule's record called with the epoch -- */
+/* -- LearningRateScheduler: a list of rates by epoch (the last one stays), or a schedule's record called with the epoch
+ * -- */
 
 typedef struct scheduler_config {
     const char *schedule;
@@ -130,15 +134,17 @@ static artel_status read_scheduler(artel__fit *fit, artel__callback *callback)
     scheduler_own *own = callback->own;
     json_t *json = NULL;
     own->replicas = fit->schedule_replicas;
-    if (c->schedule) ARTEL_TRY(artel__json_load(fit->ctx, "LearningRateScheduler", c->schedule, strlen(c->schedule), &json));
+    if (c->schedule)
+        ARTEL_TRY(artel__json_load(fit->ctx, "LearningRateScheduler", c->schedule, strlen(c->schedule), &json));
     artel_status status;
     if (json_is_array(json) && json_array_size(json))
         status = read_rates(fit, json, own);
     else if (json_is_object(json))
         status = artel__schedule_read(&fit->arena, json, fit->schedule_replicas, fit->batch_size, &own->schedule);
     else
-        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
-                             "give \"schedule\": a list of rates by epoch, or a schedule's record", "there is no schedule");
+        status =
+            artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
+                        "give \"schedule\": a list of rates by epoch, or a schedule's record", "there is no schedule");
     json_decref(json);
     return status;
 }
@@ -157,11 +163,12 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
     /* Among other tasks the replicas are known from the first seat on, in a continued run from its checkpoint. */
     if (own->schedule.tabled && own->replicas != fit->schedule_replicas) ARTEL_TRY(read_scheduler(fit, callback));
     int64_t last = own->count - 1;
-    double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last] : artel__schedule_rate(&own->schedule, fit->epoch);
+    double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last]
+                             : artel__schedule_rate(&own->schedule, fit->epoch);
     fit->learning_rate = (double)(float)rate;
     if (c->verbose > 0 && fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.", (long long)fit->epoch + 1,
-                   fit->learning_rate);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.",
+                   (long long)fit->epoch + 1, fit->learning_rate);
     return ARTEL_OK;
 }
 

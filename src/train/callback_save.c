@@ -19,14 +19,18 @@ typedef struct save_config {
 
 #define AT(field) offsetof(save_config, field)
 static const artel__option save_options[] = {
-    {"filepath", "where to save; may hold {epoch:02d} and {val_loss:.2f}", ARTEL__OPTION_STRING, AT(filepath), NULL, 0, 0, NULL},
+    {"filepath", "where to save; may hold {epoch:02d} and {val_loss:.2f}", ARTEL__OPTION_STRING, AT(filepath), NULL, 0,
+     0, NULL},
     {"monitor", "quantity to watch", ARTEL__OPTION_STRING, AT(monitor), "val_loss", 0, 0, NULL},
     {"verbose", "1: say so", ARTEL__OPTION_INT, AT(verbose), "0", 0, 2, NULL},
-    {"save_best_only", "only when the quantity is better than ever before", ARTEL__OPTION_BOOL, AT(save_best_only), "false", 0, 0, NULL},
-    {"save_weights_only", "weights alone (.weights.h5)", ARTEL__OPTION_BOOL, AT(save_weights_only), "false", 0, 0, NULL},
+    {"save_best_only", "only when the quantity is better than ever before", ARTEL__OPTION_BOOL, AT(save_best_only),
+     "false", 0, 0, NULL},
+    {"save_weights_only", "weights alone (.weights.h5)", ARTEL__OPTION_BOOL, AT(save_weights_only), "false", 0, 0,
+     NULL},
     {"mode", "auto, min, max", ARTEL__OPTION_STRING, AT(mode), "auto", 0, 0, NULL},
     {"save_freq", "\"epoch\", or a number of batches", ARTEL__OPTION_STRING, AT(save_freq), "epoch", 0, 0, NULL},
-    {"initial_value_threshold", "value to be better than at first", ARTEL__OPTION_JSON, AT(initial_value_threshold), "null", 0, 0, NULL},
+    {"initial_value_threshold", "value to be better than at first", ARTEL__OPTION_JSON, AT(initial_value_threshold),
+     "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -35,8 +39,8 @@ typedef struct save_own {
     bool told;     /* that there is nothing to compare */
 } save_own;
 
-/* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. A folder with a {field} in its name
- * waits until that is known. */
+/* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. A folder with a
+ * {field} in its name waits until that is known. */
 static artel_status make_folder(artel__fit *fit, const char *path)
 {
     char buffer[4096];
@@ -77,10 +81,11 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
     const char *ending = c->save_weights_only ? ".weights.h5" : ".keras";
     bool legacy = !c->save_weights_only && c->filepath && artel__ends_with(c->filepath, ".h5");
     if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it",
+                           "filepath must end in %s", ending);
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
-                           c->save_freq);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches",
+                           "save_freq is \"%s\"", c->save_freq);
     ARTEL_TRY(check_fields(fit, c, own->every > 0));
     return !fit->options.dry_run && fit->writes ? make_folder(fit, c->filepath) : ARTEL_OK;
 }
@@ -112,7 +117,8 @@ static artel_status expand_field(artel__fit *fit, const char *field, size_t leng
         artel__text_append(out, artel__format_double(number, sizeof number, value));
     else {
         if (dot) sscanf(dot + 1, "%d", &precision);
-        artel__text_printf(out, format[format_length - 1] == 'e' ? "%.*e" : "%.*f", precision < 20 ? precision : 20, value);
+        artel__text_printf(out, format[format_length - 1] == 'e' ? "%.*e" : "%.*f", precision < 20 ? precision : 20,
+                           value);
     }
     return ARTEL_OK;
 }
@@ -137,7 +143,9 @@ static artel_status write_owed(artel__fit *fit, artel__callback *callback)
     ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
     ARTEL_TRY(make_folder(fit, callback->owed));
     ARTEL_TRY(artel__keras_save(fit->model, callback->owed));
-    if (c->verbose > 0) artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1, callback->owed);
+    if (c->verbose > 0)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1,
+                   callback->owed);
     return ARTEL_OK;
 }
 
@@ -149,8 +157,8 @@ static artel_status save_now(artel__fit *fit, artel__callback *callback)
     artel__text_init(&path, fit->ctx);
     artel_status status = expand(fit, c->filepath, &path);
     if (status == ARTEL_OK && path.length >= sizeof callback->owed)
-        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "choose a shorter one", "the file name %.40s... is too long",
-                             path.data);
+        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "choose a shorter one",
+                             "the file name %.40s... is too long", path.data);
     if (status == ARTEL_OK) snprintf(callback->owed, sizeof callback->owed, "%s", path.data);
     artel__text_fini(&path);
     ARTEL_TRY(status);
@@ -158,16 +166,18 @@ static artel_status save_now(artel__fit *fit, artel__callback *callback)
     return fit->writes ? write_owed(fit, callback) : ARTEL_OK;
 }
 
-/* With save_best_only: whether this value is the best so far. What is not there is saved without comparing, as Keras does. */
+/* With save_best_only: whether this value is the best so far. What is not there is saved without comparing, as Keras
+ * does. */
 static bool is_best(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
     save_own *own = callback->own;
     if (!artel__logs_has(&fit->logs, c->monitor)) {
         if (!own->told && fit->writes)
-            artel__log(fit->ctx, ARTEL_LOG_WARNING,
-                       "ModelCheckpoint monitors \"%s\", which %s does not have: it saves without comparing, as Keras does%s", c->monitor,
-                       own->every ? "a batch" : "this epoch", own->every ? "; save_freq \"epoch\" compares" : "");
+            artel__log(
+                fit->ctx, ARTEL_LOG_WARNING,
+                "ModelCheckpoint monitors \"%s\", which %s does not have: it saves without comparing, as Keras does%s",
+                c->monitor, own->every ? "a batch" : "this epoch", own->every ? "; save_freq \"epoch\" compares" : "");
         own->told = true;
         return true;
     }
@@ -193,7 +203,8 @@ static artel_status save_batch_end(artel__fit *fit, artel__callback *callback, d
     (void)loss;
     if (!own->every || fit->step % own->every) return ARTEL_OK;
     fit->logs.count = 0;
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
+    ARTEL_TRY(
+        artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
     if (c->save_best_only && !is_best(fit, callback)) return ARTEL_OK;
     return save_now(fit, callback);
 }
@@ -209,8 +220,9 @@ static const artel__callback_def model_checkpoint = {
     .take_over = write_owed,
 };
 
-extern const artel__callback_def artel__callback_early_stopping, artel__callback_terminate_on_nan, artel__callback_history,
-    artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler, artel__callback_swap_averages, artel__callback_backup;
+extern const artel__callback_def artel__callback_early_stopping, artel__callback_terminate_on_nan,
+    artel__callback_history, artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler,
+    artel__callback_swap_averages, artel__callback_backup;
 
 const artel__callback_def *const artel__callback_defs[] = {
     &artel__callback_early_stopping,   &model_checkpoint,

@@ -18,11 +18,13 @@ typedef struct early_config {
 static const artel__option early_options[] = {
     {"monitor", "quantity to watch", ARTEL__OPTION_STRING, AT(monitor), "val_loss", 0, 0, NULL},
     {"min_delta", "change that counts as improvement", ARTEL__OPTION_FLOAT, AT(min_delta), "0", 0, 0, NULL},
-    {"patience", "epochs without improvement before training stops", ARTEL__OPTION_INT, AT(patience), "0", 0, 1e9, NULL},
+    {"patience", "epochs without improvement before training stops", ARTEL__OPTION_INT, AT(patience), "0", 0, 1e9,
+     NULL},
     {"verbose", "1: say when training stops", ARTEL__OPTION_INT, AT(verbose), "0", 0, 2, NULL},
     {"mode", "auto, min, max", ARTEL__OPTION_STRING, AT(mode), "auto", 0, 0, NULL},
     {"baseline", "value to be better than", ARTEL__OPTION_JSON, AT(baseline), "null", 0, 0, NULL},
-    {"restore_best_weights", "end with the weights of the best epoch", ARTEL__OPTION_BOOL, AT(restore_best_weights), "false", 0, 0, NULL},
+    {"restore_best_weights", "end with the weights of the best epoch", ARTEL__OPTION_BOOL, AT(restore_best_weights),
+     "false", 0, 0, NULL},
     {"start_from_epoch", "epochs before watching begins", ARTEL__OPTION_INT, AT(start_from_epoch), "0", 0, 1e9, NULL},
     {.name = NULL},
 };
@@ -75,8 +77,10 @@ static artel_status early_train_end(artel__fit *fit, artel__callback *callback)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: early stopping", (long long)s->stopped_epoch + 1);
     if (!c->restore_best_weights || !callback->weights) return ARTEL_OK;
     if (c->verbose > 0 && fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Restoring model weights from the end of the best epoch: %lld.", (long long)s->best_epoch + 1);
-    artel__state_restore(artel__session_state(fit->session), artel__all_of(fit->model->nn->variables), callback->weights);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Restoring model weights from the end of the best epoch: %lld.",
+                   (long long)s->best_epoch + 1);
+    artel__state_restore(artel__session_state(fit->session), artel__all_of(fit->model->nn->variables),
+                         callback->weights);
     artel__session_broadcast(fit->session);
     return ARTEL_OK;
 }
@@ -96,8 +100,8 @@ typedef struct nan_config {
 } nan_config;
 
 static const artel__option nan_options[] = {
-    {"raise_error", "whether the run then fails, instead of ending", ARTEL__OPTION_BOOL, offsetof(nan_config, raise_error), "false", 0, 0,
-     NULL},
+    {"raise_error", "whether the run then fails, instead of ending", ARTEL__OPTION_BOOL,
+     offsetof(nan_config, raise_error), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -109,7 +113,8 @@ static artel_status nan_batch_end(artel__fit *fit, artel__callback *callback, do
         return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "TerminateOnNaN", "lower the learning rate, or clip gradients",
                            "the loss of batch %lld is not finite", (long long)fit->step_in_epoch - 1);
     if (fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training", (long long)fit->step_in_epoch - 1);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training",
+                   (long long)fit->step_in_epoch - 1);
     fit->stop = true;
     return ARTEL_OK;
 }
@@ -125,5 +130,7 @@ const artel__callback_def artel__callback_terminate_on_nan = {
 static const artel__option no_options[] = {{.name = NULL}};
 
 /* Keras adds these by itself; artel's own progress and history are always there. */
-const artel__callback_def artel__callback_history = {.class_name = "History", .doc = "Always kept.", .options = no_options};
-const artel__callback_def artel__callback_progbar = {.class_name = "ProgbarLogger", .doc = "See --verbose.", .options = no_options};
+const artel__callback_def artel__callback_history = {
+    .class_name = "History", .doc = "Always kept.", .options = no_options};
+const artel__callback_def artel__callback_progbar = {
+    .class_name = "ProgbarLogger", .doc = "See --verbose.", .options = no_options};

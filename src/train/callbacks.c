@@ -29,7 +29,8 @@ static const artel__metric *metric_of(const artel__fit *fit, const char *name)
     for (int i = 0; i < objective->slots; i++) {
         const artel__metric_slot *slot = &objective->slot[i];
         if (strncmp(slot->name, name, length) != 0 || slot->name[length]) continue;
-        if (number < (slot->metric->values ? slot->metric->values : 0) && (number >= 0) == (slot->metric->values > 0)) return slot->metric;
+        if (number < (slot->metric->values ? slot->metric->values : 0) && (number >= 0) == (slot->metric->values > 0))
+            return slot->metric;
     }
     return NULL;
 }
@@ -71,8 +72,8 @@ artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback
 {
     bool up = strcmp(mode, "max") == 0, down = strcmp(mode, "min") == 0;
     if (!up && !down && strcmp(mode, "auto") != 0)
-        artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s: mode \"%s\" is none of auto, min, max; auto is taken", callback->def->class_name,
-                   mode);
+        artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s: mode \"%s\" is none of auto, min, max; auto is taken",
+                   callback->def->class_name, mode);
     int direction = up ? 1 : down ? -1 : direction_of(fit, monitor);
     callback->state.up = direction > 0;
     if (direction != 0) return ARTEL_OK;
@@ -81,10 +82,10 @@ artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_TRAIN);
     artel__text_append(&names, "loss");
     for (int i = 0; i < objective->slots; i++) artel__text_printf(&names, ", %s", objective->slot[i].name);
-    artel_status status =
-        artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "give \"mode\": \"max\" or \"mode\": \"min\"",
-                    "it is not known whether more or less of \"%s\" is better (the run has %s, each with val_ too)", monitor,
-                    names.data ? names.data : "");
+    artel_status status = artel__fail(
+        fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "give \"mode\": \"max\" or \"mode\": \"min\"",
+        "it is not known whether more or less of \"%s\" is better (the run has %s, each with val_ too)", monitor,
+        names.data ? names.data : "");
     artel__text_fini(&names);
     return status;
 }
@@ -99,8 +100,8 @@ bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, cons
     artel__text names;
     artel__text_init(&names, fit->ctx);
     for (int i = 0; i < fit->logs.count; i++) artel__text_printf(&names, "%s%s", i ? ", " : "", fit->logs.item[i].name);
-    artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s monitors \"%s\", which this epoch does not have; available: %s", callback->def->class_name,
-               monitor, names.data);
+    artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s monitors \"%s\", which this epoch does not have; available: %s",
+               callback->def->class_name, monitor, names.data);
     artel__text_fini(&names);
     return false;
 }
@@ -110,7 +111,8 @@ artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *call
     artel__variable_range weights = artel__all_of(fit->model->nn->variables);
     if (!callback->weights) {
         void *block;
-        ARTEL_TRY(artel__alloc(fit->ctx, artel__image_bytes(fit->model->nn->variables, weights) + 1, callback->def->class_name, &block));
+        ARTEL_TRY(artel__alloc(fit->ctx, artel__image_bytes(fit->model->nn->variables, weights) + 1,
+                               callback->def->class_name, &block));
         callback->weights = block;
     }
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
@@ -133,7 +135,8 @@ static artel_status unknown(artel__fit *fit, const char *class_name)
 {
     for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {
         if (strcmp(elsewhere[i].class_name, class_name) == 0)
-            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, class_name, elsewhere[i].advice, "this callback is not done here");
+            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, class_name, elsewhere[i].advice,
+                               "this callback is not done here");
     }
     const char *names[32];
     int count = 0;
@@ -150,14 +153,17 @@ static artel_status unknown(artel__fit *fit, const char *class_name)
 static artel_status set_option(artel__fit *fit, const artel__callback *callback, const char *key, json_t *value)
 {
     const artel__option *option = artel__options_find(callback->def->options, key);
-    if (!option) return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, "");
+    if (!option)
+        return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key,
+                                  "");
     if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
     char *text;
     if (json_is_string(value))
         return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key,
                                   json_string_value(value));
     ARTEL_TRY(artel__json_dump_string(fit->ctx, value, ARTEL__JSON_PYTHON, &text));
-    artel_status status = artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, text);
+    artel_status status =
+        artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, text);
     artel__free(fit->ctx, text);
     return status;
 }
@@ -185,7 +191,8 @@ static artel_status add(artel__fit *fit, json_t *record, artel__callback *out)
 static artel_status add_all(artel__fit *fit, json_t *list)
 {
     if (!json_is_array(list))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "put the records into a list", "expected a JSON list");
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "put the records into a list",
+                           "expected a JSON list");
     size_t i, count = json_array_size(list);
     json_t *record;
     fit->callbacks = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks);
@@ -288,11 +295,12 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
     for (int i = 0; i < fit->callback_count; i++) {
         const artel__callback *callback = &fit->callbacks[i];
-        json_t *item = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name", callback->def->class_name, "best",
-                                 artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
-                                 (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch,
-                                 "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights",
-                                 callback->weights != NULL, "owed_unit", (json_int_t)callback->owed_unit, "owed", callback->owed);
+        json_t *item = json_pack(
+            "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name", callback->def->class_name, "best",
+            artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
+            (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch, "stopped_epoch",
+            (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights", callback->weights != NULL,
+            "owed_unit", (json_int_t)callback->owed_unit, "owed", callback->owed);
         if (!item || json_array_append_new(out, item) < 0) return artel__fail_memory(fit->ctx, "callbacks", 256);
     }
     return ARTEL_OK;
@@ -301,15 +309,17 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
 {
     if ((int)json_array_size(in) != fit->callback_count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
-                           "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in), fit->callback_count);
+        return artel__fail(
+            fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
+            "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in), fit->callback_count);
     for (int i = 0; i < fit->callback_count; i++) {
         json_t *item = json_array_get(in, (size_t)i);
         artel__callback *callback = &fit->callbacks[i];
         const char *class_name = json_string_value(json_object_get(item, "class_name")),
                    *best = json_string_value(json_object_get(item, "best"));
         if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks",
+                               "use the callbacks the run was started with, or .fresh",
                                "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");
         callback->state.best = artel__real_of_hex(json_object_get(item, "best"));
         callback->state.wait = json_integer_value(json_object_get(item, "wait"));

@@ -12,7 +12,8 @@ typedef struct artel__callback_def {
     const char *class_name, *doc;
     size_t config_size;
     const artel__option *options;
-    /* All hooks are optional. The first sets options of the run that this class stands for, before anything goes by them. */
+    /* All hooks are optional. The first sets options of the run that this class stands for, before anything goes by
+     * them. */
     artel_status (*set)(artel__fit *fit, artel__callback *callback);
     artel_status (*begin)(artel__fit *fit, artel__callback *callback); /* checks the config against what the run has */
     artel_status (*epoch_begin)(artel__fit *fit, artel__callback *callback);
@@ -42,9 +43,11 @@ struct artel__callback {
 
 extern const artel__callback_def *const artel__callback_defs[];
 
-/* Whether larger values of this quantity are better, into callback->state.up: as `mode` says, for "auto" as the loss or the metric of
- * that name says, as Keras does. INVALID when neither knows: a name that no epoch will have, a count such as FalseNegatives. */
-artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback, const char *mode, const char *monitor);
+/* Whether larger values of this quantity are better, into callback->state.up: as `mode` says, for "auto" as the loss or
+ * the metric of that name says, as Keras does. INVALID when neither knows: a name that no epoch will have, a count such
+ * as FalseNegatives. */
+artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback, const char *mode,
+                                      const char *monitor);
 /* Whether the logs of this run have such a quantity at some time. */
 bool artel__monitor_exists(const artel__fit *fit, const char *monitor);
 /* The monitored value of this epoch; false, and a warning that names what there is, when it is absent. */

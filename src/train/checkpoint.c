@@ -2,10 +2,10 @@
 /* Checkpoints: folders ckpt-<step> that appear whole or not at all.
  *
  * A folder holds state.safetensors (variables in plain form, named by Keras' paths, then slots and the weights kept by
- * callbacks) and manifest.json (identity, counters, accumulators, history, callbacks, SHA-256 of the other file), which is
- * written last, inside a temporary folder that is then renamed. The newest whole folder is found by looking; there is no
- * pointer file. Numbers that must come back exactly are hexadecimal text. A copy of the state is taken between two steps
- * and written by a thread of its own; one write is in flight at a time.
+ * callbacks) and manifest.json (identity, counters, accumulators, history, callbacks, SHA-256 of the other file), which
+ * is written last, inside a temporary folder that is then renamed. The newest whole folder is found by looking; there
+ * is no pointer file. Numbers that must come back exactly are hexadecimal text. A copy of the state is taken between
+ * two steps and written by a thread of its own; one write is in flight at a time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,7 +33,8 @@ struct artel__checkpointer {
     atomic_bool done;     /* the write in flight is over; join_write() will not wait */
     artel_status written; /* of the last write */
     int64_t saved_step;
-    char programs[65]; /* what a checkpoint that was taken up says of the device's programs; "": nothing, or they are these */
+    char programs[65]; /* what a checkpoint that was taken up says of the device's programs; "": nothing, or they are
+                          these */
 };
 
 enum {
@@ -55,8 +56,8 @@ static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
     else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0))
         c->every_epochs = number;
     else
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".save_every", "for example 500steps or 1epoch", "\"%s\" is not an interval",
-                           text);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".save_every", "for example 500steps or 1epoch",
+                           "\"%s\" is not an interval", text);
     return ARTEL_OK;
 }
 
@@ -86,16 +87,18 @@ static json_t *history_json(const artel_history *history)
 
 static json_t *tally_json(const artel__tally *tally)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "loss_sum", artel__hex_real(tally->loss), "rows", artel__hex_real(tally->weight),
-                     "batches", artel__hex_real(tally->batches), "output_losses", hex_list(tally->output_loss, tally->outputs),
-                     "metric_sums", hex_list(tally->sums, tally->sum_count));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "loss_sum", artel__hex_real(tally->loss), "rows",
+                     artel__hex_real(tally->weight), "batches", artel__hex_real(tally->batches), "output_losses",
+                     hex_list(tally->output_loss, tally->outputs), "metric_sums",
+                     hex_list(tally->sums, tally->sum_count));
 }
 
 /* Part of what a run is, in models that have such products: decided, at the latest, before the first step. */
 static artel_status identify_arithmetic(const artel__fit *fit, json_t *identity)
 {
     artel__arithmetic arithmetic;
-    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic)) return ARTEL_OK;
+    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic))
+        return ARTEL_OK;
     bool set = json_object_set_new(identity, "arithmetic", json_string(artel__arithmetic_name(arithmetic))) == 0;
     return set ? ARTEL_OK : artel__fail_memory(fit->ctx, "checkpoint", 0);
 }
@@ -108,16 +111,19 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
     artel__session_programs(fit->session, programs);
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out = json_pack(
-        "{s:i, s:O, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session), "programs",
-        programs, "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
-        (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration", (json_int_t)fit->iteration, "epochs",
-        (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row, "replicas",
-        fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended, "epoch_begun", fit->epoch_begun,
-        "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally), "validation",
-        tally_json(&fit->validation_tally), "history", fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks,
-        "content", artel__content_save(fit), "audit", artel__audit_save(fit));
+    *out = json_pack("{s:i, s:O, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, "
+                     "s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic",
+                     artel__session_arithmetic(fit->session), "programs", programs, "step", (json_int_t)fit->step,
+                     "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
+                     (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration",
+                     (json_int_t)fit->iteration, "epochs", (json_int_t)fit->options.epochs, "unit",
+                     (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row, "replicas",
+                     fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
+                     "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally",
+                     tally_json(&fit->tally), "validation", tally_json(&fit->validation_tally), "history",
+                     fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks, "content",
+                     artel__content_save(fit), "audit", artel__audit_save(fit));
     if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
     return status;
 }
@@ -139,7 +145,8 @@ static artel_status join_write(artel__fit *fit)
     pthread_join(c->thread, NULL);
     c->writing = false;
     if (c->written < 0) /* where nothing is recorded any more */
-        artel__fail(fit->ctx, c->written, fit->options.checkpoint_dir, "see whether the disk is full", "a checkpoint could not be written");
+        artel__fail(fit->ctx, c->written, fit->options.checkpoint_dir, "see whether the disk is full",
+                    "a checkpoint could not be written");
     ARTEL_TRY(c->written);
     char path[4096];
     snprintf(path, sizeof path, "%s/ckpt-%lld", fit->options.checkpoint_dir, (long long)c->image.step);
@@ -171,7 +178,8 @@ static artel_status start_write(artel__fit *fit)
     return ARTEL_OK;
 }
 
-/* Whether the interval ends with the unit that was just done. One of steps that falls on an epoch's end waits for that. */
+/* Whether the interval ends with the unit that was just done. One of steps that falls on an epoch's end waits for that.
+ */
 static bool is_due(const artel__fit *fit, const artel__checkpointer *c)
 {
     bool epoch_ended = !fit->epoch_begun && !fit->ended;
@@ -180,7 +188,8 @@ static bool is_due(const artel__fit *fit, const artel__checkpointer *c)
     return (epoch_ended || step_done) && fit->step % c->every_steps == 0;
 }
 
-/* A run whose kernels were measured goes on with the very programs it began with, or not at all. Among tasks they are known after a step. */
+/* A run whose kernels were measured goes on with the very programs it began with, or not at all. Among tasks they are
+ * known after a step. */
 static artel_status check_programs(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
@@ -189,7 +198,8 @@ static artel_status check_programs(artel__fit *fit)
     if (strcmp(c->programs, ours) != 0)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, fit->options.checkpoint_dir,
                            "put its folder \"programs\" back, or give .fresh to begin anew",
-                           "the device's programs are not those of the checkpoint: their kernels were measured again, and give other bits");
+                           "the device's programs are not those of the checkpoint: their kernels were measured again, "
+                           "and give other bits");
     c->programs[0] = '\0';
     return ARTEL_OK;
 }
@@ -306,7 +316,8 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "tally"), &fit->tally));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation_tally));
     if (fit->history) ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
-    bool stopped = json_is_true(json_object_get(manifest, "stopped")), done = stopped || fit->epoch >= fit->options.epochs;
+    bool stopped = json_is_true(json_object_get(manifest, "stopped")),
+         done = stopped || fit->epoch >= fit->options.epochs;
     bool through = fit->units && fit->unit == fit->units; /* a pass */
     artel__content_restore(fit, json_object_get(manifest, "content"));
     artel__audit_restore(fit, json_object_get(manifest, "audit"));
@@ -314,8 +325,10 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     fit->ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
     if (replicas < 0 || replicas > INT32_MAX || !is_possible(fit))
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give .fresh to begin anew", "the checkpoint's position is not possible");
-    if (fit->batches.order[0]) artel__batches_restore(&fit->batches, fit->batches.pass, fit->batches.cursor); /* not in an evaluation */
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give .fresh to begin anew",
+                           "the checkpoint's position is not possible");
+    if (fit->batches.order[0])
+        artel__batches_restore(&fit->batches, fit->batches.pass, fit->batches.cursor); /* not in an evaluation */
     return ARTEL_OK;
 }
 
@@ -327,18 +340,20 @@ static artel_status restore(artel__fit *fit, const char *folder, json_t *manifes
     return ARTEL_OK;
 }
 
-/* Whether the checkpoint is of this run. Unless --arithmetic says otherwise, that goes on in the arithmetic in which it began, whatever the
- * machine; what was written before there were two is a chain. */
+/* Whether the checkpoint is of this run. Unless --arithmetic says otherwise, that goes on in the arithmetic in which it
+ * began, whatever the machine; what was written before there were two is a chain. */
 static artel_status take_identity(artel__fit *fit, json_t *theirs)
 {
     json_t *ours = fit->checkpointer->identity;
-    const char *asked = artel__session_asked_arithmetic(fit->session), *chain = artel__arithmetic_name(ARTEL__ARITHMETIC_CHAIN);
+    const char *asked = artel__session_asked_arithmetic(fit->session),
+               *chain = artel__arithmetic_name(ARTEL__ARITHMETIC_CHAIN);
     bool products = artel__session_has_products(fit->session), any = strcmp(asked, "auto") == 0;
     const char *name = json_string_value(json_object_get(theirs, "arithmetic"));
     bool tiles = name && strcmp(name, artel__arithmetic_name(ARTEL__ARITHMETIC_TILES)) == 0;
     if (products && !name) json_object_set_new(theirs, "arithmetic", json_string(chain));
     if (products) json_object_set_new(ours, "arithmetic", json_string(!any ? asked : name ? name : chain));
-    if (!artel__identity_equal(ours, theirs)) return artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, ours, theirs);
+    if (!artel__identity_equal(ours, theirs))
+        return artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, ours, theirs);
     if (!products || !any) return ARTEL_OK;
     return artel__session_continue_in(fit->session, tiles ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN);
 }
@@ -354,25 +369,28 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
     if (!manifest) {
         if (fit->options.resume)
-            artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: no checkpoint to continue from; beginning anew", fit->options.checkpoint_dir);
+            artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: no checkpoint to continue from; beginning anew",
+                       fit->options.checkpoint_dir);
         return ARTEL_OK;
     }
     artel_status status = ARTEL_OK;
     if (integer(manifest, "format") != FORMAT)
-        status =
-            artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give .fresh to begin anew",
-                        "the checkpoint has format %lld (this artel reads %d)", (long long)integer(manifest, "format"), FORMAT);
+        status = artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder,
+                             "continue with the artel that wrote it, or give .fresh to begin anew",
+                             "the checkpoint has format %lld (this artel reads %d)",
+                             (long long)integer(manifest, "format"), FORMAT);
     if (status == ARTEL_OK) status = take_identity(fit, json_object_get(manifest, "identity"));
     const char *programs = json_string_value(json_object_get(manifest, "programs"));
     if (programs) snprintf(c->programs, sizeof c->programs, "%s", programs);
     if (status == ARTEL_OK) status = check_programs(fit);
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
     if (status == ARTEL_OK && c->finished)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,
                    (long long)fit->epoch, (long long)fit->step);
     else if (status == ARTEL_OK)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1,
-                   (long long)fit->step);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder,
+                   (long long)fit->epoch + 1, (long long)fit->step);
     *gone = status < 0 && !artel__is_directory(folder);
     json_decref(manifest);
     artel__free(fit->ctx, folder);

@@ -3,7 +3,8 @@
  *
  * state.safetensors: variables of the model under their paths in Keras' weights tree with dots for slashes, slots as
  * optimizer.<number in the file order>, weights kept by callback i as callback.<i>.<path>. Folders are written under
- * another name and renamed (checkpoint_folder.c); a folder without a manifest, or whose hash does not fit, does not count.
+ * another name and renamed (checkpoint_folder.c); a folder without a manifest, or whose hash does not fit, does not
+ * count.
  */
 #include "train/checkpoint_file.h"
 
@@ -82,7 +83,8 @@ static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image
     ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
     for (int i = 0, n = 0; i < all->count; i++) {
         char name[32];
-        if (all->item[i].kind != ARTEL__VARIABLE_ROW_STATE) continue; /* in no file of Keras, but a run depends on them */
+        if (all->item[i].kind != ARTEL__VARIABLE_ROW_STATE)
+            continue; /* in no file of Keras, but a run depends on them */
         snprintf(name, sizeof name, "rows.%d", n++);
         ARTEL_TRY(add_entry(&l, i, name));
     }
@@ -122,7 +124,8 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
 {
     const artel__state *state = artel__session_state(fit->session);
     const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
-    size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)), size = at;
+    size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)),
+           size = at;
     for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
     ARTEL_TRY(artel__state_bring(state));
     ARTEL_TRY(artel__session_complete(fit->session));
@@ -159,9 +162,12 @@ static void header_text(const artel__checkpoint_image *image, artel__text *out)
     artel__text_append(out, "{");
     for (int i = 0; i < image->entries; i++) {
         const artel__variable *variable = &image->variables.item[image->entry[i].variable];
-        static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL"};
-        artel__text_printf(out, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [", i ? ", " : "", image->entry[i].name, dtypes[variable->dtype]);
-        for (int d = 0; d < variable->shape.rank; d++) artel__text_printf(out, "%s%lld", d ? ", " : "", (long long)variable->shape.dim[d]);
+        static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
+                                             "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
+        artel__text_printf(out, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [", i ? ", " : "", image->entry[i].name,
+                           dtypes[variable->dtype]);
+        for (int d = 0; d < variable->shape.rank; d++)
+            artel__text_printf(out, "%s%lld", d ? ", " : "", (long long)variable->shape.dim[d]);
         artel__text_printf(out, "], \"data_offsets\": [%zu, %zu]}", at, at + entry_bytes(image, i));
         at += entry_bytes(image, i);
     }
@@ -195,7 +201,8 @@ static artel_status put_tensors(artel_context *ctx, const artel__checkpoint_imag
     return status;
 }
 
-static artel_status write_state(artel_context *ctx, const char *folder, const artel__checkpoint_image *image, char hash[65])
+static artel_status write_state(artel_context *ctx, const char *folder, const artel__checkpoint_image *image,
+                                char hash[65])
 {
     char path[4200];
     artel__text header;
@@ -223,7 +230,8 @@ static artel_status write_state(artel_context *ctx, const char *folder, const ar
     return status;
 }
 
-static artel_status write_manifest(artel_context *ctx, const char *folder, const artel__checkpoint_image *image, const char *hash)
+static artel_status write_manifest(artel_context *ctx, const char *folder, const artel__checkpoint_image *image,
+                                   const char *hash)
 {
     char path[4200];
     artel__text text;
@@ -237,7 +245,8 @@ static artel_status write_manifest(artel_context *ctx, const char *folder, const
     return status;
 }
 
-artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image, int keep)
+artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image,
+                                     int keep)
 {
     char temporary[ARTEL__CHECKPOINT_PATH], hash[65];
     artel__checkpoint_temporary(directory, image->step, temporary);
@@ -276,7 +285,8 @@ static json_t *whole_manifest(artel_context *ctx, const char *folder)
     char path[4300];
     json_t *manifest = NULL;
     snprintf(path, sizeof path, "%.4096s/manifest.json", folder);
-    if (!artel__file_exists(path) || artel__json_load_file(ctx, path, &manifest) < 0 || !hash_fits(ctx, folder, manifest)) {
+    if (!artel__file_exists(path) || artel__json_load_file(ctx, path, &manifest) < 0 ||
+        !hash_fits(ctx, folder, manifest)) {
         if (artel__is_directory(folder)) /* still: its writer removes the oldest ones */
             artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
         artel__operation_begin(ctx);
@@ -324,8 +334,8 @@ static artel_status read_manifest(artel_context *ctx, const char *directory, int
     return artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_OK; /* it is being replaced */
 }
 
-artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than, artel_checkpoint_info *out,
-                                     char **folder, json_t **manifest)
+artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than,
+                                     artel_checkpoint_info *out, char **folder, json_t **manifest)
 {
     int64_t newest;
     *out = (artel_checkpoint_info){.step = -1};
@@ -333,8 +343,8 @@ artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, 
     *manifest = NULL;
     ARTEL_TRY(artel__checkpoint_newest(ctx, directory, &newest));
     if (newest < 0) return ARTEL_OK;
-    artel_status status =
-        newest > newer_than ? artel__checkpoint_find(ctx, directory, folder, manifest) : read_manifest(ctx, directory, newest, manifest);
+    artel_status status = newest > newer_than ? artel__checkpoint_find(ctx, directory, folder, manifest)
+                                              : read_manifest(ctx, directory, newest, manifest);
     if (!*manifest) return status;
     out->step = json_integer_value(json_object_get(*manifest, "step"));
     out->epoch = json_integer_value(json_object_get(*manifest, "epoch"));
@@ -367,16 +377,19 @@ artel_status artel__checkpoint_open(artel_context *ctx, const char *folder, arte
     if (out->file.size >= sizeof length) memcpy(&length, out->file.bytes, sizeof length);
     artel_status status = ARTEL_OK;
     if (length == 0 || length > out->file.size - sizeof length) status = misfit(ctx, folder, "header");
-    if (status == ARTEL_OK) status = artel__json_load(ctx, path, (const char *)out->file.bytes + sizeof length, length, &out->header);
+    if (status == ARTEL_OK)
+        status = artel__json_load(ctx, path, (const char *)out->file.bytes + sizeof length, length, &out->header);
     out->data = sizeof length + length;
     if (status < 0) artel__checkpoint_close(out);
     return status;
 }
 
-artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes, const void **out)
+artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes,
+                                      const void **out)
 {
     json_t *offsets = json_object_get(json_object_get(tensors->header, name), "data_offsets");
-    int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+    int64_t begin = json_integer_value(json_array_get(offsets, 0)),
+            end = json_integer_value(json_array_get(offsets, 1));
     bool fits = json_array_size(offsets) == 2 && begin >= 0 && end >= begin && (size_t)(end - begin) == bytes &&
                 (size_t)end <= tensors->file.size - tensors->data;
     if (!fits) return misfit(tensors->ctx, tensors->folder, name);
@@ -384,12 +397,14 @@ artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, 
     return ARTEL_OK;
 }
 
-/* Where a tensor belongs: into the session's state, or into the weights of a callback, whose entries lie behind the session's. */
+/* Where a tensor belongs: into the session's state, or into the weights of a callback, whose entries lie behind the
+ * session's. */
 static void put_back(const artel__fit *fit, const artel__checkpoint_entry *entry, const void *plain)
 {
     artel__state *state = artel__session_state(fit->session);
     const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
-    size_t weights_end = artel__image_bytes(all, artel__all_of(all)), weights = artel__image_bytes(own, artel__all_of(own));
+    size_t weights_end = artel__image_bytes(all, artel__all_of(all)),
+           weights = artel__image_bytes(own, artel__all_of(own));
     if (entry->offset < weights_end) {
         artel__state_store(state, entry->variable, plain);
         return;

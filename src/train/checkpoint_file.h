@@ -31,18 +31,19 @@ typedef struct artel__checkpoint_image {
 artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, artel__checkpoint_image *image);
 void artel__checkpoint_image_fini(artel_context *ctx, artel__checkpoint_image *image);
 /* Writes ckpt-<step> and removes all but the `keep` newest. Called by the writing thread. */
-artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image, int keep);
+artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image,
+                                     int keep);
 
-/* The newest folder whose manifest is readable and whose files have the recorded hashes; *manifest NULL when there is none.
- * The caller frees *folder and releases *manifest. */
+/* The newest folder whose manifest is readable and whose files have the recorded hashes; *manifest NULL when there is
+ * none. The caller frees *folder and releases *manifest. */
 artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest);
 /* The step of the newest folder, whole or not; -1: there is none. */
 artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step);
 
-/* The newest one, for whoever knows that of step `newer_than` (-1: none): *out says what it is, step -1: there is none; *folder is there
- * where it is newer. */
-artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than, artel_checkpoint_info *out,
-                                     char **folder, json_t **manifest);
+/* The newest one, for whoever knows that of step `newer_than` (-1: none): *out says what it is, step -1: there is none;
+ * *folder is there where it is newer. */
+artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than,
+                                     artel_checkpoint_info *out, char **folder, json_t **manifest);
 
 /* The tensors of a checkpoint, mapped. */
 typedef struct artel__checkpoint_tensors {
@@ -55,7 +56,8 @@ typedef struct artel__checkpoint_tensors {
 artel_status artel__checkpoint_open(artel_context *ctx, const char *folder, artel__checkpoint_tensors *out);
 void artel__checkpoint_close(artel__checkpoint_tensors *tensors);
 /* The plain bytes of a tensor, which must have this length. */
-artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes, const void **out);
+artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes,
+                                      const void **out);
 /* Its name for a path in Keras' weights tree. The caller frees it. */
 artel_status artel__checkpoint_name(artel_context *ctx, const char *prefix, const char *path, char **out);
 
@@ -74,7 +76,8 @@ artel_status artel__checkpoint_publish(artel_context *ctx, const char *directory
 artel_status artel__checkpoint_steps(artel_context *ctx, const char *directory, int64_t **out, int *count);
 /* Removes all but the `keep` newest. */
 artel_status artel__checkpoint_thin(artel_context *ctx, const char *directory, int keep);
-/* Removes what killed processes left half written: those of this host that live no more, of other hosts what is older than an hour. */
+/* Removes what killed processes left half written: those of this host that live no more, of other hosts what is older
+ * than an hour. */
 artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory);
 
 /* Doubles that come back exactly, NaN payloads included. */

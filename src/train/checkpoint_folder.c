@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folders in a checkpoint directory: named, published, thinned out, swept.
  *
- * Several processes may be at work in one directory: a task that is started again while the job runs, one that was taken for
- * lost and still writes, a second one that has become the writer. So a temporary folder carries the host and the number of its
- * process, and only the dead's are swept; who finds its step there already puts that aside (both hold the same bits); and
- * what another process has removed is no failure.
+ * Several processes may be at work in one directory: a task that is started again while the job runs, one that was
+ * taken for lost and still writes, a second one that has become the writer. So a temporary folder carries the host and
+ * the number of its process, and only the dead's are swept; who finds its step there already puts that aside (both hold
+ * the same bits); and what another process has removed is no failure.
  */
 #include <errno.h>
 #include <fcntl.h>

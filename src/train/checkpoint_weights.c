@@ -33,7 +33,8 @@ static artel_status read_weights(artel_model *model, const char *folder)
     return status;
 }
 
-artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than, artel_checkpoint_info *out)
+artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than,
+                                         artel_checkpoint_info *out)
 {
     char *folder = NULL;
     json_t *manifest = NULL;

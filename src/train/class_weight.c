@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Class weights: one sample weight a record, that of the class its target names, as Keras makes them.
  *
- * Keras refuses them for several outputs and for records of more than one label; so does this, and beyond Keras a class that the
- * model does not have and a target that is no whole number, of which Keras takes the nearest in silence.
+ * Keras refuses them for several outputs and for records of more than one label; so does this, and beyond Keras a class
+ * that the model does not have and a target that is no whole number, of which Keras takes the nearest in silence.
  */
 #include <math.h>
 #include <string.h>
@@ -20,10 +20,10 @@ static artel_status wrong_entry(artel_context *ctx, const char *key, bool is_cla
 {
     static const char *const advice = "write an object from class numbers to weights: {\"0\": 1, \"1\": 5}";
     if (!is_class)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, OPTION, advice, "\"%.60s\" is not a class (expected an integer from 0 to %d)", key,
-                           MOST_CLASSES - 1);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, OPTION, advice, "the weight of class %.60s does not fit (expected a number of at least 0)",
-                       key);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, OPTION, advice,
+                           "\"%.60s\" is not a class (expected an integer from 0 to %d)", key, MOST_CLASSES - 1);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, OPTION, advice,
+                       "the weight of class %.60s does not fit (expected a number of at least 0)", key);
 }
 
 /* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
@@ -40,8 +40,10 @@ static artel_status fill(artel_context *ctx, json_t *json, double *weight, int *
         int64_t class;
         double number;
         bool is_class = artel__parse_int64(key, &class) && class >= 0 && class < MOST_CLASSES;
-        is_class = is_class && key[0] >= '0' && (key[0] > '0' || !key[1]); /* one name a class, or two entries could be of the same */
-        if (!is_class || !artel__json_number(value, &number) || !(number >= 0) || isinf(number)) return wrong_entry(ctx, key, is_class);
+        is_class = is_class && key[0] >= '0' &&
+                   (key[0] > '0' || !key[1]); /* one name a class, or two entries could be of the same */
+        if (!is_class || !artel__json_number(value, &number) || !(number >= 0) || isinf(number))
+            return wrong_entry(ctx, key, is_class);
         weight[class] = number;
         if (class >= *count) *count = (int)class + 1;
     }
@@ -67,7 +69,8 @@ artel_status artel__class_weight_read(artel__fit *fit, const double **out, int *
     if (!weight) return ARTEL_ERROR_NO_MEMORY;
     if (fit->settings.outputs > 1)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give sample weights in the data instead",
-                           "class weights are for models with one output, as in Keras, and this one has %d", fit->settings.outputs);
+                           "class weights are for models with one output, as in Keras, and this one has %d",
+                           fit->settings.outputs);
     ARTEL_TRY(artel__json_load_written(fit->ctx, OPTION, text, strlen(text), &json));
     artel_status status = fill(fit->ctx, json, weight, count);
     json_decref(json);
@@ -94,14 +97,16 @@ artel_status artel__class_weight_find(artel__session *session, artel__session_mo
     }
     mode->weight = count;
     if (mode->target < 0)
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION, "remove it", "the model has no target that names classes");
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION, "remove it",
+                           "the model has no target that names classes");
     const artel_shape *row = &arrays[mode->target].row;
     bool numbers = session->options.settings->output[0].loss.target == ARTEL__TARGET_INDEX;
     int64_t labels = artel_shape_count(row);
     if (!numbers && row->rank > 0 && row->dim[row->rank - 1] > 0) labels /= row->dim[row->rank - 1];
     if (labels <= 1) return ARTEL_OK;
-    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION, "give a sample weight for each label in the data instead",
-                       "class weights are one number a record, as in Keras, and a record has %lld labels", (long long)labels);
+    return artel__fail(
+        session->ctx, ARTEL_ERROR_INVALID, OPTION, "give a sample weight for each label in the data instead",
+        "class weights are one number a record, as in Keras, and a record has %lld labels", (long long)labels);
 }
 
 /* The class that the target of row r names; negative for none. False when it is no whole number. */
@@ -133,8 +138,10 @@ artel_status artel__class_weight_apply(const artel__replica *replica, artel__mod
     for (int64_t r = 0; r < replica->fold.rows; r++) {
         int64_t class;
         if (!class_of_row(target, targets, r, &class))
-            return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION, "give targets that are class numbers, or sample weights instead",
-                               "the target of record %llu is %g, which is no class", (unsigned long long)batch->rows[replica->fold.row + r],
+            return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION,
+                               "give targets that are class numbers, or sample weights instead",
+                               "the target of record %llu is %g, which is no class",
+                               (unsigned long long)batch->rows[replica->fold.row + r],
                                (double)((const float *)targets)[r]);
         bool known = class >= 0 && class < session->options.classes;
         weight[r] = known ? (float)session->options.class_weight[class] : 1.0f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What content.h promises. Hashes are added up by virtual shard, which every task cuts a batch into in the same way, so that any two
- * that looked at the rows of a shard have one number to compare: a maximum of it and of its negative, over all ranks, shows whether
- * they agree. Sums are kept below 2^52, exact in the float64 that exchanges carry.
+/* What content.h promises. Hashes are added up by virtual shard, which every task cuts a batch into in the same way, so
+ * that any two that looked at the rows of a shard have one number to compare: a maximum of it and of its negative, over
+ * all ranks, shows whether they agree. Sums are kept below 2^52, exact in the float64 that exchanges carry.
  */
 #include "train/content.h"
 
@@ -44,16 +44,18 @@ static int64_t saving_steps(const char *interval)
     return good && steps > 0 ? steps : 0;
 }
 
-artel_status artel__content_begin(artel__fit *fit, const artel__feed *feed, const artel__feed *validation, const char *check_data)
+artel_status artel__content_begin(artel__fit *fit, const artel__feed *feed, const artel__feed *validation,
+                                  const char *check_data)
 {
     static const char *const words[] = {"auto", "start", "reading", "off"};
     artel__fit_content *c = &fit->content;
-    bool cluster = artel__session_cluster(fit->session) != NULL, saves = fit->options.checkpoint_dir && !fit->options.dry_run;
+    bool cluster = artel__session_cluster(fit->session) != NULL,
+         saves = fit->options.checkpoint_dir && !fit->options.dry_run;
     size_t word = 0;
     while (check_data && word < ARTEL__COUNT(words) && strcmp(words[word], check_data) != 0) word++;
     if (word == ARTEL__COUNT(words))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, start, reading or off", "\"%.60s\" is none of these",
-                           check_data);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, start, reading or off",
+                           "\"%.60s\" is none of these", check_data);
     c->whole = true;
     c->saving_steps = saves ? saving_steps(fit->options.save_every) : 0;
     if (word == 3 || (!cluster && !saves) || !artel__feed_has_content(feed)) return ARTEL_OK;
@@ -73,8 +75,8 @@ bool artel__content_is_due(const artel__fit *fit, bool last)
     return fit->content.reads && (last || step % EVERY == 0 || (every > 0 && step % every == 0));
 }
 
-/* The pass is through: what it read is what the run that a checkpoint was taken of has read. Within one run a caller may change the
- * rows it keeps in memory. */
+/* The pass is through: what it read is what the run that a checkpoint was taken of has read. Within one run a caller
+ * may change the rows it keeps in memory. */
 static artel_status end_pass(artel__fit *fit)
 {
     artel__fit_content *c = &fit->content;
@@ -86,7 +88,8 @@ static artel_status end_pass(artel__fit *fit)
     c->sum = 0;
     if (!compares || same) return ARTEL_OK;
     return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".data", "put the data back as it was, or begin anew with .fresh",
-                       "the rows of pass %lld are not those that this run was trained on before", (long long)fit->batches.pass + 1);
+                       "the rows of pass %lld are not those that this run was trained on before",
+                       (long long)fit->batches.pass + 1);
 }
 
 artel_status artel__content_stepped(artel__fit *fit)
@@ -119,8 +122,8 @@ json_t *artel__content_save(const artel__fit *fit)
     char sum[24], known[24];
     snprintf(sum, sizeof sum, "%llx", (unsigned long long)c->sum);
     snprintf(known, sizeof known, "%llx", (unsigned long long)c->known);
-    return json_pack("{s:s, s:s, s:b, s:b, s:I}", "sum", sum, "known", known, "has_known", c->has_known, "whole", c->whole && c->reads,
-                     "covered", (json_int_t)c->covered);
+    return json_pack("{s:s, s:s, s:b, s:b, s:I}", "sum", sum, "known", known, "has_known", c->has_known, "whole",
+                     c->whole && c->reads, "covered", (json_int_t)c->covered);
 }
 
 static uint64_t number_of(const json_t *saved, const char *key)
@@ -196,9 +199,11 @@ artel_status artel__content_read(artel__replica *replica, artel__mode m, const a
     looked_after(replica, run);
     for (int k = 0; k < 2; k++) {
         for (int32_t v = run[k].first; v < run[k].end; v++) {
-            int64_t begin = artel__shard_start(batch->count, shards, v), end = artel__shard_start(batch->count, shards, v + 1);
+            int64_t begin = artel__shard_start(batch->count, shards, v),
+                    end = artel__shard_start(batch->count, shards, v + 1);
             content->step[v] = 0;
-            ARTEL_TRY(artel__feed_hash_rows(session->mode[m].feed, batch->rows + begin, end - begin, &content->step[v]));
+            ARTEL_TRY(
+                artel__feed_hash_rows(session->mode[m].feed, batch->rows + begin, end - begin, &content->step[v]));
             if (k == 0) content->total += content->step[v];
         }
     }
@@ -211,7 +216,8 @@ static bool is_alone(const artel__session *session)
     return !session->cluster || session->ranks == session->replicas;
 }
 
-artel_status artel__content_compare(artel__replica *replica, artel__mode m, const artel__batch *batch, const artel__step *step)
+artel_status artel__content_compare(artel__replica *replica, artel__mode m, const artel__batch *batch,
+                                    const artel__step *step)
 {
     const artel__session *session = replica->session;
     artel__replica_mode *mode = &replica->mode[m];
@@ -228,10 +234,14 @@ artel_status artel__content_compare(artel__replica *replica, artel__mode m, cons
             content->give[shards + v] = -content->give[v];
         }
     }
-    for (int i = 1; i < replica->fold.nodes; i++) memcpy(content->give + (size_t)i * count, content->give, count * sizeof(double));
+    for (int i = 1; i < replica->fold.nodes; i++)
+        memcpy(content->give + (size_t)i * count, content->give, count * sizeof(double));
     const artel__comm *comm = artel__group_comm(session->group, replica->index);
-    artel__comm_segment segment = {
-        .kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_FLOAT64, .count = (int64_t)count, .in = content->give, .out = content->take};
+    artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX,
+                                   .dtype = ARTEL_DTYPE_FLOAT64,
+                                   .count = (int64_t)count,
+                                   .in = content->give,
+                                   .out = content->take};
     const artel__graph *graph = &session->mode[m].objective->graph;
     ARTEL_TRY(comm->ops->all_reduce(comm->self, step, graph->nodes + 3 + mode->gathers, &segment, 1));
     content->compared = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The coordinator: looks after the servers' state, deals out the items of a phase to the workers that ask, and takes the state back when
- * a phase is done. It computes nothing. */
+/* The coordinator: looks after the servers' state, deals out the items of a phase to the workers that ask, and takes
+ * the state back when a phase is done. It computes nothing. */
 #include <string.h>
 
 #include "ps/staleness.h"
@@ -83,7 +83,8 @@ static int64_t shares_wanted(const artel__service *s, int64_t count)
 }
 
 /* Adds a share's result to those of its step. True: the step is whole, in c->sum. */
-static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int rank, const double *values)
+static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int rank,
+                      const double *values)
 {
     int64_t first;
     int index, means = 1 + c->fit->tally.outputs;
@@ -102,7 +103,8 @@ static artel_status clear_shares(coordinator *c)
     c->sum = NULL;
     c->sums = 0;
     c->sum_rows = 0;
-    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)artel__tally_values(&c->fit->tally) + 1, sizeof *c->sum, "coordinator", &block));
+    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)artel__tally_values(&c->fit->tally) + 1, sizeof *c->sum, "coordinator",
+                            &block));
     c->sum = block;
     return ARTEL_OK;
 }
@@ -212,17 +214,22 @@ static artel_status deal(coordinator *c, const artel__service *s)
     return status;
 }
 
-static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
+static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h,
+                                const artel__lane_head *head)
 {
     c->late += head->install == c->installed.number && head->b != 0;
-    if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
-    const double *values = artel__slot_data(&h->call, 0, 0, (size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double));
+    if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode)
+        return ARTEL_OK; /* late */
+    const double *values =
+        artel__slot_data(&h->call, 0, 0, (size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double));
     if (!values)
-        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere",
                            "a worker's result does not fit this model's losses and metrics");
     const double *result = values + ARTEL__RESULT_VALUES;
     uint64_t i = head->item - c->phase.first;
-    bool trains = c->phase.mode == ARTEL__MODE_TRAIN, fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
+    bool trains = c->phase.mode == ARTEL__MODE_TRAIN,
+         fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
     if (trains && s->some && fresh) {
         if (!add_share(c, s, &c->phase.item[i], who->lane.peer, result)) return ARTEL_OK;
         result = c->sum;
@@ -246,7 +253,8 @@ static artel_status hear(coordinator *c, const artel__service *s, client *who, h
     h->arrived = c->arrivals++;
     if (!who->works) { /* one that comes later is not waited for as if it had been here */
         for (int r = 0; r < s->seat.ranks; r++) {
-            if (c->client[r].works && (!who->works || c->client[r].finished < who->finished)) who->finished = c->client[r].finished;
+            if (c->client[r].works && (!who->works || c->client[r].finished < who->finished))
+                who->finished = c->client[r].finished;
             who->works = who->works || c->client[r].works;
         }
         who->works = true;
@@ -304,13 +312,15 @@ static void tell_staleness(coordinator *c)
                          .staleness_median = (int64_t)artel__staleness_at(seen, 0.5),
                          .staleness_90 = (int64_t)artel__staleness_at(seen, 0.9),
                          .staleness_most = (int64_t)seen->most};
-    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
-               (long long)event.updates, (long long)event.staleness_median, (long long)event.staleness_90, (long long)event.staleness_most);
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE,
+               "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
+               (long long)event.updates, (long long)event.staleness_median, (long long)event.staleness_90,
+               (long long)event.staleness_most);
     artel__fit_event(c->fit, &event);
     c->staleness = (artel__staleness){.count = 0};
     if (c->shares)
-        artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%lld of %lld gradients of workers came too late and were dropped", (long long)c->late,
-                   (long long)c->shares);
+        artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%lld of %lld gradients of workers came too late and were dropped",
+                   (long long)c->late, (long long)c->shares);
     c->shares = c->late = 0;
 }
 
@@ -334,16 +344,17 @@ static void tell(coordinator *c, const artel__service *s)
     if (!artel__tell_due(t)) return;
     count_items(&c->phase, &queue, &out);
     artel__tell_begin(t, c->fit->ctx);
-    artel__text_printf(&t->text, "\"consistency\": \"%s\", \"queue\": %lld, \"out\": %lld, ", consistency ? consistency : "async", queue,
-                       out);
+    artel__text_printf(&t->text, "\"consistency\": \"%s\", \"queue\": %lld, \"out\": %lld, ",
+                       consistency ? consistency : "async", queue, out);
     artel__text_printf(&t->text, "\"staleness\": {\"updates\": %lld, \"p50\": %lld, \"p90\": %lld, \"max\": %lld}, ",
-                       (long long)seen->count, (long long)artel__staleness_at(seen, 0.5), (long long)artel__staleness_at(seen, 0.9),
-                       (long long)seen->most);
+                       (long long)seen->count, (long long)artel__staleness_at(seen, 0.5),
+                       (long long)artel__staleness_at(seen, 0.9), (long long)seen->most);
     artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares, (long long)c->late);
     artel__tell_parts(t);
     for (int i = 0; i < c->installed.parts; i++) {
         const artel__installed_part *p = &c->installed.part[i];
-        artel__told_part told = {i, artel__division_bytes(&c->installed.division, i), NULL, tasks->task[p->task].index, {0}, p->copies, -1};
+        artel__told_part told = {
+            i, artel__division_bytes(&c->installed.division, i), NULL, tasks->task[p->task].index, {0}, p->copies, -1};
         for (int k = 0; k < p->copies; k++) told.copy[k] = tasks->task[p->copy[k]].index;
         artel__tell_part(t, &told);
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A phase of the coordinator: some batches, of training or of validation, dealt out to whoever asks and added up in their order.
+/* A phase of the coordinator: some batches, of training or of validation, dealt out to whoever asks and added up in
+ * their order.
  *
- * Results arrive in any order and are kept until those before them are there, so what the logs say depends on the values alone. Between
- * two phases nothing is under way: variables are one cut. phase.c knows no message.
+ * Results arrive in any order and are kept until those before them are there, so what the logs say depends on the
+ * values alone. Between two phases nothing is under way: variables are one cut. phase.c knows no message.
  */
 #ifndef ARTEL_TRAIN_COORDINATE_H
 #define ARTEL_TRAIN_COORDINATE_H
@@ -44,13 +45,13 @@ typedef struct artel__phase_run {
     double *saved_sums; /* of the tally: outputs, then sums */
 } artel__phase_run;
 
-/* Opens what comes next in the run, or ends it (fit->ended); ends of epochs that lie between are gone through. `state` has been taken
- * from the servers. */
+/* Opens what comes next in the run, or ends it (fit->ended); ends of epochs that lie between are gone through. `state`
+ * has been taken from the servers. */
 artel_status artel__phase_open_next(artel__fit *fit, artel__phase_run *phase);
 /* The next item to deal out, or -1: all are out or done. */
 int64_t artel__phase_deal(artel__phase_run *phase);
-/* In a phase that changes no variable: an item that has been out for a second while nothing else was left, once more; -1: there is none. Who
- * sleeps holds up nobody; of two results the first counts, and they are the same. */
+/* In a phase that changes no variable: an item that has been out for a second while nothing else was left, once more;
+ * -1: there is none. Who sleeps holds up nobody; of two results the first counts, and they are the same. */
 int64_t artel__phase_deal_again(artel__phase_run *phase);
 /* A result; an item that has one already is left alone. Adds up what can be. */
 artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_t number, const double *values);

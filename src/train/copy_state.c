@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State from memory to memory: what a task gives to one that is behind.
  *
- * The same as a checkpoint holds: the position (a manifest, as text), the variables' block, the weights that callbacks keep,
- * and what a pass has predicted so far. Lengths that arrive must be those that this task expects for its own model, so a peer
- * cannot make it take more memory. Whoever receives puts everything beside its own state first, and takes it over when all of
- * it is there: a copy that breaks off changes nothing.
+ * The same as a checkpoint holds: the position (a manifest, as text), the variables' block, the weights that callbacks
+ * keep, and what a pass has predicted so far. Lengths that arrive must be those that this task expects for its own
+ * model, so a peer cannot make it take more memory. Whoever receives puts everything beside its own state first, and
+ * takes it over when all of it is there: a copy that breaks off changes nothing.
  */
 #include <string.h>
 
@@ -64,7 +64,8 @@ artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
     if (status == ARTEL_OK) status = artel__json_dump_string(fit->ctx, position, ARTEL__JSON_COMPACT, &text);
     json_decref(position);
     const artel__variables *all = artel__state_variables(state);
-    head h = {text ? strlen(text) : 0, artel__image_bytes(all, artel__all_of(all)), fit->extra_bytes, artel__session_hash(fit->session)};
+    head h = {text ? strlen(text) : 0, artel__image_bytes(all, artel__all_of(all)), fit->extra_bytes,
+              artel__session_hash(fit->session)};
     if (status == ARTEL_OK) status = artel__mesh_send(stream, &h, sizeof h);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, text, (size_t)h.text);
     if (status == ARTEL_OK) status = send_variables(fit, stream, state);
@@ -99,8 +100,8 @@ static uint64_t own_bytes(const artel__fit *fit)
 static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incoming *in)
 {
     ARTEL_TRY(artel__mesh_receive(stream, &in->head, sizeof in->head));
-    bool fits =
-        in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes && in->head.variables == own_bytes(fit);
+    bool fits = in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes &&
+                in->head.variables == own_bytes(fit);
     if (!fits) return misfit(fit);
     ARTEL_TRY(take_block(fit, stream, in->head.text, &in->text));
     ARTEL_TRY(artel__json_load(fit->ctx, "state", in->text, (size_t)in->head.text, &in->position));

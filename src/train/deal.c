@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What deal.h promises, as far as the whole task is concerned: options, who holds what, the dealing of a batch.
  *
- * Held files are told as bits, 48 in a float64, exact in an exchange of maxima. A row goes to the rank with the most room of those that hold its
- * file, the lowest of them; what has no place goes to the lowest rank with room, from the holder that has sent the least.
+ * Held files are told as bits, 48 in a float64, exact in an exchange of maxima. A row goes to the rank with the most
+ * room of those that hold its file, the lowest of them; what has no place goes to the lowest rank with room, from the
+ * holder that has sent the least.
  */
 #include "train/deal.h"
 
@@ -36,10 +37,12 @@ artel_status artel__deal_open(artel__fit *fit)
 {
     if (!artel__deal_is_file(fit)) return ARTEL_OK;
     if (fit->role != ARTEL__ROLE_NONE)
-        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION, "give every task all files, or use the strategy multi-worker",
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION,
+                           "give every task all files, or use the strategy multi-worker",
                            "workers of parameter servers take batches of any rows");
     ARTEL_TRY(open_mode(fit, ARTEL__MODE_TRAIN, fit->train_feed, fit->batch_size));
-    if (fit->validation_feed) ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation_feed, artel__fit_validation_batch(fit)));
+    if (fit->validation_feed)
+        ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation_feed, artel__fit_validation_batch(fit)));
     fit->deal.on = true;
     return ARTEL_OK;
 }
@@ -103,8 +106,8 @@ static void say_rank(artel__fit *fit, artel__mode m, int rank, artel__text *text
         files++;
         rows += artel__feed_part(mode->feed, p).rows;
     }
-    artel__text_printf(text, "; %s has %lld files (%lld records)", task < 0 ? "this task" : artel__mesh_title(cluster, task),
-                       (long long)files, (long long)rows);
+    artel__text_printf(text, "; %s has %lld files (%lld records)",
+                       task < 0 ? "this task" : artel__mesh_title(cluster, task), (long long)files, (long long)rows);
 }
 
 static artel_status say_cover(artel__fit *fit, artel__mode m)
@@ -120,12 +123,13 @@ static artel_status say_cover(artel__fit *fit, artel__mode m)
         for (int r = 0; r < fit->session->ranks; r++) holders += holds(&fit->deal, m, r, p) && !is_repeated(fit, r);
         once += holders == 1;
     }
-    artel__text_printf(&text, "%s: %d files with %lld records, each seen once an epoch", m == ARTEL__MODE_TRAIN ? "training" : "validation",
-                       mode->parts, (long long)rows);
+    artel__text_printf(&text, "%s: %d files with %lld records, each seen once an epoch",
+                       m == ARTEL__MODE_TRAIN ? "training" : "validation", mode->parts, (long long)rows);
     if (mode->whole)
         artel__text_append(&text, "; every task has all of them");
     else if (once > 0)
-        artel__text_printf(&text, "; %lld files lie with one task alone, and the run ends when that is lost", (long long)once);
+        artel__text_printf(&text, "; %lld files lie with one task alone, and the run ends when that is lost",
+                           (long long)once);
     else
         artel__text_append(&text, "; every file lies with two tasks or more");
     if (!mode->whole)

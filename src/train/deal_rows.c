@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dealing, as far as one replica is concerned: what it holds, told to all ranks; the rows of a batch that lie on another machine than they are computed on.
+/* Dealing, as far as one replica is concerned: what it holds, told to all ranks; the rows of a batch that lie on
+ * another machine than they are computed on.
  *
- * Both sides of a parcel know from the batch which rows it has. In it the arrays stand one behind another, each beginning at a multiple of 64 bytes.
+ * Both sides of a parcel know from the batch which rows it has. In it the arrays stand one behind another, each
+ * beginning at a multiple of 64 bytes.
  */
 #include <string.h>
 
@@ -34,9 +36,10 @@ artel_status artel__deal_exchange_held(artel__replica *replica)
     size_t words = (size_t)artel__deal_words(session->deal), count = words * (size_t)session->ranks;
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
     void *block;
-    artel__fold_plan_make(&replica->fold, shards, first, artel__replica_first_shard(shards, session->ranks, rank + 1) - first, shards,
-                          replica->start);
-    ARTEL_TRY(artel__calloc(session->ctx, count * (size_t)(replica->fold.nodes + 1) + 1, sizeof(double), "files held", &block));
+    artel__fold_plan_make(&replica->fold, shards, first,
+                          artel__replica_first_shard(shards, session->ranks, rank + 1) - first, shards, replica->start);
+    ARTEL_TRY(artel__calloc(session->ctx, count * (size_t)(replica->fold.nodes + 1) + 1, sizeof(double), "files held",
+                            &block));
     double *give = block, *take = give + count * (size_t)replica->fold.nodes;
     for (size_t i = 0; i < count; i++) give[i] = -1;
     own_words(session->deal, give + words * (size_t)rank);
@@ -141,8 +144,8 @@ static void unpack(const packing *p, int peer, const uint8_t *data, int64_t rows
         for (int64_t k = 0; k < p->batch->moves; k++) {
             const artel__row_move *move = &p->batch->move[k];
             if (move->from != peer || move->to != p->rank) continue;
-            memcpy((uint8_t *)p->mode->buffer[i] + (size_t)(move->at - p->replica->fold.row) * bytes, data + (size_t)taken++ * bytes,
-                   bytes);
+            memcpy((uint8_t *)p->mode->buffer[i] + (size_t)(move->at - p->replica->fold.row) * bytes,
+                   data + (size_t)taken++ * bytes, bytes);
         }
         data += array_bytes(p, i, rows);
     }
@@ -170,7 +173,11 @@ artel_status artel__deal_exchange_rows(artel__replica *replica, artel__mode m, c
 {
     artel__session *session = replica->session;
     artel__replica_mode *mode = &replica->mode[m];
-    packing p = {.replica = replica, .mode = mode, .feed = session->mode[m].feed, .rank = session->first + replica->index, .batch = batch};
+    packing p = {.replica = replica,
+                 .mode = mode,
+                 .feed = session->mode[m].feed,
+                 .rank = session->first + replica->index,
+                 .batch = batch};
     int parcels;
     int64_t most;
     void *block;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Late steps: blocks of rows are taken through the steps that the oldest of them lacks; who is ahead joins when its turn comes. A block stays in
- * the nearest cache meanwhile, where a walk of the table for each step would read all of it from memory. */
+/* Late steps: blocks of rows are taken through the steps that the oldest of them lacks; who is ahead joins when its
+ * turn comes. A block stays in the nearest cache meanwhile, where a walk of the table for each step would read all of
+ * it from memory. */
 #include "train/deferred.h"
 
 #include <string.h>
@@ -106,7 +107,8 @@ static void take_steps(artel__deferred *d, const artel__deferred_steps *steps, c
             if (d->taken[token[i]] <= k) behind[lacking++] = token[i];
         }
         p.most = lacking;
-        artel__apply_prepare(&p.apply, t->options, steps->step[k].rate, steps->first + (int64_t)k, steps->step[k].product);
+        artel__apply_prepare(&p.apply, t->options, steps->step[k].rate, steps->first + (int64_t)k,
+                             steps->step[k].product);
         d->kernel->run(&p, 0, d->kernel->tasks(&p), NULL);
     }
     for (int32_t i = 0; i < count; i++) {
@@ -158,7 +160,8 @@ void artel__deferred_mark(artel__deferred *d, const artel__deferred_steps *steps
 
 /* -- life -- */
 
-artel_status artel__deferred_create(artel_context *ctx, const artel__deferred_table *table, artel__pool *pool, artel__deferred **out)
+artel_status artel__deferred_create(artel_context *ctx, const artel__deferred_table *table, artel__pool *pool,
+                                    artel__deferred **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__deferred), "parameter server", &block));

@@ -31,10 +31,11 @@ artel_status artel__divide_check_option(artel__fit *fit)
     if (!text || strcmp(text, "auto") == 0 || strcmp(text, "data") == 0 || strcmp(text, "file") == 0) return ARTEL_OK;
     fit->divide.off = takes_number(text, "off", &number);
     if (!fit->divide.off && !takes_number(text, "hint", &number))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, file, data, hint or off", "\"%.60s\" is none of these", text);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, file, data, hint or off",
+                           "\"%.60s\" is none of these", text);
     if (number && (!artel__parse_int64(number, &workers) || workers < 1 || workers > MOST_WORKERS))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "for example off:4", "\"%.60s\" is no number of workers from 1 to %d",
-                           number, MOST_WORKERS);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "for example off:4",
+                           "\"%.60s\" is no number of workers from 1 to %d", number, MOST_WORKERS);
     if (fit->role != ARTEL__ROLE_NONE)
         return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION, "leave it out, or use the strategy multi-worker",
                            "workers of parameter servers take batches of any rows");
@@ -60,7 +61,8 @@ static void say_cover(const artel__fit *fit, int64_t rows)
     int64_t least = rows, most = 0;
     if (!fit->writes) return;
     if (d->off) {
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "training: each of %d workers goes through all %lld rows; an epoch has each row %d times",
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "training: each of %d workers goes through all %lld rows; an epoch has each row %d times",
                    d->pipelines, (long long)rows, d->pipelines);
         return;
     }
@@ -70,7 +72,8 @@ static void say_cover(const artel__fit *fit, int64_t rows)
         if (count > most) most = count;
     }
     artel__log(fit->ctx, ARTEL_LOG_NOTE,
-               "training: %d workers have pipelines of their own, of %lld to %lld rows; an epoch has each of these %lld rows once%s",
+               "training: %d workers have pipelines of their own, of %lld to %lld rows; an epoch has each of these "
+               "%lld rows once%s",
                d->pipelines, (long long)least, (long long)most, (long long)rows,
                most > least ? "; where one ends, the others fill its place" : "");
 }
@@ -81,8 +84,8 @@ artel_status artel__divide_batches(artel__fit *fit, artel__batches *batches)
     if (d->pipelines == 0) return ARTEL_OK;
     if (d->off && batches->rows < batches->batch_size)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give a smaller .batch_size, or .auto_shard data",
-                           "off takes batches of no more rows than the data has (%lld, found %lld)", (long long)batches->rows,
-                           (long long)batches->batch_size);
+                           "off takes batches of no more rows than the data has (%lld, found %lld)",
+                           (long long)batches->rows, (long long)batches->batch_size);
     say_cover(fit, batches->rows);
     if (d->off)
         for (int i = 0; i <= d->pipelines; i++) d->first[i] = batches->rows * i;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelines that each worker has for itself: --auto-shard hint and off.
  *
- * As in tf.data, under `hint` a shard stage of the pipeline is each worker's own, so what follows it (windows, filters, shuffles) works on that part alone;
- * under `off` every worker goes through all of the data, in an order of its own. The number of pipelines belongs to the run, as the seed does; who
- * computes what does not depend on it, so a lost worker's pipeline is gone on with by the others.
+ * As in tf.data, under `hint` a shard stage of the pipeline is each worker's own, so what follows it (windows, filters,
+ * shuffles) works on that part alone; under `off` every worker goes through all of the data, in an order of its own.
+ * The number of pipelines belongs to the run, as the seed does; who computes what does not depend on it, so a lost
+ * worker's pipeline is gone on with by the others.
  */
 #ifndef ARTEL_TRAIN_DIVIDE_H
 #define ARTEL_TRAIN_DIVIDE_H

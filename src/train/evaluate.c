@@ -23,9 +23,10 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     artel__fit *fit = &p->fit;
     artel__data_wants wants;
     if (artel__model_is_custom(fit->model->nn) && fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE,
-                   "the model's class %s is the user's own: a test_step, predict_step or call of its own is not in the file",
-                   fit->model->nn->class_name);
+        artel__log(
+            fit->ctx, ARTEL_LOG_NOTE,
+            "the model's class %s is the user's own: a test_step, predict_step or call of its own is not in the file",
+            fit->model->nn->class_name);
     if (mode == ARTEL__MODE_EVALUATE)
         ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));
@@ -65,7 +66,8 @@ static artel_status take_metrics(pass *p)
 {
     artel__fit *fit = &p->fit;
     if (p->mode != ARTEL__MODE_EVALUATE || p->history) return ARTEL_OK;
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->logs));
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "",
+                                &fit->logs));
     artel_history *history;
     ARTEL_TRY(artel__history_create(fit->ctx, &history));
     artel_status status = artel__history_append(history, &fit->logs);
@@ -118,8 +120,10 @@ static artel_status step_pass(pass *p, artel__batch *batch)
 {
     artel__fit *fit = &p->fit;
     if (artel__cancelled(fit->ctx) || artel__preempted(fit->ctx))
-        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "start the same command again for the whole result",
-                           "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)fit->units);
+        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data",
+                           "start the same command again for the whole result",
+                           "stopped on request after %lld of %lld batches", (long long)fit->unit,
+                           (long long)fit->units);
     int64_t row = fit->unit * p->batch_size;
     artel__batch_rows next = artel__rows_at(p->order, p->rows, row, p->batch_size);
     *batch = (artel__batch){.rows = next.rows, .count = next.count};
@@ -146,7 +150,8 @@ static artel_status step_event(pass *p, int64_t step)
     if (!fit->options.on_event) return ARTEL_OK;
     artel_event event = {.kind = ARTEL_EVENT_STEP};
     if (p->mode == ARTEL__MODE_EVALUATE) {
-        ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->step_logs));
+        ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "",
+                                    &fit->step_logs));
         event.loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0;
         event.metrics = fit->step_logs.item;
         event.metric_count = fit->step_logs.count;
@@ -173,7 +178,8 @@ static artel_status run_evaluate(pass *p)
     return run_pass(p, evaluate_batch);
 }
 
-artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_history **out)
+artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options,
+                                  artel_history **out)
 {
     artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     pass p;
@@ -248,7 +254,8 @@ static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **
         const artel__value *value = &objective->graph.value[objective->graph.kept[objective->prediction_kept[i]]];
         predictions->name[i] = artel__arena_strdup(&predictions->arena, fit->model->nn->output[i].name);
         if (value->shape.rank >= ARTEL_MAX_RANK)
-            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, fit->model->nn->output[i].name, "reshape it in the model",
+            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, fit->model->nn->output[i].name,
+                               "reshape it in the model",
                                "the output has %d axes and the rows make one more than is possible", value->shape.rank);
         predictions->shape[i].rank = value->shape.rank + 1;
         predictions->shape[i].dim[0] = rows;
@@ -280,7 +287,8 @@ static artel_status run_predict(pass *p)
     return run_pass(p, predict_batch);
 }
 
-artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_predictions **out)
+artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options,
+                                 artel_predictions **out)
 {
     artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     pass p;
@@ -303,13 +311,13 @@ int artel_predictions_count(const artel_predictions *predictions)
     return predictions ? predictions->outputs : 0;
 }
 
-artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name, artel_shape *shape,
-                                   const float **values)
+artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name,
+                                   artel_shape *shape, const float **values)
 {
     ARTEL_TRY(artel__enter(predictions ? predictions->ctx : NULL, __func__, "predictions", predictions));
     if (index < 0 || index >= predictions->outputs)
-        return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count", "there is no output %d",
-                           index);
+        return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count",
+                           "there is no output %d", index);
     if (name) *name = predictions->name[index];
     if (shape) *shape = predictions->shape[index];
     if (values) *values = predictions->values[index];

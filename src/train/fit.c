@@ -2,8 +2,8 @@
 /* Training: epochs of steps over data in a seeded order, with validation, callbacks and checkpoints.
  *
  * The order of samples is a pure function of (seed, pass over the data, number of samples). A run may end at any step
- * boundary (cancelled, preempted, stopped by a callback) and be taken up there: the counters in artel__fit, the session's
- * variables and the callbacks' states are all that the rest depends on.
+ * boundary (cancelled, preempted, stopped by a callback) and be taken up there: the counters in artel__fit, the
+ * session's variables and the callbacks' states are all that the rest depends on.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,9 +43,14 @@ static artel_status end_event(artel__fit *fit)
     qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
     double total = 0;
     for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
-    double first = (double)fit->first_step_ns * 1e-6, median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : NAN;
-    double per_step = fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1) : 0;
-    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3) : first > 0 ? per_step / (first * 1e-3) : 0;
+    double first = (double)fit->first_step_ns * 1e-6,
+           median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : NAN;
+    double per_step =
+        fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1)
+                  : 0;
+    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3)
+                  : first > 0      ? per_step / (first * 1e-3)
+                                   : 0;
     artel_event event = {.kind = ARTEL_EVENT_END,
                          .examples = fit->examples,
                          .examples_per_second = rate,
@@ -82,7 +87,8 @@ static artel_status run_fit(artel__fit *fit)
     artel_cluster *cluster = artel__session_cluster(fit->session);
     ARTEL_TRY(artel__fit_join(fit));
     artel_status status = artel__fit_run(fit, artel__fit_unit);
-    if (status == ARTEL_ERROR_RUN && artel__checkpointer_finished(fit) && !artel__mesh_ever_formed(cluster)) return end_late(fit);
+    if (status == ARTEL_ERROR_RUN && artel__checkpointer_finished(fit) && !artel__mesh_ever_formed(cluster))
+        return end_late(fit);
     ARTEL_TRY(status);
     if (cluster) return ARTEL_OK;
     artel__session_release(fit->session);
@@ -99,7 +105,8 @@ static void report_failure(artel__fit *fit, artel_status status)
     if (status != ARTEL_ERROR_PREEMPTED && status != ARTEL_ERROR_CANCELLED) artel__fit_event(fit, &event);
 }
 
-static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
+static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options,
+                              artel_history **out)
 {
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
     ARTEL_TRY(artel__take_options(model->ctx, &artel__fit_kind, options, &fit.options));
@@ -120,7 +127,8 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     return status;
 }
 
-artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
+artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options,
+                             artel_history **out)
 {
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data", model, data));
     uint32_t caller = artel__fp_enter(); /* numbers are parsed and rounded outside the steps too */

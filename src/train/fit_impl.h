@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fit in progress: counters, logs and the hooks that callbacks and checkpoints use; shared in this room only.
  *
- * Everything that a continuation depends on lies here or in the session's variables: epoch and step, the accumulators of
- * the running epoch, the history, the learning rate set by callbacks, and each callback's state. Values in logs are
+ * Everything that a continuation depends on lies here or in the session's variables: epoch and step, the accumulators
+ * of the running epoch, the history, the learning rate set by callbacks, and each callback's state. Values in logs are
  * rounded to float32, as Keras' are.
  */
 #ifndef ARTEL_TRAIN_FIT_IMPL_H
@@ -15,7 +15,8 @@
 typedef struct artel__tally {
     double loss, weight; /* sum of loss * rows, sum of rows */
     double batches;
-    double *output_loss; /* by output: sum of losses by batch, as Keras averages them without rows; by row when not reduced */
+    double *output_loss; /* by output: sum of losses by batch, as Keras averages them without rows; by row when not
+                            reduced */
     const artel__settings *settings;
     double *sums; /* metric accumulators */
     int outputs, sum_count;
@@ -34,7 +35,8 @@ typedef struct artel__fit_content {
 
 /* The account of an epoch (audit.h). */
 typedef struct artel__audit_account {
-    int64_t unit; /* behind the epoch's end: another task was to say it, and has perhaps not come so far; 0: it has been said */
+    int64_t unit; /* behind the epoch's end: another task was to say it, and has perhaps not come so far; 0: it has been
+                     said */
     int64_t epoch, elements, pass_elements, rows, times;
     uint64_t digest, order;
     bool whole, over, once;
@@ -132,14 +134,17 @@ struct artel__fit {
     int applied_replicas;  /* that the schedule has been told */
     void *extra;           /* what belongs to the state beside variables: predictions */
     size_t extra_bytes;
-    artel_status (*conclude)(artel__fit *fit, bool preempted); /* writes results where fit->writes; again in another task if one dies */
+    artel_status (*conclude)(artel__fit *fit,
+                             bool preempted); /* writes results where fit->writes; again in another task if one dies */
 };
 
 /* logs.c */
 void artel__tally_clear(artel__tally *tally);
-artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective, artel__tally *out);
+artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective,
+                               artel__tally *out);
 void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows);
-/* The same in two halves, for batches that another task computes: the loss, by output, the metric sums; artel__tally_values of them. */
+/* The same in two halves, for batches that another task computes: the loss, by output, the metric sums;
+ * artel__tally_values of them. */
 void artel__tally_read(const artel__tally *tally, const artel__session *session, artel__mode mode, double *values);
 void artel__tally_add_values(artel__tally *tally, const double *values, int64_t rows);
 static inline int artel__tally_values(const artel__tally *tally)
@@ -147,16 +152,16 @@ static inline int artel__tally_values(const artel__tally *tally)
     return 1 + tally->outputs + tally->sum_count;
 }
 /* Appends the pass's values in Keras' order (sorted by name), each name with `prefix` in front. */
-artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective, const char *prefix,
-                               artel__log_list *out);
+artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective,
+                               const char *prefix, artel__log_list *out);
 artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char *name, double value);
 bool artel__logs_has(const artel__log_list *logs, const char *name);
 /* NAN when absent. */
 double artel__logs_get(const artel__log_list *logs, const char *name);
 
 /* callbacks.c: the callbacks of Keras that change or end a run, or write files. Read from options.callbacks,
- * which may set other options (those of checkpoints); begun when the run has its losses and metrics. Their state can be saved to and
- * restored from JSON for checkpoints. */
+ * which may set other options (those of checkpoints); begun when the run has its losses and metrics. Their state can be
+ * saved to and restored from JSON for checkpoints. */
 artel_status artel__callbacks_read(artel__fit *fit);
 artel_status artel__callbacks_begin(artel__fit *fit);
 void artel__callbacks_destroy(artel__fit *fit);
@@ -171,27 +176,30 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out);
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in);
 
 /* checkpoint.c: folders ckpt-<step> in options.checkpoint_dir. */
-artel_status artel__checkpointer_create(artel__fit *fit); /* finds and restores the newest whole checkpoint; checks identity */
+artel_status
+artel__checkpointer_create(artel__fit *fit); /* finds and restores the newest whole checkpoint; checks identity */
 void artel__checkpointer_destroy(artel__fit *fit);
-artel_status artel__checkpointer_unit(artel__fit *fit);   /* after a unit has been counted: writes when one is due, in the background */
+artel_status artel__checkpointer_unit(
+    artel__fit *fit); /* after a unit has been counted: writes when one is due, in the background */
 artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
-/* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and back, `where` for
- * messages. Weights that callbacks keep are allocated, and filled by the caller. */
+/* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and
+ * back, `where` for messages. Weights that callbacks keep are allocated, and filled by the caller. */
 artel_status artel__fit_position(artel__fit *fit, json_t **out);
 artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest);
 int64_t artel__checkpointer_steps(const artel__fit *fit); /* between two, when that is so many steps; else 0 */
 bool artel__checkpointer_finished(const artel__fit *fit); /* the run was already complete when it was taken up */
 
-/* The most rows that a batch of the feed can have: memory is taken for these, not for a --batch-size beyond the data. */
+/* The most rows that a batch of the feed can have: memory is taken for these, not for a --batch-size beyond the data.
+ */
 static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_size)
 {
     int64_t rows = artel__feed_count(feed);
     return rows > 0 && rows < batch_size ? rows : batch_size;
 }
 
-/* fit_open.c: refuses a class of the user's own, for what it does in train_step, compute_loss or call is code, and in no file; says so when the
- * standard step was asked for. */
+/* fit_open.c: refuses a class of the user's own, for what it does in train_step, compute_loss or call is code, and in
+ * no file; says so when the standard step was asked for. */
 artel_status artel__check_class(artel_model *model, bool standard_step);
 
 /* class_weight.c: options.class_weight by class number, in the fit's arena. */
@@ -205,8 +213,8 @@ artel_status artel__fit_join(artel__fit *fit);
 /* What must be equal everywhere in a pass of evaluation or prediction. */
 artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps);
 
-/* regroup.c: units one after another until fit->ended, alone or among other tasks: an interrupted one is repeated in the next
- * generation. */
+/* regroup.c: units one after another until fit->ended, alone or among other tasks: an interrupted one is repeated in
+ * the next generation. */
 typedef artel_status artel__fit_unit_fn(artel__fit *fit);
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit);
 /* Follows the mesh's orders until it is seated (fit->seated) or all is over. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run of training is made of, and the end of it: data bound to the model, session, orders of samples, callbacks, checkpoints.
+/* What a run of training is made of, and the end of it: data bound to the model, session, orders of samples, callbacks,
+ * checkpoints.
  *
  * artel__fit_close takes whatever a failed artel__fit_open has left.
  */
@@ -37,31 +38,32 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
 
 static artel_status open_session(artel__fit *fit)
 {
-    artel__session_options options = {.model = fit->model,
-                                      .settings = &fit->settings,
-                                      .strategy = fit->options.strategy,
-                                      .all_reduce = fit->options.all_reduce,
-                                      .replicas = fit->options.replicas,
-                                      .threads = fit->options.threads,
-                                      .batch_size = fit->batch_size,
-                                      .shards = (int32_t)fit->options.shards,
-                                      .seed = fit->options.seed,
-                                      .train = true,
-                                      .batch_groups = fit->options.batch_norm_groups,
-                                      .recompute = fit->options.recompute * 0.01,
-                                      .stop_on_nan = fit->options.stop_on_nan,
-                                      .device = {.device = fit->options.device,
-                                                 .plugin = fit->options.plugin,
-                                                 .precision = fit->options.device_precision,
-                                                 .kernels = fit->options.device_kernels,
-                                                 .launches = fit->options.device_launches,
-                                                 .reduce = fit->options.device_reduce},
-                                      .arithmetic = fit->options.arithmetic,
-                                      .elsewhere = fit->role != ARTEL__ROLE_NONE,
-                                      .whole = fit->options.consistency && artel__starts_with(fit->options.consistency, "sync:"),
-                                      .alone = fit->role != ARTEL__ROLE_NONE,
-                                      .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
-                                      .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
+    artel__session_options options = {
+        .model = fit->model,
+        .settings = &fit->settings,
+        .strategy = fit->options.strategy,
+        .all_reduce = fit->options.all_reduce,
+        .replicas = fit->options.replicas,
+        .threads = fit->options.threads,
+        .batch_size = fit->batch_size,
+        .shards = (int32_t)fit->options.shards,
+        .seed = fit->options.seed,
+        .train = true,
+        .batch_groups = fit->options.batch_norm_groups,
+        .recompute = fit->options.recompute * 0.01,
+        .stop_on_nan = fit->options.stop_on_nan,
+        .device = {.device = fit->options.device,
+                   .plugin = fit->options.plugin,
+                   .precision = fit->options.device_precision,
+                   .kernels = fit->options.device_kernels,
+                   .launches = fit->options.device_launches,
+                   .reduce = fit->options.device_reduce},
+        .arithmetic = fit->options.arithmetic,
+        .elsewhere = fit->role != ARTEL__ROLE_NONE,
+        .whole = fit->options.consistency && artel__starts_with(fit->options.consistency, "sync:"),
+        .alone = fit->role != ARTEL__ROLE_NONE,
+        .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
+        .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
     if (fit->options.checkpoint_dir && !fit->options.dry_run) {
         options.device.programs = artel__arena_printf(&fit->arena, "%s/programs", fit->options.checkpoint_dir);
         options.device.writes = fit->writes;
@@ -79,7 +81,8 @@ static artel_status open_session(artel__fit *fit)
 artel_status artel__fit_apply_replicas(artel__fit *fit)
 {
     artel__settings again;
-    bool applied = fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
+    bool applied =
+        fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
     fit->applied_replicas = fit->schedule_replicas;
     if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
@@ -91,10 +94,12 @@ artel_status artel__fit_apply_replicas(artel__fit *fit)
 
 static artel_status prepare_modes(artel__fit *fit)
 {
-    ARTEL_TRY(
-        artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, artel__batch_room(fit->train_feed, fit->batch_size)));
-    ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
-    bool tokens = fit->role == ARTEL__ROLE_WORKER && artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->tables > 0;
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed,
+                                     artel__batch_room(fit->train_feed, fit->batch_size)));
+    ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN),
+                                &fit->tally));
+    bool tokens =
+        fit->role == ARTEL__ROLE_WORKER && artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->tables > 0;
     if (tokens)
         ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN_TOKENS, fit->train_feed,
                                          artel__batch_room(fit->train_feed, fit->batch_size)));
@@ -120,7 +125,8 @@ static artel_status make_orders(artel__fit *fit)
     bool peeks = artel__feed_reads_ahead(fit->train_feed) || artel__session_device_class(fit->session);
     ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, peeks));
     fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
-    fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
+    fit->validation_order =
+        artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
     fit->step_room = STEP_ROOM;
     fit->step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->step_ms);
     ARTEL_TRY(artel__arena_status(&fit->arena));
@@ -136,11 +142,13 @@ static artel_status check_options(artel__fit *fit)
     if (o->epochs == 0)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, ".epochs is 0: nothing is trained, and the history is empty, as in Keras");
     else if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, ".epochs %lld counts from the beginning, and .initial_epoch is %lld: nothing is left to train",
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   ".epochs %lld counts from the beginning, and .initial_epoch is %lld: nothing is left to train",
                    (long long)o->epochs, (long long)o->initial_epoch);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".validation_split", "give the part to validate on, for example 0.1",
-                           "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
+        return artel__fail(
+            fit->ctx, ARTEL_ERROR_INVALID, ".validation_split", "give the part to validate on, for example 0.1",
+            "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
     if (o->validation_data && o->validation_split > 0)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".validation_split", "give one or the other",
                            "validation data and a validation split were both given");
@@ -154,8 +162,10 @@ artel_status artel__check_class(artel_model *model, bool standard_step)
     if (!standard_step)
         return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
                            "if it has none, or the standard ones will do, give --standard-step (standard_step)",
-                           "the model's class is the user's own, and a train_step, compute_loss or call of its own is not in the file");
-    artel__log(model->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step", nn->class_name);
+                           "the model's class is the user's own, and a train_step, compute_loss or call of its own is "
+                           "not in the file");
+    artel__log(model->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step",
+               nn->class_name);
     return ARTEL_OK;
 }
 
@@ -173,12 +183,15 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));
-    bool course = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
-    if (course) ARTEL_TRY(artel__callbacks_read(fit));                                   /* whether rows are compared goes by checkpoints */
-    const char *check = fit->role == ARTEL__ROLE_NONE || (fit->options.check_data && strcmp(fit->options.check_data, "start") == 0)
-                            ? fit->options.check_data
-                            : "off";
-    if (artel__deal_is_file(fit)) check = "off"; /* nobody else has a task's files: what can be compared are their indexes */
+    bool course = fit->role == ARTEL__ROLE_NONE ||
+                  fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
+    if (course) ARTEL_TRY(artel__callbacks_read(fit));  /* whether rows are compared goes by checkpoints */
+    const char *check =
+        fit->role == ARTEL__ROLE_NONE || (fit->options.check_data && strcmp(fit->options.check_data, "start") == 0)
+            ? fit->options.check_data
+            : "off";
+    if (artel__deal_is_file(fit))
+        check = "off"; /* nobody else has a task's files: what can be compared are their indexes */
     ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, check));
     ARTEL_TRY(artel__deal_open(fit));
     ARTEL_TRY(artel__audit_begin(fit));

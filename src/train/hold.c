@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds a part from here on: the coordinator's decision at the beginning of a generation, when no update is under way.
+/* Who holds a part from here on: the coordinator's decision at the beginning of a generation, when no update is under
+ * way.
  *
- * A head acknowledges nothing that its copies have not applied, so each of them has whatever was acknowledged; the one with most updates
- * is the head. A holder of an epoch before the part's last assignment was left out then, and what it has is void. An epoch counts for the part
- * when all who were named have heard it: an assignment that was not finished changes nothing, for no item is dealt out before it is.
- * Nobody acts without the one coordinator of the generation, so no two servers ever are heads of a part in it; which of two
- * coordinators may act is decided before (meet.c).
+ * A head acknowledges nothing that its copies have not applied, so each of them has whatever was acknowledged; the one
+ * with most updates is the head. A holder of an epoch before the part's last assignment was left out then, and what it
+ * has is void. An epoch counts for the part when all who were named have heard it: an assignment that was not finished
+ * changes nothing, for no item is dealt out before it is. Nobody acts without the one coordinator of the generation, so
+ * no two servers ever are heads of a part in it; which of two coordinators may act is decided before (meet.c).
  */
 #include <string.h>
 
@@ -38,7 +39,8 @@ static artel_status hear(artel__installed *c, const artel__service *s, int serve
     status = artel__installed_done(c, status, rank);
     for (int k = 0; k < count && status == ARTEL_OK; k++) {
         int part = (int)held[k].part;
-        bool known = held[k].part < (uint64_t)c->parts && held[k].install == c->number && held[k].epoch >= c->part[part].epoch;
+        bool known =
+            held[k].part < (uint64_t)c->parts && held[k].install == c->number && held[k].epoch >= c->part[part].epoch;
         if (known) {
             out->at[part][server] = (holding){true, held[k].position};
             out->load[server] += c->part[part].bytes;
@@ -70,7 +72,8 @@ static bool is_among(int server, const int *chosen, int count)
     return false;
 }
 
-/* Who has a copy, or is to have one, but for those chosen already: a holder, else the server with the least. -1: nobody. */
+/* Who has a copy, or is to have one, but for those chosen already: a holder, else the server with the least. -1:
+ * nobody. */
 static int choose_copy(const artel__service *s, const holdings *h, int part, const int *chosen, int count)
 {
     int best = -1;
@@ -96,7 +99,8 @@ static artel_status order(artel__installed *c, const artel__service *s, int rank
                        "a server does not have the part that it said it has");
 }
 
-/* Copies hear their role before the head does: an update is sent to nobody who does not expect it. Ranks; the head's is the first. */
+/* Copies hear their role before the head does: an update is sent to nobody who does not expect it. Ranks; the head's is
+ * the first. */
 static artel_status assign(artel__installed *c, const artel__service *s, int part, const int *rank, int count)
 {
     artel__installed_part *p = &c->part[part];
@@ -142,13 +146,16 @@ static void say_held(const artel__installed *c, const artel__service *s, int bef
     const artel__installed_part *p = &c->part[part];
     artel_context *ctx = c->fit->ctx;
     if (before != p->task)
-        artel__log(ctx, ARTEL_LOG_NOTE, "%s goes on with the part of variables that another server had, of %lld bytes; no update is lost",
+        artel__log(ctx, ARTEL_LOG_NOTE,
+                   "%s goes on with the part of variables that another server had, of %lld bytes; no update is lost",
                    artel__mesh_title(s->cluster, p->task), (long long)p->bytes);
     if (p->copies == had || p->copies + 1 == s->copies) return;
     if (p->copies == 0)
-        artel__log(ctx, ARTEL_LOG_WARNING, "a part of %lld bytes has no copy: there is one parameter server left", (long long)p->bytes);
+        artel__log(ctx, ARTEL_LOG_WARNING, "a part of %lld bytes has no copy: there is one parameter server left",
+                   (long long)p->bytes);
     else
-        artel__log(ctx, ARTEL_LOG_WARNING, "a part of %lld bytes is at %d servers: there are no more", (long long)p->bytes, p->copies + 1);
+        artel__log(ctx, ARTEL_LOG_WARNING, "a part of %lld bytes is at %d servers: there are no more",
+                   (long long)p->bytes, p->copies + 1);
 }
 
 /* One part: its head, and copies that are level with it. Numbers of servers; the head's is the first. */

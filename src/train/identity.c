@@ -63,7 +63,8 @@ static json_t *without_names(const artel__model *nn, json_t *value)
     const char *key;
     json_object_foreach(value, key, item)
     {
-        bool skipped = strcmp(key, "date_saved") == 0 || strcmp(key, "shared_object_id") == 0 || strcmp(key, "compile_config") == 0;
+        bool skipped = strcmp(key, "date_saved") == 0 || strcmp(key, "shared_object_id") == 0 ||
+                       strcmp(key, "compile_config") == 0;
         if (!skipped && json_object_set_new(copy, key, without_names(nn, item)) < 0) return drop(copy);
     }
     json_t *name = json_object_get(copy, "name");
@@ -109,7 +110,8 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     ARTEL_TRY(set(fit->ctx, identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed)));
     ARTEL_TRY(set(fit->ctx, identity, "batch size", json_integer(fit->batch_size)));
     ARTEL_TRY(set(fit->ctx, identity, "shards", json_integer(artel__session_shards(fit->session))));
-    ARTEL_TRY(set(fit->ctx, identity, "batch-norm groups", json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1)));
+    ARTEL_TRY(set(fit->ctx, identity, "batch-norm groups",
+                  json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1)));
     ARTEL_TRY(set(fit->ctx, identity, "shuffle", json_boolean(o->shuffle)));
     ARTEL_TRY(set(fit->ctx, identity, "steps per epoch", json_integer(fit->steps_per_epoch)));
     ARTEL_TRY(set(fit->ctx, identity, "initial epoch", json_integer(o->initial_epoch)));
@@ -117,7 +119,8 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     ARTEL_TRY(set(fit->ctx, identity, "learning rate", json_sprintf("%a", o->learning_rate)));
     char divided[32];
     if (artel__divide_word(fit, divided)) ARTEL_TRY(set(fit->ctx, identity, "auto-shard", json_string(divided)));
-    const char *device = artel__session_device_class(fit->session); /* processors alike give the same bits: they are not named */
+    const char *device =
+        artel__session_device_class(fit->session); /* processors alike give the same bits: they are not named */
     if (device) ARTEL_TRY(set(fit->ctx, identity, "device", json_string(device)));
     return ARTEL_OK;
 }
@@ -145,7 +148,8 @@ artel_status artel__identity_model(artel__fit *fit, char out[65])
     return status;
 }
 
-/* Content that only one of the two knows cannot be compared before the first step; a run that does not know it compares as it reads. */
+/* Content that only one of the two knows cannot be compared before the first step; a run that does not know it compares
+ * as it reads. */
 static bool is_optional(const char *key)
 {
     return artel__ends_with(key, " content");
@@ -177,13 +181,16 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
     json_object_foreach(ours, key, value)
     {
         const json_t *other = json_object_get(theirs, key);
-        if (!json_equal(value, other) && (other || !is_optional(key))) artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+        if (!json_equal(value, other) && (other || !is_optional(key)))
+            artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
     }
     if (json_object_get(theirs, "device") && !json_object_get(ours, "device"))
         artel__text_printf(&fields, "%sdevice", fields.length ? ", " : "");
-    artel_status status = artel__fail(
-        ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give .fresh to begin anew",
-        "the checkpoints here belong to another run; these differ: %s", fields.length ? fields.data : "fields of another version");
+    artel_status status =
+        artel__fail(ctx, ARTEL_ERROR_INVALID, where,
+                    "use another directory, repeat the command that wrote it, or give .fresh to begin anew",
+                    "the checkpoints here belong to another run; these differ: %s",
+                    fields.length ? fields.data : "fields of another version");
     artel__text_fini(&fields);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The identity of a run: what must be equal for a checkpoint to be continued. Not part of it: epochs, replicas, threads,
- * paths, transport. */
+/* The identity of a run: what must be equal for a checkpoint to be continued. Not part of it: epochs, replicas,
+ * threads, paths, transport. */
 #ifndef ARTEL_TRAIN_IDENTITY_H
 #define ARTEL_TRAIN_IDENTITY_H
 

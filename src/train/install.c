@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The coordinator's side of the servers: gives them their parts, looks whether they still have them, takes the whole state back. */
+/* The coordinator's side of the servers: gives them their parts, looks whether they still have them, takes the whole
+ * state back. */
 #include "train/install.h"
 #include "train/left.h"
 
@@ -27,11 +28,13 @@ static artel_status make_division(artel__installed *c, const artel__service *s)
     ARTEL_TRY(artel__arena_status(&c->arena));
     for (int i = 0; i < s->servers; i++) {
         artel__installed_part *p = &c->part[i];
-        *p = (artel__installed_part){
-            .task = s->task[s->server[i]], .rank = s->server[i], .state = artel__arena_alloc(&c->arena, most, sizeof *p->state)};
+        *p = (artel__installed_part){.task = s->task[s->server[i]],
+                                     .rank = s->server[i],
+                                     .state = artel__arena_alloc(&c->arena, most, sizeof *p->state)};
         p->given = artel__arena_alloc(&c->arena, most, sizeof *p->given);
         ARTEL_TRY(artel__arena_status(&c->arena));
-        for (int k = 1; k < s->copies && k < s->servers; k++) p->copy[p->copies++] = s->task[s->server[(i + k) % s->servers]];
+        for (int k = 1; k < s->copies && k < s->servers; k++)
+            p->copy[p->copies++] = s->task[s->server[(i + k) % s->servers]];
         p->count = artel__division_list(&c->division, i, ARTEL__PART_STATE, p->state);
         p->gives = artel__division_list(&c->division, i, ARTEL__PART_GIVEN, p->given);
         p->bytes = artel__entries_bytes(p->state, p->count);
@@ -54,10 +57,12 @@ static artel_status call_server(artel__installed *c, int i, int rank, artel__lan
     artel__installed_part *p = &c->part[i];
     head->part = (uint32_t)i | (uint32_t)c->parts << 16;
     if (data) artel__entries_list(p->given, p->gives, place_here, c, c->piece);
-    return artel__service_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? p->gives : 0, p->bytes + 8));
+    return artel__service_judge(
+        artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? p->gives : 0, p->bytes + 8));
 }
 
-static artel_status await_call(const artel__service *s, const artel__lane *lane, artel__lane_slot *call, artel__lane_head *out)
+static artel_status await_call(const artel__service *s, const artel__lane *lane, artel__lane_slot *call,
+                               artel__lane_head *out)
 {
     artel_status status = artel__service_move(s);
     while (status == ARTEL_OK && !artel__slot_arrived(call)) status = artel__service_wait(s);
@@ -82,8 +87,8 @@ artel_status artel__installed_done(artel__installed *c, artel_status status, int
 typedef artel_status answer_fn(artel__installed *c, artel__installed_part *p, const artel__lane_head *answer);
 
 /* The same call about all parts, to their heads or to who has their copies, and what is to be done with each answer. */
-static artel_status call_all(artel__installed *c, const artel__service *s, const int *rank, const artel__lane_head *head, bool data,
-                             answer_fn *take)
+static artel_status call_all(artel__installed *c, const artel__service *s, const int *rank,
+                             const artel__lane_head *head, bool data, answer_fn *take)
 {
     artel_status status = ARTEL_OK;
     for (int i = 0; i < c->parts && status == ARTEL_OK; i++) {
@@ -112,12 +117,13 @@ static artel_status take_state(artel__installed *c, artel__installed_part *p, co
 {
     uint8_t *at = p->taken;
     if (answer->flags != ARTEL__ANSWER_OK || !artel__entries_take(p->state, p->count, &p->call, NULL, place_aside, &at))
-        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere",
                            "what a server sent does not fit its part of the variables");
     if ((int64_t)answer->position != c->fit->iteration)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
-                           "a server has applied %llu updates, and there were %lld", (unsigned long long)answer->position,
-                           (long long)c->fit->iteration);
+                           "a server has applied %llu updates, and there were %lld",
+                           (unsigned long long)answer->position, (long long)c->fit->iteration);
     return ARTEL_OK;
 }
 
@@ -125,7 +131,8 @@ static artel_status take_state(artel__installed *c, artel__installed_part *p, co
 static void say_cost(const artel__installed *c, const artel__phase_run *phase, const char *why)
 {
     int64_t done = phase->open && phase->mode == ARTEL__MODE_TRAIN ? phase->done : 0;
-    artel__log(c->fit->ctx, ARTEL_LOG_WARNING, "%s: all go back to step %lld; %lld updates that were applied since are made again", why,
+    artel__log(c->fit->ctx, ARTEL_LOG_WARNING,
+               "%s: all go back to step %lld; %lld updates that were applied since are made again", why,
                (long long)(phase->open ? phase->saved.step : c->fit->step), (long long)done);
 }
 
@@ -137,11 +144,13 @@ static artel_status tell_placement(artel__installed *c, const artel__service *s)
     for (int i = 0; i < c->parts; i++) {
         const artel__installed_part *p = &c->part[i];
         artel__text_init(&text, c->fit->ctx);
-        for (int k = 0; k < p->copies; k++) artel__text_printf(&text, ", and %s has a copy", artel__mesh_title(s->cluster, p->copy[k]));
+        for (int k = 0; k < p->copies; k++)
+            artel__text_printf(&text, ", and %s has a copy", artel__mesh_title(s->cluster, p->copy[k]));
         artel_status status = artel__text_status(&text);
         if (status == ARTEL_OK)
-            artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%s owns %lld bytes of variables%s", artel__mesh_title(s->cluster, p->task),
-                       (long long)artel__division_bytes(&c->division, i), p->copies ? text.data : "");
+            artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%s owns %lld bytes of variables%s",
+                       artel__mesh_title(s->cluster, p->task), (long long)artel__division_bytes(&c->division, i),
+                       p->copies ? text.data : "");
         artel__text_fini(&text);
         ARTEL_TRY(status);
     }
@@ -162,11 +171,15 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
     uint64_t number = 0;
     ARTEL_TRY(make_division(c, s));
     while (number == 0) {
-        if (getrandom(&number, sizeof number, 0) < 0) return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
+        if (getrandom(&number, sizeof number, 0) < 0)
+            return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
     }
     artel__phase_go_back(c->fit, phase);
-    artel__lane_head head = {
-        .op = ARTEL__SERVE_INSTALL, .install = number, .item = (uint64_t)c->fit->step, .a = (uint64_t)c->fit->iteration, .b = ++c->epoch};
+    artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
+                             .install = number,
+                             .item = (uint64_t)c->fit->step,
+                             .a = (uint64_t)c->fit->iteration,
+                             .b = ++c->epoch};
     if (artel__session_leaves(c->fit->session)) head.flags = ARTEL__FLAG_DRAW;
     int rank[ARTEL__MOST_SERVERS];
     artel_status status = ARTEL_OK;
@@ -193,7 +206,10 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
         if (status != ARTEL_OK || lost < 0) return status;
     }
     c->number = 0;
-    if (had) say_cost(c, phase, halfway ? "the members have changed within a step" : "a parameter server is gone or has lost its part");
+    if (had)
+        say_cost(c, phase,
+                 halfway ? "the members have changed within a step"
+                         : "a parameter server is gone or has lost its part");
     return install(c, s, phase);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the coordinator has given to the servers, and who holds what.
  *
- * Its own session holds the last whole state: of the start, or of the last phase of training. A state that is installed has a number,
- * which all messages about it name. A part has a head and, with copies, servers that have the same; an epoch, which the coordinator gives them
- * with their roles, tells holders of now from those of before. In a new generation each part is given to those that still have it, a copy
- * is made where one is missing, and nothing is lost. Where nobody has a part any more, the whole state is installed anew, under another
- * number, and the phase begins again.
+ * Its own session holds the last whole state: of the start, or of the last phase of training. A state that is installed
+ * has a number, which all messages about it name. A part has a head and, with copies, servers that have the same; an
+ * epoch, which the coordinator gives them with their roles, tells holders of now from those of before. In a new
+ * generation each part is given to those that still have it, a copy is made where one is missing, and nothing is lost.
+ * Where nobody has a part any more, the whole state is installed anew, under another number, and the phase begins
+ * again.
  */
 #ifndef ARTEL_TRAIN_INSTALL_H
 #define ARTEL_TRAIN_INSTALL_H
@@ -45,23 +46,27 @@ void artel__installed_init(artel__installed *installed, artel__fit *fit);
 void artel__installed_fini(artel__installed *installed);
 /* Begins a generation: before all calls. */
 void artel__installed_enter(artel__installed *installed, const artel__service *service);
-/* meet.c: ARTEL_OK when there is a majority of servers, and they know it; else waits for one until the generation is over. */
+/* meet.c: ARTEL_OK when there is a majority of servers, and they know it; else waits for one until the generation is
+ * over. */
 artel_status artel__installed_meet(artel__installed *installed, const artel__service *service);
-/* In a new generation: the parts are there, or are made anew and the phase begins again. Here and below ARTEL_AGAIN: that is over, too. */
-artel_status artel__installed_look_after(artel__installed *installed, const artel__service *service, artel__phase_run *phase);
+/* In a new generation: the parts are there, or are made anew and the phase begins again. Here and below ARTEL_AGAIN:
+ * that is over, too. */
+artel_status artel__installed_look_after(artel__installed *installed, const artel__service *service,
+                                         artel__phase_run *phase);
 /* Takes the state of all parts, which must have applied fit->iteration updates: all of it, or nothing. */
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
 /* Tells all servers of the generation that nothing follows. */
 artel_status artel__installed_end(artel__installed *installed, const artel__service *service);
 
-/* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part), else -1. */
+/* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part),
+ * else -1. */
 artel_status artel__installed_hold(artel__installed *installed, const artel__service *service, int *lost);
 /* Roles of parts that have just been installed at heads and copies. */
 artel_status artel__installed_assign(artel__installed *installed, const artel__service *service);
 
 /* One call to the server of that rank, and its answer; until artel__installed_done. */
-artel_status artel__installed_ask(artel__installed *installed, const artel__service *service, int rank, const artel__lane_head *head,
-                                  artel__lane_head *answer);
+artel_status artel__installed_ask(artel__installed *installed, const artel__service *service, int rank,
+                                  const artel__lane_head *head, artel__lane_head *answer);
 artel_status artel__installed_done(artel__installed *installed, artel_status status, int rank);
 
 #endif

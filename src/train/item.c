@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their values with the
- * answer. It asks for the next item while it computes one, so it does not wait for the coordinator. Variables here are a cache: a
- * new phase begins by pulling them, and so does each item where `fresh` says so. Of tables whose rows travel alone each item begins by
- * finding out which rows it reads (a step in a mode of tokens), and pulls these. */
+/* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their
+ * values with the answer. It asks for the next item while it computes one, so it does not wait for the coordinator.
+ * Variables here are a cache: a new phase begins by pulling them, and so does each item where `fresh` says so. Of
+ * tables whose rows travel alone each item begins by finding out which rows it reads (a step in a mode of tokens), and
+ * pulls these. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -153,14 +154,16 @@ static artel_status take_values(worker *w, peer *p, unsigned asked, double *stal
     if (head.flags == ARTEL__ANSWER_STALE) return ARTEL_AGAIN;
     w->late = w->late || head.flags == ARTEL__ANSWER_ALREADY;
     if (!take_answer(w, p, asked))
-        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere",
                            "what a server sent does not fit the variables");
     if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position; /* else of what is oldest here */
     if ((double)head.a > *staleness) *staleness = (double)head.a;
     return artel__service_judge(artel__lane_done(p->lane, &p->call));
 }
 
-/* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes of them. */
+/* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes
+ * of them. */
 static artel__lane_head head_for(const worker *w, const artel__service *s, int i, const artel__lane_head *all)
 {
     artel__lane_head head = *all;
@@ -170,8 +173,11 @@ static artel__lane_head head_for(const worker *w, const artel__service *s, int i
     if (all->op != ARTEL__SERVE_PUSH || !s->sync) return head;
     head.flags = ARTEL__FLAG_ASSIGN;
     if (i % s->workers == s->endpoint->rank) return head;
-    return (artel__lane_head){
-        .op = ARTEL__SERVE_PULL, .flags = ARTEL__FLAG_WAIT, .part = (uint32_t)i, .install = w->install, .a = w->server[i].position + 1};
+    return (artel__lane_head){.op = ARTEL__SERVE_PULL,
+                              .flags = ARTEL__FLAG_WAIT,
+                              .part = (uint32_t)i,
+                              .install = w->install,
+                              .a = w->server[i].position + 1};
 }
 
 /* The same call to each; takes the values of whoever answers first. */
@@ -235,11 +241,14 @@ static artel_status find_batch(worker *w, const artel__item *item, artel__batch 
 {
     artel__fit *fit = w->fit;
     bool trains = item->mode == ARTEL__MODE_TRAIN;
-    int64_t rows = trains ? fit->batches.rows : fit->validation_rows; /* and no more at a time than buffers were made for */
+    int64_t rows =
+        trains ? fit->batches.rows : fit->validation_rows; /* and no more at a time than buffers were made for */
     int64_t most = trains ? artel__batch_room(fit->train_feed, fit->batch_size)
                           : artel__batch_room(fit->validation_feed, artel__fit_validation_batch(fit));
-    if (item->cursor < 0 || item->count < 1 || item->count > most || item->count > rows || item->cursor > rows - item->count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+    if (item->cursor < 0 || item->count < 1 || item->count > most || item->count > rows ||
+        item->cursor > rows - item->count)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere",
                            "the coordinator deals out rows that there are not");
     const uint64_t *order = fit->validation_order;
     if (trains) {
@@ -261,7 +270,8 @@ static artel_status step(worker *w, const artel__service *s, artel__mode mode, c
     artel_status status = artel__session_step(session, mode, batch);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
-    return s->sync && !artel__session_is_common_fault(session) ? artel__service_judge(status) : status; /* another worker's, or lost */
+    return s->sync && !artel__session_is_common_fault(session) ? artel__service_judge(status)
+                                                               : status; /* another worker's, or lost */
 }
 
 /* The variables that an item wants. */
@@ -300,11 +310,12 @@ static artel_status make_item(worker *w, const artel__service *s, const artel__i
 
 static bool is_same(const artel__item *a, const artel__item *b)
 {
-    return a->number == b->number && a->pass == b->pass && a->cursor == b->cursor && a->count == b->count && a->ordinal == b->ordinal;
+    return a->number == b->number && a->pass == b->pass && a->cursor == b->cursor && a->count == b->count &&
+           a->ordinal == b->ordinal;
 }
 
-/* An item whose update did not reach all servers, because one was lost, comes back: the update that was made of it is still here. A new one
- * would be made of variables of which some have it already. */
+/* An item whose update did not reach all servers, because one was lost, comes back: the update that was made of it is
+ * still here. A new one would be made of variables of which some have it already. */
 static artel_status do_item(worker *w, const artel__service *s, const artel__item *item, double *values)
 {
     artel__fit *fit = w->fit;
@@ -313,7 +324,8 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
     bool again = trains && w->computed == w->install && is_same(&w->of, item);
     artel_status status = again ? ARTEL_OK : make_item(w, s, item);
     if (status != ARTEL_OK) return status;
-    artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode, values + ARTEL__RESULT_VALUES);
+    artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode,
+                      values + ARTEL__RESULT_VALUES);
     artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
     if (!trains) return ARTEL_OK;
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .item = item->number, .rate = item->rate};
@@ -344,13 +356,15 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     const void *sent = fits && !*ended ? artel__slot_data(&t->call, 0, 0, sizeof *out) : NULL;
     fits = fits && (*ended || sent);
     if (sent) memcpy(out, sent, sizeof *out);
-    fits = fits && (*ended || (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
-                               (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
+    fits =
+        fits && (*ended ||
+                 (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
+                  (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
     for (int i = 0; fits && !*ended && i < (int)out->servers; i++)
         fits = out->rank[i] >= 0 && out->rank[i] < s->seat.ranks && s->type[out->rank[i]] == ARTEL__TASK_PS;
     if (!fits)
-        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
-                           "the coordinator sent what is no item");
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                           "run the same artel, model and options everywhere", "the coordinator sent what is no item");
     if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, head.install));
     return artel__service_judge(artel__lane_done(&w->chief, &t->call));
 }
@@ -363,7 +377,8 @@ static void connect(worker *w, const artel__item *item)
 
 static artel_status loop(worker *w, const artel__service *s, int tickets)
 {
-    for (int i = 0; i < tickets; i++) ARTEL_TRY(ask(w, &w->ticket[i], &(artel__lane_head){.op = ARTEL__SERVE_TICKET}, 0));
+    for (int i = 0; i < tickets; i++)
+        ARTEL_TRY(ask(w, &w->ticket[i], &(artel__lane_head){.op = ARTEL__SERVE_TICKET}, 0));
     for (int i = 0, ended = 0; ended < tickets; i = (i + 1) % tickets) {
         ticket *t = &w->ticket[i];
         artel__item item;
@@ -375,10 +390,13 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
         connect(w, &item);
         status = do_item(w, s, &item, t->values);
         if (status != ARTEL_OK) return status;
-        artel__lane_head head = {
-            .op = ARTEL__SERVE_RESULT, .install = w->install, .item = item.number, .a = (uint64_t)item.mode, .b = item.some && w->late};
-        int values =
-            ARTEL__RESULT_VALUES + artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation_tally);
+        artel__lane_head head = {.op = ARTEL__SERVE_RESULT,
+                                 .install = w->install,
+                                 .item = item.number,
+                                 .a = (uint64_t)item.mode,
+                                 .b = item.some && w->late};
+        int values = ARTEL__RESULT_VALUES +
+                     artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation_tally);
         status = ask(w, t, &head, (size_t)values * sizeof(double));
         if (status != ARTEL_OK) return status;
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session among the tasks of a cluster: taking seats, and what all must agree about.
  *
- * Tasks compare facts when they form: the identity of the run and the options that decide which steps follow one another
- * (epochs, validation, callbacks). So a difference is named before the first step, and no task waits in a collective that
- * the others never enter. Ownership of shards follows from the seat alone; a new seat between two steps changes no bit.
+ * Tasks compare facts when they form: the identity of the run and the options that decide which steps follow one
+ * another (epochs, validation, callbacks). So a difference is named before the first step, and no task waits in a
+ * collective that the others never enter. Ownership of shards follows from the seat alone; a new seat between two steps
+ * changes no bit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static artel_status choose_all_reduce(artel__session *session, const artel__mesh
 artel_status artel__session_seat(artel__session *session, const artel__mesh_seat *seat)
 {
     artel__session_unseat(session);
-    ARTEL_TRY(artel__group_create_seated(session->ctx, session->replicas, session->options.shards, seat, &session->group));
+    ARTEL_TRY(
+        artel__group_create_seated(session->ctx, session->replicas, session->options.shards, seat, &session->group));
     ARTEL_TRY(choose_all_reduce(session, seat));
     session->seat = *seat;
     session->first = seat->first;
@@ -74,7 +76,8 @@ static artel_status add_fact(artel_context *ctx, facts *f, const char *name, con
     }
     int written = snprintf(f->text + f->length, sizeof f->text - f->length, "%s=%.32s\n", name, value);
     if (written < 0 || f->length + (size_t)written >= sizeof f->text)
-        return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this", "the facts of this run are too long");
+        return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this",
+                           "the facts of this run are too long");
     f->length += (size_t)written;
     return ARTEL_OK;
 }
@@ -106,7 +109,8 @@ static artel_status add_version(artel__fit *fit, facts *f)
 {
     char arithmetic[64];
     const char *class = artel__session_arithmetic(fit->session);
-    if (artel__session_has_products(fit->session)) /* what is agreed is no fact yet: the record of each generation states it */
+    if (artel__session_has_products(
+            fit->session)) /* what is agreed is no fact yet: the record of each generation states it */
         snprintf(arithmetic, sizeof arithmetic, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
     else /* without the instruction set, which changes no bit */
         snprintf(arithmetic, sizeof arithmetic, "%.*s", (int)strcspn(class, "("), class);
@@ -126,10 +130,16 @@ static artel_status add_course(artel__fit *fit, facts *f)
     ARTEL_TRY(add_number(fit->ctx, f, "validation frequency", o->validation_frequency));
     ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
     ARTEL_TRY(add_number(fit->ctx, f, "audit of data", o->audit_data));
-    ARTEL_TRY(add_fact(fit->ctx, f, "auto shard", artel__divide_word(fit, divided) ? divided : artel__deal_is_file(fit) ? "file" : "data"));
-    ARTEL_TRY(add_fact(fit->ctx, f, "save every", o->save_every ? o->save_every : ""));      /* tasks compare what they have read then */
-    ARTEL_TRY(add_fact(fit->ctx, f, "all-reduce", artel__session_all_reduce(fit->session))); /* messages are another one's, bits not */
-    ARTEL_TRY(add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
+    ARTEL_TRY(add_fact(fit->ctx, f, "auto shard",
+                       artel__divide_word(fit, divided) ? divided
+                       : artel__deal_is_file(fit)       ? "file"
+                                                        : "data"));
+    ARTEL_TRY(add_fact(fit->ctx, f, "save every",
+                       o->save_every ? o->save_every : "")); /* tasks compare what they have read then */
+    ARTEL_TRY(add_fact(fit->ctx, f, "all-reduce",
+                       artel__session_all_reduce(fit->session))); /* messages are another one's, bits not */
+    ARTEL_TRY(
+        add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
     if (fit->role != ARTEL__ROLE_NONE) {
         ARTEL_TRY(add_fact(fit->ctx, f, "consistency", o->consistency ? o->consistency : "async"));
         ARTEL_TRY(add_number(fit->ctx, f, "copies of parts", o->ps_copies ? o->ps_copies : 1));
@@ -148,7 +158,8 @@ static artel_status begin(artel__fit *fit, const char *told)
                                    .hash = artel__session_hash(fit->session),
                                    .best = artel__session_best_arithmetic(fit->session),
                                    .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
-    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does among equals */
+    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does
+                                          among equals */
         request = (artel__mesh_request){.facts = told, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     artel__arithmetic arithmetic;
     if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;

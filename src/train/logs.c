@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs and history: weighted means of losses, results of metrics, in Keras' names and order.
  *
- * keras/src/trainers/trainer.py: "loss" is a mean over batches weighted by their rows; the losses of several outputs are plain
- * means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced; metrics are results of
- * accumulated sums; names are sorted; validation's come behind with "val_" in front.
+ * keras/src/trainers/trainer.py: "loss" is a mean over batches weighted by their rows; the losses of several outputs
+ * are plain means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced;
+ * metrics are results of accumulated sums; names are sorted; validation's come behind with "val_" in front.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ void artel__tally_clear(artel__tally *tally)
     memset(tally->sums, 0, (size_t)tally->sum_count * sizeof(double));
 }
 
-artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective, artel__tally *out)
+artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective,
+                               artel__tally *out)
 {
     out->settings = settings;
     out->outputs = settings->outputs;
@@ -43,7 +44,8 @@ static void add_losses(artel__tally *tally, double loss, const double *by_output
     tally->loss += loss * (double)rows;
     tally->weight += (double)rows;
     tally->batches++;
-    for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
+    for (int i = 0; i < tally->outputs && i < 64; i++)
+        tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
 }
 
 void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows)
@@ -133,16 +135,18 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : (i > k) - (i < k);
 }
 
-static artel_status set_prefixed(artel__fit *fit, artel__log_list *logs, const char *prefix, const char *name, double value)
+static artel_status set_prefixed(artel__fit *fit, artel__log_list *logs, const char *prefix, const char *name,
+                                 double value)
 {
     char full[512];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     return artel__logs_set(fit, logs, full, value);
 }
 
-/* One number, or those of a list as name[0], name[1] and on, which whoever writes them joins again (observe/number.h). */
-static artel_status set_metric(artel__fit *fit, artel__log_list *logs, const char *prefix, const artel__metric_slot *slot,
-                               const double *sums)
+/* One number, or those of a list as name[0], name[1] and on, which whoever writes them joins again (observe/number.h).
+ */
+static artel_status set_metric(artel__fit *fit, artel__log_list *logs, const char *prefix,
+                               const artel__metric_slot *slot, const double *sums)
 {
     const artel__metric *metric = slot->metric;
     if (!metric->values) return set_prefixed(fit, logs, prefix, slot->name, artel__metric_result(metric, sums, 0));
@@ -154,8 +158,8 @@ static artel_status set_metric(artel__fit *fit, artel__log_list *logs, const cha
     return ARTEL_OK;
 }
 
-artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective, const char *prefix,
-                               artel__log_list *out)
+artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective,
+                               const char *prefix, artel__log_list *out)
 {
     int first = out->count;
     double weight = tally->weight > 0 ? tally->weight : 1, batches = tally->batches > 0 ? tally->batches : 1;
@@ -166,7 +170,8 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
         char name[512];
         if (!fit->settings.output[i].has_loss) continue;
         snprintf(name, sizeof name, "%s_loss", fit->model->nn->output[i].loss_name);
-        ARTEL_TRY(set_prefixed(fit, out, prefix, name, tally->output_loss[i] / output_share(tally, i, weight, batches)));
+        ARTEL_TRY(
+            set_prefixed(fit, out, prefix, name, tally->output_loss[i] / output_share(tally, i, weight, batches)));
     }
     for (int k = 0; k < objective->slots; k++) {
         ARTEL_TRY(set_metric(fit, out, prefix, &objective->slot[k], tally->sums + objective->slot[k].first));

@@ -45,13 +45,17 @@ static void want_target(const artel__model *nn, const artel__settings *settings,
 {
     const artel__output_settings *output = &settings->output[i];
     const artel_shape *shape = &nn->output[i].shape;
-    artel__target_form form = output->has_loss ? output->loss.target : output->metrics ? output->metric[0].target : ARTEL__TARGET_SAME;
-    *want = (artel__data_want_target){.name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = ARTEL_DTYPE_FLOAT32};
+    artel__target_form form = output->has_loss  ? output->loss.target
+                              : output->metrics ? output->metric[0].target
+                                                : ARTEL__TARGET_SAME;
+    *want = (artel__data_want_target){
+        .name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = ARTEL_DTYPE_FLOAT32};
     bool open = false;
     for (int k = 0; k < nn->inputs; k++) {
         for (int d = 0; d < nn->input[k].shape.rank; d++) open = open || nn->input[k].shape.dim[d] < 0;
     }
-    if ((form == ARTEL__TARGET_INDEX || form == ARTEL__TARGET_ONE_HOT) && shape->rank > 0) want->classes = shape->dim[shape->rank - 1];
+    if ((form == ARTEL__TARGET_INDEX || form == ARTEL__TARGET_ONE_HOT) && shape->rank > 0)
+        want->classes = shape->dim[shape->rank - 1];
     if (form == ARTEL__TARGET_INDEX) {
         want->dtype = ARTEL_DTYPE_INT32;
         want->row.rank = shape->rank > 0 ? shape->rank - 1 : 0;
@@ -67,29 +71,32 @@ static void want_target(const artel__model *nn, const artel__settings *settings,
     for (int d = 0; open && d < want->row.rank - (form == ARTEL__TARGET_INDEX ? 0 : 1); d++) want->row.dim[d] = -1;
 }
 
-artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings, artel__mode mode,
-                                    artel__data_wants *out)
+artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings,
+                                    artel__mode mode, artel__data_wants *out)
 {
     artel__data_want_input *inputs = artel__arena_alloc(arena, (size_t)nn->inputs, sizeof *inputs);
     artel__data_want_target *targets = artel__arena_alloc(arena, (size_t)nn->outputs, sizeof *targets);
     if (!inputs || !targets) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < nn->inputs; i++)
-        inputs[i] = (artel__data_want_input){nn->input[i].name, nn->input[i].dtype, nn->input[i].shape, nn->input[i].limit};
+        inputs[i] =
+            (artel__data_want_input){nn->input[i].name, nn->input[i].dtype, nn->input[i].shape, nn->input[i].limit};
     int count = 0;
     for (int i = 0; mode != ARTEL__MODE_PREDICT && i < nn->outputs; i++) {
-        if (settings->output[i].has_loss || settings->output[i].metrics) want_target(nn, settings, i, &targets[count++]);
+        if (settings->output[i].has_loss || settings->output[i].metrics)
+            want_target(nn, settings, i, &targets[count++]);
     }
     const artel__layer *scaling = artel__model_scaling(nn);
-    *out = (artel__data_wants){.purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
-                                          : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
-                                                                         : ARTEL__DATA_PURPOSE_PREDICT,
-                               .inputs = inputs,
-                               .input_count = nn->inputs,
-                               .targets = targets,
-                               .target_count = count,
-                               .program = artel__model_program(nn),
-                               .scales_itself = scaling,
-                               .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
+    *out = (artel__data_wants){
+        .purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
+                   : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
+                                                  : ARTEL__DATA_PURPOSE_PREDICT,
+        .inputs = inputs,
+        .input_count = nn->inputs,
+        .targets = targets,
+        .target_count = count,
+        .program = artel__model_program(nn),
+        .scales_itself = scaling,
+        .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
     return ARTEL_OK;
 }
 
@@ -159,10 +166,11 @@ static artel__value_id adapt_target(builder *b, int i, artel__target_form form)
     if (graph->status < 0 || target < 0) return target;
     const artel__output_settings *output = &b->request->settings->output[i];
     artel__target_form own = output->has_loss ? output->loss.target : form;
-    if (own == ARTEL__TARGET_NUMBER || own == ARTEL__TARGET_LIST || form == ARTEL__TARGET_NUMBER || form == ARTEL__TARGET_LIST) {
+    if (own == ARTEL__TARGET_NUMBER || own == ARTEL__TARGET_LIST || form == ARTEL__TARGET_NUMBER ||
+        form == ARTEL__TARGET_LIST) {
         if (own == form) return target;
-        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->request->nn->output[i].name, "leave the metric away",
-                                    "a metric wants other targets than the loss");
+        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->request->nn->output[i].name,
+                                    "leave the metric away", "a metric wants other targets than the loss");
         return ARTEL__NO_VALUE;
     }
     bool classes = graph->value[target].dtype == ARTEL_DTYPE_INT32;
@@ -191,8 +199,10 @@ static artel__value_id output_mask(builder *b, int i, artel__value_id loss, arte
     return artel__op_logical_and(graph, artel__op_reshape(graph, mask, &graph->value[loss].shape), second);
 }
 
-/* Weights of an output in the shape of its loss: sample weights times the mask. `counted`: of artel__loss_mask, or none. */
-static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id counted, artel__value_id *mask)
+/* Weights of an output in the shape of its loss: sample weights times the mask. `counted`: of artel__loss_mask, or
+ * none. */
+static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id counted,
+                                     artel__value_id *mask)
 {
     artel__graph *graph = b->graph;
     artel__value_id weight = b->weight[i];
@@ -229,7 +239,8 @@ static void add_loss(builder *b, int i)
     artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
     artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target, loss), &mask);
     if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) {
-        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, output->loss.name, "give the loss the axes of a row: axis=[1,2,3]",
+        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, output->loss.name,
+                                    "give the loss the axes of a row: axis=[1,2,3]",
                                     "weights or masks beside a loss of the whole batch are not supported");
         return;
     }
@@ -238,7 +249,8 @@ static void add_loss(builder *b, int i)
     o->loss_kept[i] = artel__graph_keep(graph, pair);
     if (graph->status < 0) return;
     o->elements[i] = graph->value[loss].storage;
-    bool none = output->loss.reduction == ARTEL__REDUCTION_NONE; /* Keras: the gradient is that of the sum, the log is the mean */
+    bool none = output->loss.reduction ==
+                ARTEL__REDUCTION_NONE; /* Keras: the gradient is that of the sum, the log is the mean */
     bool sum = output->loss.reduction == ARTEL__REDUCTION_SUM;
     if (output->loss.reduction == ARTEL__REDUCTION_WEIGHTED_MEAN && weight >= 0)
         divisor = pair;
@@ -265,7 +277,8 @@ static void add_extra(builder *b)
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, graph->extra, ARTEL__NO_VALUE));
     b->objective->extra_kept = artel__graph_keep(graph, pair);
     if (b->request->mode != ARTEL__MODE_TRAIN) return;
-    artel__loss_seed seed = {.like = graph->extra, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1};
+    artel__loss_seed seed = {
+        .like = graph->extra, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1};
     b->loss[n] = graph->extra;
     b->seed[n] = artel__op_loss_seed(graph, &seed);
 }
@@ -285,15 +298,16 @@ static void add_metrics(builder *b, int i)
         if (!output->weighted[k]) b->weight[i] = ARTEL__NO_VALUE; /* other metrics see the mask alone */
         weight = b->weight[i];
         if (b->out[i].mask >= 0 && artel__metric_takes_mask(metric) && b->graph->status == ARTEL_OK) {
-            artel__value_id like =
-                artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction, 1u << (b->graph->value[prediction].shape.rank - 1), false);
+            artel__value_id like = artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction,
+                                                    1u << (b->graph->value[prediction].shape.rank - 1), false);
             weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);
         }
         b->weight[i] = fed;
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
         slot->metric = metric;
-        slot->name = nn->outputs > 1 ? artel__arena_printf(&o->arena, "%s_%s", nn->output[i].name, metric->name) : metric->name;
+        slot->name =
+            nn->outputs > 1 ? artel__arena_printf(&o->arena, "%s_%s", nn->output[i].name, metric->name) : metric->name;
         slot->kept = artel__graph_keep(b->graph, artel__op_all_reduce(b->graph, sums));
         slot->first = o->sums;
         o->sums += metric->sums;
@@ -322,8 +336,8 @@ typedef struct updater {
     bool constraints;
 } updater;
 
-/* Visits trainable variables in the order of the slots: first regularisers, then (second visit) constraints. A variable without
- * a gradient is left alone by both optimizer and constraint, as in Keras. */
+/* Visits trainable variables in the order of the slots: first regularisers, then (second visit) constraints. A variable
+ * without a gradient is left alone by both optimizer and constraint, as in Keras. */
 static artel_status update_variable(void *user, const artel__model_variable *variable)
 {
     updater *u = user;
@@ -338,7 +352,8 @@ static artel_status update_variable(void *user, const artel__model_variable *var
         return graph->status;
     }
     artel__value_id gradient = u->gradient[u->next];
-    if (!artel__regularizer_is_none(r)) gradient = artel__regularizer_gradient(graph, r, gradient, artel__op_stood_in(graph, id));
+    if (!artel__regularizer_is_none(r))
+        gradient = artel__regularizer_gradient(graph, r, gradient, artel__op_stood_in(graph, id));
     u->constrained[u->next] = variable->variable->constraint.def;
     u->regularised[u->next++] = gradient;
     return graph->status;
@@ -351,7 +366,8 @@ static const char *keep_rows(builder *b, int i, artel__value_id gradient)
     artel__graph *graph = b->graph;
     artel__embedding_rows rows;
     const char *why;
-    if (artel__op_embedding_index(graph, artel__graph_variable(graph, b->request->slots->trainable[i]), &why) < 0) return why;
+    if (artel__op_embedding_index(graph, artel__graph_variable(graph, b->request->slots->trainable[i]), &why) < 0)
+        return why;
     why = artel__optimizer_rows(&b->request->settings->optimizer, graph, gradient, &rows);
     if (why || graph->status < 0) return why;
     o->gradient_kept[i] = artel__graph_keep(graph, rows.rows);
@@ -474,8 +490,10 @@ static artel_status add_tokens(builder *b)
         const char *why;
         artel__value_id index = artel__op_embedding_index(graph, table, &why);
         if (index < 0)
-            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->request->variables->item[b->request->slots->trainable[trainable]].name,
-                               "use multi-worker", "a table is read by one embedding in training, and otherwise in evaluation: %s", why);
+            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED,
+                               b->request->variables->item[b->request->slots->trainable[trainable]].name,
+                               "use multi-worker",
+                               "a table is read by one embedding in training, and otherwise in evaluation: %s", why);
         artel__op_embedding_tokens(graph, table, index, &rows);
         if (graph->status < 0) return graph->status;
         o->table[o->tables++] = (artel__objective_table){.trainable = trainable,
@@ -491,7 +509,8 @@ static artel_status add_tokens(builder *b)
 static artel_status fuse(builder *b)
 {
     int count = 0, outputs = b->request->nn->outputs;
-    artel__value_id **held = artel__arena_alloc(b->graph->arena, (size_t)outputs * 2 + 1, sizeof *held); /* the last: extra */
+    artel__value_id **held =
+        artel__arena_alloc(b->graph->arena, (size_t)outputs * 2 + 1, sizeof *held); /* the last: extra */
     if (!held) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < outputs; i++) {
         held[count++] = &b->out[i].value;
@@ -523,7 +542,8 @@ static artel_status allocate(builder *b)
     o->denominator_kept = artel__arena_alloc(arena, outputs, sizeof *o->denominator_kept);
     o->elements = artel__arena_alloc(arena, outputs, sizeof *o->elements);
     o->prediction_kept = artel__arena_alloc(arena, outputs, sizeof *o->prediction_kept);
-    o->slot = artel__arena_alloc(arena, (size_t)(b->request->settings ? count_metrics(b->request->settings) : 0) + 1, sizeof *o->slot);
+    o->slot = artel__arena_alloc(arena, (size_t)(b->request->settings ? count_metrics(b->request->settings) : 0) + 1,
+                                 sizeof *o->slot);
     ARTEL_TRY(artel__arena_status(arena));
     b->loss[outputs] = b->seed[outputs] = ARTEL__NO_VALUE;
     for (size_t i = 0; i < outputs; i++) {
@@ -543,7 +563,8 @@ static artel_status build(builder *b)
     if (request->mode == ARTEL__MODE_TRAIN_TOKENS || request->mode == ARTEL__MODE_EVALUATE_TOKENS) return add_tokens(b);
     ARTEL_TRY(fuse(b));
     if (request->mode == ARTEL__MODE_PREDICT) {
-        for (int i = 0; i < request->nn->outputs; i++) o->prediction_kept[i] = artel__graph_keep(b->graph, b->out[i].value);
+        for (int i = 0; i < request->nn->outputs; i++)
+            o->prediction_kept[i] = artel__graph_keep(b->graph, b->out[i].value);
         return artel__graph_seal(b->graph);
     }
     for (int i = 0; i < request->nn->outputs; i++) {
@@ -558,14 +579,16 @@ static artel_status build(builder *b)
     }
     b->graph->scope = "regularizers";
     ARTEL_TRY(artel__model_visit(request->nn, add_penalty, b));
-    if (b->penalties) o->penalty_kept = artel__graph_keep(b->graph, artel__op_sum_scalars(b->graph, b->penalty, b->penalties));
+    if (b->penalties)
+        o->penalty_kept = artel__graph_keep(b->graph, artel__op_sum_scalars(b->graph, b->penalty, b->penalties));
     if (request->mode == ARTEL__MODE_TRAIN) ARTEL_TRY(add_training(b));
     o->recomputes = request->mode == ARTEL__MODE_TRAIN && request->recompute.extra_time > 0;
     if (o->recomputes) ARTEL_TRY(artel__graph_recompute(b->graph, &request->recompute, &o->recompute));
     return artel__graph_seal(b->graph);
 }
 
-artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out)
+artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request,
+                                     artel__objective **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__objective), "objective", &block));

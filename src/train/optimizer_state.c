@@ -2,7 +2,8 @@
 /* The optimizer's state between a model and a session.
  *
  * Keras' files list: iteration, learning rate (unless it is a schedule), then the slots in an order of their own, which
- * artel__optimizer_slots.file_order gives; those of a LossScaleOptimizer stand in front of the optimizer it wraps. A list that does not fit the optimizer is dropped with a warning, as Keras does.
+ * artel__optimizer_slots.file_order gives; those of a LossScaleOptimizer stand in front of the optimizer it wraps. A
+ * list that does not fit the optimizer is dropped with a warning, as Keras does.
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ static int inner_header(const artel__session *session)
     return session->options.settings->optimizer.schedule.def ? 1 : 2;
 }
 
-/* A LossScaleOptimizer writes an iteration and a rate of its own (both 0), step_counter and dynamic_scale, then the inner list. */
+/* A LossScaleOptimizer writes an iteration and a rate of its own (both 0), step_counter and dynamic_scale, then the
+ * inner list. */
 enum {
     OUTER_HEADER = 2,
     OUTER_COUNT = 4
@@ -64,7 +66,8 @@ static bool fits(const artel__session *session, const artel__saved_optimizer *sa
 static int64_t saved_iteration(const artel__saved_array *array)
 {
     int64_t iteration = 0;
-    if (artel_shape_count(&array->shape) == 1) artel__convert(array->dtype, array->data, ARTEL_DTYPE_INT64, &iteration, 1);
+    if (artel_shape_count(&array->shape) == 1)
+        artel__convert(array->dtype, array->data, ARTEL_DTYPE_INT64, &iteration, 1);
     return iteration;
 }
 
@@ -91,7 +94,8 @@ artel_status artel__session_take_up(artel__session *session)
     }
     if (!fits(session, saved)) {
         artel__log(session->ctx, ARTEL_LOG_WARNING,
-                   "the saved optimizer state (%d variables) does not fit the optimizer (%d); it is dropped and training starts without it",
+                   "the saved optimizer state (%d variables) does not fit the optimizer (%d); it is dropped and "
+                   "training starts without it",
                    saved->count, list_count(session));
         return ARTEL_OK;
     }
@@ -140,13 +144,15 @@ void artel__session_swap_averages(artel__session *session)
 static artel_status make_array(artel_context *ctx, artel_dtype dtype, const artel_shape *shape, artel__saved_array *out)
 {
     void *data;
-    ARTEL_TRY(artel__calloc(ctx, (size_t)artel_shape_count(shape) + 1, artel_dtype_size(dtype), "optimizer state", &data));
+    ARTEL_TRY(
+        artel__calloc(ctx, (size_t)artel_shape_count(shape) + 1, artel_dtype_size(dtype), "optimizer state", &data));
     *out = (artel__saved_array){dtype, *shape, data};
     return ARTEL_OK;
 }
 
 /* Iteration and rate, unless that is a schedule. */
-static artel_status export_header(artel__session *session, artel__saved_optimizer *out, int64_t iteration, double rate, bool with_rate)
+static artel_status export_header(artel__session *session, artel__saved_optimizer *out, int64_t iteration, double rate,
+                                  bool with_rate)
 {
     artel_shape scalar = {.rank = 0};
     ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT64, &scalar, &out->array[out->count++]));
@@ -157,7 +163,8 @@ static artel_status export_header(artel__session *session, artel__saved_optimize
     return ARTEL_OK;
 }
 
-static artel_status export_optimizer(artel__session *session, artel__saved_optimizer *out, int64_t iteration, double learning_rate)
+static artel_status export_optimizer(artel__session *session, artel__saved_optimizer *out, int64_t iteration,
+                                     double learning_rate)
 {
     const artel__optimizer_slots *slots = &session->slots;
     void *block;
@@ -165,7 +172,8 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
     out->array = block;
     if (scales(session)) ARTEL_TRY(export_header(session, out, 0, 0.0, true));
     for (int i = 0; i <= filed_slots(session); i++) {
-        if (i == (scales(session) ? 2 : 0)) ARTEL_TRY(export_header(session, out, iteration, learning_rate, inner_header(session) == 2));
+        if (i == (scales(session) ? 2 : 0))
+            ARTEL_TRY(export_header(session, out, iteration, learning_rate, inner_header(session) == 2));
         if (i == filed_slots(session)) break;
         const artel__variable *variable = &session->variables.item[slots->file_order[i]];
         ARTEL_TRY(make_array(session->ctx, variable->dtype, &variable->shape, &out->array[out->count++]));

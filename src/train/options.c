@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges of the options of fit, evaluate and predict. The program's tables (cli/fit.c, cli/evaluate.c) have the same: there they are
- * checked when a word is read, here for every caller of the library. Names are those of the program, which messages of both use. */
+/* Ranges of the options of fit, evaluate and predict. The program's tables (cli/fit.c, cli/evaluate.c) have the same:
+ * there they are checked when a word is read, here for every caller of the library. Names are those of the program,
+ * which messages of both use. */
 #include "train/options.h"
 
 #include "artel/fit.h"
@@ -25,20 +26,24 @@ static const artel__range fit_ranges[] = {
     {".validation_steps", ARTEL__RANGE_INT64, FIT(validation_steps), 0, MOST_STEPS, NULL},
     {".validation_batch_size", ARTEL__RANGE_INT64, FIT(validation_batch_size), 0, MOST_ROWS, NULL},
     {".validation_frequency", ARTEL__RANGE_INT64, FIT(validation_frequency), 0, 1e9, NULL},
-    {".learning_rate", ARTEL__RANGE_DOUBLE, FIT(learning_rate), 0, 1e9, "give a rate, for example 0.001; 0: what the optimizer has"},
+    {".learning_rate", ARTEL__RANGE_DOUBLE, FIT(learning_rate), 0, 1e9,
+     "give a rate, for example 0.001; 0: what the optimizer has"},
     {".keep", ARTEL__RANGE_INT, FIT(keep), 0, 1e6, NULL},
     {".batch_norm_groups", ARTEL__RANGE_INT, FIT(batch_norm_groups), 0, MOST_SHARDS, NULL},
-    {".recompute", ARTEL__RANGE_DOUBLE, FIT(recompute), 0, 100, "give the most time that may be added, in percent; 25 is usual"},
+    {".recompute", ARTEL__RANGE_DOUBLE, FIT(recompute), 0, 100,
+     "give the most time that may be added, in percent; 25 is usual"},
     {".ps_copies", ARTEL__RANGE_INT64, FIT(ps_copies), 0, 3, NULL},
     {.name = NULL}};
-const artel__options_kind artel__fit_kind = {"fit options", "begin with ARTEL_FIT_OPTIONS_INIT", sizeof(artel_fit_options), fit_ranges};
+const artel__options_kind artel__fit_kind = {"fit options", "begin with ARTEL_FIT_OPTIONS_INIT",
+                                             sizeof(artel_fit_options), fit_ranges};
 
 #define EVALUATE(field) offsetof(artel_evaluate_options, field)
-static const artel__range evaluate_ranges[] = {{".batch_size", ARTEL__RANGE_INT64, EVALUATE(batch_size), 1, MOST_ROWS, NULL},
-                                               {".steps", ARTEL__RANGE_INT64, EVALUATE(steps), 0, MOST_STEPS, NULL},
-                                               {".shards", ARTEL__RANGE_INT64, EVALUATE(shards), 0, MOST_SHARDS, NULL},
-                                               {".replicas", ARTEL__RANGE_INT, EVALUATE(replicas), 0, MOST_REPLICAS, NULL},
-                                               {".threads", ARTEL__RANGE_INT, EVALUATE(threads), 0, MOST_THREADS, NULL},
-                                               {.name = NULL}};
+static const artel__range evaluate_ranges[] = {
+    {".batch_size", ARTEL__RANGE_INT64, EVALUATE(batch_size), 1, MOST_ROWS, NULL},
+    {".steps", ARTEL__RANGE_INT64, EVALUATE(steps), 0, MOST_STEPS, NULL},
+    {".shards", ARTEL__RANGE_INT64, EVALUATE(shards), 0, MOST_SHARDS, NULL},
+    {".replicas", ARTEL__RANGE_INT, EVALUATE(replicas), 0, MOST_REPLICAS, NULL},
+    {".threads", ARTEL__RANGE_INT, EVALUATE(threads), 0, MOST_THREADS, NULL},
+    {.name = NULL}};
 const artel__options_kind artel__evaluate_kind = {"evaluate options", "begin with ARTEL_EVALUATE_OPTIONS_INIT",
                                                   sizeof(artel_evaluate_options), evaluate_ranges};

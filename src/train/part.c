@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which variable lies where: what is cut, who gets it, and the order of elements in messages.
  *
- * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels are not whole in memory; such a variable, and one whose optimizer or constraint
- * reads all of it, is cut at blocks of 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of
- * equals; in turn, as TensorFlow's, would be uneven with pieces of very different size.
+ * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels
+ * are not whole in memory; such a variable, and one whose optimizer or constraint reads all of it, is cut at blocks of
+ * 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of equals; in turn, as
+ * TensorFlow's, would be uneven with pieces of very different size.
  */
 #include "train/part.h"
 
@@ -89,9 +90,11 @@ static artel_status cut(maker *m, int trainable, int variable)
     bool together = trainable < 0 || m->whole || is_constrained(m, variable);
     int64_t pieces = together ? 1 : count_pieces(m, units, unit);
     for (int64_t k = 0; k < pieces; k++) {
-        int64_t first = artel__partition_offset(units, pieces, k) * unit, end = artel__partition_offset(units, pieces, k + 1) * unit;
+        int64_t first = artel__partition_offset(units, pieces, k) * unit,
+                end = artel__partition_offset(units, pieces, k + 1) * unit;
         if (end > v->count) end = v->count; /* the last block is a short one */
-        artel__piece piece = {.trainable = trainable, .variable = variable, .first = first, .count = end - first, .whole = pieces == 1};
+        artel__piece piece = {
+            .trainable = trainable, .variable = variable, .first = first, .count = end - first, .whole = pieces == 1};
         piece.left = artel__session_left(m->session, variable);
         if (is_table(m->out->objective, trainable)) piece.width = unit;
         m->out->tables += piece.width > 0;
@@ -106,8 +109,8 @@ static artel_status check_variable(artel_context *ctx, const artel__variable *v)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker, or stateful=false",
                            "a state that goes from batch to batch has no place among parameter servers");
     if (v->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker", "parameter servers own variables of float32, not %s",
-                           artel_dtype_name(v->dtype));
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker",
+                           "parameter servers own variables of float32, not %s", artel_dtype_name(v->dtype));
     return ARTEL_OK;
 }
 
@@ -140,8 +143,8 @@ static artel_status find_constraint(void *user, const artel__model_variable *var
     return ARTEL_OK;
 }
 
-artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner, int servers,
-                                  artel__division *out)
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner,
+                                  int servers, artel__division *out)
 {
     artel__division division = {.session = session,
                                 .objective = artel__session_objective(session, ARTEL__MODE_TRAIN),
@@ -263,7 +266,8 @@ size_t artel__entries_bytes(const artel__entry *entry, int count)
     return bytes;
 }
 
-void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user, artel__net_piece *out)
+void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user,
+                         artel__net_piece *out)
 {
     for (int i = 0; i < count; i++) out[i] = (artel__net_piece){place(user, &entry[i]), entry[i].bytes};
 }
@@ -289,7 +293,8 @@ bool artel__entries_take(const artel__entry *entry, int count, const artel__lane
     return true;
 }
 
-void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference)
+void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry,
+                             float *const *difference)
 {
     const artel__optimizer_slots *slots = division->slots;
     const artel__objective *o = division->objective;

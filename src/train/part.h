@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables that belong to servers: which lies where, and the memory of what a server owns.
  *
- * A division says for each trainable variable, and for each that a step moves (statistics of batch normalisation), which server owns it: a
- * function of the training graph and the number of servers, so every task finds the same. What one server owns is its part. An update of a
- * part is the finished gradients of its variables; they are applied by the graph that artel__optimizer_step makes, the nodes and
- * kernels of a step in one process, so the bits are the same. Messages list the elements in one order, which both sides derive from the
- * division: artel__division_list.
+ * A division says for each trainable variable, and for each that a step moves (statistics of batch normalisation),
+ * which server owns it: a function of the training graph and the number of servers, so every task finds the same. What
+ * one server owns is its part. An update of a part is the finished gradients of its variables; they are applied by the
+ * graph that artel__optimizer_step makes, the nodes and kernels of a step in one process, so the bits are the same.
+ * Messages list the elements in one order, which both sides derive from the division: artel__division_list.
  */
 #ifndef ARTEL_TRAIN_PART_H
 #define ARTEL_TRAIN_PART_H
@@ -34,9 +34,11 @@ typedef struct artel__division {
     int tables; /* pieces of tables */
 } artel__division;
 
-/* In `arena`; tables get `width` where the objective has them as such. `partitioner` as artel__partition_read wants it (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server has. */
-artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner, int servers,
-                                  artel__division *out);
+/* In `arena`; tables get `width` where the objective has them as such. `partitioner` as artel__partition_read wants it
+ * (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server
+ * has. */
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner,
+                                  int servers, artel__division *out);
 int64_t artel__division_bytes(const artel__division *division, int server); /* of the variables of one server */
 /* A line for each piece. */
 void artel__division_dump(const artel__division *division, artel__text *out);
@@ -65,7 +67,8 @@ typedef struct artel__entry {
     size_t bytes;
 } artel__entry;
 
-/* The entries of a message about a server's part, in order: fills `out`, which has room for artel__division_most, and returns how many. */
+/* The entries of a message about a server's part, in order: fills `out`, which has room for artel__division_most, and
+ * returns how many. */
 int artel__division_list(const artel__division *division, int server, artel__part_list list, artel__entry *out);
 int artel__division_most(const artel__division *division);
 /* Bytes of that message behind its head. */
@@ -73,7 +76,8 @@ size_t artel__entries_bytes(const artel__entry *entry, int count);
 /* Where an entry lies. */
 typedef void *artel__entry_place_fn(void *user, const artel__entry *entry);
 /* The pieces of a message about these entries. */
-void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user, artel__net_piece *out);
+void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user,
+                         artel__net_piece *out);
 /* Where one reads in what has arrived: the next piece. */
 typedef struct artel__entries_at {
     int index;
@@ -81,19 +85,20 @@ typedef struct artel__entries_at {
 } artel__entries_at;
 /* The next piece, of so many bytes; NULL: there is none of that length. */
 const void *artel__entries_next(const artel__lane_slot *slot, artel__entries_at *at, size_t bytes);
-/* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. With `at` more may follow,
- * from there on. */
+/* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. With
+ * `at` more may follow, from there on. */
 bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entries_at *at,
                          artel__entry_place_fn *place, void *user);
 /* Where an entry lies in a session: its state, or what the last step has kept. `difference`: by piece, for those. */
-void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference);
+void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry,
+                             float *const *difference);
 
 /* -- what a server owns (store.c) -- */
 
 typedef struct artel__store artel__store;
 
-artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings, int server,
-                                 int threads, artel__store **out);
+artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings,
+                                 int server, int threads, artel__store **out);
 void artel__store_destroy(artel__store *store);
 void *artel__store_locate(artel__store *store, const artel__entry *entry);
 /* Where rows of a table's update are put, and the table. `token` counts from the piece's first row. */
@@ -103,16 +108,17 @@ typedef struct artel__store_table {
     float *values;
 } artel__store_table;
 artel__store_table artel__store_locate_table(artel__store *store, int piece);
-/* Rows that a table has are as new as all others are: of those named, or of all tables. Rules that change rows without a gradient make the
- * steps that these lack. Before rows are read. */
+/* Rows that a table has are as new as all others are: of those named, or of all tables. Rules that change rows without
+ * a gradient make the steps that these lack. Before rows are read. */
 void artel__store_refresh_rows(artel__store *store, int piece, const int32_t *token, int32_t count);
 void artel__store_refresh(artel__store *store);
-/* Pieces that are left to be drawn get the values of the session's seed, and their slots those that an optimizer begins with. */
+/* Pieces that are left to be drawn get the values of the session's seed, and their slots those that an optimizer begins
+ * with. */
 artel_status artel__store_draw(artel__store *store);
 /* After state was put in place. */
 void artel__store_begin(artel__store *store);
-/* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. `assign`: what was put for
- * averages are their new values. */
+/* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration.
+ * `assign`: what was put for averages are their new values. */
 artel_status artel__store_apply(artel__store *store, double rate, bool assign);
 int64_t artel__store_iteration(const artel__store *store);
 void artel__store_set_iteration(artel__store *store, int64_t iteration);

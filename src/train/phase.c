@@ -14,7 +14,8 @@ static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
     return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation_tally;
 }
 
-/* The batches from here to the end of the epoch or the next checkpoint, as a run of one process takes them; `out` NULL counts. */
+/* The batches from here to the end of the epoch or the next checkpoint, as a run of one process takes them; `out` NULL
+ * counts. */
 static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
 {
     int64_t every = artel__checkpointer_steps(fit), count = 0, pass = fit->batches.pass, cursor = fit->batches.cursor;
@@ -35,7 +36,8 @@ static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
 static int64_t plan_validation(const artel__fit *fit, artel__phase_item *out)
 {
     int64_t batch = artel__fit_validation_batch(fit), limit = fit->options.validation_steps, count = 0;
-    for (int64_t row = fit->validation_row; row < fit->validation_rows && (limit == 0 || row < limit * batch); row += batch, count++) {
+    for (int64_t row = fit->validation_row; row < fit->validation_rows && (limit == 0 || row < limit * batch);
+         row += batch, count++) {
         int64_t rest = fit->validation_rows - row;
         if (out) out[count] = (artel__phase_item){.cursor = row, .count = rest < batch ? rest : batch};
     }
@@ -55,7 +57,8 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
     phase->stride = artel__tally_values(tally);
     ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->items + 1, sizeof *phase->item, "items", &block));
     phase->item = block;
-    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->items * (size_t)phase->stride + 1, sizeof(double), "items", &block));
+    ARTEL_TRY(
+        artel__calloc(fit->ctx, (size_t)phase->items * (size_t)phase->stride + 1, sizeof(double), "items", &block));
     phase->values = block;
     ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->stride + 1, sizeof(double), "items", &block));
     phase->saved_sums = block;
@@ -162,7 +165,8 @@ static artel_status count_step(artel__fit *fit, const artel__phase_item *item, c
 }
 
 /* A step of the job takes as long as it is since the one before. */
-static artel_status time_step(artel__fit *fit, artel__phase_run *phase, const artel__phase_item *item, const double *values)
+static artel_status time_step(artel__fit *fit, artel__phase_run *phase, const artel__phase_item *item,
+                              const double *values)
 {
     artel__fit_time_step(fit, phase->since_ns);
     phase->since_ns = artel__now_ns();
@@ -178,7 +182,8 @@ static void cut_short(artel__phase_run *phase)
 artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_t number, const double *values)
 {
     uint64_t i = number - phase->first;
-    if (i >= (uint64_t)phase->items || phase->item[i].state == ARTEL__ITEM_DONE) return ARTEL_OK; /* of before, or twice */
+    if (i >= (uint64_t)phase->items || phase->item[i].state == ARTEL__ITEM_DONE)
+        return ARTEL_OK; /* of before, or twice */
     memcpy(phase->values + i * (uint64_t)phase->stride, values, (size_t)phase->stride * sizeof *values);
     phase->item[i].state = ARTEL__ITEM_DONE;
     phase->done++;

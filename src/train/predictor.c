@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictors: a session of one replica whose batches come from the caller's memory and not from a feed.
  *
- * The graph of a mode is made for the arrays of a feed, so there is one: a row of zeros in the shapes of the model, which nobody fetches.
+ * The graph of a mode is made for the arrays of a feed, so there is one: a row of zeros in the shapes of the model,
+ * which nobody fetches.
  */
 #include "artel/predictor.h"
 
@@ -17,8 +18,8 @@
 static const artel__range ranges[] = {{".most_rows", ARTEL__RANGE_INT64, OPTION(most_rows), 1, 1e9, NULL},
                                       {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {.name = NULL}};
-static const artel__options_kind kind = {"predictor options", "begin with ARTEL_PREDICTOR_OPTIONS_INIT", sizeof(artel_predictor_options),
-                                         ranges};
+static const artel__options_kind kind = {"predictor options", "begin with ARTEL_PREDICTOR_OPTIONS_INIT",
+                                         sizeof(artel_predictor_options), ranges};
 
 /* A mode that was prepared. */
 typedef struct form {
@@ -48,11 +49,14 @@ static artel_status describe_input(artel_predictor *p, const artel_model *model,
     if (p->options.input_shape) row = p->options.input_shape[i];
     for (int d = 0; d < row.rank; d++) {
         if (row.dim[d] < 0)
-            return artel__fail(p->ctx, ARTEL_ERROR_INVALID, name, "give input_shape", "axis %d of this input is open in the model", d);
+            return artel__fail(p->ctx, ARTEL_ERROR_INVALID, name, "give input_shape",
+                               "axis %d of this input is open in the model", d);
     }
     if (row.rank < 0 || row.rank >= ARTEL_MAX_RANK)
-        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, name, "give input_shape", "the input has no shape, or too many axes");
-    *out = (artel_data_array){.name = name, .role = ARTEL_DATA_ROLE_INPUT, .dtype = out->dtype, .shape = {.rank = row.rank + 1}};
+        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, name, "give input_shape",
+                           "the input has no shape, or too many axes");
+    *out = (artel_data_array){
+        .name = name, .role = ARTEL_DATA_ROLE_INPUT, .dtype = out->dtype, .shape = {.rank = row.rank + 1}};
     out->shape.dim[0] = 1;
     for (int d = 0; d < row.rank; d++) out->shape.dim[d + 1] = row.dim[d];
     return ARTEL_OK;
@@ -61,8 +65,10 @@ static artel_status describe_input(artel_predictor *p, const artel_model *model,
 /* The shape of what a loss wants, once the shape of the output is known. */
 static void describe_target(const artel__data_want_target *want, artel_data_array *out)
 {
-    *out =
-        (artel_data_array){.name = want->name, .role = ARTEL_DATA_ROLE_TARGET, .dtype = want->dtype, .shape = {.rank = want->row.rank + 1}};
+    *out = (artel_data_array){.name = want->name,
+                              .role = ARTEL_DATA_ROLE_TARGET,
+                              .dtype = want->dtype,
+                              .shape = {.rank = want->row.rank + 1}};
     out->shape.dim[0] = 1;
     for (int d = 0; d < want->row.rank; d++) out->shape.dim[d + 1] = want->row.dim[d] < 0 ? 1 : want->row.dim[d];
 }
@@ -161,10 +167,11 @@ static artel_status no_index(const artel_predictor *p, const char *what, int ind
     return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "count from 0", "there is no %s %d", what, index);
 }
 
-static artel_status describe(const artel_predictor *p, artel__mode mode, artel_data_role role, int index, artel_dtype *dtype,
-                             artel_shape *row)
+static artel_status describe(const artel_predictor *p, artel__mode mode, artel_data_role role, int index,
+                             artel_dtype *dtype, artel_shape *row)
 {
-    const artel__feed_array *array = p->form[mode].feed ? artel__feed_find(p->form[mode].feed, role, index, NULL) : NULL;
+    const artel__feed_array *array =
+        p->form[mode].feed ? artel__feed_find(p->form[mode].feed, role, index, NULL) : NULL;
     if (!array) return no_index(p, role == ARTEL_DATA_ROLE_INPUT ? "input" : "target", index);
     if (dtype) *dtype = array->dtype;
     if (row) *row = array->row;
@@ -199,21 +206,23 @@ artel_status artel_predictor_output(const artel_predictor *p, int index, artel_s
 
 /* -- running -- */
 
-/* Rows of the inputs, and of the targets behind them, to where the run reads them: with room behind for kernels that read whole vectors. */
-static artel_status fill(artel_predictor *p, artel__mode mode, const void *const *inputs, const void *const *targets, int64_t rows)
+/* Rows of the inputs, and of the targets behind them, to where the run reads them: with room behind for kernels that
+ * read whole vectors. */
+static artel_status fill(artel_predictor *p, artel__mode mode, const void *const *inputs, const void *const *targets,
+                         int64_t rows)
 {
     const form *f = &p->form[mode];
     void **buffer = p->session->replica[0].mode[mode].buffer;
     if (rows < 1 || rows > p->options.most_rows)
-        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give most_rows when it is made", "%lld rows (1 to %lld are possible)",
-                           (long long)rows, (long long)p->options.most_rows);
+        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give most_rows when it is made",
+                           "%lld rows (1 to %lld are possible)", (long long)rows, (long long)p->options.most_rows);
     int target = 0;
     for (int i = 0; i < f->arrays; i++) {
         const artel__feed_array *array = &f->array[i];
         const void *from = array->role == ARTEL_DATA_ROLE_INPUT ? inputs[array->index] : targets[target++];
         if (!from)
-            return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give every input, and every target", "\"%s\" is missing",
-                               array->name);
+            return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give every input, and every target",
+                               "\"%s\" is missing", array->name);
         memcpy(buffer[i], from, (size_t)rows * array->row_bytes);
     }
     return ARTEL_OK;
@@ -233,7 +242,8 @@ static artel_status compute(artel_predictor *p, artel__mode mode, int64_t rows)
     if (fault->node < 0) return ARTEL_OK;
     const artel__node *node = &artel__session_objective(p->session, mode)->graph.node[fault->node];
     return artel__fail(p->ctx, ARTEL_ERROR_INVALID, node->name, "correct the row, or enlarge the vocabulary",
-                       "row %lld holds the index %lld, which is out of range", (long long)fault->row, (long long)fault->value);
+                       "row %lld holds the index %lld, which is out of range", (long long)fault->row,
+                       (long long)fault->value);
 }
 
 artel_status artel_predictor_run(artel_predictor *p, const void *const *inputs, int64_t rows, float *const *outputs)
@@ -244,18 +254,20 @@ artel_status artel_predictor_run(artel_predictor *p, const void *const *inputs, 
     const artel__objective *o = artel__session_objective(p->session, ARTEL__MODE_PREDICT);
     for (int k = 0; k < p->outputs; k++) {
         const artel__value *value = output_value(p, k);
-        const void *kept = artel__execution_read(p->session->replica[0].mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[k]);
+        const void *kept =
+            artel__execution_read(p->session->replica[0].mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[k]);
         if (outputs[k]) artel__convert(value->dtype, kept, ARTEL_DTYPE_FLOAT32, outputs[k], rows * value->storage);
     }
     return ARTEL_OK;
 }
 
-artel_status artel_predictor_loss(artel_predictor *p, const void *const *inputs, const void *const *targets, int64_t rows, double *loss,
-                                  double *losses)
+artel_status artel_predictor_loss(artel_predictor *p, const void *const *inputs, const void *const *targets,
+                                  int64_t rows, double *loss, double *losses)
 {
     ARTEL_TRY(artel__enter(p ? p->ctx : NULL, __func__, "predictor inputs targets loss", p, inputs, targets, loss));
     if (!p->options.loss)
-        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "set `loss` in its options", "it was made for predictions alone");
+        return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "set `loss` in its options",
+                           "it was made for predictions alone");
     ARTEL_TRY(fill(p, ARTEL__MODE_EVALUATE, inputs, targets, rows));
     ARTEL_TRY(compute(p, ARTEL__MODE_EVALUATE, rows));
     *loss = artel__session_loss(p->session, ARTEL__MODE_EVALUATE, losses);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run among other tasks: from one generation to the next.
  *
- * Between two units of work (fit->unit counts them: steps, batches of validation, ends of epochs, the end of training) the state
- * is whole and a function of that number alone. So whoever was interrupted rests with the last whole unit, follows the mesh's
- * orders (gives its state, takes another one's), and goes on in the next seat. A run is over when the mesh says that all have
- * ended in order: until then whoever is asked still gives the state.
+ * Between two units of work (fit->unit counts them: steps, batches of validation, ends of epochs, the end of training)
+ * the state is whole and a function of that number alone. So whoever was interrupted rests with the last whole unit,
+ * follows the mesh's orders (gives its state, takes another one's), and goes on in the next seat. A run is over when
+ * the mesh says that all have ended in order: until then whoever is asked still gives the state.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +45,10 @@ void artel__fit_tell_membership(artel__fit *fit, const artel__mesh_seat *seat)
     char others[512];
     list_others(seat, others, sizeof others);
     if (!seat->begins)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "generation %u: %d member%s from step %lld, %d joined, %d left (%s%s); paused %.0f ms",
-                   (unsigned)seat->generation, seat->members, seat->members == 1 ? "" : "s", (long long)fit->step, seat->joiners,
-                   seat->leavers, seat->why, others, (double)seat->pause_ns * 1e-6);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "generation %u: %d member%s from step %lld, %d joined, %d left (%s%s); paused %.0f ms",
+                   (unsigned)seat->generation, seat->members, seat->members == 1 ? "" : "s", (long long)fit->step,
+                   seat->joiners, seat->leavers, seat->why, others, (double)seat->pause_ns * 1e-6);
     if (fit->units) return; /* a pass of evaluation or prediction */
     artel__fit_say_start(fit);
     artel__fit_event(fit, &event);
@@ -62,8 +63,8 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     fit->writes = order->seat.writer;
     fit->save_and_end = order->last;
     if (order->step != (uint64_t)fit->unit)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this", "asked to go on from %llu, at %lld",
-                           (unsigned long long)order->step, (long long)fit->unit);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this",
+                           "asked to go on from %llu, at %lld", (unsigned long long)order->step, (long long)fit->unit);
     ARTEL_TRY(artel__session_seat(fit->session, &order->seat));
     if (first && fit->schedule_replicas == 0) fit->schedule_replicas = artel__session_ranks(fit->session);
     ARTEL_TRY(artel__fit_apply_replicas(fit));
@@ -79,7 +80,8 @@ static artel_status copy(artel__fit *fit, const artel__mesh_order *order)
     artel_status status = artel__fit_take_state(fit, order->stream);
     bool whole = status == ARTEL_OK && (uint64_t)fit->unit == order->step;
     if (status == ARTEL_OK) /* what was held before is gone, also when it is not the state that was wanted */
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from step %lld, with the state of another task", (long long)fit->step);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from step %lld, with the state of another task",
+                   (long long)fit->step);
     artel__mesh_copied(cluster, whole, artel__session_hash(fit->session));
     return status == ARTEL_ERROR_RUN ? ARTEL_OK : status;
 }
@@ -90,7 +92,8 @@ static artel_status save(artel__fit *fit, const artel__mesh_order *order)
     artel_status status = ARTEL_OK;
     fit->writes = order->writer;
     if (fit->conclude) status = fit->conclude(fit, order->last);
-    if (status == ARTEL_OK) artel__mesh_saved(artel__fit_cluster(fit), order->writer ? artel__session_hash(fit->session) : 0);
+    if (status == ARTEL_OK)
+        artel__mesh_saved(artel__fit_cluster(fit), order->writer ? artel__session_hash(fit->session) : 0);
     return status;
 }
 
@@ -127,7 +130,8 @@ static void rest(artel__fit *fit)
     artel__mesh_rest(artel__fit_cluster(fit), (uint64_t)fit->unit, artel__session_hash(fit->session));
 }
 
-/* Checkpoints are taken of units that have been counted: a position with another one's state would be a lie to all others. */
+/* Checkpoints are taken of units that have been counted: a position with another one's state would be a lie to all
+ * others. */
 static artel_status work_alone(artel__fit *fit, artel__fit_unit_fn *unit)
 {
     ARTEL_TRY(unit(fit));
@@ -152,7 +156,8 @@ artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit)
         if (!fit->seated) ARTEL_TRY(artel__fit_follow(fit));
         if (fit->over) break;
         artel_status status = ARTEL_OK;
-        while (status == ARTEL_OK && !fit->ended && !fit->save_and_end && !artel__mesh_stopping(cluster)) status = work(fit, unit);
+        while (status == ARTEL_OK && !fit->ended && !fit->save_and_end && !artel__mesh_stopping(cluster))
+            status = work(fit, unit);
         if (status < 0 && !artel__session_interrupted(fit->session)) return status;
         fit->seated = false;
         if (status == ARTEL_OK && (fit->ended || fit->save_and_end) && !artel__mesh_stopping(cluster)) {
@@ -170,7 +175,8 @@ artel_status artel__fit_end(artel__fit *fit, artel_status status)
     if (fit->options.dry_run || artel__mesh_is_single(cluster)) return status;
     if (status == ARTEL_ERROR_PREEMPTED && fit->save_and_end) status = artel__fit_preempted(fit);
     if (fit->session) artel__session_unseat(fit->session);
-    if (status < 0 && fit->begun) artel__mesh_fail(cluster, fit->session && artel__session_is_common_fault(fit->session), status);
+    if (status < 0 && fit->begun)
+        artel__mesh_fail(cluster, fit->session && artel__session_is_common_fault(fit->session), status);
     if (fit->begun) artel__mesh_end(cluster);
     return status;
 }

@@ -92,7 +92,8 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     artel__arena_init(&mode->arena, session->ctx);
     mode->buffer = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
     mode->bytes = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
-    if (artel__feed_draws(shared->feed)) mode->numbers = artel__arena_alloc(&mode->arena, (size_t)rows + 1, sizeof *mode->numbers);
+    if (artel__feed_draws(shared->feed))
+        mode->numbers = artel__arena_alloc(&mode->arena, (size_t)rows + 1, sizeof *mode->numbers);
     ARTEL_TRY(artel__arena_status(&mode->arena));
     int own = 0;
     if (artel__feed_reads_ahead(shared->feed)) {
@@ -109,7 +110,8 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
     artel__execution_options options = {.state = replica->state,
                                         .pool = replica->pool,
-                                        .comm = session->group ? artel__group_comm(session->group, replica->index) : NULL,
+                                        .comm =
+                                            session->group ? artel__group_comm(session->group, replica->index) : NULL,
                                         .index = replica->index,
                                         .meanwhile = artel__ahead_meanwhile,
                                         .meanwhile_user = replica};
@@ -135,13 +137,15 @@ static void tell_ahead(const artel__replica *replica, const artel__replica_mode 
     int rank = replica->session->first + replica->index;
     for (int i = 0; i < ARTEL__PREFETCH_AHEAD && batch->ahead[i].count; i++) {
         const artel__batch_rows *ahead = &batch->ahead[i];
-        int64_t row = artel__shard_start(ahead->count, shards, first), rows = artel__shard_start(ahead->count, shards, end) - row;
+        int64_t row = artel__shard_start(ahead->count, shards, first),
+                rows = artel__shard_start(ahead->count, shards, end) - row;
         for (int64_t k = 0; k < ahead->moves; k++) rows -= ahead->move[k].to == rank;
         artel__prefetch_tell(mode->prefetch, i, in_pass(mode, ahead->rows + row, rows, ahead->pass), rows);
     }
 }
 
-static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed, artel__replica_mode *mode, const artel__batch *batch)
+static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed, artel__replica_mode *mode,
+                               const artel__batch *batch)
 {
     int64_t count = artel__deal_own_rows(replica, batch);
     const uint64_t *rows = in_pass(mode, batch->rows + replica->fold.row, count, batch->pass);
@@ -159,7 +163,8 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     replica->fetch_begin_ns = timed ? artel__now_ns() : 0;
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
-    if (session->deal || !artel__ahead_take(replica, m, batch)) ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
+    if (session->deal || !artel__ahead_take(replica, m, batch))
+        ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
     ARTEL_TRY(artel__deal_exchange_rows(replica, m, batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
     artel__audit_read(replica, m, batch);
@@ -175,13 +180,15 @@ enum {
 #define NOTHING (-1e300)
 
 /* The largest value at every place, over all ranks. */
-static artel_status take_largest(const artel__replica *replica, const artel__step *step, int32_t collective, double value[2])
+static artel_status take_largest(const artel__replica *replica, const artel__step *step, int32_t collective,
+                                 double value[2])
 {
     const artel__session *session = replica->session;
     const artel__comm *comm = artel__group_comm(session->group, replica->index);
     double in[ARTEL__MAX_NODES][2];
     for (int i = 0; i < replica->fold.nodes; i++) memcpy(in[i], value, sizeof in[i]);
-    artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_FLOAT64, .count = 2, .in = in, .out = value};
+    artel__comm_segment segment = {
+        .kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_FLOAT64, .count = 2, .in = in, .out = value};
     return comm->ops->all_reduce(comm->self, step, collective, &segment, 1);
 }
 
@@ -222,7 +229,8 @@ static artel_status look_for_nonfinite(artel__replica *replica, artel__mode m, c
     if (isfinite(artel__session_replica_loss(session, m, replica->index, NULL))) return ARTEL_OK;
     if (session->fault_reported && !session->options.stop_on_nan) return ARTEL_OK;
     replica->looked = true;
-    artel__execution_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer, &replica->nonfinite);
+    artel__execution_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer,
+                                    &replica->nonfinite);
     ARTEL_TRY(share_nonfinite(replica, m, step));
     replica->failed_here = session->options.stop_on_nan;
     return session->options.stop_on_nan ? ARTEL_ERROR_RUN : ARTEL_OK;

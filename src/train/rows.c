@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of rows: which tokens of a batch belong to which server, and their form in messages. Tokens ascend and pieces are runs of rows,
- * so each server's share is a run of what the step has made: nothing is copied by who sends. */
+/* Lists of rows: which tokens of a batch belong to which server, and their form in messages. Tokens ascend and pieces
+ * are runs of rows, so each server's share is a run of what the step has made: nothing is copied by who sends. */
 #include "train/rows.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ static int find_table(const artel__objective *objective, int trainable)
     return -1;
 }
 
-artel_status artel__row_list_make(artel__arena *arena, const artel__division *division, int server, artel__row_list *out)
+artel_status artel__row_list_make(artel__arena *arena, const artel__division *division, int server,
+                                  artel__row_list *out)
 {
     const artel__objective *o = division->objective;
     *out = (artel__row_list){.item = artel__arena_alloc(arena, (size_t)division->tables + 1, sizeof *out->item),
@@ -60,7 +61,8 @@ static int32_t find_token(const int32_t *token, int32_t count, int64_t row)
     return low;
 }
 
-void artel__row_list_look(artel__row_list *list, const artel__division *division, artel__session *session, artel__mode mode, bool rows)
+void artel__row_list_look(artel__row_list *list, const artel__division *division, artel__session *session,
+                          artel__mode mode, bool rows)
 {
     const artel__objective *o = artel__session_objective(session, mode);
     for (int i = 0; i < list->count; i++) {
@@ -74,7 +76,9 @@ void artel__row_list_look(artel__row_list *list, const artel__division *division
         if (!rows) continue;
         int trainable = division->piece[p->piece].trainable;
         p->row = (const float *)artel__session_kept_in(session, mode, o->gradient_kept[trainable]) + from * p->width;
-        p->square = p->squares ? (const float *)artel__session_kept_in(session, mode, o->squares_kept[trainable]) + from * p->width : NULL;
+        p->square = p->squares ? (const float *)artel__session_kept_in(session, mode, o->squares_kept[trainable]) +
+                                     from * p->width
+                               : NULL;
     }
 }
 
@@ -103,7 +107,8 @@ int artel__row_list_write(artel__row_list *list, bool rows, artel__net_piece *ou
 static bool is_in_order(const artel__row_piece *p)
 {
     for (int32_t k = 0; k < p->count; k++) {
-        if (p->token[k] < p->first || p->token[k] >= p->first + p->rows || (k > 0 && p->token[k] <= p->token[k - 1])) return false;
+        if (p->token[k] < p->first || p->token[k] >= p->first + p->rows || (k > 0 && p->token[k] <= p->token[k - 1]))
+            return false;
     }
     return true;
 }

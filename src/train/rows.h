@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of tables in messages between workers and servers: what travels depends on the tokens of a batch, not on the table.
+/* Rows of tables in messages between workers and servers: what travels depends on the tokens of a batch, not on the
+ * table.
  *
- * Behind the entries of a part (part.h) a message lists for each piece of a table at that server, in the order of pieces:
+ * Behind the entries of a part (part.h) a message lists for each piece of a table at that server, in the order of
+ * pieces:
  *
- *   int32 counts, one a piece; then for each piece that has some: int32 tokens, ascending; and, of an update, float32 rows and, where the
- *   rule wants them, squares
+ *   int32 counts, one a piece; then for each piece that has some: int32 tokens, ascending; and, of an update, float32
+ * rows and, where the rule wants them, squares
  *
  * An answer to tokens has the rows of each piece in the same order. Tokens are numbers of rows of the whole table.
  */
@@ -32,7 +34,8 @@ typedef struct artel__row_list {
 } artel__row_list;
 
 /* The pieces at `server`, in `arena`. */
-artel_status artel__row_list_make(artel__arena *arena, const artel__division *division, int server, artel__row_list *out);
+artel_status artel__row_list_make(artel__arena *arena, const artel__division *division, int server,
+                                  artel__row_list *out);
 /* The most bytes of a message of an update, or of tokens; and of an answer. */
 size_t artel__row_list_bytes(const artel__row_list *list);
 /* Net pieces that a message has at most. */
@@ -41,8 +44,10 @@ static inline int artel__row_list_pieces(const artel__row_list *list)
     return 1 + 3 * list->count;
 }
 
-/* Worker: what of the tokens, and rows, that `mode` has kept in the session's last step lies at the server. `rows`: with the gradient. */
-void artel__row_list_look(artel__row_list *list, const artel__division *division, artel__session *session, artel__mode mode, bool rows);
+/* Worker: what of the tokens, and rows, that `mode` has kept in the session's last step lies at the server. `rows`:
+ * with the gradient. */
+void artel__row_list_look(artel__row_list *list, const artel__division *division, artel__session *session,
+                          artel__mode mode, bool rows);
 /* The pieces of a message of what the list holds; returns how many. */
 int artel__row_list_write(artel__row_list *list, bool rows, artel__net_piece *out);
 /* Server: takes it. False: it does not fit. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server: answers one call after another. An update is applied whole between two calls, so what a worker reads of a part is always the
- * state after some number of updates; and by its item's number at most once.
+/* The server: answers one call after another. An update is applied whole between two calls, so what a worker reads of a
+ * part is always the state after some number of updates; and by its item's number at most once.
  *
- * Copies. The coordinator says which server is the head of a part, and which ones have copies. Workers talk to heads. A head sends an
- * update on to the copies and applies it; no answer about the part leaves before they have applied all that it speaks of. So whatever was
- * acknowledged or read is at all of them, and yet the head goes on meanwhile: what it answers is put aside as it is then. In a new
- * generation nothing is under way, and the coordinator says anew who holds what. */
+ * Copies. The coordinator says which server is the head of a part, and which ones have copies. Workers talk to heads. A
+ * head sends an update on to the copies and applies it; no answer about the part leaves before they have applied all
+ * that it speaks of. So whatever was acknowledged or read is at all of them, and yet the head goes on meanwhile: what
+ * it answers is put aside as it is then. In a new generation nothing is under way, and the coordinator says anew who
+ * holds what. */
 #include "train/served.h"
 #include "train/tell.h"
 
@@ -23,7 +24,8 @@ typedef struct server {
 /* -- copies -- */
 
 /* Tells servers what the part's pieces are; what is answered from here on waits until all of them have it. */
-static artel_status call_copies(server *s, artel__served_part *p, const int *rank, int ranks, const artel__lane_head *head, int count)
+static artel_status call_copies(server *s, artel__served_part *p, const int *rank, int ranks,
+                                const artel__lane_head *head, int count)
 {
     artel__served_forward *f = &p->forward[p->sent++ % ARTEL__SERVED_AHEAD];
     artel_status status = ARTEL_OK;
@@ -60,7 +62,8 @@ static artel_status hear_copies(server *s, artel__served_part *p, bool *did)
 }
 
 /* Gives another server the state of a part. */
-static artel_status copy_out(server *s, artel__served_part *p, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
+static artel_status copy_out(server *s, artel__served_part *p, artel__served_client *c, artel__served_call *at,
+                             const artel__lane_head *in)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
                              .flags = ARTEL__FLAG_COPY,
@@ -108,15 +111,16 @@ static bool may_come(const artel__served_part *p, uint64_t item)
 }
 
 /* sync:K. Whether the step can be taken: the mean of K updates lies where an update is put. */
-static artel_status collect(artel__served_part *p, const artel__served_client *c, artel__served_call *at, const artel__lane_head *in,
-                            bool *whole)
+static artel_status collect(artel__served_part *p, const artel__served_client *c, artel__served_call *at,
+                            const artel__lane_head *in, bool *whole)
 {
     const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
     int count = p->count[ARTEL__PART_UPDATE];
     *whole = false;
     if (at->staged) return ARTEL_OK;
     if (in->a > INT32_MAX || in->b > ARTEL__MOST_SOME || p->tables.count) return artel__served_misfit(p->fit);
-    artel_status status = artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, c->from.peer, (int64_t)in->a);
+    artel_status status =
+        artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, c->from.peer, (int64_t)in->a);
     if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
     ARTEL_TRY(status);
     at->staged = true;
@@ -134,8 +138,10 @@ static artel_status apply(artel__served_part *p, const artel__lane_head *in)
     return artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
 }
 
-/* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies where it was put. */
-static artel_status take_new(server *s, artel__served_part *p, const artel__served_call *at, const artel__lane_head *in, bool whole)
+/* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies
+ * where it was put. */
+static artel_status take_new(server *s, artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
+                             bool whole)
 {
     artel__lane_head head = *in;
     artel_status status = whole ? ARTEL_OK : artel__served_take_update(p, &at->call);
@@ -149,7 +155,8 @@ static artel_status take_new(server *s, artel__served_part *p, const artel__serv
     return status == ARTEL_OK ? apply(p, in) : status;
 }
 
-/* Calls that one task has under way with another at a time; so many are expected, so that none waits on its connection before others. */
+/* Calls that one task has under way with another at a time; so many are expected, so that none waits on its connection
+ * before others. */
 static int most_calls(const artel__service *service)
 {
     return service->servers + ARTEL__SERVED_AHEAD;
@@ -164,8 +171,8 @@ static bool may_forward(const server *s, const artel__service *service, const ar
 }
 
 /* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. */
-static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c, artel__served_call *at,
-                         const artel__lane_head *in)
+static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c,
+                         artel__served_call *at, const artel__lane_head *in)
 {
     uint64_t before = (uint64_t)artel__store_iteration(p->store);
     bool whole = false;
@@ -189,11 +196,13 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
 }
 
 /* At a copy: the same updates in the same order, so the same bits. */
-static artel_status forward(artel__served_part *p, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
+static artel_status forward(artel__served_part *p, artel__served_client *c, artel__served_call *at,
+                            const artel__lane_head *in)
 {
     uint64_t position = (uint64_t)artel__store_iteration(p->store);
     if (position < in->position) return ARTEL_OK; /* the one before is looked at next */
-    bool fits = position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
+    bool fits =
+        position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
     if (!fits) return artel__served_misfit(p->fit);
     ARTEL_TRY(artel__served_take_update(p, &at->call));
     ARTEL_TRY(apply(p, in));
@@ -208,7 +217,8 @@ static artel_status tell_parts(server *s, artel__served_client *c, artel__served
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
         const artel__served_part *p = s->part[i];
         if (p && p->install)
-            s->held[count++] = (artel__held_part){(uint64_t)i, p->install, p->epoch, (uint64_t)artel__store_iteration(p->store)};
+            s->held[count++] =
+                (artel__held_part){(uint64_t)i, p->install, p->epoch, (uint64_t)artel__store_iteration(p->store)};
     }
     artel__net_piece piece = {s->held, (size_t)count * sizeof *s->held};
     out->a = (uint64_t)count;
@@ -232,7 +242,8 @@ static artel_status assign(server *s, const artel__service *service, artel__serv
     p->copies = 0;
     for (uint64_t left = in->b; left; left >>= 16) {
         int rank = (int)(left & 0xffff) - 1;
-        bool known = rank >= 0 && rank < service->seat.ranks && service->type[rank] == ARTEL__TASK_PS && p->copies < ARTEL__MOST_COPIES - 1;
+        bool known = rank >= 0 && rank < service->seat.ranks && service->type[rank] == ARTEL__TASK_PS &&
+                     p->copies < ARTEL__MOST_COPIES - 1;
         if (!known) return artel__served_misfit(s->fit);
         p->copy[p->copies++] = rank;
     }
@@ -244,19 +255,20 @@ static artel_status assign(server *s, const artel__service *service, artel__serv
 /* Who may say what. */
 static bool may_say(artel__task_type type, unsigned op, unsigned flags)
 {
-    bool commands = op <= ARTEL__SERVE_END || op == ARTEL__SERVE_ASSIGN || op == ARTEL__SERVE_COPY || op == ARTEL__SERVE_DROP ||
-                    op == ARTEL__SERVE_MEET;
+    bool commands = op <= ARTEL__SERVE_END || op == ARTEL__SERVE_ASSIGN || op == ARTEL__SERVE_COPY ||
+                    op == ARTEL__SERVE_DROP || op == ARTEL__SERVE_MEET;
     switch (type) {
     case ARTEL__TASK_CHIEF: return commands && !(op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
     case ARTEL__TASK_WORKER: return op == ARTEL__SERVE_PULL || op == ARTEL__SERVE_PUSH;
-    case ARTEL__TASK_PS: return op == ARTEL__SERVE_FORWARD || (op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
+    case ARTEL__TASK_PS:
+        return op == ARTEL__SERVE_FORWARD || (op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
     default: return false;
     }
 }
 
 /* About a part that is here, in the state that is meant. */
-static artel_status handle_part(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
-                                const artel__lane_head *in)
+static artel_status handle_part(server *s, const artel__service *service, artel__served_client *c,
+                                artel__served_call *at, const artel__lane_head *in)
 {
     artel__served_part *p = s->part[in->part & 0xffff];
     artel__lane_head out = {.op = in->op, .install = p->install};
@@ -271,11 +283,13 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE]);
     case ARTEL__SERVE_PULL:
         if (early) return ARTEL_OK; /* looked at again */
-        return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out) : artel__served_answer_values(p, c, at, &out);
+        return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)
+                                            : artel__served_answer_values(p, c, at, &out);
     case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
     case ARTEL__SERVE_FORWARD: return forward(p, c, at, in);
     case ARTEL__SERVE_COPY:
-        if (in->a >= (uint64_t)service->seat.ranks || service->type[in->a] != ARTEL__TASK_PS) return artel__served_misfit(s->fit);
+        if (in->a >= (uint64_t)service->seat.ranks || service->type[in->a] != ARTEL__TASK_PS)
+            return artel__served_misfit(s->fit);
         return copy_out(s, p, c, at, in);
     case ARTEL__SERVE_ASSIGN: ARTEL_TRY(assign(s, service, p, in)); return artel__served_answer(c, at, &out, NULL, 0);
     default: return artel__served_misfit(s->fit);
@@ -288,7 +302,8 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
     ARTEL_TRY(artel__lane_take(&c->from, &at->call, &in));
     artel__lane_head out = {.op = in.op};
     uint32_t number = in.part & 0xffff;
-    if (number >= ARTEL__MOST_SERVERS || !may_say(service->type[c->from.peer], in.op, in.flags)) return artel__served_misfit(s->fit);
+    if (number >= ARTEL__MOST_SERVERS || !may_say(service->type[c->from.peer], in.op, in.flags))
+        return artel__served_misfit(s->fit);
     artel__served_part *p = s->part[number];
     switch ((artel__serve_op)in.op) {
     case ARTEL__SERVE_ASK: return tell_parts(s, c, at, &out);
@@ -309,8 +324,8 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
 /* -- the loop -- */
 
 /* Whether anything was done. */
-static artel_status look_at(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at, size_t most,
-                            bool *did)
+static artel_status look_at(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
+                            size_t most, bool *did)
 {
     if (at->state == ARTEL__SERVED_EXPECTED && artel__slot_arrived(&at->call)) {
         artel_status status = handle(s, service, c, at);

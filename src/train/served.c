@@ -47,10 +47,12 @@ static artel_status fill_part(artel__served_part *s, const artel__service *servi
     artel__fit *fit = s->fit;
     ARTEL_TRY(artel__division_make(&s->arena, fit->session, service->partitioner, parts, &s->division));
     ARTEL_TRY(list_entries(s));
-    return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session), &s->store);
+    return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session),
+                               &s->store);
 }
 
-artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts, artel__served_part **place)
+artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts,
+                                artel__served_part **place)
 {
     void *block;
     artel__served_drop(*place);
@@ -66,7 +68,8 @@ artel_status artel__served_make(artel__fit *fit, const artel__service *service, 
 
 artel_status artel__served_misfit(artel__fit *fit)
 {
-    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                       "run the same artel, model and options everywhere",
                        "what another task sent does not fit this part of the variables");
 }
 
@@ -82,7 +85,8 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     void *block;
     bool draws = in->flags & ARTEL__FLAG_DRAW;
     artel__part_list list = draws ? ARTEL__PART_GIVEN : ARTEL__PART_STATE;
-    if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store)) return artel__served_misfit(s->fit);
+    if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store))
+        return artel__served_misfit(s->fit);
     if (draws) ARTEL_TRY(artel__store_draw(s->store));
     size_t rest = call->length - at.offset;
     if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
@@ -99,7 +103,8 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
 artel_status artel__served_take_update(artel__served_part *s, const artel__lane_slot *call)
 {
     artel__entries_at at = {0, 0};
-    bool fits = artel__entries_take(s->list[ARTEL__PART_UPDATE], s->count[ARTEL__PART_UPDATE], call, &at, artel__served_place, s->store) &&
+    bool fits = artel__entries_take(s->list[ARTEL__PART_UPDATE], s->count[ARTEL__PART_UPDATE], call, &at,
+                                    artel__served_place, s->store) &&
                 artel__row_list_read(&s->tables, call, &at, true) && at.offset == call->length;
     if (!fits) return artel__served_misfit(s->fit);
     for (int i = 0; i < s->tables.count; i++) {
@@ -123,7 +128,9 @@ int artel__served_list_update(artel__served_part *s, const artel__lane_slot *cal
         s->piece[i] = (artel__net_piece){artel__entries_next(call, &at, bytes), bytes};
     }
     int more = artel__row_list_write(&s->tables, true, s->piece + count);
-    if (more) s->piece[count].data = artel__entries_next(call, &at, s->piece[count].bytes); /* the list's own is of the next one soon */
+    if (more)
+        s->piece[count].data =
+            artel__entries_next(call, &at, s->piece[count].bytes); /* the list's own is of the next one soon */
     return count + more;
 }
 
@@ -175,8 +182,8 @@ artel_status artel__served_answer(artel__served_client *c, artel__served_call *a
     return artel__service_judge(artel__lane_answer(&c->from, &at->call, head, piece, count));
 }
 
-artel_status artel__served_reply(artel__served_part *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *head,
-                                 const artel__net_piece *piece, int count)
+artel_status artel__served_reply(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+                                 const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
     void *wider = at->piece;
     if (s->heard == s->sent) return artel__served_answer(c, at, head, piece, count);
@@ -210,7 +217,8 @@ void artel__served_say_state(const artel__served_part *s, artel__lane_head *head
     head->position = (uint64_t)artel__store_iteration(s->store);
 }
 
-artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at, artel__lane_head *head)
+artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+                                         artel__lane_head *head)
 {
     artel__served_say_state(s, head);
     ARTEL_TRY(make_room(s, at, s->bytes[ARTEL__PART_VALUES] + 8));
@@ -232,7 +240,8 @@ static void copy_table_rows(const artel__store_table *from, int32_t count, int64
 {
     size_t row = (size_t)width * sizeof(float);
     for (int32_t k = 0; k < count; k++, to += row) {
-        if (k + AHEAD < count) artel__fetch_soon(from->values + from->token[k + AHEAD] * width, row < ASKED ? row : ASKED);
+        if (k + AHEAD < count)
+            artel__fetch_soon(from->values + from->token[k + AHEAD] * width, row < ASKED ? row : ASKED);
         memcpy(to, from->values + from->token[k] * width, row);
     }
 }
@@ -255,18 +264,20 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
 }
 
 /* Rows by their tokens and, unless they are not wanted, all other variables. */
-artel_status artel__served_answer_rows(artel__served_part *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in,
-                                       artel__lane_head *head)
+artel_status artel__served_answer_rows(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+                                       const artel__lane_head *in, artel__lane_head *head)
 {
     artel__entries_at from = {0, 0};
     bool values = !(in->flags & ARTEL__FLAG_ONLY);
     size_t before = values ? s->bytes[ARTEL__PART_VALUES] : 0;
-    if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length) return artel__served_misfit(s->fit);
+    if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
+        return artel__served_misfit(s->fit);
     ARTEL_TRY(make_room(s, at, before + row_bytes(s) + 8));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
         copy_pieces(s, ARTEL__PART_VALUES, at->values);
     }
     artel__served_say_state(s, head);
-    return artel__served_reply(s, c, at, head, s->piece, copy_rows(s, at->values + before, values ? s->count[ARTEL__PART_VALUES] : 0));
+    return artel__served_reply(s, c, at, head, s->piece,
+                               copy_rows(s, at->values + before, values ? s->count[ARTEL__PART_VALUES] : 0));
 }

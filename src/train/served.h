@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of the variables at a server: what it has, takes and answers. What may be done when, and copies, is the server's (serve.c). */
+/* A part of the variables at a server: what it has, takes and answers. What may be done when, and copies, is the
+ * server's (serve.c). */
 #ifndef ARTEL_TRAIN_SERVED_H
 #define ARTEL_TRAIN_SERVED_H
 
@@ -69,11 +70,13 @@ struct artel__served_part {
 /* NULL accepted. */
 void artel__served_drop(artel__served_part *part);
 /* In place of what is there; one without a state. */
-artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts, artel__served_part **place);
+artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts,
+                                artel__served_part **place);
 artel_status artel__served_misfit(artel__fit *fit);
 /* Where an entry lies: for artel__entries_take and its like, with the part's store. */
 void *artel__served_place(void *user, const artel__entry *entry);
-artel_status artel__served_take_state(artel__served_part *part, const artel__lane_slot *call, const artel__lane_head *in);
+artel_status artel__served_take_state(artel__served_part *part, const artel__lane_slot *call,
+                                      const artel__lane_head *in);
 artel_status artel__served_take_update(artel__served_part *part, const artel__lane_slot *call);
 /* The part's pieces are those of the update that was taken last, where they lie in its message; returns how many. */
 int artel__served_list_update(artel__served_part *part, const artel__lane_slot *call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one generation to the next, whatever a task's role. The protocol of the mesh is that of regroup.c, but for the state: every
- * task says that it holds step 0, so none is copied, and what there is to repair is repaired by the coordinator. */
+/* From one generation to the next, whatever a task's role. The protocol of the mesh is that of regroup.c, but for the
+ * state: every task says that it holds step 0, so none is copied, and what there is to repair is repaired by the
+ * coordinator. */
 #include "train/servers.h"
 
 #include <string.h>
@@ -60,7 +61,9 @@ static artel_status follow(artel__service *s)
     while (status == ARTEL_OK && !fit->seated && !fit->over) {
         ARTEL_TRY(artel__mesh_await(s->cluster, &order));
         switch (order.kind) {
-        case ARTEL__MESH_COPY: artel__mesh_copied(s->cluster, false, 0); break; /* all say that they hold the same: not asked for */
+        case ARTEL__MESH_COPY:
+            artel__mesh_copied(s->cluster, false, 0);
+            break; /* all say that they hold the same: not asked for */
         case ARTEL__MESH_SERVE: artel__mesh_served(s->cluster); break;
         case ARTEL__MESH_START:
             status = take_seat(s, &order);
@@ -116,7 +119,8 @@ static artel_status run(artel__service *s, const serving *way, void *user)
         if (fit->over) break;
         artel_status status = run_seat(s, way, user);
         if (status < 0) return status;
-        if (status == ARTEL_OK && fit->save_and_end && fit->role == ARTEL__ROLE_COORDINATOR) artel__coordinator_go_back(fit, user);
+        if (status == ARTEL_OK && fit->save_and_end && fit->role == ARTEL__ROLE_COORDINATOR)
+            artel__coordinator_go_back(fit, user);
         if (status == ARTEL_OK && !artel__mesh_stopping(s->cluster)) {
             artel__mesh_finished(s->cluster, 0, 0);
             continue;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job with parameter servers: who does what, and what they say to one another.
  *
- *   coordinator (chief)  deals out items (a batch each), adds results up in the order of items, and owns epochs, callbacks, checkpoints
- *   worker               computes an item with the variables it has, sends the update to the servers and takes their values
- *   server (ps)          owns a part of the variables and of the optimizer's state (part.h), and applies each item once
- * All are members of the mesh (cluster/mesh.h), in a generation at a time. When somebody comes or goes, everybody drops what is under way and
- * meets again: items without a result are dealt out again, servers know by their number those they have applied, and the coordinator
- * looks whether all parts are still there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a
- * checkpoint, and goes on from there. Nobody goes on without a coordinator, and none without a majority of the servers
- * (ps/majority.h): so no two parts of a divided job do.
- * A message's head names the state it is about (`install`): one of an older life is refused.
+ *   coordinator (chief)  deals out items (a batch each), adds results up in the order of items, and owns epochs,
+ * callbacks, checkpoints worker               computes an item with the variables it has, sends the update to the
+ * servers and takes their values server (ps)          owns a part of the variables and of the optimizer's state
+ * (part.h), and applies each item once All are members of the mesh (cluster/mesh.h), in a generation at a time. When
+ * somebody comes or goes, everybody drops what is under way and meets again: items without a result are dealt out
+ * again, servers know by their number those they have applied, and the coordinator looks whether all parts are still
+ * there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a checkpoint, and
+ * goes on from there. Nobody goes on without a coordinator, and none without a majority of the servers (ps/majority.h):
+ * so no two parts of a divided job do. A message's head names the state it is about (`install`): one of an older life
+ * is refused.
  */
 #ifndef ARTEL_TRAIN_SERVERS_H
 #define ARTEL_TRAIN_SERVERS_H
@@ -27,20 +28,22 @@ enum {
 
 /* Operations and answers. Values are part of the wire format. */
 typedef enum artel__serve_op {
-    ARTEL__SERVE_ASK = 1,      /* coordinator -> server: which parts have you? Answer: a of artel__held_part */
-    ARTEL__SERVE_INSTALL = 2,  /* the state of a part: `part` its number and, above, how many there are; a: iteration; b: epoch; item: the
-                                 first; position, of a copy: iteration then */
-    ARTEL__SERVE_FETCH = 3,    /* give it back */
-    ARTEL__SERVE_END = 4,      /* nothing follows */
-    ARTEL__SERVE_PULL = 5,     /* worker -> server: variables */
-    ARTEL__SERVE_PUSH = 6,     /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
-    ARTEL__SERVE_TICKET = 7,   /* worker -> coordinator: give me an item */
-    ARTEL__SERVE_RESULT = 8,   /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
-    ARTEL__SERVE_ASSIGN = 9,   /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
+    ARTEL__SERVE_ASK = 1,     /* coordinator -> server: which parts have you? Answer: a of artel__held_part */
+    ARTEL__SERVE_INSTALL = 2, /* the state of a part: `part` its number and, above, how many there are; a: iteration; b:
+                                epoch; item: the first; position, of a copy: iteration then */
+    ARTEL__SERVE_FETCH = 3,   /* give it back */
+    ARTEL__SERVE_END = 4,     /* nothing follows */
+    ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
+    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
+    ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
+    ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
+    ARTEL__SERVE_ASSIGN =
+        9, /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
     ARTEL__SERVE_COPY = 10,    /* coordinator -> head: give the part to the server of rank a, for epoch b */
     ARTEL__SERVE_DROP = 11,    /* coordinator -> server: the part is of no use any more */
     ARTEL__SERVE_FORWARD = 12, /* head -> copy: an update; position: the updates before it */
-    ARTEL__SERVE_MEET = 13 /* coordinator -> server: a: which chief this is; b: artel__meet. Answer: a: the chief of the last majority */
+    ARTEL__SERVE_MEET = 13 /* coordinator -> server: a: which chief this is; b: artel__meet. Answer: a: the chief of the
+                              last majority */
 } artel__serve_op;
 
 /* Of calls. */
@@ -49,9 +52,11 @@ enum {
     ARTEL__FLAG_ASSIGN = 2, /* PUSH: averages are given, not differences */
     ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
     ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these */
-    ARTEL__FLAG_COPY = 16,  /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
-    ARTEL__FLAG_HEAD = 32,  /* ASSIGN */
-    ARTEL__FLAG_DRAW = 64   /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
+    ARTEL__FLAG_COPY =
+        16, /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
+    ARTEL__FLAG_HEAD = 32, /* ASSIGN */
+    ARTEL__FLAG_DRAW =
+        64 /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
 };
 
 enum {
@@ -73,7 +78,8 @@ typedef struct artel__held_part {
     uint64_t part, install, epoch, position;
 } artel__held_part;
 
-/* What the coordinator answers to a ticket, behind the head; bytes of machines of one byte order, which share an arithmetic class. */
+/* What the coordinator answers to a ticket, behind the head; bytes of machines of one byte order, which share an
+ * arithmetic class. */
 typedef struct artel__item {
     uint64_t number; /* in the run: one for each batch of training */
     int64_t mode;    /* artel__mode */
@@ -109,8 +115,8 @@ typedef struct artel__service {
     int copies; /* of each part, with its head */
 } artel__service;
 
-/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; everything that was posted is
- * withdrawn. */
+/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; everything that
+ * was posted is withdrawn. */
 artel_status artel__coordinate(artel__service *service, void *user);
 artel_status artel__work(artel__service *service, void *user);
 artel_status artel__serve(artel__service *service, void *user);

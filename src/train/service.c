@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task of a job with parameter servers is asked to do, and how it speaks to the others; what it then does is in servers.c. */
+/* What a task of a job with parameter servers is asked to do, and how it speaks to the others; what it then does is in
+ * servers.c. */
 #include "train/servers.h"
 
 #include <string.h>
@@ -12,14 +13,17 @@ artel_status artel__fit_find_role(artel__fit *fit)
     const artel_fit_options *o = &fit->options;
     if (!o->strategy || strcmp(o->strategy, "parameter-server") != 0 || o->dry_run) return ARTEL_OK;
     if (artel__mesh_is_single(o->cluster))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".strategy", "start it with artel launch -n 2 --ps 1, or set TF_CONFIG",
-                           "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
+        return artel__fail(
+            fit->ctx, ARTEL_ERROR_INVALID, ".strategy", "start it with artel launch -n 2 --ps 1, or set TF_CONFIG",
+            "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
     int servers = artel__mesh_tasks(o->cluster)->count[ARTEL__TASK_PS];
     if (servers > ARTEL__MOST_SERVERS)
         return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, "parameter servers", "use fewer, with more memory each",
                            "%d ps tasks are more than the %d that a job may have", servers, ARTEL__MOST_SERVERS);
     const char *type = artel_cluster_role(o->cluster);
-    fit->role = strcmp(type, "chief") == 0 ? ARTEL__ROLE_COORDINATOR : strcmp(type, "ps") == 0 ? ARTEL__ROLE_SERVER : ARTEL__ROLE_WORKER;
+    fit->role = strcmp(type, "chief") == 0 ? ARTEL__ROLE_COORDINATOR
+                : strcmp(type, "ps") == 0  ? ARTEL__ROLE_SERVER
+                                           : ARTEL__ROLE_WORKER;
     return ARTEL_OK;
 }
 
@@ -41,13 +45,17 @@ static artel_status check_optimizer(artel__fit *fit)
     const artel__variables *variables = fit->model->nn->variables;
     for (int i = 0; i < variables->count; i++) {
         if (artel__variable_narrow(&variables->item[i]))
-            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, variables->item[i].name, "use multi-worker, or a mixed policy",
-                               "parameter servers do not keep variables of %s", artel_dtype_name(variables->item[i].dtype));
+            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, variables->item[i].name,
+                               "use multi-worker, or a mixed policy", "parameter servers do not keep variables of %s",
+                               artel_dtype_name(variables->item[i].dtype));
     }
-    const char *what = optimizer->scales_loss ? "a LossScaleOptimizer" : optimizer->accumulation_steps > 1 ? "gradient accumulation" : NULL;
+    const char *what = optimizer->scales_loss              ? "a LossScaleOptimizer"
+                       : optimizer->accumulation_steps > 1 ? "gradient accumulation"
+                                                           : NULL;
     if (!what) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
-                       "%s goes from batch to batch, and workers of parameter-server compute batches apart from one another", what);
+    return artel__fail(
+        fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
+        "%s goes from batch to batch, and workers of parameter-server compute batches apart from one another", what);
 }
 
 /* The mean of some gradients has a norm that no worker knows. */
@@ -60,8 +68,8 @@ static artel_status check_some(const artel__service *s)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency", "start more workers, or wait for fewer",
                            "sync:%d waits for %d of %d workers", s->some, s->some, workers);
     if (optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0) return ARTEL_OK;
-    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, or clip by value", "sync:%d does not clip by norm",
-                       s->some);
+    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, or clip by value",
+                       "sync:%d does not clip by norm", s->some);
 }
 
 static artel_status read_copies(artel__service *s)
@@ -69,8 +77,8 @@ static artel_status read_copies(artel__service *s)
     int64_t copies = s->fit->options.ps_copies ? s->fit->options.ps_copies : 1;
     int servers = artel__mesh_tasks(s->cluster)->count[ARTEL__TASK_PS];
     if (copies < 1 || copies > ARTEL__MOST_COPIES)
-        return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_copies", "use 1, 2 or 3", "%lld copies of a part are not supported",
-                           (long long)copies);
+        return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_copies", "use 1, 2 or 3",
+                           "%lld copies of a part are not supported", (long long)copies);
     if (copies > servers)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_copies", "start as many ps tasks, or leave it out",
                            "%lld copies of a part need as many ps tasks, and there is %d", (long long)copies, servers);
@@ -88,7 +96,8 @@ artel_status artel__service_read_options(artel__service *s)
     bool good = s->sync || strcmp(text, "async") == 0;
     if (artel__starts_with(text, "bounded:"))
         good = artel__parse_int64(text + 8, &s->staleness) && s->staleness >= 0 && s->staleness < 1 << 20;
-    if (artel__starts_with(text, "sync:")) good = artel__parse_int64(text + 5, &some) && some >= 1 && some <= ARTEL__MOST_SOME;
+    if (artel__starts_with(text, "sync:"))
+        good = artel__parse_int64(text + 5, &some) && some >= 1 && some <= ARTEL__MOST_SOME;
     if (!good)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency",
                            "use async, bounded:2, sync, or sync:3 for the first 3 workers",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: replicas that step together.
  *
- * All replicas execute the same plan on their own variables, which the collectives inside keep bit-equal, or on common ones. This is how
- * a session is made, and made ready for a mode; how it steps is in session_step.c.
+ * All replicas execute the same plan on their own variables, which the collectives inside keep bit-equal, or on common
+ * ones. This is how a session is made, and made ready for a mode; how it steps is in session_step.c.
  */
 #include <string.h>
 
@@ -42,9 +42,11 @@ static artel_status declare_slots(artel__session *session)
     collector c = {artel__arena_alloc(&session->arena, (size_t)session->variables.count + 1, sizeof(int)), 0};
     if (!c.index) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__model_visit(session->options.model->nn, collect_trainable, &c));
-    session->slots = (artel__optimizer_slots){.scale = -1, .steps = -1, .product = -1, .count = c.count, .trainable = c.index};
+    session->slots =
+        (artel__optimizer_slots){.scale = -1, .steps = -1, .product = -1, .count = c.count, .trainable = c.index};
     if (session->options.cache) return ARTEL_OK;
-    return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count, &session->slots);
+    return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count,
+                                    &session->slots);
 }
 
 /* -- devices -- */
@@ -63,7 +65,8 @@ static int replicas_of_devices(const artel__session *session, const artel__strat
     return devices < o->shards || !o->shards ? devices : o->shards;
 }
 
-/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for each replica. */
+/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for
+ * each replica. */
 static int32_t device_shards(const artel__session *session, const artel__strategy_def *strategy)
 {
     const artel__session_options *o = &session->options;
@@ -96,11 +99,12 @@ static artel_status tell_tpus(artel__session *session)
     artel__text_init(&text, session->ctx);
     artel_status status = artel__tpu_topology(session->ctx, &text, &hosts);
     if (status == ARTEL_OK)
-        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: %s%s%d device%s here", text.data, text.length ? "; " : "", session->devices->count,
-                   session->devices->count == 1 ? "" : "s");
+        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: %s%s%d device%s here", text.data, text.length ? "; " : "",
+                   session->devices->count, session->devices->count == 1 ? "" : "s");
     if (status == ARTEL_OK && hosts > 1 && artel__mesh_is_single(session->options.cluster))
-        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: the devices of the other %d host%s take part in a cluster (docs/cluster.md)",
-                   hosts - 1, hosts == 2 ? "" : "s");
+        artel__log(session->ctx, ARTEL_LOG_NOTE,
+                   "tpu: the devices of the other %d host%s take part in a cluster (docs/cluster.md)", hosts - 1,
+                   hosts == 2 ? "" : "s");
     artel__text_fini(&text);
     return status;
 }
@@ -115,7 +119,8 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
     o->device.convolutions = has_convolutions(o->model->nn);
     ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
     if (session->devices) session->device = &session->devices->device;
-    ARTEL_TRY(artel__strategy_check_device(session->ctx, strategy, session->devices ? session->devices->place.kind : NULL, named));
+    ARTEL_TRY(artel__strategy_check_device(session->ctx, strategy,
+                                           session->devices ? session->devices->place.kind : NULL, named));
     return strategy->device ? tell_tpus(session) : ARTEL_OK;
 }
 
@@ -125,18 +130,20 @@ static artel_status resolve(artel__session *session)
     const artel__strategy_def *strategy;
     bool single = artel__mesh_is_single(o->cluster);
     if (o->batch_size < 1)
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_size", "give a number of at least 1", "the batch size is %lld",
-                           (long long)o->batch_size);
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_size", "give a number of at least 1",
+                           "the batch size is %lld", (long long)o->batch_size);
     ARTEL_TRY(artel__strategy_by_name(session->ctx, o->strategy, !single, &strategy));
     ARTEL_TRY(open_devices(session, strategy));
-    if (o->shards == 0) o->shards = session->devices ? device_shards(session, strategy) : artel__default_shards(o->batch_size);
+    if (o->shards == 0)
+        o->shards = session->devices ? device_shards(session, strategy) : artel__default_shards(o->batch_size);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
     if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_norm_groups", "give a power of two up to the number of shards",
-                           "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups, o->shards,
-                           (long long)o->batch_size);
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_norm_groups",
+                           "give a power of two up to the number of shards",
+                           "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups,
+                           o->shards, (long long)o->batch_size);
     artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size, o->all_reduce, !single};
     if (session->devices && request.replicas == 0) request.replicas = replicas_of_devices(session, strategy);
     int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
@@ -168,7 +175,8 @@ static artel_status open_session(artel__session *session)
     artel__session_copy_drawn(session, session->replica[0].state, model->weights, model->nn->variables->count);
     if (session->options.train && !session->options.cache) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
-    return artel__crew_create(session->ctx, session->replicas, session->strategy.threads <= artel__usable_cores(), &session->crew);
+    return artel__crew_create(session->ctx, session->replicas, session->strategy.threads <= artel__usable_cores(),
+                              &session->crew);
 }
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out)

@@ -2,16 +2,19 @@
 /* What --explain says of a session: arithmetic, graph and plan of each mode, and what crosses replicas. */
 #include "train/session_impl.h"
 
-static const char *const mode_names[] = {"training", "evaluation", "prediction", "tokens of training", "tokens of evaluation"};
+static const char *const mode_names[] = {"training", "evaluation", "prediction", "tokens of training",
+                                         "tokens of evaluation"};
 
-static void explain_exchange(const artel__session *session, int number, const artel__exchange *exchange, artel__text *out)
+static void explain_exchange(const artel__session *session, int number, const artel__exchange *exchange,
+                             artel__text *out)
 {
     artel__text_printf(out, "  %d ", number);
     if (exchange->folds)
-        artel__text_printf(out, "%sall-reduce of %d folds, %lld bytes: ", exchange->background ? "begin " : "", exchange->folds,
-                           (long long)exchange->bytes);
+        artel__text_printf(out, "%sall-reduce of %d folds, %lld bytes: ", exchange->background ? "begin " : "",
+                           exchange->folds, (long long)exchange->bytes);
     if (exchange->folds) artel__group_dump_sum(session->group, exchange->bytes, exchange->background, out);
-    if (exchange->gathers) artel__text_printf(out, "%sall-gather of %d values", exchange->folds ? "; " : "", exchange->gathers);
+    if (exchange->gathers)
+        artel__text_printf(out, "%sall-gather of %d values", exchange->folds ? "; " : "", exchange->gathers);
     artel__text_append(out, "\n");
 }
 
@@ -30,7 +33,8 @@ static void explain_collectives(const artel__session *session, artel__text *out)
 
 void artel__session_explain(const artel__session *session, artel__text *out)
 {
-    if (session->products.present || session->devices) artel__text_printf(out, "# arithmetic: %s\n", session->arithmetic);
+    if (session->products.present || session->devices)
+        artel__text_printf(out, "# arithmetic: %s\n", session->arithmetic);
     if (session->devices) artel__text_printf(out, "# bits: %s\n", artel__devices_promise(session->devices));
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         if (!session->mode[m].plan) continue;

@@ -14,8 +14,8 @@ typedef struct artel__replica_content {
     double *give, *take;  /* of a comparison: [2][shards], the former for each fold node */
     bool compared, differs;
     int32_t shard;  /* the first one that differs */
-    uint64_t total; /* all rows since the last comparison if compared, else this replica's own of the step; known before it is applied, as
-                       another replica may bring the step to its end */
+    uint64_t total; /* all rows since the last comparison if compared, else this replica's own of the step; known before
+                       it is applied, as another replica may bring the step to its end */
 } artel__replica_content;
 
 /* Counts of the rows of a step, three numbers a shard (audit.h). NULL: none are made. */
@@ -40,7 +40,8 @@ typedef struct artel__replica_mode {
     size_t *bytes;             /* 0: those of a reader that fetches ahead */
     artel__prefetch *prefetch; /* or NULL */
     int buffers;
-    /* While a device computes, the rows of the next batch are fetched here and sent to it (ahead.c); NULL: they are not. */
+    /* While a device computes, the rows of the next batch are fetched here and sent to it (ahead.c); NULL: they are
+     * not. */
     void **next;
     uint64_t *next_rows; /* their numbers */
     int64_t next_count;  /* 0: none was fetched */
@@ -122,7 +123,8 @@ struct artel__session {
 /* The loss of the last batch as one replica has it; all have the same bits. */
 double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output);
 
-/* arithmetic.c: reads --arithmetic; looks at the graph of a mode that is being prepared; takes what the members have agreed. */
+/* arithmetic.c: reads --arithmetic; looks at the graph of a mode that is being prepared; takes what the members have
+ * agreed. */
 artel_status artel__session_read_arithmetic(artel__session *session);
 void artel__session_find_products(artel__session *session, const artel__objective *objective);
 /* That of a checkpoint; whether it was the session's already. */
@@ -136,8 +138,8 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
 void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
-/* ahead.c: room for the next batch, where it is of use; after the execution was made. What a device is given to do meanwhile. Takes the rows that
- * were fetched, if they are those of this batch. */
+/* ahead.c: room for the next batch, where it is of use; after the execution was made. What a device is given to do
+ * meanwhile. Takes the rows that were fetched, if they are those of this batch. */
 artel_status artel__ahead_prepare(artel__replica *replica, artel__mode mode, int64_t most_rows);
 void artel__ahead_meanwhile(void *replica);
 bool artel__ahead_take(artel__replica *replica, artel__mode mode, const artel__batch *batch);

@@ -7,8 +7,8 @@
 bool artel__session_took_step(const artel__session *session)
 {
     const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
-    return o->gate_kept < 0 ||
-           isfinite(*(const double *)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
+    return o->gate_kept < 0 || isfinite(*(const double *)artel__execution_read(
+                                   session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
 }
 
 double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
@@ -27,7 +27,8 @@ double artel__session_replica_loss(const artel__session *session, artel__mode m,
         if (o->loss_kept[i] >= 0) {
             const double *pair = artel__execution_read(run, o->loss_kept[i]);
             double divisor = o->elements[i] ? (double)session->replica[index].fold.batch * (double)o->elements[i] : 1.0;
-            if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__execution_read(run, o->denominator_kept[i]))[1];
+            if (o->denominator_kept[i] >= 0)
+                divisor = ((const double *)artel__execution_read(run, o->denominator_kept[i]))[1];
             loss = divisor == 0 ? 0 : pair[0] / divisor;
         }
         if (by_output) by_output[i] = loss;

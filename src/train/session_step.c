@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of a session, and what became of each.
  *
- * The replicas are a crew (strategy/crew.h). The first failure of a step cancels the group, so nobody waits for a replica that will not
- * come; the step is then reported and nothing has changed.
+ * The replicas are a crew (strategy/crew.h). The first failure of a step cancels the group, so nobody waits for a
+ * replica that will not come; the step is then reported and nothing has changed.
  */
 #include <stdio.h>
 
@@ -15,17 +15,20 @@ static artel_status report_fault(artel__session *session, artel__mode m, const a
     for (int r = 0; r < session->replicas; r++) {
         if (!session->replica[r].faulted) continue;
         const artel__fault *fault = artel__execution_fault(session->replica[r].mode[m].run);
-        if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row)) first = fault;
+        if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row))
+            first = fault;
     }
     const artel__node *node = &session->mode[m].objective->graph.node[first->node];
     int64_t row = first->row, whole;
     if (artel__row_state_fault(&session->mode[m].objective->graph, node, &whole))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name, "choose that batch size, and a number of records that it divides",
-                           "a stateful layer was built for batches of %lld and got one of %lld", (long long)whole, (long long)first->value);
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name,
+                           "choose that batch size, and a number of records that it divides",
+                           "a stateful layer was built for batches of %lld and got one of %lld", (long long)whole,
+                           (long long)first->value);
     return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name,
                        "correct the data, or enlarge the vocabulary or the number of classes",
-                       "record %llu of the data holds the index %lld, which is out of range", (unsigned long long)batch->rows[row],
-                       (long long)first->value);
+                       "record %llu of the data holds the index %lld, which is out of range",
+                       (unsigned long long)batch->rows[row], (long long)first->value);
 }
 
 /* One line about the earliest value that was not finite, over all replicas. */
@@ -35,18 +38,22 @@ static void describe_nonfinite(artel__session *session, const artel__batch *batc
     for (int r = 0; r < session->replicas; r++) {
         const artel__nonfinite *one = &session->replica[r].nonfinite;
         if (one->node < 0) continue;
-        bool earlier = !first || one->node < first->node || (one->node == first->node && one->first_row < first->first_row);
+        bool earlier =
+            !first || one->node < first->node || (one->node == first->node && one->first_row < first->first_row);
         if (earlier) first = one;
     }
     if (!first || session->fault_reported || session->fault[0]) return;
     char rows[96] = "";
     if (first->first_row >= 0)
-        snprintf(rows, sizeof rows, ", samples %lld to %lld of the batch", (long long)first->first_row, (long long)first->last_row);
-    snprintf(session->fault, sizeof session->fault, "step %lld: the first value that is not finite (%g) came out of layer \"%s\" (%s)%s",
+        snprintf(rows, sizeof rows, ", samples %lld to %lld of the batch", (long long)first->first_row,
+                 (long long)first->last_row);
+    snprintf(session->fault, sizeof session->fault,
+             "step %lld: the first value that is not finite (%g) came out of layer \"%s\" (%s)%s",
              (long long)batch->iteration + 1, first->value, first->name, first->op, rows);
 }
 
-/* Who came through the barrier knows that all did, so those of this process who were stopped behind it take the result over. */
+/* Who came through the barrier knows that all did, so those of this process who were stopped behind it take the result
+ * over. */
 static bool complete_step(artel__session *session, artel__mode m)
 {
     int from = -1;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session is made of, as other files of this room ask for it. Nothing here makes or changes a session but the flag that ends its runs. */
+/* What a session is made of, as other files of this room ask for it. Nothing here makes or changes a session but the
+ * flag that ends its runs. */
 #include "train/left.h"
 #include "train/session_impl.h"
 
 void artel__session_broadcast(artel__session *session)
 {
     for (int r = 1; r < session->replicas && !session->common; r++)
-        artel__session_copy_drawn(session, session->replica[r].state, session->replica[0].state, session->variables.count);
+        artel__session_copy_drawn(session, session->replica[r].state, session->replica[0].state,
+                                  session->variables.count);
 }
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode)

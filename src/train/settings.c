@@ -56,7 +56,8 @@ static json_t *at_place(const artel_model *model, json_t *json, int i)
 static bool is_nested(const artel_model *model)
 {
     bool nested = false;
-    for (int i = 0; i < model->nn->outputs; i++) nested = nested || (model->nn->output[i].path && strchr(model->nn->output[i].path, '/'));
+    for (int i = 0; i < model->nn->outputs; i++)
+        nested = nested || (model->nn->output[i].path && strchr(model->nn->output[i].path, '/'));
     return nested;
 }
 
@@ -129,8 +130,9 @@ static artel_status read_metrics(artel__arena *arena, const artel_model *model, 
     return ARTEL_OK;
 }
 
-/* Metrics of one output with the same name, as keras/src/trainers/compile_utils.py names them: a repeated metric gets _1, _2;
- * a weighted one whose name is taken gets "weighted_" in front, and then _1, _2. Compiled metrics come before weighted ones. */
+/* Metrics of one output with the same name, as keras/src/trainers/compile_utils.py names them: a repeated metric gets
+ * _1, _2; a weighted one whose name is taken gets "weighted_" in front, and then _1, _2. Compiled metrics come before
+ * weighted ones. */
 static artel_status number_names(artel__arena *arena, artel__output_settings *output)
 {
     const char **name = artel__arena_alloc(arena, (size_t)output->metrics + 1, sizeof *name);
@@ -152,7 +154,8 @@ static artel_status number_names(artel__arena *arena, artel__output_settings *ou
     return ARTEL_OK;
 }
 
-static artel_status read_output(artel__arena *arena, const artel_model *model, json_t *compile, int i, artel__output_settings *output)
+static artel_status read_output(artel__arena *arena, const artel_model *model, json_t *compile, int i,
+                                artel__output_settings *output)
 {
     json_t *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
     output->loss_weight = 1.0;
@@ -171,7 +174,8 @@ static artel_status read_output(artel__arena *arena, const artel_model *model, j
         weights = json_object_get(weights, model->nn->output[i].name);
     }
     if (!is_nothing(weights) && !artel__json_number(weights, &output->loss_weight))
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "loss_weights", "give numbers", "a loss weight is not a number");
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "loss_weights", "give numbers",
+                           "a loss weight is not a number");
     ARTEL_TRY(part_of(model, "metrics", json_object_get(compile, "metrics"), i, true, &metrics));
     ARTEL_TRY(read_metrics(arena, model, metrics, i, false, output));
     ARTEL_TRY(part_of(model, "weighted_metrics", json_object_get(compile, "weighted_metrics"), i, true, &metrics));
@@ -190,8 +194,8 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
         for (int i = 0; i < model->nn->outputs; i++) {
             const artel__model_output *output = &model->nn->output[i];
             size_t length = strlen(key);
-            bool above =
-                is_nested(model) && strncmp(output->path, key, length) == 0 && (output->path[length] == '/' || !output->path[length]);
+            bool above = is_nested(model) && strncmp(output->path, key, length) == 0 &&
+                         (output->path[length] == '/' || !output->path[length]);
             known = known || above || strcmp(key, output->name) == 0;
         }
         if (!known)
@@ -201,8 +205,8 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
     return ARTEL_OK;
 }
 
-artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas, int64_t batch_size,
-                                  artel__settings *out)
+artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas,
+                                  int64_t batch_size, artel__settings *out)
 {
     json_t *compile = model->compile_config;
     artel__settings settings = {.outputs = model->nn->outputs};
@@ -223,7 +227,8 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
     json_t *optimizer = json_object_get(compile, "optimizer");
     if (train) {
         json_t *fallback = is_nothing(optimizer) ? json_string("rmsprop") : NULL; /* Keras' default of compile() */
-        artel_status status = artel__optimizer_read(arena, fallback ? fallback : optimizer, replicas, batch_size, &settings.optimizer);
+        artel_status status =
+            artel__optimizer_read(arena, fallback ? fallback : optimizer, replicas, batch_size, &settings.optimizer);
         json_decref(fallback);
         ARTEL_TRY(status);
         settings.has_optimizer = true;

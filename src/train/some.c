@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates kept by rank, and their mean: gradients and differences of averages by the share of rows; squares of occurrences, which belong to
- * gradients that are so much smaller in the mean, by its square. Norms are not here: who clips by them is refused (servers.c). */
+/* Updates kept by rank, and their mean: gradients and differences of averages by the share of rows; squares of
+ * occurrences, which belong to gradients that are so much smaller in the mean, by its square. Norms are not here: who
+ * clips by them is refused (servers.c). */
 #include "train/some.h"
 
 #include <string.h>
@@ -36,8 +37,8 @@ static artel_status make_room(artel__some_stage *s)
     return ARTEL_OK;
 }
 
-artel_status artel__some_stage_take(artel__some_stage *s, const artel__entry *entry, int count, const artel__lane_slot *slot, uint64_t step,
-                                    int rank, int64_t rows)
+artel_status artel__some_stage_take(artel__some_stage *s, const artel__entry *entry, int count,
+                                    const artel__lane_slot *slot, uint64_t step, int rank, int64_t rows)
 {
     void *block;
     int place = 0;
@@ -63,7 +64,8 @@ static void add(float *to, const float *from, size_t count, float weight, bool f
     for (size_t k = 0; k < count; k++) to[k] = first ? weight * from[k] : to[k] + weight * from[k];
 }
 
-void artel__some_stage_mean(const artel__some_stage *s, const artel__entry *entry, int count, artel__entry_place_fn *place, void *user)
+void artel__some_stage_mean(const artel__some_stage *s, const artel__entry *entry, int count,
+                            artel__entry_place_fn *place, void *user)
 {
     int64_t rows = 0;
     size_t offset = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync:K at one part: the updates of a step that have come first, until there are K of them; then their mean.
  *
- * Each worker's update is of its own rows of the batch. The mean weighs them by rows and adds them in the order of ranks, so it depends on who
- * was in time and not on who was first. Who comes later is told so and adds nothing.
+ * Each worker's update is of its own rows of the batch. The mean weighs them by rows and adds them in the order of
+ * ranks, so it depends on who was in time and not on who was first. Who comes later is told so and adds nothing.
  */
 #ifndef ARTEL_TRAIN_SOME_H
 #define ARTEL_TRAIN_SOME_H
@@ -22,13 +22,15 @@ typedef struct artel__some_stage {
     uint64_t step; /* item that they are of */
 } artel__some_stage;
 
-/* Takes the update of a rank, of another step than the last one: those are dropped. ARTEL_ERROR_INVALID, not recorded: it does not fit the entries, or
- * the rank's is there already. */
-artel_status artel__some_stage_take(artel__some_stage *stage, const artel__entry *entry, int count, const artel__lane_slot *slot,
-                                    uint64_t step, int rank, int64_t rows);
+/* Takes the update of a rank, of another step than the last one: those are dropped. ARTEL_ERROR_INVALID, not recorded:
+ * it does not fit the entries, or the rank's is there already. */
+artel_status artel__some_stage_take(artel__some_stage *stage, const artel__entry *entry, int count,
+                                    const artel__lane_slot *slot, uint64_t step, int rank, int64_t rows);
 /* Puts the mean of all where the entries lie. */
-void artel__some_stage_mean(const artel__some_stage *stage, const artel__entry *entry, int count, artel__entry_place_fn *place, void *user);
-void artel__some_stage_drop(artel__some_stage *stage); /* its updates; those of a step that is over, or of a generation */
+void artel__some_stage_mean(const artel__some_stage *stage, const artel__entry *entry, int count,
+                            artel__entry_place_fn *place, void *user);
+void artel__some_stage_drop(
+    artel__some_stage *stage); /* its updates; those of a step that is over, or of a generation */
 void artel__some_stage_fini(artel__some_stage *stage);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server owns: the memory of its part, and the graph that steps it.
  *
- * The pieces are variables of a set of their own; so are their slots, and the places where an update is put: gradients, squares, norms.
- * Of a table whose rows travel alone there is room for the rows of a batch; the others wait, where a rule changes them without a gradient
- * (deferred.h). The graph has nothing but the optimizer's nodes, as artel__optimizer_step makes them in any training graph, and constraints. A piece
- * that is a whole variable keeps its layout (constraints and LAMB want it); others are runs of elements, which no rule minds.
+ * The pieces are variables of a set of their own; so are their slots, and the places where an update is put: gradients,
+ * squares, norms. Of a table whose rows travel alone there is room for the rows of a batch; the others wait, where a
+ * rule changes them without a gradient (deferred.h). The graph has nothing but the optimizer's nodes, as
+ * artel__optimizer_step makes them in any training graph, and constraints. A piece that is a whole variable keeps its
+ * layout (constraints and LAMB want it); others are runs of elements, which no rule minds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,8 @@ static artel_status add(artel__store *s, const char *name, const artel__variable
     artel_shape shape = table          ? artel__shape(2, piece->count / piece->width, piece->width)
                         : piece->whole ? like->shape
                                        : artel__shape(1, piece->count);
-    *out = artel__variables_add(&s->variables, name, kind, ARTEL_DTYPE_FLOAT32, &shape, piece->whole && !table ? like->rows : 0);
+    *out = artel__variables_add(&s->variables, name, kind, ARTEL_DTYPE_FLOAT32, &shape,
+                                piece->whole && !table ? like->rows : 0);
     return *out < 0 ? (artel_status)*out : ARTEL_OK;
 }
 
@@ -78,7 +80,8 @@ static artel_status declare_piece(artel__store *s, const artel__variables *all, 
     *p = (place){-1, -1, -1, -1, -1, -1, -1, NULL};
     if (piece->server != s->server) return ARTEL_OK;
     bool trained = piece->trainable >= 0;
-    ARTEL_TRY(add(s, like->name, like, piece, trained ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, &p->variable));
+    ARTEL_TRY(add(s, like->name, like, piece, trained ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE,
+                  &p->variable));
     if (!trained) return ARTEL_OK;
     p->trainable = s->trainables;
     s->of[s->trainables] = i;
@@ -90,7 +93,8 @@ static artel_status declare_piece(artel__store *s, const artel__variables *all, 
 static artel_status declare_rows(artel__store *s, const artel__row_piece *table)
 {
     place *p = &s->place[table->piece];
-    artel_shape one = artel__shape(1, (int64_t)1), tokens = artel__shape(1, table->most), rows = artel__shape(2, table->most, table->width);
+    artel_shape one = artel__shape(1, (int64_t)1), tokens = artel__shape(1, table->most),
+                rows = artel__shape(2, table->most, table->width);
     ARTEL_TRY(add_room(s, "tokens", ARTEL_DTYPE_INT32, &tokens, &p->token));
     ARTEL_TRY(add_room(s, "count", ARTEL_DTYPE_INT32, &one, &p->count));
     ARTEL_TRY(add_room(s, "rows", ARTEL_DTYPE_FLOAT32, &rows, &p->gradient));
@@ -106,7 +110,8 @@ static artel_status declare_update(artel__store *s, const artel__variables *all,
     if (p->variable < 0 || piece->width > 0) return ARTEL_OK;
     ARTEL_TRY(add(s, "gradient", like, piece, ARTEL__VARIABLE_SLOT, &p->gradient));
     if (piece->trainable < 0) return ARTEL_OK;
-    if (o->squares_kept[piece->trainable] >= 0) ARTEL_TRY(add(s, "squares", like, piece, ARTEL__VARIABLE_SLOT, &p->squares));
+    if (o->squares_kept[piece->trainable] >= 0)
+        ARTEL_TRY(add(s, "squares", like, piece, ARTEL__VARIABLE_SLOT, &p->squares));
     return o->norm_kept[piece->trainable] >= 0 ? add_scalar(s, "norm", &p->norm) : ARTEL_OK;
 }
 
@@ -165,7 +170,8 @@ static artel_status build(artel__store *s)
         rows[t] = (artel__embedding_rows){.token = value_of(s, p->token), .count = value_of(s, p->count)};
         clipped[t] = o->clipped[s->division.piece[s->of[t]].trainable];
     }
-    artel__optimizer_input in = {.gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped, .rows = rows};
+    artel__optimizer_input in = {
+        .gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped, .rows = rows};
     ARTEL_TRY(artel__optimizer_step(&s->optimizer, &s->graph, &s->slots, &in));
     ARTEL_TRY(artel__model_visit(artel__session_network(s->division.session), constrain, s));
     return artel__graph_seal(&s->graph);
@@ -196,7 +202,8 @@ static artel_status make(artel__store *s, int threads)
 {
     ARTEL_TRY(declare(s));
     ARTEL_TRY(build(s));
-    const artel__plan_options options = {.batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(s->ctx)};
+    const artel__plan_options options = {
+        .batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(s->ctx)};
     ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &s->graph, &options, &s->plan));
     artel__spill_pause(s->ctx); /* what a server owns is in memory, wherever all else is */
     artel_status status = artel__state_create(s->ctx, &s->variables, &s->state);
@@ -209,8 +216,8 @@ static artel_status make(artel__store *s, int threads)
     return artel__execution_create(s->plan, &own, &s->run);
 }
 
-artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings, int server,
-                                 int threads, artel__store **out)
+artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings,
+                                 int server, int threads, artel__store **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__store), "parameter server", &block));
@@ -361,7 +368,8 @@ static void change_averages(artel__store *s, bool assign)
         if (p->variable < 0 || p->trainable >= 0) continue;
         float *value = artel__state_lend(s->state, p->variable);
         const float *difference = artel__state_lend(s->state, p->gradient);
-        for (int64_t k = 0; k < s->division.piece[i].count; k++) value[k] = assign ? difference[k] : value[k] + difference[k];
+        for (int64_t k = 0; k < s->division.piece[i].count; k++)
+            value[k] = assign ? difference[k] : value[k] + difference[k];
     }
 }
 
@@ -373,7 +381,8 @@ artel_status artel__store_apply(artel__store *s, double rate, bool assign)
                         .iteration = s->iteration,
                         .learning_rate = rate >= 0 ? rate : artel__schedule_rate(&s->optimizer.schedule, s->iteration),
                         .training = true};
-    artel__execution_compute(s->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
+    artel__execution_compute(s->run, &step,
+                             NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(s->run, &step);
     end_tables(s, step.learning_rate);
     change_averages(s, assign);

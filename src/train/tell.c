@@ -34,7 +34,8 @@ void artel__tell_part(artel__telling *t, const artel__told_part *p)
     artel__text_printf(&t->text, "{\"part\": %d, \"bytes\": %" PRId64, p->part, p->bytes);
     if (p->role) artel__text_printf(&t->text, ", \"role\": \"%s\"", p->role);
     if (p->head >= 0) artel__text_printf(&t->text, ", \"head\": \"ps:%d\"", p->head);
-    for (int k = 0; k < p->copies; k++) artel__text_printf(&t->text, "%sps:%d", k ? ", " : ", \"copy\": \"", p->copy[k]);
+    for (int k = 0; k < p->copies; k++)
+        artel__text_printf(&t->text, "%sps:%d", k ? ", " : ", \"copy\": \"", p->copy[k]);
     if (p->copies) artel__text_append(&t->text, "\"");
     if (p->updates >= 0) artel__text_printf(&t->text, ", \"updates\": %" PRId64, p->updates);
     artel__text_append(&t->text, "}");

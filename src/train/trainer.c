@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trainers: a session whose batches the caller names, one by one.
  *
- * What fit decides between two steps (which rows, which rate, when to stop) is the caller's; what it counts (batches for random numbers,
- * steps of the optimizer) is counted here in the same way, so that the same batches give the same bits.
+ * What fit decides between two steps (which rows, which rate, when to stop) is the caller's; what it counts (batches
+ * for random numbers, steps of the optimizer) is counted here in the same way, so that the same batches give the same
+ * bits.
  */
 #include "artel/trainer.h"
 
@@ -18,7 +19,8 @@ static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION
                                       {".replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, 256, NULL},
                                       {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {.name = NULL}};
-static const artel__options_kind kind = {"trainer options", "begin with ARTEL_TRAINER_OPTIONS_INIT", sizeof(artel_trainer_options), ranges};
+static const artel__options_kind kind = {"trainer options", "begin with ARTEL_TRAINER_OPTIONS_INIT",
+                                         sizeof(artel_trainer_options), ranges};
 
 struct artel_trainer {
     artel_context *ctx;
@@ -89,7 +91,8 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
     return artel__session_prepare(t->session, ARTEL__MODE_TRAIN, t->feed, artel__batch_room(t->feed, o->batch_size));
 }
 
-artel_status artel_trainer_create(artel_model *model, artel_data *data, const artel_trainer_options *options, artel_trainer **out)
+artel_status artel_trainer_create(artel_model *model, artel_data *data, const artel_trainer_options *options,
+                                  artel_trainer **out)
 {
     artel_trainer_options chosen = ARTEL_TRAINER_OPTIONS_INIT;
     void *block;
@@ -144,7 +147,8 @@ artel_status artel_trainer_order(const artel_trainer *t, int64_t pass, uint64_t 
 {
     ARTEL_TRY(artel__enter(t ? t->ctx : NULL, __func__, "trainer samples", t, samples));
     if (pass < 0)
-        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "count passes from 0", "there is no pass %lld", (long long)pass);
+        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "count passes from 0", "there is no pass %lld",
+                           (long long)pass);
     if (count != t->samples)
         return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "give room for artel_trainer_samples() numbers",
                            "room for %lld of %lld samples", (long long)count, (long long)t->samples);
@@ -158,17 +162,20 @@ static artel_status check_batch(const artel_trainer *t, const uint64_t *samples,
 {
     int64_t most = artel__batch_room(t->feed, t->options.batch_size);
     if (t->over)
-        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "make a new one", "the training was ended by storing its last state");
+        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "make a new one",
+                           "the training was ended by storing its last state");
     if (count < 1 || count > most)
         return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "set batch_size when it is made",
                            "%lld samples in a batch (1 to %lld are possible)", (long long)count, (long long)most);
     for (int64_t i = 0; i < count; i++) {
         if (samples[i] >= (uint64_t)t->samples)
-            return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "count from 0", "sample %llu of data that has %lld",
-                               (unsigned long long)samples[i], (long long)t->samples);
+            return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "count from 0",
+                               "sample %llu of data that has %lld", (unsigned long long)samples[i],
+                               (long long)t->samples);
     }
     if (artel__cancelled(t->ctx))
-        return artel__fail(t->ctx, ARTEL_ERROR_CANCELLED, "trainer", "call artel_context_clear to go on", "the run was cancelled");
+        return artel__fail(t->ctx, ARTEL_ERROR_CANCELLED, "trainer", "call artel_context_clear to go on",
+                           "the run was cancelled");
     return ARTEL_OK;
 }
 
@@ -183,13 +190,15 @@ static artel_status step(artel_trainer *t, const artel__batch *batch, double *lo
     return ARTEL_OK;
 }
 
-artel_status artel_trainer_step(artel_trainer *t, const uint64_t *samples, int64_t count, double learning_rate, double *loss)
+artel_status artel_trainer_step(artel_trainer *t, const uint64_t *samples, int64_t count, double learning_rate,
+                                double *loss)
 {
     ARTEL_TRY(artel__enter(t ? t->ctx : NULL, __func__, "trainer samples", t, samples));
     ARTEL_TRY(check_batch(t, samples, count));
     if (!(learning_rate >= 0 && learning_rate <= 1e9))
-        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer", "give a rate, for example 0.001; 0: what the optimizer has",
-                           "a learning rate of %g", learning_rate);
+        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, "trainer",
+                           "give a rate, for example 0.001; 0: what the optimizer has", "a learning rate of %g",
+                           learning_rate);
     uint32_t caller = artel__fp_enter();
     double own = artel__schedule_rate(&t->settings.optimizer.schedule, t->iteration);
     const artel__batch batch = {.rows = samples,
@@ -205,7 +214,8 @@ artel_status artel_trainer_step(artel_trainer *t, const uint64_t *samples, int64
 static artel_status evaluate(artel_trainer *t, const artel__batch *batch, double *loss)
 {
     if (!t->evaluates)
-        ARTEL_TRY(artel__session_prepare(t->session, ARTEL__MODE_EVALUATE, t->feed, artel__batch_room(t->feed, t->options.batch_size)));
+        ARTEL_TRY(artel__session_prepare(t->session, ARTEL__MODE_EVALUATE, t->feed,
+                                         artel__batch_room(t->feed, t->options.batch_size)));
     t->evaluates = true;
     ARTEL_TRY(artel__session_step(t->session, ARTEL__MODE_EVALUATE, batch));
     *loss = artel__session_loss(t->session, ARTEL__MODE_EVALUATE, NULL);

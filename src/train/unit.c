@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A unit of work of a training: a step, a batch of validation, or the end of an epoch.
  *
- * Between two of them the state is whole: the counters in artel__fit, the session's variables and the callbacks' states are all that the
- * rest depends on.
+ * Between two of them the state is whole: the counters in artel__fit, the session's variables and the callbacks' states
+ * are all that the rest depends on.
  */
 #include "base/clock.h"
 #include "train/audit.h"
@@ -26,7 +26,8 @@ void artel__fit_time_step(artel__fit *fit, int64_t before)
 static artel_status step_event(artel__fit *fit, double loss, double rate)
 {
     if (!fit->options.on_event) return ARTEL_OK;
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->step_logs));
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "",
+                                &fit->step_logs));
     artel_event event = {.kind = ARTEL_EVENT_STEP,
                          .loss = loss,
                          .learning_rate = rate,
@@ -98,16 +99,19 @@ static artel_status one_step(artel__fit *fit)
 /* Whether the validation pass of this epoch has another batch. */
 bool artel__fit_validates(const artel__fit *fit)
 {
-    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1, limit = fit->options.validation_steps;
+    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1,
+            limit = fit->options.validation_steps;
     if (!fit->validation_feed || (fit->epoch + 1) % every) return false;
-    return fit->validation_row < fit->validation_rows && (limit == 0 || fit->validation_row < limit * artel__fit_validation_batch(fit));
+    return fit->validation_row < fit->validation_rows &&
+           (limit == 0 || fit->validation_row < limit * artel__fit_validation_batch(fit));
 }
 
 /* Of the `place`-th batch from here on. */
 static artel__batch_rows validation_rows(artel__fit *fit, int place)
 {
     int64_t most = artel__fit_validation_batch(fit);
-    artel__batch_rows rows = artel__rows_at(fit->validation_order, fit->validation_rows, fit->validation_row + place * most, most);
+    artel__batch_rows rows =
+        artel__rows_at(fit->validation_order, fit->validation_rows, fit->validation_row + place * most, most);
     return artel__deal_batch(fit, ARTEL__MODE_EVALUATE, place, rows);
 }
 
@@ -136,7 +140,8 @@ static artel_status report_validation(artel__fit *fit)
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_EVALUATE);
     logs->count = 0;
     ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, objective, "", logs));
-    artel_event event = {.kind = ARTEL_EVENT_EVALUATE, .validation = true, .metrics = logs->item, .metric_count = logs->count};
+    artel_event event = {
+        .kind = ARTEL_EVENT_EVALUATE, .validation = true, .metrics = logs->item, .metric_count = logs->count};
     artel__fit_event(fit, &event);
     return artel__tally_logs(fit, &fit->validation_tally, objective, "val_", &fit->logs);
 }
@@ -148,9 +153,11 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
     fit->logs.count = 0;
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
     ARTEL_TRY(artel__session_complete(fit->session));
-    artel__state_copy(fit->model->weights, artel__session_state(fit->session), artel__all_of(fit->model->nn->variables));
+    artel__state_copy(fit->model->weights, artel__session_state(fit->session),
+                      artel__all_of(fit->model->nn->variables));
     fit->model->initialised = true;
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
+    ARTEL_TRY(
+        artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
     if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));
     ARTEL_TRY(artel__history_append(fit->history, &fit->logs));
@@ -164,7 +171,8 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
     fit->epoch++;
     fit->step_in_epoch = fit->validation_row = 0;
     fit->epoch_begun = false;
-    if (fit->options.steps_per_epoch == 0) fit->batches.cursor = fit->batches.rows; /* the next epoch begins a new pass */
+    if (fit->options.steps_per_epoch == 0)
+        fit->batches.cursor = fit->batches.rows; /* the next epoch begins a new pass */
     artel__tally_clear(&fit->tally);
     if (fit->validation_feed) artel__tally_clear(&fit->validation_tally);
     return ARTEL_OK;
@@ -175,7 +183,8 @@ artel_status artel__fit_preempted(artel__fit *fit)
     bool saved = fit->options.checkpoint_dir != NULL;
     artel__operation_begin(fit->ctx);
     return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
-                       saved ? "start the same command again to continue" : "give .checkpoint_dir so that a stopped run can be continued",
+                       saved ? "start the same command again to continue"
+                             : "give .checkpoint_dir so that a stopped run can be continued",
                        saved ? "stopped on request at step %lld, after saving"
                              : "stopped on request at step %lld; this run's progress is lost",
                        (long long)fit->step);
@@ -185,8 +194,8 @@ artel_status artel__fit_preempted(artel__fit *fit)
 static artel_status check_requests(artel__fit *fit)
 {
     if (artel__cancelled(fit->ctx))
-        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit", "start it again; with checkpoint_dir it would continue",
-                           "the run was cancelled");
+        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit",
+                           "start it again; with checkpoint_dir it would continue", "the run was cancelled");
     if (!artel__preempted(fit->ctx)) return ARTEL_OK;
     ARTEL_TRY(artel__checkpointer_now(fit));
     return artel__fit_preempted(fit);
@@ -214,12 +223,12 @@ bool artel__fit_ran_out(artel__fit *fit)
 {
     bool short_of = fit->options.steps_per_epoch && fit->step_in_epoch > 0 && fit->batches.cursor >= fit->batches.rows;
     if (short_of && !fit->told_short && fit->writes)
-        artel__log(
-            fit->ctx, ARTEL_LOG_WARNING,
-            "epoch %lld ends after %lld of %lld steps, with the data, as in Keras: steps per epoch that divide the %lld batches of the "
-            "data make epochs of one length",
-            (long long)fit->epoch + 1, (long long)fit->step_in_epoch, (long long)fit->steps_per_epoch,
-            (long long)((fit->batches.rows + fit->batch_size - 1) / fit->batch_size));
+        artel__log(fit->ctx, ARTEL_LOG_WARNING,
+                   "epoch %lld ends after %lld of %lld steps, with the data, as in Keras: steps per epoch that divide "
+                   "the %lld batches of the "
+                   "data make epochs of one length",
+                   (long long)fit->epoch + 1, (long long)fit->step_in_epoch, (long long)fit->steps_per_epoch,
+                   (long long)((fit->batches.rows + fit->batch_size - 1) / fit->batch_size));
     fit->told_short = fit->told_short || short_of;
     return short_of;
 }

@@ -22,7 +22,8 @@ static artel_status wait_a_moment(const artel__watch *w, int64_t ns)
 
 static artel_status wait_until(const artel__watch *w, int64_t then)
 {
-    for (int64_t left = then - artel__now_ns(); left > 0; left = then - artel__now_ns()) ARTEL_TRY(wait_a_moment(w, left));
+    for (int64_t left = then - artel__now_ns(); left > 0; left = then - artel__now_ns())
+        ARTEL_TRY(wait_a_moment(w, left));
     return ARTEL_OK;
 }
 
@@ -36,7 +37,8 @@ static artel_status evaluate(const artel__watch *w, const artel_checkpoint_info 
 
 static artel_status no_checkpoint(const artel__watch *w)
 {
-    return artel__fail(w->ctx, ARTEL_ERROR_NOT_FOUND, w->directory, "give the --checkpoint-dir of a fit", "there is no whole checkpoint");
+    return artel__fail(w->ctx, ARTEL_ERROR_NOT_FOUND, w->directory, "give the --checkpoint-dir of a fit",
+                       "there is no whole checkpoint");
 }
 
 artel_status artel__watch_run(const artel__watch *w)
@@ -56,7 +58,8 @@ artel_status artel__watch_run(const artel__watch *w)
             continue;
         }
         if (!replaced && w->once) return no_checkpoint(w);
-        over = !replaced && seen >= 0 && found.step == seen && (w->is_over ? w->is_over(w->user, &found) : found.finished);
+        over =
+            !replaced && seen >= 0 && found.step == seen && (w->is_over ? w->is_over(w->user, &found) : found.finished);
         if (!over && artel__now_ns() - reminded >= REMIND_NS) {
             reminded = artel__now_ns();
             artel__log(w->ctx, ARTEL_LOG_NOTE, "%s: waiting for a new checkpoint", w->directory);

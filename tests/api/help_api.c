@@ -35,7 +35,8 @@ artel_model *api_mlp(artel_context *ctx)
 
 artel_model *api_cnn(artel_context *ctx)
 {
-    static const char optimizer[] = "{\"class_name\": \"SGD\", \"config\": {\"learning_rate\": 0.05, \"momentum\": 0.9}}";
+    static const char optimizer[] =
+        "{\"class_name\": \"SGD\", \"config\": {\"learning_rate\": 0.05, \"momentum\": 0.9}}";
     artel_builder *b;
     artel_model *model = NULL;
     api_ok(ctx, artel_sequential_create(ctx, "cnn", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {8, 8, 1}}, &b));
@@ -61,7 +62,8 @@ static void describe(bool images, artel_data_array arrays[2])
 {
     arrays[0] = (artel_data_array){.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .shape = {2, {API_ROWS, API_IMAGE}}};
     if (images) arrays[0].shape = (artel_shape){4, {API_ROWS, 8, 8, 1}};
-    arrays[1] = (artel_data_array){.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {API_ROWS}}};
+    arrays[1] = (artel_data_array){
+        .name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {API_ROWS}}};
 }
 
 typedef struct rows {

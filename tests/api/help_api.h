@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the C API: two small models, rows in memory, short ways to train and compare. Public headers only: what a
- * test needs from the inside of the library is something the API lacks. */
+/* For tests of the C API: two small models, rows in memory, short ways to train and compare. Public headers only: what
+ * a test needs from the inside of the library is something the API lacks. */
 #ifndef TESTS_API_HELP_API_H
 #define TESTS_API_HELP_API_H
 

@@ -23,7 +23,8 @@ static artel_status trace_judge(void *user, artel_graph *g, const artel_value *i
     (void)user;
     artel_graph_call(g, job.model, in, 1, &made, 1);
     out[0] = made;
-    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN,
+                                artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
     return artel_graph_status(g);
 }
 
@@ -42,7 +43,8 @@ artel_status coordinator_trace_step(void *user, artel_graph *g, const artel_valu
     artel_value made, wanted[8], gradient[8];
     int count;
     artel_graph_call(g, t->model, in, 1, &made, 1);
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN,
+                                artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
     if (artel_strategy_variables(t->strategy, t->model, false, &variable, &count) < 0) return artel_graph_status(g);
     for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variable[i]);
     artel_graph_gradients(g, out[0], wanted, count, gradient);
@@ -79,7 +81,8 @@ static void close_few(void *user, void *state)
     free(state);
 }
 
-static artel_function *make(const char *name, const artel_argument *arguments, int count, int outputs, artel_trace_fn *trace, void *user)
+static artel_function *make(const char *name, const artel_argument *arguments, int count, int outputs,
+                            artel_trace_fn *trace, void *user)
 {
     artel_function *f = NULL;
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
@@ -92,13 +95,15 @@ static artel_function *make(const char *name, const artel_argument *arguments, i
     return f;
 }
 
-const artel_argument coordinator_labelled[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {3}}}, {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+const artel_argument coordinator_labelled[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {3}}},
+                                                {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
 
 artel_model *coordinator_model(void)
 {
     artel_builder *b;
     artel_model *made = NULL;
-    check(artel_sequential_create(job.ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {3}}, &b) == ARTEL_OK, "model");
+    check(artel_sequential_create(job.ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {3}}, &b) == ARTEL_OK,
+          "model");
     artel_layer_dense(b, &(artel_dense_options){.units = 70, .activation = "relu"});
     artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.2});
     artel_layer_dense(b, &(artel_dense_options){.units = COORDINATOR_CLASSES, .activation = "softmax"});

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every task of a job declares whose coordinator makes promises (prog_coordinator.c): variables, a model, data, functions. */
+/* What every task of a job declares whose coordinator makes promises (prog_coordinator.c): variables, a model, data,
+ * functions. */
 #ifndef TESTS_API_HELP_COORDINATOR_H
 #define TESTS_API_HELP_COORDINATOR_H
 

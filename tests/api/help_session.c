@@ -108,8 +108,8 @@ artel_status session_declare(session_program *p)
     p->out = variable(p, "out", session_shape(2, SESSION_WIDE, SESSION_CLASSES), 3);
     p->table = variable(p, "table", session_shape(2, 5, 2), 4);
     p->count = variable(p, "count", session_shape(0, 0, 0), 0);
-    status =
-        artel_optimizer_create(p->strategy, "adam:learning_rate=0.01", (artel_variable *[]){p->hidden, p->bias, p->out}, 3, &p->optimizer);
+    status = artel_optimizer_create(p->strategy, "adam:learning_rate=0.01",
+                                    (artel_variable *[]){p->hidden, p->bias, p->out}, 3, &p->optimizer);
     if (status < 0) return status;
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
     const artel_argument step[] = {{"x", ARTEL_DTYPE_FLOAT32, false, session_shape(1, SESSION_WIDE, 0)},
@@ -121,7 +121,8 @@ artel_status session_declare(session_program *p)
     f.training = true;
     status = artel_function_create(p->strategy, &f, trace_step, p, &p->step);
     if (status < 0) return status;
-    const artel_argument look[] = {{"id", ARTEL_DTYPE_INT32, false, {.rank = 0}}, {"unused", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}}};
+    const artel_argument look[] = {{"id", ARTEL_DTYPE_INT32, false, {.rank = 0}},
+                                   {"unused", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}}};
     f.name = "look";
     f.arguments = look;
     status = artel_function_create(p->strategy, &f, trace_look, p, &p->look);
@@ -135,7 +136,8 @@ static void fill(int step, float *x, int32_t *y)
 }
 
 /* By a session, or, where there is none, by the functions themselves. */
-artel_status session_run(session_program *p, artel_function *f, const artel_array *in, const artel_array *out, bool read_only)
+artel_status session_run(session_program *p, artel_function *f, const artel_array *in, const artel_array *out,
+                         bool read_only)
 {
     artel_session_call call = ARTEL_SESSION_CALL_INIT;
     if (!p->session) return artel_function_run(f, in, 2, out, 2);
@@ -151,7 +153,8 @@ artel_status session_step(session_program *p, int number, float *loss, float *lo
     float x[SESSION_BATCH * SESSION_WIDE];
     int32_t y[SESSION_BATCH];
     int64_t rows = number % 4 == 2 ? 7 : SESSION_BATCH; /* short batches, too */
-    artel_array in[] = {{ARTEL_DTYPE_FLOAT32, session_shape(2, rows, SESSION_WIDE), x}, {ARTEL_DTYPE_INT32, session_shape(1, rows, 0), y}};
+    artel_array in[] = {{ARTEL_DTYPE_FLOAT32, session_shape(2, rows, SESSION_WIDE), x},
+                        {ARTEL_DTYPE_INT32, session_shape(1, rows, 0), y}};
     artel_array out[] = {{.data = loss}, {.data = logits}};
     fill(number, x, y);
     return session_run(p, p->step, in, out, false);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every task of a session declares in these tests: a classifier of two layers with dropout and adam, and a table. Public headers only. */
+/* What every task of a session declares in these tests: a classifier of two layers with dropout and adam, and a table.
+ * Public headers only. */
 #ifndef TESTS_API_HELP_SESSION_H
 #define TESTS_API_HELP_SESSION_H
 
@@ -30,7 +31,8 @@ typedef struct session_outcome {
 
 artel_status session_declare(session_program *p);
 /* Arguments and outputs of both functions: two each. */
-artel_status session_run(session_program *p, artel_function *f, const artel_array *in, const artel_array *out, bool read_only);
+artel_status session_run(session_program *p, artel_function *f, const artel_array *in, const artel_array *out,
+                         bool read_only);
 /* One step, of a batch that its number says; `logits` may be NULL. */
 artel_status session_step(session_program *p, int number, float *loss, float *logits);
 /* Variables, wherever they are. */

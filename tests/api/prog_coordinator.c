@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A coordinator's promises, one after another, in one job (PS10-PS21): every task runs this program; the chief checks, and ends with 1
- * after the first promise that is broken.
+/* A coordinator's promises, one after another, in one job (PS10-PS21): every task runs this program; the chief checks,
+ * and ends with 1 after the first promise that is broken.
  *
  *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER]
  *
@@ -107,9 +107,12 @@ static void runs_closures(void)
     artel_coordinator_metrics m = look();
     check(m.done >= 501 && m.queued == 0 && m.in_flight == 0 && m.run.count == m.done && m.build.count >= 1, "metrics");
     check(m.run.half > 0 && m.run.half <= m.run.ninety && m.run.ninety <= m.run.most && m.fetch.count >= 1, "times");
-    artel_coordinator_metrics older = {.struct_size = offsetof(artel_coordinator_metrics, workers), .workers = -1}, unsized = {0};
-    check(artel_coordinator_look(coordinator, &older) == ARTEL_OK && older.done == m.done && older.workers == -1, "a shorter struct");
-    check(artel_coordinator_look(coordinator, &unsized) == ARTEL_ERROR_INVALID && unsized.done == 0, "struct_size is not set");
+    artel_coordinator_metrics older = {.struct_size = offsetof(artel_coordinator_metrics, workers), .workers = -1},
+                              unsized = {0};
+    check(artel_coordinator_look(coordinator, &older) == ARTEL_OK && older.done == m.done && older.workers == -1,
+          "a shorter struct");
+    check(artel_coordinator_look(coordinator, &unsized) == ARTEL_ERROR_INVALID && unsized.done == 0,
+          "struct_size is not set");
 }
 
 /* Rows, shared values, conversion of arguments; whoever does not want an output gives no room for it. */
@@ -123,18 +126,25 @@ static void brings_outputs(void)
         y[i] = i % COORDINATOR_CLASSES;
     }
     const artel_array in[2] = {{ARTEL_DTYPE_FLOAT64, {2, {5, 3}}, x}, {ARTEL_DTYPE_INT64, {1, {5}}, y}};
-    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = made}, {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss}};
-    const artel_array wrong[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = made}, {.data = NULL}}, none[2] = {{.data = NULL}, {.data = NULL}};
+    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = made},
+                                {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss}};
+    const artel_array wrong[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = made}, {.data = NULL}},
+                      none[2] = {{.data = NULL}, {.data = NULL}};
     artel_remote *r;
     schedule(job.judge, in, 2, NULL, &r);
     check(artel_remote_fetch(r, out, 2, &rows) == ARTEL_OK && rows == 5, "rows");
-    for (int i = 0; i < 5; i++) check(fabsf(made[i][0] + made[i][1] + made[i][2] + made[i][3] - 1) < 1e-5f, "row %d", i);
-    check(loss > 0 && artel_remote_fetch(r, none, 2, NULL) == ARTEL_OK && artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK, "again");
+    for (int i = 0; i < 5; i++)
+        check(fabsf(made[i][0] + made[i][1] + made[i][2] + made[i][3] - 1) < 1e-5f, "row %d", i);
+    check(loss > 0 && artel_remote_fetch(r, none, 2, NULL) == ARTEL_OK &&
+              artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK,
+          "again");
     check(artel_remote_fetch(r, wrong, 2, NULL) == ARTEL_ERROR_INVALID, "an array of another type");
     check(artel_remote_fetch(r, out, 1, NULL) == ARTEL_ERROR_INVALID, "one array of two");
     artel_remote_release(r);
-    check(artel_coordinator_schedule(coordinator, job.judge, in, 1, NULL, NULL) == ARTEL_ERROR_INVALID, "one argument of two");
-    check(artel_coordinator_schedule(coordinator, job.count_batch, in, 2, job.few, NULL) == ARTEL_ERROR_INVALID, "too many");
+    check(artel_coordinator_schedule(coordinator, job.judge, in, 1, NULL, NULL) == ARTEL_ERROR_INVALID,
+          "one argument of two");
+    check(artel_coordinator_schedule(coordinator, job.count_batch, in, 2, job.few, NULL) == ARTEL_ERROR_INVALID,
+          "too many");
     check(artel_function_run(job.judge, in, 2, out, 2) == ARTEL_ERROR_INVALID, "functions are not run by the chief");
     join();
 }
@@ -152,7 +162,8 @@ static void assigns(void)
     for (int i = 0; i < 200; i++) w[i] = -w[i];
     check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
     schedule(job.put, &in, 1, NULL, &r);
-    check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "a closure reads what was assigned");
+    check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK && memcmp(w, back, sizeof w) == 0,
+          "a closure reads what was assigned");
     artel_remote_release(r);
 }
 
@@ -196,7 +207,8 @@ static void drops_what_waits(void)
     artel_remote *r[400] = {NULL};
     int dropped = 0, count = 0;
     artel_status status = ARTEL_OK;
-    for (; count < 400 && status == ARTEL_OK; count++) status = artel_coordinator_schedule(coordinator, job.judge, in, 2, NULL, &r[count]);
+    for (; count < 400 && status == ARTEL_OK; count++)
+        status = artel_coordinator_schedule(coordinator, job.judge, in, 2, NULL, &r[count]);
     if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
     check(status == ARTEL_ERROR_INVALID, "raised");
     for (int i = 0; i < count && r[i]; i++) {
@@ -222,8 +234,10 @@ static void gives_data(void)
         next[worker]++;
     }
     check(next[0] + next[1] == COORDINATOR_BATCHES, "%d and %d", next[0], next[1]);
-    while (status == ARTEL_OK) status = artel_coordinator_schedule(coordinator, job.count_batch, NULL, 0, job.few, NULL);
-    check(status == ARTEL_ERROR_NOT_FOUND && strstr(artel_context_error(job.ctx)->what, "no more batches"), "%d", (int)status);
+    while (status == ARTEL_OK)
+        status = artel_coordinator_schedule(coordinator, job.count_batch, NULL, 0, job.few, NULL);
+    check(status == ARTEL_ERROR_NOT_FOUND && strstr(artel_context_error(job.ctx)->what, "no more batches"), "%d",
+          (int)status);
 }
 
 /* The bits of a process that does it all: one worker, one closure at a time. */
@@ -251,18 +265,22 @@ static void has_the_bits(const char *rule)
             for (int d = 0; d < 3; d++) x[k][d] = (float)((i * 7 + k * 3 + d * 5) % 11) / 11;
             y[k] = (i + k) % COORDINATOR_CLASSES;
         }
-        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {COORDINATOR_BATCH, 3}}, x}, {ARTEL_DTYPE_INT32, {1, {COORDINATOR_BATCH}}, y}};
+        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {COORDINATOR_BATCH, 3}}, x},
+                                   {ARTEL_DTYPE_INT32, {1, {COORDINATOR_BATCH}}, y}};
         float alone = 0, elsewhere = 0;
-        const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &alone}, far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
+        const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &alone},
+                          far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
         artel_remote *r;
         check(artel_function_run(t.step, in, 2, &out, 1) == ARTEL_OK, "run");
         schedule(job.step, in, 2, NULL, &r);
-        check(artel_remote_fetch(r, &far, 1, NULL) == ARTEL_OK && memcmp(&alone, &elsewhere, 4) == 0, "step %d: loss %.9g, not %.9g", i,
-              (double)elsewhere, (double)alone);
+        check(artel_remote_fetch(r, &far, 1, NULL) == ARTEL_OK && memcmp(&alone, &elsewhere, 4) == 0,
+              "step %d: loss %.9g, not %.9g", i, (double)elsewhere, (double)alone);
         artel_remote_release(r);
     }
     join();
-    check(artel_strategy_store(job.strategy, job.model) == ARTEL_OK && artel_strategy_store(t.strategy, t.model) == ARTEL_OK, "store");
+    check(artel_strategy_store(job.strategy, job.model) == ARTEL_OK &&
+              artel_strategy_store(t.strategy, t.model) == ARTEL_OK,
+          "store");
     check(artel_model_digest(job.model, ours) == ARTEL_OK && artel_model_digest(t.model, truth) == ARTEL_OK, "digest");
     check(strcmp(ours, truth) == 0, "%s: %s, not %s", rule, ours, truth);
     artel_strategy_destroy(t.strategy);
@@ -284,7 +302,8 @@ static void survives_workers(void)
     check(counted() == before + 6000, "%g closures counted", (double)(counted() - before));
 }
 
-/* One worker after another, while closures run: each kill waits until whoever it kills has come back from the one before. */
+/* One worker after another, while closures run: each kill waits until whoever it kills has come back from the one
+ * before. */
 static void survives_a_storm(int kills)
 {
     float before = counted();
@@ -320,9 +339,10 @@ static void survives_servers(void)
         for (int k = 0; k < 100000 && status == ARTEL_OK; k++)
             status = artel_coordinator_schedule(coordinator, job.count_up, NULL, 0, NULL, NULL);
         if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
-        check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "what it had is lost"), "%d", (int)status);
-        check(artel_coordinator_go_back(coordinator) == ARTEL_OK && counted() == before, "back to %g: %g", (double)before,
-              (double)counted());
+        check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "what it had is lost"), "%d",
+              (int)status);
+        check(artel_coordinator_go_back(coordinator) == ARTEL_OK && counted() == before, "back to %g: %g",
+              (double)before, (double)counted());
         many(5);
         join();
         check(counted() == before + 5, "it goes on");
@@ -387,12 +407,18 @@ static void gives_up_on_all(void)
 {
     float value;
     many(3);
-    check(artel_coordinator_join(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "join");
+    check(artel_coordinator_join(coordinator) == ARTEL_ERROR_RUN &&
+              strstr(artel_context_error(job.ctx)->what, "no generation"),
+          "join");
     check(artel_variable_read(job.counter, &value, 1) == ARTEL_ERROR_RUN, "read");
     check(artel_coordinator_schedule(coordinator, job.count_up, NULL, 0, NULL, NULL) == ARTEL_ERROR_RUN, "schedule");
-    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "close");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN &&
+              strstr(artel_context_error(job.ctx)->what, "no generation"),
+          "close");
     check(artel_coordinator_open(job.strategy, NULL, &coordinator) == ARTEL_OK, "open");
-    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "close");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN &&
+              strstr(artel_context_error(job.ctx)->what, "no generation"),
+          "close");
 }
 
 static void open_coordinator(const char *cases)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For test_saved.py: functions of all kinds are made, run, saved and run on; or loaded and run on. Prints what they give, to the bit.
+/* For test_saved.py: functions of all kinds are made, run, saved and run on; or loaded and run on. Prints what they
+ * give, to the bit.
  *
  *   prog_saved save FILE           makes everything, runs, saves, runs on
  *   prog_saved load FILE [S] [N]   loads it under strategy S with N replicas, runs on
@@ -49,11 +50,12 @@ static void compute_cube(void *user, int64_t rows, int64_t row, const float *con
     for (int64_t i = 0; i < rows * row; i++) output[i] = inputs[0][i] * inputs[0][i] * inputs[0][i];
 }
 
-static artel_status gradient_cube(void *user, artel_graph *g, const artel_value *in, int count, artel_value out, artel_value dy,
-                                  artel_value *dx)
+static artel_status gradient_cube(void *user, artel_graph *g, const artel_value *in, int count, artel_value out,
+                                  artel_value dy, artel_value *dx)
 {
     (void)user, (void)count, (void)out;
-    artel_value slope = artel_graph_binary(g, "multiply", artel_graph_number(g, 3), artel_graph_unary(g, "square", in[0]));
+    artel_value slope =
+        artel_graph_binary(g, "multiply", artel_graph_number(g, 3), artel_graph_unary(g, "square", in[0]));
     dx[0] = artel_graph_binary(g, "multiply", dy, slope);
     return artel_graph_status(g);
 }
@@ -156,7 +158,8 @@ static artel_status trace_rest(void *user, artel_graph *g, const artel_value *in
 
 /* -- making -- */
 
-static artel_function *make(const char *name, artel_trace_fn *trace, const artel_argument *second, int outputs, bool training)
+static artel_function *make(const char *name, artel_trace_fn *trace, const artel_argument *second, int outputs,
+                            bool training)
 {
     artel_argument arguments[2] = {{.name = "x", .shape = {1, {WIDTH}}}};
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
@@ -213,7 +216,8 @@ static void make_all(void)
     make("rest", trace_rest, &shared, 8, true);
 }
 
-/* -- running: each function with rows that are numbers of the argument's own, what it gives as a sum over the bits -- */
+/* -- running: each function with rows that are numbers of the argument's own, what it gives as a sum over the bits --
+ */
 
 static artel_status run_one(artel_function *f, int round, int rows, uint64_t *seen)
 {
@@ -284,8 +288,9 @@ static void run_on(int from, int to)
     must(artel_strategy_store(strategy, model), "store");
     must(artel_model_digest(model, digest), "digest");
     must(artel_strategy_optimizer(strategy, 0, &optimizer), "optimizer");
-    printf("%016llx %s runs %lld steps %lld total %a\n", (unsigned long long)seen, digest, (long long)artel_strategy_runs(strategy),
-           (long long)artel_optimizer_iterations(optimizer), (double)values[0]);
+    printf("%016llx %s runs %lld steps %lld total %a\n", (unsigned long long)seen, digest,
+           (long long)artel_strategy_runs(strategy), (long long)artel_optimizer_iterations(optimizer),
+           (double)values[0]);
 }
 
 static void load(const char *path, const char *name, int replicas)

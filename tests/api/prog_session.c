@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose layers lie on different tasks, for test_session.py: prog_session FOLDER UNITS VICTIM TASKS FIRST SECOND LOSS. The places are of the first
- * layer, the second one, and the loss. At half of its units it loses a task once: VICTIM is its number, -1: none. Prints the variables'
- * hash. */
+/* A job whose layers lie on different tasks, for test_session.py: prog_session FOLDER UNITS VICTIM TASKS FIRST SECOND
+ * LOSS. The places are of the first layer, the second one, and the loss. At half of its units it loses a task once:
+ * VICTIM is its number, -1: none. Prints the variables' hash. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 300 */
-/* What tf.distribute promises of a strategy, one test a row of its semantics, under every strategy of one process: the same values, and the
- * same bits. Each test is named by the row: ST strategies, VA variables, IN6 the last partial batch. Rows that have no counterpart here:
- * docs/tf-distribute.md.
+/* What tf.distribute promises of a strategy, one test a row of its semantics, under every strategy of one process: the
+ * same values, and the same bits. Each test is named by the row: ST strategies, VA variables, IN6 the last partial
+ * batch. Rows that have no counterpart here: docs/tf-distribute.md.
  *
- *   test_conformance TASKS   among so many tasks, each of which runs this (test_conformance_tasks.sh): multi-worker, and the bits of one process */
+ *   test_conformance TASKS   among so many tasks, each of which runs this (test_conformance_tasks.sh): multi-worker,
+ * and the bits of one process */
 #include "api/help_api.h"
 
 #include <math.h>
@@ -23,12 +24,14 @@ typedef struct form {
     bool together; /* with the other tasks */
 } form;
 
-static const form alone[] = {{"default", "one-device", 0, 1, false}, {"one-device", "one-device", 1, 2, false},
-                             {"mirrored", "mirrored", 2, 2, false},  {"mirrored", "mirrored", 3, 3, false},
-                             {"mirrored", "mirrored", 8, 2, false},  {"central-storage", "central-storage", 3, 3, false}};
+static const form alone[] = {
+    {"default", "one-device", 0, 1, false}, {"one-device", "one-device", 1, 2, false},
+    {"mirrored", "mirrored", 2, 2, false},  {"mirrored", "mirrored", 3, 3, false},
+    {"mirrored", "mirrored", 8, 2, false},  {"central-storage", "central-storage", 3, 3, false}};
 /* The first is what all others are compared with. */
-static const form together[] = {
-    {"default", "one-device", 0, 1, false}, {"multi-worker", "multi-worker", 1, 1, true}, {"auto", "multi-worker", 2, 2, true}};
+static const form together[] = {{"default", "one-device", 0, 1, false},
+                                {"multi-worker", "multi-worker", 1, 1, true},
+                                {"auto", "multi-worker", 2, 2, true}};
 static const form *forms = alone;
 static int form_count = sizeof alone / sizeof *alone;
 static artel_context *shared_context; /* of the cluster */
@@ -119,7 +122,8 @@ static void refused(stage *s, artel_trace_fn *trace, const char *word)
 {
     artel_function *f;
     assert_int_equal(make(s, trace, 1, false, &f), ARTEL_ERROR_INVALID);
-    if (!strstr(artel_context_error(s->ctx)->what, word)) fail_msg("no %s in: %s", word, artel_context_error(s->ctx)->what);
+    if (!strstr(artel_context_error(s->ctx)->what, word))
+        fail_msg("no %s in: %s", word, artel_context_error(s->ctx)->what);
 }
 
 /* -- ST1, ST2, ST10: a strategy owns what is made from it; without any there is a default one; replicas in sync -- */
@@ -162,12 +166,14 @@ static void ST2_default_and_ST10_replicas(void **state)
     for (int f = 0; f < form_count; f++) {
         stage one = begin(&forms[f]);
         assert_string_equal(artel_strategy_name(one.strategy), forms[f].resolved);
-        assert_int_equal(artel_strategy_replicas(one.strategy), (forms[f].replicas ? forms[f].replicas : 1) * (one.together ? tasks : 1));
+        assert_int_equal(artel_strategy_replicas(one.strategy),
+                         (forms[f].replicas ? forms[f].replicas : 1) * (one.together ? tasks : 1));
         end(&one);
     }
 }
 
-/* -- ST3, ST5, ST8, ST9: each row is computed once, by whoever has it, and comes back in its place; tracing happens once -- */
+/* -- ST3, ST5, ST8, ST9: each row is computed once, by whoever has it, and comes back in its place; tracing happens
+ * once -- */
 
 static artel_status trace_rows(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
@@ -248,7 +254,8 @@ static artel_status trace_total(void *user, artel_graph *g, const artel_value *i
     stage *s = user;
     artel_value rows = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"), old = artel_graph_variable(g, s->variable);
     out[0] = old;
-    artel_graph_assign(g, s->variable, artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
+    artel_graph_assign(g, s->variable,
+                       artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
     return artel_graph_status(g);
 }
 
@@ -277,7 +284,8 @@ static void ST7_update_VA1_mirrored_VA2_on_read_VA3_restore(void **state)
     for (int f = 0; f < form_count; f++) {
         float half = total_after(&forms[f], 3, 0.125f);
         assert_true(total_after(&forms[f], 6, 0.125f) == whole);
-        assert_true(total_after(&forms[form_count - 1 - f], 3, half) == whole); /* saved by some replicas, restored by others */
+        assert_true(total_after(&forms[form_count - 1 - f], 3, half) ==
+                    whole); /* saved by some replicas, restored by others */
     }
 }
 
@@ -363,7 +371,8 @@ static void VA4_invalid_variables(void **state)
     end(&s);
 }
 
-/* -- VA9, IN6: any number of rows, on more replicas than rows: finite, each row counted once, moving statistics and weights alike -- */
+/* -- VA9, IN6: any number of rows, on more replicas than rows: finite, each row counted once, moving statistics and
+ * weights alike -- */
 
 static artel_status trace_normalised(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
@@ -452,10 +461,12 @@ static artel_status trace_wide(void *user, artel_graph *g, const artel_value *in
     (void)user;
     const artel_value w = artel_graph_constant(g, ARTEL_DTYPE_FLOAT64, &(artel_shape){2, {WIDTH, COLUMNS}}, matrix);
     out[0] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "matmul", in[0], w));
-    artel_value square = artel_graph_unary(g, "square", out[0]), sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
+    artel_value square = artel_graph_unary(g, "square", out[0]),
+                sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
     out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
     out[2] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, sum);
-    out[3] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_binary(g, "multiply", sum, artel_graph_number(g, 0.1)));
+    out[3] =
+        artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_binary(g, "multiply", sum, artel_graph_number(g, 0.1)));
     artel_status status = artel_graph_gradients(g, out[3], &w, 1, &out[4]);
     if (status < 0) return status;
     artel_value slopes = artel_graph_unary(g, "square", out[4]);
@@ -511,7 +522,8 @@ static void ST12_outside_the_loop(void **state)
         stage s = begin(&forms[f]);
         artel_function *function;
         float x[WIDTH] = {1, 2, 3}, y[WIDTH];
-        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {1, WIDTH}}, x}, out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
+        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {1, WIDTH}}, x},
+                          out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
         api_ok(s.ctx, make(&s, trace_rows, 1, false, &function));
         artel_status status = artel_function_run(function, &in, 1, &out, 1);
         assert_int_equal(status, s.together ? ARTEL_ERROR_INVALID : ARTEL_OK);

@@ -209,7 +209,8 @@ static void test_callback_fails(void **state)
         {.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .shape = {2, {0, API_IMAGE}}},
         {.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {0}}},
     };
-    const artel_data_callback callback = {.arrays = arrays, .array_count = 2, .count = 60, .fetch = fetch_badly, .user = &bad};
+    const artel_data_callback callback = {
+        .arrays = arrays, .array_count = 2, .count = 60, .fetch = fetch_badly, .user = &bad};
     artel_fit_options options = ARTEL_FIT_OPTIONS_INIT;
     api_ok(ctx, artel_data_from_callback(ctx, &callback, &data));
     options.strategy = "mirrored";

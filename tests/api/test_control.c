@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Choices, loops and scans, minima and maxima over the batch: what the same lines of C compute, to the bit, and their slopes, under every
- * strategy; conditions of each row; what does not fit is refused by name. */
+/* Choices, loops and scans, minima and maxima over the batch: what the same lines of C compute, to the bit, and their
+ * slopes, under every strategy; conditions of each row; what does not fit is refused by name. */
 #include "api/help_api.h"
 
 #include <math.h>
@@ -102,7 +102,8 @@ static void test_choice(void **state)
     for (int f = 0; f < FORMS; f++) {
         float y[ROWS], slope[ROWS];
         int32_t side[ROWS];
-        const artel_array in = rows_of(numbers), out[3] = {rows_of(y), {ARTEL_DTYPE_INT32, {1, {ROWS}}, side}, rows_of(slope)};
+        const artel_array in = rows_of(numbers),
+                          out[3] = {rows_of(y), {ARTEL_DTYPE_INT32, {1, {ROWS}}, side}, rows_of(slope)};
         run(&forms[f], &(work){&x, 1, 3, trace_choice, &in, out});
         for (int i = 0; i < ROWS; i++) {
             bool below = numbers[i] < 0;
@@ -139,7 +140,10 @@ static artel_status trace_roots(void *user, artel_graph *g, const artel_value *i
     (void)user;
     artel_value values[3] = {in[0], in[0], artel_graph_number(g, 0)};
     artel_graph_loop(
-        g, &(artel_loop){.struct_size = sizeof(artel_loop), .condition = is_off, .body = improve, .state_count = 3, .most = MOST}, values);
+        g,
+        &(artel_loop){
+            .struct_size = sizeof(artel_loop), .condition = is_off, .body = improve, .state_count = 3, .most = MOST},
+        values);
     out[0] = values[1];
     out[1] = values[2];
     return artel_graph_gradients(g, values[1], in, 1, &out[2]);
@@ -158,7 +162,8 @@ static void test_loop(void **state)
         for (int i = 0; i < ROWS; i++) {
             float y = number[i];
             int round = 0;
-            for (; round < MOST && fabsf(y * y - number[i]) > number[i] * 1e-5f; round++) y = (y + number[i] / y) * 0.5f;
+            for (; round < MOST && fabsf(y * y - number[i]) > number[i] * 1e-5f; round++)
+                y = (y + number[i] / y) * 0.5f;
             assert_true(root[i] == y && rounds[i] == (float)round);
             assert_true(fabsf(slope[i] - 0.5f / y) < 1e-3f / y);
             different += i > 0 && rounds[i] != rounds[0];
@@ -172,7 +177,8 @@ static void test_loop(void **state)
 static artel_status recur(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
-    artel_value sum = artel_graph_binary(g, "add", artel_graph_binary(g, "multiply", in[0], artel_graph_number(g, 0.7)), in[1]);
+    artel_value sum =
+        artel_graph_binary(g, "add", artel_graph_binary(g, "multiply", in[0], artel_graph_number(g, 0.7)), in[1]);
     out[0] = out[1] = artel_graph_unary(g, "tanh", sum);
     return artel_graph_status(g);
 }
@@ -209,7 +215,8 @@ static artel_status trace_scan_back(void *user, artel_graph *g, const artel_valu
     return trace_scan((void *)forms, g, in, out);
 }
 
-static void check_scan(float x[ROWS][STEPS], float got[ROWS][STEPS], const float *last, float slope[ROWS][STEPS], bool back)
+static void check_scan(float x[ROWS][STEPS], float got[ROWS][STEPS], const float *last, float slope[ROWS][STEPS],
+                       bool back)
 {
     for (int i = 0; i < ROWS; i++) {
         double h = 0.25, down = 1;
@@ -320,11 +327,14 @@ static artel_status trace_shapes(void *user, artel_graph *g, const artel_value *
 {
     (void)user;
     artel_value below = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0));
-    return artel_graph_choose(
-        g,
-        &(artel_choice){
-            .struct_size = sizeof(artel_choice), .condition = below, .then = negated, .otherwise = wider, .inputs = in, .output_count = 1},
-        out);
+    return artel_graph_choose(g,
+                              &(artel_choice){.struct_size = sizeof(artel_choice),
+                                              .condition = below,
+                                              .then = negated,
+                                              .otherwise = wider,
+                                              .inputs = in,
+                                              .output_count = 1},
+                              out);
 }
 
 static artel_status trace_axis(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -347,7 +357,8 @@ static artel_status trace_unsized_choice(void *user, artel_graph *g, const artel
     (void)user;
     artel_value below = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0));
     return artel_graph_choose(
-        g, &(artel_choice){.condition = below, .then = negated, .otherwise = squared, .inputs = in, .output_count = 2}, out);
+        g, &(artel_choice){.condition = below, .then = negated, .otherwise = squared, .inputs = in, .output_count = 2},
+        out);
 }
 
 static artel_status trace_unsized_loop(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -396,7 +407,8 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),     cmocka_unit_test(test_loop),     cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_scan_sizes), cmocka_unit_test(test_extremes), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),   cmocka_unit_test(test_loop),
+                                       cmocka_unit_test(test_scan),     cmocka_unit_test(test_scan_sizes),
+                                       cmocka_unit_test(test_extremes), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* The promise of the library, through its public face: the same bits for every number of replicas and threads, for a caller
- * with another floating-point environment, over a save and a load; and the same values from evaluation and prediction. */
+/* The promise of the library, through its public face: the same bits for every number of replicas and threads, for a
+ * caller with another floating-point environment, over a save and a load; and the same values from evaluation and
+ * prediction. */
 #include <fenv.h>
 
 #include "api/help_api.h"
@@ -50,7 +51,8 @@ static void write_mxcsr(uint32_t value)
     __asm__ volatile("ldmxcsr %0" : : "m"(value));
 }
 
-/* Rounding toward zero; flushing of denormal results and operands on; both. The low six bits are flags of what happened. */
+/* Rounding toward zero; flushing of denormal results and operands on; both. The low six bits are flags of what
+ * happened. */
 static void test_foreign_environment(void **state)
 {
     static const uint32_t foreign[] = {0x1f80 | 0x6000, 0x1f80 | 0x8000 | 0x0040, 0x1f80 | 0xe040, 0x1f80 | 0x2000};
@@ -101,7 +103,8 @@ static void continues_as_one(artel_context *ctx, bool images, const char *file)
     artel_data_destroy(data);
 }
 
-/* Two epochs, a file, two epochs more: the optimizer's state, the order of samples and dropout go on as without the file. */
+/* Two epochs, a file, two epochs more: the optimizer's state, the order of samples and dropout go on as without the
+ * file. */
 static void test_save_and_load_continue(void **state)
 {
     char folder[64], file[128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Arrays and operations at once: views and their elements, references, the cache and its bound, no heap call in steady calls, the same
- * bits for any number of threads and as a function's, failing allocations, and what is refused. */
+/* Arrays and operations at once: views and their elements, references, the cache and its bound, no heap call in steady
+ * calls, the same bits for any number of threads and as a function's, failing allocations, and what is refused. */
 #include "api/help_api.h"
 
 #include "base/context.h"
@@ -97,7 +97,8 @@ static void test_cache_of_rows(void **state)
 {
     (void)state;
     scene s = begin(2, 3);
-    artel_ndarray *kernel = counted(&s, (artel_shape){3, {2, 2, 1}}), *wrong = counted(&s, (artel_shape){3, {2, 3, 1}}), *out;
+    artel_ndarray *kernel = counted(&s, (artel_shape){3, {2, 2, 1}}), *wrong = counted(&s, (artel_shape){3, {2, 3, 1}}),
+                  *out;
     for (int n = 1; n <= 8; n++) { /* 2: as many as the kernel has positions */
         int batches = 0;
         float made[24];
@@ -241,14 +242,16 @@ static void refused(scene *s, artel_status status, artel_status wanted, const ch
 {
     const artel_error *error = artel_context_error(s->ctx);
     assert_int_equal(status, wanted);
-    if (!strstr(error->what, word) && !strstr(error->where, word)) fail_msg("no %s in: %s: %s", word, error->where, error->what);
+    if (!strstr(error->what, word) && !strstr(error->where, word))
+        fail_msg("no %s in: %s: %s", word, error->where, error->what);
 }
 
 static void test_refusals(void **state)
 {
     (void)state;
     scene s = begin(1, 16), other = begin(1, 16);
-    artel_ndarray *a = counted(&s, (artel_shape){2, {3, 4}}), *b = counted(&s, (artel_shape){1, {5}}), *out, *wide, *far;
+    artel_ndarray *a = counted(&s, (artel_shape){2, {3, 4}}), *b = counted(&s, (artel_shape){1, {5}}), *out, *wide,
+                  *far;
     refused(&s, artel_eager_binary(s.e, "add", a, b, &out), ARTEL_ERROR_INVALID, "broadcast");
     refused(&s, artel_eager_unary(s.e, "squre", a, &out), ARTEL_ERROR_UNSUPPORTED, "quare");
     api_ok(s.ctx, artel_ndarray_cast(a, ARTEL_DTYPE_FLOAT64, &wide));
@@ -260,7 +263,8 @@ static void test_refusals(void **state)
     refused(&s, artel_ndarray_slice(a, 0, 0, 1, 0, &out), ARTEL_ERROR_INVALID, "step");
     refused(&s, artel_ndarray_index(a, 0, 3, &out), ARTEL_ERROR_INVALID, "position 3");
     refused(&s, artel_ndarray_transpose(a, (const int[]){1, 1}, &out), ARTEL_ERROR_INVALID, "twice");
-    refused(&s, artel_ndarray_create(s.e, ARTEL_DTYPE_STRING, &(artel_shape){0}, NULL, &out), ARTEL_ERROR_UNSUPPORTED, "string");
+    refused(&s, artel_ndarray_create(s.e, ARTEL_DTYPE_STRING, &(artel_shape){0}, NULL, &out), ARTEL_ERROR_UNSUPPORTED,
+            "string");
     refused(&s, artel_ndarray_read(a, ARTEL_DTYPE_FLOAT32, &out, 1), ARTEL_ERROR_INVALID, "12");
     far = counted(&other, (artel_shape){2, {3, 4}});
     refused(&s, artel_eager_binary(s.e, "add", a, far, &out), ARTEL_ERROR_INVALID, "another");
@@ -282,9 +286,10 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_views),    cmocka_unit_test(test_cache),
-                                       cmocka_unit_test(test_threads),  cmocka_unit_test(test_functions_and_steady_calls),
-                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_failing_allocations),
-                                       cmocka_unit_test(test_elements), cmocka_unit_test(test_cache_of_rows)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_views),    cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_functions_and_steady_calls),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_elements), cmocka_unit_test(test_cache_of_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

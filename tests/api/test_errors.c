@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bad uses of the C API, one row each: the status, the words that name the place and the fault, and that there is advice. The
- * record keeps the first cause, and the context goes on working afterwards. */
+/* Bad uses of the C API, one row each: the status, the words that name the place and the fault, and that there is
+ * advice. The record keeps the first cause, and the context goes on working afterwards. */
 #include "api/help_api.h"
 
 /* What a case works with: a context, a model, data that fit it, options to spoil. */
@@ -138,7 +138,11 @@ static artel_status fit_rows(scene *s, int64_t width, const int32_t *labels, int
     artel_data *data;
     const artel_data_array arrays[] = {
         {.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .shape = {2, {10, width}}, .values = x},
-        {.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {label_count}}, .values = labels},
+        {.name = "y",
+         .role = ARTEL_DATA_ROLE_TARGET,
+         .dtype = ARTEL_DTYPE_INT32,
+         .shape = {1, {label_count}},
+         .values = labels},
     };
     artel_status status = artel_data_from_memory(s->ctx, arrays, 2, &data);
     if (status < 0) return status;
@@ -305,9 +309,11 @@ static bool judge(const bad_use *use, artel_status status, const artel_error *er
 {
     bool good = status < 0 && error->status == status && (use->status == 0 || use->status == status);
     for (int i = 0; i < 3 && use->parts[i]; i++) good = good && holds(error, use->parts[i]);
-    good =
-        good && error->where[0] && error->what[0] && (error->advice[0] || use->run == weight_count) && artel_status_exit_code(status) == 1;
-    if (!good) print_error("%s: %s | %s | %s | %s\n", use->name, artel_status_name(status), error->where, error->what, error->advice);
+    good = good && error->where[0] && error->what[0] && (error->advice[0] || use->run == weight_count) &&
+           artel_status_exit_code(status) == 1;
+    if (!good)
+        print_error("%s: %s | %s | %s | %s\n", use->name, artel_status_name(status), error->where, error->what,
+                    error->advice);
     return good;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Estimators: the same bits under every strategy, those of fit, and after an interruption; when an evaluation happens and what is exported;
- * the evaluator's role; what is refused. */
+/* Estimators: the same bits under every strategy, those of fit, and after an interruption; when an evaluation happens
+ * and what is exported; the evaluator's role; what is refused. */
 #include <dirent.h>
 #include <math.h>
 #include <unistd.h>
@@ -54,7 +54,8 @@ static artel_status network(void *user, artel_graph *g, const artel_estimator_ba
     spec->loss = artel_graph_loss(g, "sparse_categorical_crossentropy", batch->labels[0], made);
     spec->optimizer = b->optimizer;
     made = artel_graph_op(g, "argmax", &made, 1, "{\"axis\": -1}");
-    spec->metrics[spec->metric_count++] = (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", made, batch->labels[0])};
+    spec->metrics[spec->metric_count++] =
+        (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", made, batch->labels[0])};
     return artel_graph_status(g);
 }
 
@@ -64,7 +65,8 @@ static artel_status count(void *user, artel_graph *g, const artel_estimator_batc
 {
     bench *b = user;
     artel_value counter = artel_graph_variable(g, b->counter);
-    artel_value away = artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", counter, artel_graph_number(g, 4)));
+    artel_value away =
+        artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", counter, artel_graph_number(g, 4)));
     spec->loss = artel_graph_binary(g, "add", away, artel_graph_number(g, b->poison));
     spec->metrics[spec->metric_count++] = (artel_estimator_metric){"counter", counter};
     if (batch->mode == ARTEL_ESTIMATOR_TRAIN && b->writes)
@@ -129,8 +131,8 @@ static artel_estimator *make(bench *b, const artel_strategy_options *strategy, i
     return e;
 }
 
-static artel_status run(bench *b, const artel_strategy_options *strategy, int64_t max_steps, const artel_exporter *exporters,
-                        int exporter_count, double throttle, artel_history **out)
+static artel_status run(bench *b, const artel_strategy_options *strategy, int64_t max_steps,
+                        const artel_exporter *exporters, int exporter_count, double throttle, artel_history **out)
 {
     artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
     artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
@@ -274,7 +276,8 @@ static void test_exporters(void **state)
     assert_true(is_there(&b, "most/6") && is_there(&b, "most/2") && !is_there(&b, "most/1")); /* five are kept */
     assert_true(is_there(&b, "final/6") && !is_there(&b, "final/5"));
     api_ok(b.ctx, run(&b, NULL, 8, exporters, 4, 0, NULL)); /* what was best stays best */
-    assert_true(is_there(&b, "best/4") && !is_there(&b, "best/7") && !is_there(&b, "best/8") && is_there(&b, "final/8"));
+    assert_true(is_there(&b, "best/4") && !is_there(&b, "best/7") && !is_there(&b, "best/8") &&
+                is_there(&b, "final/8"));
     struct { /* of a program that was compiled with a later library */
         artel_exporter known;
         double more[3];
@@ -295,17 +298,18 @@ static void test_evaluator(void **state)
     (void)state;
     open_bench(&b, false);
     api_ok(b.ctx, run(&b, NULL, 6, NULL, 0, 1e6, NULL));
-    setenv(
-        "TF_CONFIG",
-        "{\"cluster\": {\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"]}, \"task\": {\"type\": \"evaluator\", \"index\": 0}}",
-        1);
+    setenv("TF_CONFIG",
+           "{\"cluster\": {\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"]}, \"task\": {\"type\": "
+           "\"evaluator\", \"index\": 0}}",
+           1);
     c.resolver = "tf-config";
     api_ok(b.ctx, artel_cluster_open(b.ctx, &c, &cluster));
     unsetenv("TF_CONFIG");
     o.strategy = "multi-worker";
     o.cluster = cluster;
     b.steps = b.evaluations = 0;
-    const artel_exporter exporter = {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
+    const artel_exporter exporter = {
+        .struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
     api_ok(b.ctx, run(&b, &o, 6, &exporter, 1, 0, &history));
     assert_int_equal(b.steps, 0);
     assert_int_equal(b.evaluations, 1);
@@ -319,7 +323,8 @@ static void test_evaluator(void **state)
 static void expect(const bench *b, artel_status status, artel_status wanted, const char *word)
 {
     assert_int_equal(status, wanted);
-    if (!strstr(artel_context_error(b->ctx)->what, word)) fail_msg("\"%s\" is not in: %s", word, artel_context_error(b->ctx)->what);
+    if (!strstr(artel_context_error(b->ctx)->what, word))
+        fail_msg("\"%s\" is not in: %s", word, artel_context_error(b->ctx)->what);
 }
 
 static void test_refused(void **state)
@@ -340,7 +345,8 @@ static void test_refused(void **state)
     expect(&b, artel_estimator_evaluate(e, &eval, &history), ARTEL_ERROR_NOT_FOUND, "no whole checkpoint");
     train.max_steps = 0;
     expect(&b, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "evaluator");
-    expect(&b, run(&b, NULL, 2, (artel_exporter[]){none, {.struct_size = 16}}, 2, 0, NULL), ARTEL_ERROR_INVALID, "not that of the first");
+    expect(&b, run(&b, NULL, 2, (artel_exporter[]){none, {.struct_size = 16}}, 2, 0, NULL), ARTEL_ERROR_INVALID,
+           "not that of the first");
     expect(&b, run(&b, NULL, 2, &(artel_exporter){.kind = ARTEL_EXPORTER_FINAL}, 1, 0, NULL), ARTEL_ERROR_INVALID,
            "struct_size is not set");
     expect(&b, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
@@ -402,9 +408,11 @@ static artel_status trace_run(void *user, artel_graph *g, const artel_value *in,
 {
     pair *p = user;
     artel_value noise = artel_graph_normal(g, in[0], &(artel_shape){0, {0}}, 0.1); /* by the number of the run */
-    artel_value away = artel_graph_binary(g, "subtract", artel_graph_variable(g, p->w), artel_graph_binary(g, "add", in[0], noise));
+    artel_value away =
+        artel_graph_binary(g, "subtract", artel_graph_variable(g, p->w), artel_graph_binary(g, "add", in[0], noise));
     (void)out;
-    artel_graph_minimise(g, p->optimizer, artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_unary(g, "square", away)));
+    artel_graph_minimise(g, p->optimizer,
+                         artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_unary(g, "square", away)));
     return artel_graph_status(g);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 600 */
-/* Saving and loading functions, and sessions, while the first allocation fails, then the second, and so on: each time there is an error with a
- * text and nothing is lost (the contexts are destroyed, and leaks are what sanitizers look for), until all goes well. */
+/* Saving and loading functions, and sessions, while the first allocation fails, then the second, and so on: each time
+ * there is an error with a text and nothing is lost (the contexts are destroyed, and leaks are what sanitizers look
+ * for), until all goes well. */
 #include "help_api.h"
 
 #include "artel/saved.h"

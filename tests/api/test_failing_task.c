@@ -60,7 +60,8 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
 {
     const task *t = user;
     artel_value old = artel_graph_variable(g, t->total), y = artel_graph_unary(g, "tanh", in[0]);
-    artel_value rows = artel_graph_op(g, "sum", &y, 1, "{\"axis\": 1}"), sum = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows);
+    artel_value rows = artel_graph_op(g, "sum", &y, 1, "{\"axis\": 1}"),
+                sum = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows);
     artel_graph_assign(g, t->total, artel_graph_binary(g, "add", old, sum));
     out[0] = y;
     return artel_graph_gradients(g, sum, in, 1, &out[1]);
@@ -72,7 +73,8 @@ static artel_status unit(void *user, int64_t number)
     float x[ROWS * WIDTH], y[ROWS * WIDTH], gradient[ROWS * WIDTH];
     for (int i = 0; i < ROWS * WIDTH; i++) x[i] = (float)((i * 7 + (int)number) % 11) / 8 - 0.5f;
     const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {ROWS, WIDTH}}, x};
-    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = y}, {.dtype = ARTEL_DTYPE_FLOAT32, .data = gradient}};
+    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = y},
+                                {.dtype = ARTEL_DTYPE_FLOAT32, .data = gradient}};
     return artel_function_run(t->step, &in, 1, out, 2);
 }
 
@@ -169,8 +171,8 @@ static void play(scene *s, task tasks[TASKS])
 
 static void tell(const task *t)
 {
-    print_error("allocation %d of task %d, place %d: task %d: %s: %s: %s\n", (int)t->scene->n, t->scene->victim, (int)t->scene->place,
-                t->index, artel_status_name(t->status), t->error.where, t->error.what);
+    print_error("allocation %d of task %d, place %d: task %d: %s: %s: %s\n", (int)t->scene->n, t->scene->victim,
+                (int)t->scene->place, t->index, artel_status_name(t->status), t->error.where, t->error.what);
 }
 
 /* The victim fails for memory or not at all, for much of what connects tries again; the other one knows why. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Functions and strategies (ST1 to ST13, VA1 to VA9): a loop written by hand gives the bits of fit under every strategy; gradients are those
- * that one works out on paper; operations, reductions and assignments; what does not fit is refused by name. */
+/* Functions and strategies (ST1 to ST13, VA1 to VA9): a loop written by hand gives the bits of fit under every
+ * strategy; gradients are those that one works out on paper; operations, reductions and assignments; what does not fit
+ * is refused by name. */
 #include "api/help_api.h"
 
 #include <math.h>
@@ -56,8 +57,8 @@ static artel_status trace_step(void *user, artel_graph *g, const artel_value *in
     loop *l = user;
     artel_value prediction, wanted[16], gradient[16];
     artel_graph_call(g, l->model, &in[0], 1, &prediction, 1);
-    artel_value loss =
-        artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], prediction));
+    artel_value loss = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN,
+                                          artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], prediction));
     for (int i = 0; i < l->count; i++) wanted[i] = artel_graph_variable(g, l->variables[i]);
     artel_graph_gradients(g, loss, wanted, l->count, gradient);
     artel_graph_apply(g, l->optimizer, gradient, l->count);
@@ -81,7 +82,8 @@ static void order_of(bool images, uint64_t order[2][API_ROWS])
     artel_context_destroy(ctx);
 }
 
-static void step_on(artel_context *ctx, artel_function *f, bool images, const uint64_t *rows, int64_t count, float *loss)
+static void step_on(artel_context *ctx, artel_function *f, bool images, const uint64_t *rows, int64_t count,
+                    float *loss)
 {
     static float x[BATCH * API_IMAGE];
     static int32_t y[BATCH];
@@ -103,7 +105,8 @@ static void train_by_hand(bool images, const form *f, char digest[65])
     order_of(images, order);
     api_ok(ctx, artel_strategy_add_model(s, l.model));
     api_ok(ctx, artel_strategy_variables(s, l.model, false, &l.variables, &l.count));
-    api_ok(ctx, artel_optimizer_create(s, images ? "sgd:learning_rate=0.05,momentum=0.9" : "adam", l.variables, l.count, &l.optimizer));
+    api_ok(ctx, artel_optimizer_create(s, images ? "sgd:learning_rate=0.05,momentum=0.9" : "adam", l.variables, l.count,
+                                       &l.optimizer));
     const artel_argument arguments[2] = {
         {"x", ARTEL_DTYPE_FLOAT32, false, images ? (artel_shape){3, {8, 8, 1}} : (artel_shape){1, {API_IMAGE}}},
         {"y", ARTEL_DTYPE_INT32, false, {0}}};
@@ -146,12 +149,16 @@ static void test_bits_of_fit(void **state)
 
 /* -- other models: integers in, rows of a table, time, 16-bit values -- */
 
-static const char words[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"words\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
-    "{\"batch_shape\": [null, 9], \"dtype\": \"int32\", \"name\": \"in\"}}, {\"class_name\": \"Embedding\", \"config\": {\"name\": \"e\", "
-    "\"input_dim\": 50, \"output_dim\": 12}}, {\"class_name\": \"LSTM\", \"config\": {\"name\": \"l\", \"units\": 10, \"dropout\": 0.2, "
-    "\"dtype\": \"%s\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 16, \"activation\": \"relu\", \"dtype\": "
-    "\"%s\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"o\", \"units\": 3, \"activation\": \"softmax\"}}]}}";
+static const char words[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"words\", \"layers\": "
+                            "[{\"class_name\": \"InputLayer\", \"config\": "
+                            "{\"batch_shape\": [null, 9], \"dtype\": \"int32\", \"name\": \"in\"}}, {\"class_name\": "
+                            "\"Embedding\", \"config\": {\"name\": \"e\", "
+                            "\"input_dim\": 50, \"output_dim\": 12}}, {\"class_name\": \"LSTM\", \"config\": "
+                            "{\"name\": \"l\", \"units\": 10, \"dropout\": 0.2, "
+                            "\"dtype\": \"%s\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": "
+                            "16, \"activation\": \"relu\", \"dtype\": "
+                            "\"%s\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"o\", \"units\": 3, "
+                            "\"activation\": \"softmax\"}}]}}";
 
 enum {
     WORDS = 9,
@@ -181,7 +188,11 @@ static void fit_words(const char *policy, const int32_t *x, const int32_t *y, ch
     artel_model *model = word_model(ctx, policy);
     artel_data *data;
     const artel_data_array arrays[2] = {
-        {.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_INT32, .shape = {2, {TEXTS, WORDS}}, .values = x},
+        {.name = "x",
+         .role = ARTEL_DATA_ROLE_INPUT,
+         .dtype = ARTEL_DTYPE_INT32,
+         .shape = {2, {TEXTS, WORDS}},
+         .values = x},
         {.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {TEXTS}}, .values = y}};
     artel_fit_options o = ARTEL_FIT_OPTIONS_INIT;
     o.batch_size = SOME;
@@ -216,7 +227,8 @@ static void loop_words(const form *f, const char *policy, int32_t *x, int32_t *y
     api_ok(ctx, artel_strategy_add_model(s, l.model));
     api_ok(ctx, artel_strategy_variables(s, l.model, false, &l.variables, &l.count));
     api_ok(ctx, artel_optimizer_create(s, "rmsprop:learning_rate=0.01", l.variables, l.count, &l.optimizer));
-    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_INT32, false, {1, {WORDS}}}, {"y", ARTEL_DTYPE_INT32, false, {0}}};
+    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_INT32, false, {1, {WORDS}}},
+                                         {"y", ARTEL_DTYPE_INT32, false, {0}}};
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     o.arguments = arguments;
     o.argument_count = 2;
@@ -224,7 +236,8 @@ static void loop_words(const form *f, const char *policy, int32_t *x, int32_t *y
     o.training = true;
     api_ok(ctx, artel_function_create(s, &o, trace_step, &l, &step));
     for (int at = 0; at < TEXTS; at += SOME) {
-        const artel_array in[2] = {{ARTEL_DTYPE_INT32, {2, {SOME, WORDS}}, x + at * WORDS}, {ARTEL_DTYPE_INT32, {1, {SOME}}, y + at}};
+        const artel_array in[2] = {{ARTEL_DTYPE_INT32, {2, {SOME, WORDS}}, x + at * WORDS},
+                                   {ARTEL_DTYPE_INT32, {1, {SOME}}, y + at}};
         const artel_array out = result(&loss);
         api_ok(ctx, artel_function_run(step, in, 2, &out, 1));
     }
@@ -280,7 +293,8 @@ static void close_small(small *b)
     artel_context_destroy(b->ctx);
 }
 
-static artel_function *declare(small *b, artel_trace_fn *trace, void *user, const artel_argument *arguments, int count, int outputs)
+static artel_function *declare(small *b, artel_trace_fn *trace, void *user, const artel_argument *arguments, int count,
+                               int outputs)
 {
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     artel_function *f = NULL;
@@ -322,7 +336,8 @@ static void test_gradients_on_paper(void **state)
         artel_function *f = declare(&b, trace_squares, &b, &argument, 1, 7);
         float y[5], mean, sum[3], average[3], dx[5][3], dv[3], each[5][3];
         const artel_array in = floats(x, (artel_shape){2, {5, 3}});
-        const artel_array out[7] = {result(y), result(&mean), result(sum), result(average), result(dx), result(dv), result(each)};
+        const artel_array out[7] = {result(y),  result(&mean), result(sum), result(average),
+                                    result(dx), result(dv),    result(each)};
         api_ok(b.ctx, artel_function_run(f, &in, 1, out, 7));
         double total = 0;
         for (int r = 0; r < 5; r++) {
@@ -373,7 +388,8 @@ static void test_shared_values(void **state)
     artel_function *f = declare(&b, trace_shared, &b, &argument, 1, 7);
     float sum[3], most, turned[3][2], mean[2], twice[4][3], flat[6], more[6];
     const artel_array in = floats(x, (artel_shape){2, {2, 3}});
-    const artel_array out[7] = {result(sum), result(&most), result(turned), result(mean), result(twice), result(flat), result(more)};
+    const artel_array out[7] = {result(sum),   result(&most), result(turned), result(mean),
+                                result(twice), result(flat),  result(more)};
     artel_shape shape;
     bool rows = true;
     api_ok(b.ctx, artel_function_output(f, 4, NULL, &shape, &rows));
@@ -397,7 +413,8 @@ static artel_status trace_count(void *user, artel_graph *g, const artel_value *i
 {
     small *b = user;
     out[0] = artel_graph_variable(g, b->v);
-    artel_graph_assign(g, b->v, artel_graph_binary(g, "add", out[0], artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, in[0])));
+    artel_graph_assign(g, b->v,
+                       artel_graph_binary(g, "add", out[0], artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, in[0])));
     return ARTEL_OK;
 }
 
@@ -511,9 +528,10 @@ static void test_wrong_runs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits_of_fit),        cmocka_unit_test(test_bits_of_other_fits),
-                                       cmocka_unit_test(test_gradients_on_paper), cmocka_unit_test(test_shared_values),
-                                       cmocka_unit_test(test_assignments),        cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_wrong_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits_of_fit),        cmocka_unit_test(test_bits_of_other_fits),
+        cmocka_unit_test(test_gradients_on_paper), cmocka_unit_test(test_shared_values),
+        cmocka_unit_test(test_assignments),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_wrong_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

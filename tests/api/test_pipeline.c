@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* artel/pipeline.h: stages and functions in C give what a file with the same stages gives, training on them gives the bits of the same rows in memory,
- * two numbers are the position, and what does not fit is told.
+/* artel/pipeline.h: stages and functions in C give what a file with the same stages gives, training on them gives the
+ * bits of the same rows in memory, two numbers are the position, and what does not fit is told.
  */
 #include "api/help_api.h"
 #include "artel/pipeline.h"
@@ -91,7 +91,8 @@ static int64_t read_pass(artel_context *ctx, artel_data *data, float *out, int64
     assert_int_equal(artel_reader_columns(reader), 2);
     assert_int_equal(artel_reader_bytes(reader, 0), sizeof x);
     void *buffers[2] = {x, NULL};
-    while ((status = artel_reader_next(reader, buffers)) == ARTEL_OK && count < room) memcpy(out + API_IMAGE * count++, x, sizeof x);
+    while ((status = artel_reader_next(reader, buffers)) == ARTEL_OK && count < room)
+        memcpy(out + API_IMAGE * count++, x, sizeof x);
     assert_int_equal(status, ARTEL_AGAIN);
     artel_reader_destroy(reader);
     return count;
@@ -173,7 +174,8 @@ static void json_is_the_file(void **state)
     artel_context_destroy(ctx);
 }
 
-/* A reader that goes on where another one was reads on as that one, over the end of a pass; random stages draw anew in each. */
+/* A reader that goes on where another one was reads on as that one, over the end of a pass; random stages draw anew in
+ * each. */
 static void position_is_two_numbers(void **state)
 {
     enum {
@@ -221,7 +223,8 @@ static void says(artel_context *ctx, artel_status got, artel_status want, const 
 {
     const artel_error *error = artel_context_error(ctx);
     assert_int_equal(got, want);
-    if (!strstr(error->what, part) && !strstr(error->where, part)) fail_msg("'%s' is not in: %s: %s", part, error->where, error->what);
+    if (!strstr(error->what, part) && !strstr(error->where, part))
+        fail_msg("'%s' is not in: %s: %s", part, error->where, error->what);
 }
 
 static void what_does_not_fit_is_told(void **state)
@@ -259,8 +262,9 @@ static void what_does_not_fit_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trains_with_the_same_bits), cmocka_unit_test(joins_keep_functions),
-                                       cmocka_unit_test(json_is_the_file), cmocka_unit_test(position_is_two_numbers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trains_with_the_same_bits),
+                                       cmocka_unit_test(joins_keep_functions), cmocka_unit_test(json_is_the_file),
+                                       cmocka_unit_test(position_is_two_numbers),
                                        cmocka_unit_test(what_does_not_fit_is_told)};
     return cmocka_run_group_tests(tests, write_rows, remove_rows);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Gradients of gradients through models, losses and reductions: a loss, the slope of it by every pixel and by every weight, squared and added,
- * differentiated once more by the weights. Along its own direction that gradient must be what differences of the value say; the bits are the
- * same under every strategy. What has none is named. */
+/* Gradients of gradients through models, losses and reductions: a loss, the slope of it by every pixel and by every
+ * weight, squared and added, differentiated once more by the weights. Along its own direction that gradient must be
+ * what differences of the value say; the bits are the same under every strategy. What has none is named. */
 #include "api/help_api.h"
 
 #include <math.h>
@@ -30,7 +30,8 @@ static artel_model *convolutions(artel_context *ctx, const char *activation)
     artel_model *model;
     api_ok(ctx, artel_sequential_create(ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {6, 6, 2}}, &b));
     artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .activation = "tanh"});
-    artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .padding = "same", .strides = {2, 2}, .groups = 2});
+    artel_layer_conv2d(
+        b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .padding = "same", .strides = {2, 2}, .groups = 2});
     artel_layer_depthwise_conv2d(b, &(artel_conv2d_options){.kernel = {2, 2}, .activation = "softplus"});
     artel_layer_flatten(b, NULL);
     artel_layer_dense(b, &(artel_dense_options){.units = 9, .activation = activation});
@@ -62,7 +63,8 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     for (int i = 0; i < p->count; i++) wanted[i] = artel_graph_variable(g, p->variable[i]);
     wanted[p->count] = in[0];
     artel_graph_gradients(g, loss, wanted, p->count + 1, slope);
-    artel_value total = add(g, loss, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, sum_of_squares(g, slope[p->count], true)));
+    artel_value total =
+        add(g, loss, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, sum_of_squares(g, slope[p->count], true)));
     for (int i = 0; i < p->count; i++) total = add(g, total, sum_of_squares(g, slope[i], false));
     out[0] = total;
     return artel_graph_gradients(g, total, wanted, p->count, &out[1]);
@@ -80,8 +82,10 @@ typedef struct run {
 static void step(artel_context *ctx, run *r)
 {
     artel_array out[MOST + 1] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = &r->value}};
-    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {4, {ROWS, 6, 6, 2}}, r->x}, {ARTEL_DTYPE_FLOAT32, {2, {ROWS, CLASSES}}, r->y}};
-    for (int i = 0; i < r->plan.count; i++) out[i + 1] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = r->gradient[i]};
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {4, {ROWS, 6, 6, 2}}, r->x},
+                               {ARTEL_DTYPE_FLOAT32, {2, {ROWS, CLASSES}}, r->y}};
+    for (int i = 0; i < r->plan.count; i++)
+        out[i + 1] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = r->gradient[i]};
     api_ok(ctx, artel_function_run(r->function, in, 2, out, r->plan.count + 1));
 }
 
@@ -89,7 +93,8 @@ static void open_run(artel_context *ctx, run *r, const plan *p, int replicas)
 {
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
-    const artel_argument arguments[2] = {{.name = "x", .shape = {3, {6, 6, 2}}}, {.name = "y", .shape = {1, {CLASSES}}}};
+    const artel_argument arguments[2] = {{.name = "x", .shape = {3, {6, 6, 2}}},
+                                         {.name = "y", .shape = {1, {CLASSES}}}};
     o.strategy = replicas > 1 ? "mirrored" : "one-device";
     o.replicas = o.threads = replicas;
     o.batch_size = 8;

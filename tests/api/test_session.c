@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 600 */
-/* Sessions among threads: every placement gives the bits of artel_function_run() in one process. Public headers only. */
+/* Sessions among threads: every placement gives the bits of artel_function_run() in one process. Public headers only.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -156,20 +157,24 @@ static void bits_of_every_placement(void **state)
 
 static artel_status look(session_program *p, const int32_t *id, float *rows, float *unused, float *given_back)
 {
-    artel_array in[] = {{ARTEL_DTYPE_INT32, session_shape(1, 3, 0), (void *)(uintptr_t)id}, {ARTEL_DTYPE_FLOAT32, {.rank = 0}, unused}};
+    artel_array in[] = {{ARTEL_DTYPE_INT32, session_shape(1, 3, 0), (void *)(uintptr_t)id},
+                        {ARTEL_DTYPE_FLOAT32, {.rank = 0}, unused}};
     artel_array out[] = {{.data = rows}, {.data = given_back}};
     return session_run(p, p->look, in, out, false);
 }
 
-/* What is not needed need not be fed; a wrong index fails on its task, changes nothing and is told; and the session goes on. */
+/* What is not needed need not be fed; a wrong index fails on its task, changes nothing and is told; and the session
+ * goes on. */
 static void look_up(job *j, session_program *p, int task)
 {
     const int32_t good[] = {4, 0, 2}, bad[] = {1, 9, 1};
     float rows[6], back = 0, seven = 7;
     (void)task;
     RIGHT(p->ctx, look(p, good, rows, NULL, NULL));
-    HOLDS(look(p, good, rows, NULL, &back) == ARTEL_ERROR_INVALID && strstr(artel_context_error(p->ctx)->what, "not fed"));
-    HOLDS(look(p, bad, rows, NULL, NULL) == ARTEL_ERROR_INVALID && strstr(artel_context_error(p->ctx)->what, "holds the index 9"));
+    HOLDS(look(p, good, rows, NULL, &back) == ARTEL_ERROR_INVALID &&
+          strstr(artel_context_error(p->ctx)->what, "not fed"));
+    HOLDS(look(p, bad, rows, NULL, NULL) == ARTEL_ERROR_INVALID &&
+          strstr(artel_context_error(p->ctx)->what, "holds the index 9"));
     RIGHT(p->ctx, look(p, good, rows, &seven, &back));
     HOLDS(back == 7);
     HOLDS(rows[0] == session_number(4, 8) && rows[3] == session_number(4, 1) && rows[5] == session_number(4, 5));
@@ -181,7 +186,8 @@ static void read_only(job *j, session_program *p, int task)
     session_outcome before, after;
     float x[SESSION_BATCH * SESSION_WIDE] = {0}, loss;
     int32_t y[SESSION_BATCH] = {0};
-    artel_array in[] = {{ARTEL_DTYPE_FLOAT32, session_shape(2, 5, SESSION_WIDE), x}, {ARTEL_DTYPE_INT32, session_shape(1, 5, 0), y}};
+    artel_array in[] = {{ARTEL_DTYPE_FLOAT32, session_shape(2, 5, SESSION_WIDE), x},
+                        {ARTEL_DTYPE_INT32, session_shape(1, 5, 0), y}};
     artel_array out[] = {{.data = &loss}, {.data = NULL}};
     (void)task;
     memset(&before, 0, sizeof before);
@@ -194,7 +200,8 @@ static void read_only(job *j, session_program *p, int task)
     RIGHT(p->ctx, session_run(p, p->step, in, out, false));
     RIGHT(p->ctx, session_read(p, &after));
     HOLDS(memcmp(before.out, after.out, sizeof before.out) != 0 && artel_optimizer_iterations(p->optimizer) == 1);
-    session_program other = {.ctx = p->ctx, .place = p->place}; /* a function of another strategy is refused before anything is sent */
+    session_program other = {.ctx = p->ctx,
+                             .place = p->place}; /* a function of another strategy is refused before anything is sent */
     RIGHT(p->ctx, session_declare(&other));
     other.session = p->session;
     HOLDS(session_run(&other, other.step, in, out, false) == ARTEL_ERROR_INVALID);
@@ -239,7 +246,8 @@ static void add_up(job *j, session_program *p, int task)
 
 static void between_graphs(void **state)
 {
-    static const char *const place[] = {"", "", "", ""}, *const names[] = {"/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0"};
+    static const char *const place[] = {"", "", "", ""}, *const names[] = {"/job:worker/task:0", "/job:worker/task:1",
+                                                                           "/job:ps/task:0"};
     job *j = calloc(1, sizeof *j);
     (void)state;
     j->tasks = 3;
@@ -301,8 +309,8 @@ static artel_status trace_badly(void *user, artel_graph *g, const artel_value *i
 
 static void scopes(void **state)
 {
-    static const char *const how[] = {"open", "end", "name", "deep"}, *const word[] = {"still open", "no place is open", "nowhere",
-                                                                                       "more than 64"};
+    static const char *const how[] = {"open", "end", "name", "deep"}, *const word[] = {"still open", "no place is open",
+                                                                                       "nowhere", "more than 64"};
     artel_context *ctx = api_context();
     artel_strategy *s = NULL;
     artel_function *f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Loops of one's own (KE3, ST10): in the order of fit they give its bits; in any order, at any rate, all strategies give the same; a
- * trainer refuses what does not fit, and goes on from what another has stored. */
+/* Loops of one's own (KE3, ST10): in the order of fit they give its bits; in any order, at any rate, all strategies
+ * give the same; a trainer refuses what does not fit, and goes on from what another has stored. */
 #include "api/help_api.h"
 #include "artel/trainer.h"
 
@@ -215,7 +215,8 @@ static void test_refuses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits_of_fit), cmocka_unit_test(test_any_loop_under_any_strategy),
-                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_evaluates), cmocka_unit_test(test_refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits_of_fit), cmocka_unit_test(test_any_loop_under_any_strategy),
+        cmocka_unit_test(test_goes_on), cmocka_unit_test(test_evaluates), cmocka_unit_test(test_refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

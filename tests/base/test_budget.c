@@ -37,7 +37,8 @@ static void amounts(void **state)
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
         bytes = 0;
-        if (artel__budget_parse(rows[i].text, &bytes) != (rows[i].bytes > 0) || bytes != rows[i].bytes) fail_msg("'%s'", rows[i].text);
+        if (artel__budget_parse(rows[i].text, &bytes) != (rows[i].bytes > 0) || bytes != rows[i].bytes)
+            fail_msg("'%s'", rows[i].text);
     }
     bytes = 7;
     assert_true(artel__budget_parse("auto", &bytes));

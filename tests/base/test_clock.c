@@ -58,7 +58,8 @@ static void test_peak_memory(void **state)
     int64_t after = artel__peak_rss_bytes();
     free(block);
     assert_true(after > (int64_t)size);
-    assert_true(artel__peak_rss_bytes() >= after - (1 << 20)); /* a peak does not fall; the kernel's counters are coarse */
+    assert_true(artel__peak_rss_bytes() >=
+                after - (1 << 20)); /* a peak does not fall; the kernel's counters are coarse */
 }
 
 int main(void)

@@ -28,7 +28,8 @@ static void test_first_failure_wins(void **state)
     artel_context *ctx = *state;
     const artel_error *error = artel_context_error(ctx);
     assert_int_equal(error->status, ARTEL_OK);
-    assert_int_equal(artel__fail(ctx, ARTEL_ERROR_CORRUPT, "a.keras", "fetch it again", "found %d bytes, expected %d", 3, 7), -3);
+    assert_int_equal(
+        artel__fail(ctx, ARTEL_ERROR_CORRUPT, "a.keras", "fetch it again", "found %d bytes, expected %d", 3, 7), -3);
     assert_int_equal(artel__fail(ctx, ARTEL_ERROR_RUN, "later", "", "a consequence"), ARTEL_ERROR_RUN);
     assert_int_equal(error->status, ARTEL_ERROR_CORRUPT);
     assert_string_equal(error->where, "a.keras");

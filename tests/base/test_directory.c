@@ -72,10 +72,12 @@ static void test_make_and_remove(void **state)
 
 static void test_folder_of_a_path(void **state)
 {
-    static const char *const cases[][2] = {{"a", "."}, {"a/b", "a"}, {"/a", "/"}, {"/a/b", "/a"}, {"a//b", "a/"}, {"a/b/", "a/b"}};
+    static const char *const cases[][2] = {{"a", "."},     {"a/b", "a"},   {"/a", "/"},
+                                           {"/a/b", "/a"}, {"a//b", "a/"}, {"a/b/", "a/b"}};
     char buffer[8];
     (void)state;
-    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) assert_string_equal(artel__folder_of(cases[i][0], buffer, sizeof buffer), cases[i][1]);
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++)
+        assert_string_equal(artel__folder_of(cases[i][0], buffer, sizeof buffer), cases[i][1]);
     assert_null(artel__folder_of("12345678/a", buffer, sizeof buffer));
 }
 

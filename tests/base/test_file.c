@@ -100,7 +100,8 @@ static void test_refusals(void **state)
     assert_int_equal(artel__read_file(made->ctx, made->path, 4, &content, NULL), ARTEL_ERROR_INVALID);
     assert_int_equal(artel__read_file(made->ctx, "/dev/zero", 100000, &content, NULL), ARTEL_ERROR_INVALID);
     assert_null(content);
-    assert_int_equal(artel__read_file(made->ctx, "/proc/self/status", 100000, &content, NULL), ARTEL_OK); /* says size 0 */
+    assert_int_equal(artel__read_file(made->ctx, "/proc/self/status", 100000, &content, NULL),
+                     ARTEL_OK); /* says size 0 */
     assert_non_null(strstr(content, "VmHWM"));
     artel__free(made->ctx, content);
 }

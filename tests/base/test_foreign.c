@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are whole and something else than their reader expects are named, with what to do about them; bytes that nobody knows, and
- * the first part of a mark, are no such file. */
+/* Files that are whole and something else than their reader expects are named, with what to do about them; bytes that
+ * nobody knows, and the first part of a mark, are no such file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,8 @@ static void named(void **state)
         assert_int_equal(artel__check_foreign(ctx, "a.bin", rows[i].bytes, rows[i].size), ARTEL_ERROR_CORRUPT);
         const artel_error *error = artel_context_error(ctx);
         assert_string_equal(error->where, "a.bin");
-        if (!strstr(error->what, rows[i].what) || !strstr(error->advice, rows[i].advice)) fail_msg("%s; %s", error->what, error->advice);
+        if (!strstr(error->what, rows[i].what) || !strstr(error->advice, rows[i].advice))
+            fail_msg("%s; %s", error->what, error->advice);
         artel__operation_begin(ctx);
         assert_int_equal(artel__check_foreign(ctx, "a.bin", rows[i].bytes, 2), ARTEL_OK);
     }

@@ -48,7 +48,8 @@ static void test_writes_like_python(void **state)
     artel_context *ctx = *state;
     const char *text = "{\"b\":[1,2.50,-0.0,1e5,1e16,1e-5,true,null],\"a\":{},\"c\":[],\"d\":0.0010000000474974513}";
     assert_becomes(ctx, text, ARTEL__JSON_PYTHON,
-                   "{\"b\": [1, 2.5, -0.0, 100000.0, 1e+16, 1e-05, true, null], \"a\": {}, \"c\": [], \"d\": 0.0010000000474974513}");
+                   "{\"b\": [1, 2.5, -0.0, 100000.0, 1e+16, 1e-05, true, null], \"a\": {}, \"c\": [], \"d\": "
+                   "0.0010000000474974513}");
     assert_becomes(ctx, text, ARTEL__JSON_COMPACT | ARTEL__JSON_SORTED,
                    "{\"a\":{},\"b\":[1,2.5,-0.0,100000.0,1e+16,1e-05,true,null],\"c\":[],\"d\":0.0010000000474974513}");
     assert_becomes(ctx, "{\"a\":[1,{\"b\":2}],\"c\":{}}", ARTEL__JSON_INDENT,
@@ -60,7 +61,8 @@ static void test_strings(void **state)
     artel_context *ctx = *state;
     const char *text = "\"q\\\" b\\\\ \\/ \\n\\r\\t\\b\\f \\u0001 gr\xc3\xb6\xc3\x9f"
                        "e \xf0\x9f\x98\x80 \x7f\"";
-    assert_becomes(ctx, text, ARTEL__JSON_PYTHON, "\"q\\\" b\\\\ / \\n\\r\\t\\b\\f \\u0001 gr\\u00f6\\u00dfe \\ud83d\\ude00 \\u007f\"");
+    assert_becomes(ctx, text, ARTEL__JSON_PYTHON,
+                   "\"q\\\" b\\\\ / \\n\\r\\t\\b\\f \\u0001 gr\\u00f6\\u00dfe \\ud83d\\ude00 \\u007f\"");
     assert_becomes(ctx, text, ARTEL__JSON_UTF8,
                    "\"q\\\" b\\\\ / \\n\\r\\t\\b\\f \\u0001 gr\xc3\xb6\xc3\x9f"
                    "e \xf0\x9f\x98\x80 \x7f\"");
@@ -108,7 +110,8 @@ static void test_written(void **state)
     json_t *value = NULL;
     for (size_t i = 0; i < ARTEL__COUNT(doubled); i++) {
         artel__operation_begin(ctx);
-        assert_int_equal(artel__json_load_written(ctx, "test.json", doubled[i], strlen(doubled[i]), &value), ARTEL_ERROR_INVALID);
+        assert_int_equal(artel__json_load_written(ctx, "test.json", doubled[i], strlen(doubled[i]), &value),
+                         ARTEL_ERROR_INVALID);
         assert_non_null(strstr(artel_context_error(ctx)->what, "a key occurs twice"));
         assert_non_null(strstr(artel_context_error(ctx)->what, "line 1"));
     }
@@ -143,10 +146,12 @@ static void assert_refused(artel_context *ctx, const char *text, size_t size, co
 
 static void test_refusals(void **state)
 {
-    static const char *const texts[] = {"",         "{",           "[1,",       "[1 2]",         "\"abc",  "\"abc\\", "nan",
-                                        "-",        "[1,]",        "{\"a\" 1}", "1 2",           "[NaNN]", "-Inf",    "[1e999e]",
-                                        "\"\xff\"", "{\"a\": 00}", "Infinit",   "\"a\\u0000b\"", "[1NaN]"};
-    for (size_t i = 0; i < ARTEL__COUNT(texts); i++) assert_refused(*state, texts[i], strlen(texts[i]), "not valid JSON");
+    static const char *const texts[] = {"",      "{",        "[1,",      "[1 2]",       "\"abc",   "\"abc\\",
+                                        "nan",   "-",        "[1,]",     "{\"a\" 1}",   "1 2",     "[NaNN]",
+                                        "-Inf",  "[1e999e]", "\"\xff\"", "{\"a\": 00}", "Infinit", "\"a\\u0000b\"",
+                                        "[1NaN]"};
+    for (size_t i = 0; i < ARTEL__COUNT(texts); i++)
+        assert_refused(*state, texts[i], strlen(texts[i]), "not valid JSON");
     assert_refused(*state, "{\n\"a\": NaN,\n\"b\": ?}", 20, "line 3");
     assert_refused(*state, "[1]\0", 4, "not valid JSON");
 }
@@ -164,7 +169,8 @@ static void test_depth(void **state)
 /* Every prefix of a text ends in a value or a message, and nothing is read beyond its end. */
 static void test_prefixes(void **state)
 {
-    static const char text[] = "{\"a\": [NaN, -Infinity, 1e400, 12345678901234567890, \"x\\\"\\u00e9\"], \"b\": -1.5e-3}";
+    static const char text[] =
+        "{\"a\": [NaN, -Infinity, 1e400, 12345678901234567890, \"x\\\"\\u00e9\"], \"b\": -1.5e-3}";
     for (size_t size = 0; size < sizeof text - 1; size++) {
         void *copy = NULL;
         json_t *value = NULL;

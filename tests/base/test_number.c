@@ -115,8 +115,18 @@ static void test_parse_int64(void **state)
     assert_true(artel__parse_int64("0", &value) && value == 0);
     assert_true(artel__parse_int64("-9223372036854775808", &value) && value == INT64_MIN);
     assert_true(artel__parse_int64("+9223372036854775807", &value) && value == INT64_MAX);
-    static const char *const wrong[] = {
-        "", "-", "+", " 1", "1 ", "9223372036854775808", "-9223372036854775809", "1.", "0x1", "1e3", "--1", "99999999999999999999999"};
+    static const char *const wrong[] = {"",
+                                        "-",
+                                        "+",
+                                        " 1",
+                                        "1 ",
+                                        "9223372036854775808",
+                                        "-9223372036854775809",
+                                        "1.",
+                                        "0x1",
+                                        "1e3",
+                                        "--1",
+                                        "99999999999999999999999"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__parse_int64(wrong[i], &value));
 }
 
@@ -128,13 +138,15 @@ static void test_parse_double(void **state)
     assert_true(artel__parse_double(".5", &value) && value == 0.5);
     assert_true(artel__parse_double("5.", &value) && value == 5.0);
     assert_true(artel__parse_double("-1.25E+2", &value) && value == -125.0);
-    assert_true(artel__parse_double("123456789012345678901234567890", &value) && value == 123456789012345678901234567890.0);
+    assert_true(artel__parse_double("123456789012345678901234567890", &value) &&
+                value == 123456789012345678901234567890.0);
     assert_true(artel__parse_double("0.1000000000000000055511151231257827", &value) && value == 0.1);
     assert_true(artel__parse_double("1e-400", &value) && value == 0.0);
     assert_true(artel__parse_double("0e99999999999", &value) && value == 0.0);
     assert_true(artel__parse_double("-INF", &value) && value == -__builtin_inf());
     assert_true(artel__parse_double("nan", &value) && value != value);
-    static const char *const wrong[] = {"", ".", "-", "e5", "1e", "1e+", " 1", "1 ", "1e400", "0x10", "1,5", "infinit", "1.2.3", "nanx"};
+    static const char *const wrong[] = {"",   ".",     "-",    "e5",  "1e",      "1e+",   " 1",
+                                        "1 ", "1e400", "0x10", "1,5", "infinit", "1.2.3", "nanx"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__parse_double(wrong[i], &value));
 }
 

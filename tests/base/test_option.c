@@ -149,7 +149,8 @@ static void test_refused_values(void **state)
         assert_non_null(strstr(artel_context_error(*state)->what, wrong[i][0]));
     }
     set(&arena, &target, "units", "0");
-    assert_string_equal(artel_context_error(*state)->what, "units does not fit (found 0, expected an integer from 1 to 1000000000)");
+    assert_string_equal(artel_context_error(*state)->what,
+                        "units does not fit (found 0, expected an integer from 1 to 1000000000)");
     set(&arena, &target, "mode", "valdi");
     assert_non_null(strstr(artel_context_error(*state)->what, "one of same, valid, causal; did you mean valid?"));
     artel__arena_fini(&arena);

@@ -54,7 +54,8 @@ static void refuse(bench *b, const artel__part_request *request, const char *wha
 
 static void test_missing(void **state)
 {
-    refuse(*state, &none, "the part that does nothing cannot be opened (not found beside artel)", "install libnone-dev");
+    refuse(*state, &none, "the part that does nothing cannot be opened (not found beside artel)",
+           "install libnone-dev");
 }
 
 static void test_damaged(void **state)
@@ -72,8 +73,8 @@ static void test_damaged(void **state)
 static void test_foreign(void **state)
 {
     bench *b = *state;
-    static const char *const places[] = {"/usr/lib/x86_64-linux-gnu/libz.so.1", "/lib/x86_64-linux-gnu/libz.so.1", "/usr/lib64/libz.so.1",
-                                         "/usr/lib/aarch64-linux-gnu/libz.so.1"};
+    static const char *const places[] = {"/usr/lib/x86_64-linux-gnu/libz.so.1", "/lib/x86_64-linux-gnu/libz.so.1",
+                                         "/usr/lib64/libz.so.1", "/usr/lib/aarch64-linux-gnu/libz.so.1"};
     char path[128] = "";
     strcat(strcat(path, b->dir), "/libartel-none.so");
     int linked = -1;

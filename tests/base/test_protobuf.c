@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format: bytes of protobuf's own documentation, what is written read again, and messages cut off at every byte. */
+/* Protobuf's wire format: bytes of protobuf's own documentation, what is written read again, and messages cut off at
+ * every byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static artel__text new_text(artel_context **ctx)
 
 static void test_documented_bytes(void **state)
 {
-    static const uint8_t wanted[] = {0x08, 0x96, 0x01, 0x12, 0x07, 't', 'e', 's', 't', 'i', 'n', 'g', 0x1a, 0x03, 0x08, 0x96, 0x01};
+    static const uint8_t wanted[] = {0x08, 0x96, 0x01, 0x12, 0x07, 't',  'e',  's', 't',
+                                     'i',  'n',  'g',  0x1a, 0x03, 0x08, 0x96, 0x01};
     artel_context *ctx;
     artel__text text = new_text(&ctx), inner;
     (void)state; /* protobuf.dev/programming-guides/encoding: 150, "testing", a message within */
@@ -54,7 +56,8 @@ static void test_numbers_come_back(void **state)
         assert_int_equal(field.number, 1 + i * 1000);
         assert_true(field.wire == 0 && field.value == numbers[i]);
     }
-    assert_true(artel__proto_next(&message, &field) && field.number == 3 && field.wire == 2 && field.bytes.at == field.bytes.end);
+    assert_true(artel__proto_next(&message, &field) && field.number == 3 && field.wire == 2 &&
+                field.bytes.at == field.bytes.end);
     assert_false(artel__proto_next(&message, &field) || message.damaged);
     artel__text_fini(&text);
     artel_context_destroy(ctx);
@@ -63,7 +66,8 @@ static void test_numbers_come_back(void **state)
 /* Every field is whole, or the message says that it is damaged: behind which byte it was cut decides alone. */
 static void test_cut_anywhere(void **state)
 {
-    static const uint8_t bytes[] = {0x08, 0x96, 0x01, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x1a, 0x02, 'o', 'k', 0x25, 0, 0, 0x80, 0x3f};
+    static const uint8_t bytes[] = {0x08, 0x96, 0x01, 0x11, 1,   2,    3, 4, 5,    6,   7,
+                                    8,    0x1a, 0x02, 'o',  'k', 0x25, 0, 0, 0x80, 0x3f};
     static const size_t ends[] = {0, 3, 12, 16, 21};
     artel__proto_field field;
     (void)state;
@@ -75,7 +79,8 @@ static void test_cut_anywhere(void **state)
         assert_int_equal(fields, whole);
         assert_int_equal(message.damaged, ends[whole] != size);
     }
-    assert_true(artel__proto_find(artel__proto_of(bytes, sizeof bytes), 4, &field) && artel__proto_float(field.value) == 1.0f);
+    assert_true(artel__proto_find(artel__proto_of(bytes, sizeof bytes), 4, &field) &&
+                artel__proto_float(field.value) == 1.0f);
     assert_false(artel__proto_find(artel__proto_of(bytes, sizeof bytes), 5, &field));
 }
 
@@ -113,8 +118,9 @@ static void test_failures_are_handed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_documented_bytes), cmocka_unit_test(test_numbers_come_back),      cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_no_kind_of_field), cmocka_unit_test(test_failures_are_handed_on),
+        cmocka_unit_test(test_documented_bytes),       cmocka_unit_test(test_numbers_come_back),
+        cmocka_unit_test(test_cut_anywhere),           cmocka_unit_test(test_no_kind_of_field),
+        cmocka_unit_test(test_failures_are_handed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

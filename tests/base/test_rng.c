@@ -20,8 +20,12 @@ static void test_known_answers(void **state)
         uint32_t counter[4], key[2], answer[4];
     } cases[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -80,7 +84,8 @@ static void test_normal_values(void **state)
         float pair[2];
         artel__rng_block(artel__rng_make_key(9, ARTEL__STREAM_INIT), 0, 1, 0, i, word);
         artel__rng_normal_pair(word[0], word[1], pair);
-        double radius = sqrt(-2 * log(((double)word[0] + 1) * 0x1p-32)), angle = 2 * 3.14159265358979323846 * ((double)word[1] * 0x1p-32);
+        double radius = sqrt(-2 * log(((double)word[0] + 1) * 0x1p-32)),
+               angle = 2 * 3.14159265358979323846 * ((double)word[1] * 0x1p-32);
         assert_true(fabs(pair[0] - radius * cos(angle)) < 6e-8 * (fabs((double)pair[0]) + 1e-6));
         assert_true(fabs(pair[1] - radius * sin(angle)) < 6e-8 * (fabs((double)pair[1]) + 1e-6));
         for (int k = 0; k < 2; k++) {

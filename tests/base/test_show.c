@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign words: what commands a terminal, breaks a line or turns the direction is shown as what it is, the rest as it stands. */
+/* Foreign words: what commands a terminal, breaks a line or turns the direction is shown as what it is, the rest as it
+ * stands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,9 +50,9 @@ static void lines(void **state)
     (void)state;
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
     artel__text_init(&text, ctx);
-#define EACH                                                                                                                           \
-    "%s|%-6s|%6s|%.2s|%-*s|%*.*f|%d|%5lld|%-5ld|%05.1f|%zu|%x|%c|100%%|%.7g|%u\n", "ab", "ab", "ab", "abc", 4, "x", 8, 2, 3.14159, -7, \
-        (long long)1 << 40, -5L, 2.25, (size_t)9, 255u, 'z', 0.1, 4000000000u
+#define EACH                                                                                                           \
+    "%s|%-6s|%6s|%.2s|%-*s|%*.*f|%d|%5lld|%-5ld|%05.1f|%zu|%x|%c|100%%|%.7g|%u\n", "ab", "ab", "ab", "abc", 4, "x", 8, \
+        2, 3.14159, -7, (long long)1 << 40, -5L, 2.25, (size_t)9, 255u, 'z', 0.1, 4000000000u
     artel__text_show(&text, EACH);
     snprintf(wanted, sizeof wanted, EACH);
     assert_string_equal(text.data, wanted);
@@ -97,6 +98,7 @@ static void errors_and_log(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(lines), cmocka_unit_test(errors_and_log)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(lines),
+                                       cmocka_unit_test(errors_and_log)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

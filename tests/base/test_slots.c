@@ -70,7 +70,8 @@ static void threads_agree(void **state)
     assert_int_equal(artel__slots_open(ctx, path, key, PLACES, stride, &slots), ARTEL_OK);
     assert_int_equal(artel__slots_open(ctx, path, key, PLACES, stride, &again), ARTEL_OK);
     assert_false(artel__slots_read(&slots, 3, 8, value, BYTES));
-    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&thread[i], NULL, work, i % 2 ? &again : &slots), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, work, i % 2 ? &again : &slots), 0);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], &wrong);
         assert_null(wrong);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large blocks in files: cleared, kept when they grow or shrink to memory, given back; small ones and paused contexts have memory. */
+/* Large blocks in files: cleared, kept when they grow or shrink to memory, given back; small ones and paused contexts
+ * have memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

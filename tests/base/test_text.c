@@ -90,7 +90,8 @@ static void test_nearest_name(void **state)
     assert_string_equal(artel__nearest_name("Convd", others), "Conv1D");
     assert_string_equal(artel__nearest_name("rescalling", others), "Rescaling");
     assert_null(artel__nearest_name("", names));
-    assert_null(artel__nearest_name("an extremely long word that no name of any table can be near to, whatever it is", names));
+    assert_null(
+        artel__nearest_name("an extremely long word that no name of any table can be near to, whatever it is", names));
 }
 
 int main(void)

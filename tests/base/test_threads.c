@@ -133,7 +133,8 @@ static void *run_own_pool(void *argument)
     owner *self = argument;
     artel__pool *pool = NULL;
     self->status = artel__pool_create(self->ctx, 4, &pool);
-    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, ARTEL__POOL_ALONE, add_one, self->values);
+    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++)
+        artel__pool_run(pool, 10, ARTEL__POOL_ALONE, add_one, self->values);
     artel__pool_destroy(pool);
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other users of the machine could have put somewhere is neither loaded nor followed. What needs a second user is left out where the
- * test does not run as root. */
+/* What other users of the machine could have put somewhere is neither loaded nor followed. What needs a second user is
+ * left out where the test does not run as root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,8 @@ static int set_up(void **state)
     snprintf(open_folder, sizeof open_folder, "%s/open", folder);
     snprintf(link_path, sizeof link_path, "%s/link", open_folder);
     snprintf(below, sizeof below, "%s/below", link_path);
-    return artel__write_file(ctx, precious, "precious", 8) == ARTEL_OK && mkdir(open_folder, 0700) == 0 && chmod(open_folder, 01777) == 0
+    return artel__write_file(ctx, precious, "precious", 8) == ARTEL_OK && mkdir(open_folder, 0700) == 0 &&
+                   chmod(open_folder, 01777) == 0
                ? 0
                : -1;
 }
@@ -45,7 +46,8 @@ static int tear_down(void **state)
 /* What would become a folder "s3:" in the working directory. */
 static void addresses(void **state)
 {
-    static const char *const address[] = {"s3://bucket/run", "gs://b/c", "https://a.example/m.keras", "file:///tmp/x", "git+ssh://a/b"};
+    static const char *const address[] = {"s3://bucket/run", "gs://b/c", "https://a.example/m.keras", "file:///tmp/x",
+                                          "git+ssh://a/b"};
     static const char *const path[] = {"://x", "a b://c", "/tmp//s3://x", "s3:/x", "run:1"};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(address); i++) {

@@ -177,7 +177,8 @@ static void test_round_trip(void **state)
     assert_int_equal(artel__zip_extract(&zip, artel__zip_find(&zip, "empty"), 0, &content), ARTEL_OK);
     assert_int_equal(content.size, 0);
     artel__zip_release(&zip, &content);
-    assert_int_equal(artel__zip_extract(&zip, artel__zip_find(&zip, "metadata.json"), 1, &content), ARTEL_ERROR_CORRUPT);
+    assert_int_equal(artel__zip_extract(&zip, artel__zip_find(&zip, "metadata.json"), 1, &content),
+                     ARTEL_ERROR_CORRUPT);
     artel__zip_close(&zip);
     artel__zip_close(&zip);
 }
@@ -185,11 +186,12 @@ static void test_round_trip(void **state)
 /* The bytes Python 3.11 writes for zipfile.ZipFile(f, "w").open("a", "w") with date 1980-01-01 and content "hi". */
 static void test_golden_bytes(void **state)
 {
-    static const uint8_t golden[] = {'P', 'K', 3, 4, 20, 0,    0, 0,    0,    0,    0,    0,   0x21, 0,   0xac, 0x2a, 0x93, 0xd8, 2,   0, 0,
-                                     0,   2,   0, 0, 0,  1,    0, 0,    0,    'a',  'h',  'i', 'P',  'K', 1,    2,    20,   3,    20,  0, 0,
-                                     0,   0,   0, 0, 0,  0x21, 0, 0xac, 0x2a, 0x93, 0xd8, 2,   0,    0,   0,    2,    0,    0,    0,   1, 0,
-                                     0,   0,   0, 0, 0,  0,    0, 0,    0,    0,    0x80, 1,   0,    0,   0,    0,    'a',  'P',  'K', 5, 6,
-                                     0,   0,   0, 0, 1,  0,    1, 0,    0x2f, 0,    0,    0,   0x21, 0,   0,    0,    0,    0};
+    static const uint8_t golden[] = {'P',  'K',  3, 4,  20, 0,    0, 0,    0, 0, 0, 0,    0x21, 0,    0xac, 0x2a, 0x93,
+                                     0xd8, 2,    0, 0,  0,  2,    0, 0,    0, 1, 0, 0,    0,    'a',  'h',  'i',  'P',
+                                     'K',  1,    2, 20, 3,  20,   0, 0,    0, 0, 0, 0,    0,    0x21, 0,    0xac, 0x2a,
+                                     0x93, 0xd8, 2, 0,  0,  0,    2, 0,    0, 0, 1, 0,    0,    0,    0,    0,    0,
+                                     0,    0,    0, 0,  0,  0x80, 1, 0,    0, 0, 0, 'a',  'P',  'K',  5,    6,    0,
+                                     0,    0,    0, 1,  0,  1,    0, 0x2f, 0, 0, 0, 0x21, 0,    0,    0,    0,    0};
     fixture *f = *state;
     artel__zip_writer writer;
     char *bytes;
@@ -398,11 +400,16 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_round_trip, start, stop), cmocka_unit_test_setup_teardown(test_golden_bytes, start, stop),
-        cmocka_unit_test_setup_teardown(test_abandoned, start, stop),  cmocka_unit_test_setup_teardown(test_directory, start, stop),
-        cmocka_unit_test_setup_teardown(test_deflated, start, stop),   cmocka_unit_test_setup_teardown(test_lies, start, stop),
-        cmocka_unit_test_setup_teardown(test_overlap, start, stop),    cmocka_unit_test_setup_teardown(test_truncated, start, stop),
-        cmocka_unit_test_setup_teardown(test_garbled, start, stop),    cmocka_unit_test_setup_teardown(test_missing, start, stop),
+        cmocka_unit_test_setup_teardown(test_round_trip, start, stop),
+        cmocka_unit_test_setup_teardown(test_golden_bytes, start, stop),
+        cmocka_unit_test_setup_teardown(test_abandoned, start, stop),
+        cmocka_unit_test_setup_teardown(test_directory, start, stop),
+        cmocka_unit_test_setup_teardown(test_deflated, start, stop),
+        cmocka_unit_test_setup_teardown(test_lies, start, stop),
+        cmocka_unit_test_setup_teardown(test_overlap, start, stop),
+        cmocka_unit_test_setup_teardown(test_truncated, start, stop),
+        cmocka_unit_test_setup_teardown(test_garbled, start, stop),
+        cmocka_unit_test_setup_teardown(test_missing, start, stop),
         cmocka_unit_test_setup_teardown(test_no_memory, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

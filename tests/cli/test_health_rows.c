@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows below the progress bar say of tasks that compute, wait, join, are silent or gone; and whom they leave out. */
+/* What the rows below the progress bar say of tasks that compute, wait, join, are silent or gone; and whom they leave
+ * out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

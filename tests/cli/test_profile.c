@@ -72,16 +72,17 @@ static step_times times_in(const char *text)
     step_times t;
     const char *line = strstr(text, "a step from end to end");
     assert_non_null(line);
-    int found = sscanf(line,
-                       "a step from end to end: %lf ms, of which before it (events, validation, other replicas) %lf ms, waiting for "
-                       "input %lf ms (%lf%%), operations %lf ms, between them %lf ms",
-                       &t.step, &t.before, &t.input, &t.share, &t.operations, &t.between);
+    int found = sscanf(
+        line,
+        "a step from end to end: %lf ms, of which before it (events, validation, other replicas) %lf ms, waiting for "
+        "input %lf ms (%lf%%), operations %lf ms, between them %lf ms",
+        &t.step, &t.before, &t.input, &t.share, &t.operations, &t.between);
     assert_int_equal(found, 6);
     return t;
 }
 
-/* A slow first step is in none of the sums: 1000 s, then three of 1 s of input, then 2 + 1 + 4 s, 2 s after one another, which the profiler's own time of
- * these milliseconds makes shorter. */
+/* A slow first step is in none of the sums: 1000 s, then three of 1 s of input, then 2 + 1 + 4 s, 2 s after one
+ * another, which the profiler's own time of these milliseconds makes shorter. */
 static void test_slow_first_step(void **state)
 {
     (void)state;
@@ -90,7 +91,8 @@ static void test_slow_first_step(void **state)
     artel_profile_node first[] = {node("a", 100, 500), node("b", 600, 500)};
     artel__profiler_step(b.profiler, 1, first, 2);
     for (int i = 0; i < 3; i++) {
-        artel_profile_node next[] = {node("", 1102 + 10 * i, 1), node("a", 1103 + 10 * i, 2), node("b", 1106 + 10 * i, 4)};
+        artel_profile_node next[] = {node("", 1102 + 10 * i, 1), node("a", 1103 + 10 * i, 2),
+                                     node("b", 1106 + 10 * i, 4)};
         next[0].operation = next[0].phase = "input";
         artel__profiler_step(b.profiler, 2 + i, next, 3);
     }
@@ -148,16 +150,19 @@ static void test_names(void **state)
     bench b;
     open_bench(&b);
     for (int i = 0; i < 2; i++) {
-        artel_profile_node nodes[] = {node("a\t\"b\\\n", 1 + 10 * i, 2), node(long_name, 4 + 10 * i, 1), node("\xC3\xA9", 6 + 10 * i, 1)};
+        artel_profile_node nodes[] = {node("a\t\"b\\\n", 1 + 10 * i, 2), node(long_name, 4 + 10 * i, 1),
+                                      node("\xC3\xA9", 6 + 10 * i, 1)};
         artel__profiler_step(b.profiler, 1 + i, nodes, 3);
     }
     json_t *trace = close_bench(&b);
-    json_t *of_op = json_object_get(json_array_get(trace, 3), "args"), *of_long = json_object_get(json_array_get(trace, 4), "args");
+    json_t *of_op = json_object_get(json_array_get(trace, 3), "args"),
+           *of_long = json_object_get(json_array_get(trace, 4), "args");
     assert_string_equal(json_string_value(json_object_get(of_op, "layer")), "a\t\"b\\\n");
     assert_string_equal(json_string_value(json_object_get(of_op, "phase")), "forward");
     assert_string_equal(json_string_value(json_object_get(of_long, "layer")), long_name);
     assert_non_null(strstr(b.text, "a?\"b\\?                                              1   2000.000   50.0%"));
-    assert_non_null(strstr(b.text, "\n\xC3\xA9                                                   1   1000.000   25.0%"));
+    assert_non_null(
+        strstr(b.text, "\n\xC3\xA9                                                   1   1000.000   25.0%"));
     assert_non_null(strstr(b.text, "90123456789012345678901234567890123      1   1000.000   25.0%"));
     json_decref(trace);
     free(b.text);

@@ -74,21 +74,23 @@ static bool same_bytes(artel__message_bytes a, artel__message_bytes b)
 
 static bool same_member(const artel__member *a, const artel__member *b)
 {
-    return a->task == b->task && a->incarnation == b->incarnation && a->replicas == b->replicas && a->shard == b->shard &&
-           a->shards == b->shards && a->donor == b->donor;
+    return a->task == b->task && a->incarnation == b->incarnation && a->replicas == b->replicas &&
+           a->shard == b->shard && a->shards == b->shards && a->donor == b->donor;
 }
 
 bool help_message_same(const artel__message *a, const artel__message *b)
 {
     bool same = a->kind == b->kind && a->task == b->task && a->incarnation == b->incarnation && a->flags == b->flags &&
-                a->counter == b->counter && artel__generation_same(a->generation, b->generation) && a->size == b->size &&
-                a->lowest == b->lowest && a->step == b->step && a->phase == b->phase && a->phase_ms == b->phase_ms;
-    same = same && a->hash == b->hash && a->hash_step == b->hash_step && a->protocol == b->protocol && a->life == b->life &&
-           a->ping == b->ping && a->pong == b->pong && artel__generation_same(a->about, b->about) && a->reason == b->reason &&
-           a->subject == b->subject && a->purpose == b->purpose && a->target == b->target && a->replicas == b->replicas;
+                a->counter == b->counter && artel__generation_same(a->generation, b->generation) &&
+                a->size == b->size && a->lowest == b->lowest && a->step == b->step && a->phase == b->phase &&
+                a->phase_ms == b->phase_ms;
+    same = same && a->hash == b->hash && a->hash_step == b->hash_step && a->protocol == b->protocol &&
+           a->life == b->life && a->ping == b->ping && a->pong == b->pong &&
+           artel__generation_same(a->about, b->about) && a->reason == b->reason && a->subject == b->subject &&
+           a->purpose == b->purpose && a->target == b->target && a->replicas == b->replicas;
     same = same && a->memory == b->memory && a->status == b->status && a->cause_incarnation == b->cause_incarnation &&
-           a->cause_step == b->cause_step && a->cause_phase == b->cause_phase && a->sequence == b->sequence && a->busy == b->busy &&
-           a->arithmetic == b->arithmetic && a->best == b->best;
+           a->cause_step == b->cause_step && a->cause_phase == b->cause_phase && a->sequence == b->sequence &&
+           a->busy == b->busy && a->arithmetic == b->arithmetic && a->best == b->best;
     same = same && same_bytes(a->bits, b->bits) && same_bytes(a->facts, b->facts) && same_bytes(a->name, b->name) &&
            same_bytes(a->value, b->value) && same_bytes(a->text, b->text) && a->members == b->members;
     for (uint32_t i = 0; same && i < a->members; i++) same = same_member(&a->member[i], &b->member[i]);

@@ -20,7 +20,11 @@ static connection *make_connection(sim *s, uint32_t from, uint32_t to, bool data
         s->connection = realloc(s->connection, s->connection_capacity * sizeof(connection *));
     }
     connection *c = calloc(1, sizeof *c);
-    *c = (connection){.task = {from, to}, .life = {s->p[from].life, s->p[to].life}, .open = {true, true}, .link = {-1, -1}, .data = data};
+    *c = (connection){.task = {from, to},
+                      .life = {s->p[from].life, s->p[to].life},
+                      .open = {true, true},
+                      .link = {-1, -1},
+                      .data = data};
     s->connection[s->connections++] = c;
     return c;
 }
@@ -122,7 +126,8 @@ void sim_deliver_held(sim *s)
 {
     for (uint32_t i = 0; i < s->connections; i++)
         for (int side = 0; side < 2; side++)
-            if (s->connection[i]->head[side]) sim_schedule(s, sim_delay(s), EVENT_DELIVER, s->connection[i]->task[side], i, (uint32_t)side);
+            if (s->connection[i]->head[side])
+                sim_schedule(s, sim_delay(s), EVENT_DELIVER, s->connection[i]->task[side], i, (uint32_t)side);
 }
 
 void sim_send_on(sim *s, uint32_t task, int link, item_kind kind, const void *bytes, size_t count)
@@ -134,7 +139,8 @@ void sim_send_on(sim *s, uint32_t task, int link, item_kind kind, const void *by
         return;
     }
     sim_put_item(s, (uint32_t)at / 2, !(at & 1), kind, bytes, count);
-    if (s->o.twice && kind == ITEM_BYTES && sim_random(s) % 16 == 0) sim_put_item(s, (uint32_t)at / 2, !(at & 1), kind, bytes, count);
+    if (s->o.twice && kind == ITEM_BYTES && sim_random(s) % 16 == 0)
+        sim_put_item(s, (uint32_t)at / 2, !(at & 1), kind, bytes, count);
 }
 
 void sim_close_link(sim *s, uint32_t task, int link)
@@ -170,7 +176,9 @@ uint32_t sim_data_connection(sim *s, uint32_t from, uint32_t to)
 {
     for (uint32_t i = s->connections; i-- > 0;) {
         connection *c = s->connection[i];
-        if (c->data && c->task[0] == from && c->task[1] == to && sim_there(s, c, 0) && c->open[1] && c->life[1] == s->p[to].life) return i;
+        if (c->data && c->task[0] == from && c->task[1] == to && sim_there(s, c, 0) && c->open[1] &&
+            c->life[1] == s->p[to].life)
+            return i;
     }
     make_connection(s, from, to, true);
     return s->connections - 1;

@@ -28,7 +28,8 @@ enum {
 static void advance(uint64_t *state, uint64_t words, uint64_t step)
 {
     uint64_t stride = 1 + words / 1000;
-    for (uint64_t i = step % stride; i < words; i += stride) state[i] = state[i] * UINT64_C(6364136223846793005) + step + i;
+    for (uint64_t i = step % stride; i < words; i += stride)
+        state[i] = state[i] * UINT64_C(6364136223846793005) + step + i;
 }
 
 static uint64_t hash_of(const players_scene *scene, const uint64_t *state)
@@ -174,7 +175,8 @@ static void live(life *l)
     if (p->end == PLAYER_ENDS_EARLY && p->status == ARTEL_OK) artel__mesh_drain(l->mesh);
     if (p->status == ARTEL_OK) p->status = play(l);
     if (l->dead) return;
-    snprintf(p->why, sizeof p->why, "%.80s: %.160s", artel_context_error(l->ctx)->where, artel_context_error(l->ctx)->what);
+    snprintf(p->why, sizeof p->why, "%.80s: %.160s", artel_context_error(l->ctx)->where,
+             artel_context_error(l->ctx)->what);
     p->hash = hash_of(p->scene, l->state);
     if (p->status == ARTEL_ERROR_INVALID && p->end == PLAYER_FAILS) artel__mesh_fail(l->mesh, p->common, p->status);
     artel__mesh_end(l->mesh);
@@ -194,7 +196,8 @@ static void *run(void *user)
     if (p->status == ARTEL_OK) p->status = artel_cluster_open(l.ctx, &options, &l.mesh);
     atomic_store(&p->mesh, l.mesh);
     if (p->status == ARTEL_OK && p->end != PLAYER_CLOSES) live(&l);
-    if (p->status != ARTEL_OK && !p->why[0] && l.ctx) snprintf(p->why, sizeof p->why, "%.250s", artel_context_error(l.ctx)->what);
+    if (p->status != ARTEL_OK && !p->why[0] && l.ctx)
+        snprintf(p->why, sizeof p->why, "%.250s", artel_context_error(l.ctx)->what);
     if (l.dead) leave_seat(&l); /* the endpoints are the mesh's */
     artel_cluster_close(l.mesh);
     artel_context_destroy(l.ctx);
@@ -250,8 +253,8 @@ void players_join(players_scene *scene, int index)
 static void tell(player *p)
 {
     artel_cluster *mesh = atomic_load(&p->mesh);
-    print_error("player %d: started %d, status %d (%s), %d steps, %d members\n", p->index, p->started, p->status, p->why, (int)p->now,
-                (int)p->members);
+    print_error("player %d: started %d, status %d (%s), %d steps, %d members\n", p->index, p->started, p->status,
+                p->why, (int)p->now, (int)p->members);
     if (!p->started || !mesh) return;
     artel__text text;
     artel__text_init(&text, mesh->quiet);
@@ -268,7 +271,8 @@ void players_until(players_scene *scene, int index, uint64_t steps, int members)
     /* Turns, not seconds: on a busy machine each takes as much longer as all else does. */
     for (int turns = 60000; atomic_load(&p->now) < steps || (members && atomic_load(&p->members) != members); turns--) {
         if (!turns) {
-            print_error("player %d has %d steps and %d members, not %d and %d\n", index, (int)p->now, p->members, (int)steps, members);
+            print_error("player %d has %d steps and %d members, not %d and %d\n", index, (int)p->now, p->members,
+                        (int)steps, members);
             for (int i = 0; i < scene->count; i++) tell(&scene->player[i]);
             abort(); /* the players live on, and later tests would wait for them for ever */
         }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Players: tasks of a cluster as threads of one process, each with a mesh of its own and a toy in place of the training.
+/* Players: tasks of a cluster as threads of one process, each with a mesh of its own and a toy in place of the
+ * training.
  *
- * The toy's state after s steps is a function of s alone: a few words, or many, that each step changes everywhere. A step waits for
- * all members at a barrier. Before the step `hold` of a scene players wait until it is raised, so that things happen at known steps.
- * A player's thread owns its fields while it runs; what is atomic may be looked at.
+ * The toy's state after s steps is a function of s alone: a few words, or many, that each step changes everywhere. A
+ * step waits for all members at a barrier. Before the step `hold` of a scene players wait until it is raised, so that
+ * things happen at known steps. A player's thread owns its fields while it runs; what is atomic may be looked at.
  */
 #ifndef ARTEL_TESTS_CLUSTER_PLAYERS_H
 #define ARTEL_TESTS_CLUSTER_PLAYERS_H
@@ -66,7 +67,8 @@ void players_open(players_scene *scene, int count, uint64_t steps);
 void players_close(players_scene *scene); /* after all have been joined */
 void players_start(players_scene *scene, int index, player_end end, uint64_t at);
 void players_join(players_scene *scene, int index);
-/* Until player `index` has `steps` steps behind it in a generation of `members` (0: of any size). Fails the test after two minutes. */
+/* Until player `index` has `steps` steps behind it in a generation of `members` (0: of any size). Fails the test after
+ * two minutes. */
 void players_until(players_scene *scene, int index, uint64_t steps, int members);
 /* Player `index` believes that `other` is at an address where nobody is. */
 void players_mislead(players_scene *scene, int index, int other);

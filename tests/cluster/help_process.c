@@ -135,7 +135,8 @@ void sim_reset(sim *s, uint32_t a, uint32_t b)
         for (int side = 0; side < 2; side++) {
             if (!sim_there(s, c, side)) continue;
             for (item *it = c->head[side]; it; it = it->next)
-                if (it->kind == ITEM_BYTES && sim_random(s) % 2) it->kind = ITEM_CLOSED; /* what was on the way is lost from here on */
+                if (it->kind == ITEM_BYTES && sim_random(s) % 2)
+                    it->kind = ITEM_CLOSED; /* what was on the way is lost from here on */
             sim_put_item(s, i, side, ITEM_CLOSED, NULL, 0);
         }
     }
@@ -184,16 +185,19 @@ void sim_stranger(sim *s, uint32_t task, int kind)
 {
     process *p = &s->p[task];
     uint8_t bytes[4096];
-    artel__message status = {.kind = ARTEL__MESSAGE_STATUS, .task = (task + 1) % s->o.tasks, .incarnation = sim_random(s), .ping = 1};
+    artel__message status = {
+        .kind = ARTEL__MESSAGE_STATUS, .task = (task + 1) % s->o.tasks, .incarnation = sim_random(s), .ping = 1};
     artel__message hello = {.kind = ARTEL__MESSAGE_HELLO, .task = s->o.tasks, .incarnation = 5, .facts = {bytes, 4}};
-    size_t count = kind == 0 ? sim_random(s) % 64 : artel__message_encode(kind == 1 ? &hello : &status, bytes, sizeof bytes);
+    size_t count =
+        kind == 0 ? sim_random(s) % 64 : artel__message_encode(kind == 1 ? &hello : &status, bytes, sizeof bytes);
     for (size_t i = 0; kind == 0 && i < count; i++) bytes[i] = (uint8_t)sim_random(s);
     if (!p->alive || p->ended) return;
     int link = LINKS - 1;
     if (p->stranger) return;
     p->stranger = kind == 4;
     artel__membership_link_up(p->m, s->now, link, -1);
-    if (kind < 3) artel__membership_receive(p->m, s->now, link, bytes, kind == 1 ? count - sim_random(s) % count : count);
+    if (kind < 3)
+        artel__membership_receive(p->m, s->now, link, bytes, kind == 1 ? count - sim_random(s) % count : count);
     if (kind != 4) artel__membership_link_down(p->m, s->now, link);
 }
 

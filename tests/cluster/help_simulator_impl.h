@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the simulator, shared by its files: help_simulator.c (events, the run, views), help_network.c, help_training.c,
- * help_process.c (processes and faults). */
+/* The inside of the simulator, shared by its files: help_simulator.c (events, the run, views), help_network.c,
+ * help_training.c, help_process.c (processes and faults). */
 #ifndef HELP_SIMULATOR_IMPL_H
 #define HELP_SIMULATOR_IMPL_H
 

@@ -10,7 +10,8 @@ static void set_timer(sim *s, uint32_t task, int64_t after)
 static void progressed(sim *s, uint32_t task, artel__member_phase phase)
 {
     process *p = &s->p[task];
-    if (s->trap.active && !s->trap.by_input && s->trap.task == task && s->trap.step == p->step && s->trap.phase == phase) {
+    if (s->trap.active && !s->trap.by_input && s->trap.task == task && s->trap.step == p->step &&
+        s->trap.phase == phase) {
         s->trap.active = false;
         sim_kill(s, task, false);
         if (s->trap.restart) sim_schedule(s, s->trap.restart, EVENT_START, task, 0, 0);
@@ -32,7 +33,8 @@ static void next_step(sim *s, uint32_t task)
     bool over = p->step >= s->o.steps || p->purpose == ARTEL__PURPOSE_SAVE;
     p->work = over ? WORK_FINISHED : WORK_COMPUTE;
     if (!over) progressed(s, task, ARTEL__MEMBER_COMPUTE);
-    if (p->alive) set_timer(s, task, over ? 0 : s->o.compute_ns / 2 + (int64_t)(sim_random(s) % (uint64_t)(s->o.compute_ns + 1)));
+    if (p->alive)
+        set_timer(s, task, over ? 0 : s->o.compute_ns / 2 + (int64_t)(sim_random(s) % (uint64_t)(s->o.compute_ns + 1)));
 }
 
 /* All parts of the step are here: it will be applied. */
@@ -60,7 +62,8 @@ static void exchange(sim *s, uint32_t task)
     p->work = WORK_EXCHANGE;
     for (uint32_t i = 0; i < p->members; i++) {
         uint32_t to = p->member[i].task;
-        if (to != p->index && s->p[to].alive) sim_put_item(s, sim_data_connection(s, task, to), 1, ITEM_DATA, &d, sizeof d);
+        if (to != p->index && s->p[to].alive)
+            sim_put_item(s, sim_data_connection(s, task, to), 1, ITEM_DATA, &d, sizeof d);
     }
     sim_check_exchange(s, task);
 }
@@ -124,7 +127,8 @@ static void copy(sim *s, uint32_t task)
         set_timer(s, task, s->o.copy_ns);
         return;
     }
-    if (s->copy_broken[task][p->copy_from] || !q->alive || q->ended || q->step != p->copy_step || q->work != WORK_REST) {
+    if (s->copy_broken[task][p->copy_from] || !q->alive || q->ended || q->step != p->copy_step ||
+        q->work != WORK_REST) {
         if (sim_input(s, task)) artel__membership_lost(p->m, s->now, p->copy_from);
         return;
     }
@@ -181,7 +185,8 @@ static void start_training(sim *s, uint32_t task, const artel__action *a)
 {
     process *p = &s->p[task];
     const artel__generation *g = a->generation;
-    if (p->work != WORK_REST || p->stopping) sim_accuse(s, "task %u is started while it is not at rest", (unsigned)task);
+    if (p->work != WORK_REST || p->stopping)
+        sim_accuse(s, "task %u is started while it is not at rest", (unsigned)task);
     if (p->step != g->step)
         sim_accuse(s, "task %u is started at step %llu and holds %llu", (unsigned)task, (unsigned long long)g->step,
                    (unsigned long long)p->step);
@@ -208,7 +213,8 @@ static void end_process(sim *s, uint32_t task, const artel__action *a)
         sim_accuse(s, "task %u ended with a wrong state", (unsigned)task);
     for (uint32_t t = 0; t < s->o.steps && finished; t++)
         if (p->ledger[t] != 1)
-            sim_accuse(s, "task %u used the samples of step %u %u times", (unsigned)task, (unsigned)t, (unsigned)p->ledger[t]);
+            sim_accuse(s, "task %u used the samples of step %u %u times", (unsigned)task, (unsigned)t,
+                       (unsigned)p->ledger[t]);
     for (int i = 0; i < LINKS; i++) sim_close_link(s, task, i);
 }
 
@@ -247,8 +253,9 @@ void sim_act(void *user, const artel__action *a)
     process *p = &s->p[task];
     switch (a->kind) {
     case ARTEL__ACTION_OPEN:
-        sim_schedule(s, s->cut[task][a->task] || s->cut[a->task][task] || s->p[a->task].dark ? SIM_SECOND : 2 * sim_delay(s), EVENT_DIAL,
-                     task, a->task, 0);
+        sim_schedule(
+            s, s->cut[task][a->task] || s->cut[a->task][task] || s->p[a->task].dark ? SIM_SECOND : 2 * sim_delay(s),
+            EVENT_DIAL, task, a->task, 0);
         break;
     case ARTEL__ACTION_CLOSE: sim_close_link(s, task, a->link); break;
     case ARTEL__ACTION_SEND:

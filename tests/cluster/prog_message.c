@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the messages of help_message.h, a line each: the bytes in hex. With arguments: reads such lines from stdin and prints "same" for
- * each that decodes to the message of its number. */
+/* Prints the messages of help_message.h, a line each: the bytes in hex. With arguments: reads such lines from stdin and
+ * prints "same" for each that decodes to the message of its number. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 static size_t read_hex(const char *line, uint8_t *out, size_t capacity)
 {
     size_t count = 0;
-    for (unsigned byte; count < capacity && sscanf(line + 2 * count, "%2x", &byte) == 1; count++) out[count] = (uint8_t)byte;
+    for (unsigned byte; count < capacity && sscanf(line + 2 * count, "%2x", &byte) == 1; count++)
+        out[count] = (uint8_t)byte;
     return count;
 }
 

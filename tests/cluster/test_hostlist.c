@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slurm's lists against what `scontrol show hostnames` of Slurm 22.05 printed for them (text after a list and lists in lists
- * apart, which it refuses), and lists that must be refused before memory is taken. */
+/* Slurm's lists against what `scontrol show hostnames` of Slurm 22.05 printed for them (text after a list and lists in
+ * lists apart, which it refuses), and lists that must be refused before memory is taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,9 +36,9 @@ static const char *const expansions[][2] = {
     {"n[1-2]-ib", "n1-ib,n2-ib"},
     {"r[0-1]n[0-1]", "r0n0,r0n1,r1n0,r1n1"},
     {"r[0-1]n[08-09]x[1,3]", "r0n08x1,r0n08x3,r1n08x1,r1n08x3,r0n09x1,r0n09x3,r1n09x1,r1n09x3"},
-    {"a[0-1]b[0-1]c[0-1]d[0-1]",
-     "a0b0c0d0,a0b0c0d1,a1b0c0d0,a1b0c0d1,a0b1c0d0,a0b1c0d1,a1b1c0d0,a1b1c0d1,a0b0c1d0,a0b0c1d1,a1b0c1d0,a1b0c1d1,a0b1c1d0,a0b1c1d1,"
-     "a1b1c1d0,a1b1c1d1"},
+    {"a[0-1]b[0-1]c[0-1]d[0-1]", "a0b0c0d0,a0b0c0d1,a1b0c0d0,a1b0c0d1,a0b1c0d0,a0b1c0d1,a1b1c0d0,a1b1c0d1,a0b0c1d0,"
+                                 "a0b0c1d1,a1b0c1d0,a1b0c1d1,a0b1c1d0,a0b1c1d1,"
+                                 "a1b1c1d0,a1b1c1d1"},
     {"a[0-1]b[0-1]-x", "a0b0-x,a0b1-x,a1b0-x,a1b1-x"},
     {"[1-2]", "1,2"},
     {"[1-2][3-4]", "13,14,23,24"},
@@ -164,7 +164,8 @@ static void test_counts(void **state)
                                         "1(x0)", "0", "1 ", "-1", "1(x2)3", "131073", "2(x65537)"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) {
         artel__operation_begin(*state);
-        if (artel__counts_expand(&arena, "LIST", wrong[i], &counts) == ARTEL_OK) fail_msg("\"%s\" is accepted", wrong[i]);
+        if (artel__counts_expand(&arena, "LIST", wrong[i], &counts) == ARTEL_OK)
+            fail_msg("\"%s\" is accepted", wrong[i]);
     }
     artel__arena_fini(&arena);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a launched cluster: tasks, ports that stay reserved, what each task sees, certificates and their folder. */
+/* The plan of a launched cluster: tasks, ports that stay reserved, what each task sees, certificates and their folder.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,8 @@ static int tear_down(void **state)
 }
 
 static const char *const environment[] = {
-    "HOME=/h", "TF_CONFIG=old", "ARTEL_TASK=ps:9", "ARTEL_CLUSTER_FILE=x", "ARTEL_WORKERS=77", "ARTEL_EPOCHS=3", "TMPDIR=/tmp", NULL,
+    "HOME=/h",          "TF_CONFIG=old",  "ARTEL_TASK=ps:9", "ARTEL_CLUSTER_FILE=x",
+    "ARTEL_WORKERS=77", "ARTEL_EPOCHS=3", "TMPDIR=/tmp",     NULL,
 };
 static const char *const words[] = {"/bin/prog", "a b", "it's", "", NULL};
 
@@ -57,7 +59,8 @@ static const char *lookup(void *user, const char *name)
 static void test_tasks(void **state)
 {
     static const char *const names[] = {"chief:0", "worker:0", "worker:1", "ps:0", "ps:1", "evaluator:0"};
-    const artel__launch_wish wish = {.workers = 3, .chief = true, .ps = 2, .evaluator = true, .cores = 13, .environment = environment};
+    const artel__launch_wish wish = {
+        .workers = 3, .chief = true, .ps = 2, .evaluator = true, .cores = 13, .environment = environment};
     artel__launch launch;
     (void)state;
     assert_int_equal(artel__launch_open(ctx, &wish, &launch), ARTEL_OK);
@@ -86,7 +89,8 @@ static void test_tasks(void **state)
 
 static bool can_bind(int port, bool reuse)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0), on = reuse;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     bool good = bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0;
@@ -144,15 +148,16 @@ static void test_describe(void **state)
     artel__text_init(&text, ctx);
     artel__launch_describe(&launch, &text);
     assert_true(artel__starts_with(text.data, "# worker 0\nTF_CONFIG='{\"cluster\": {\"worker\": [\"127.0.0.1:"));
-    assert_true(
-        artel__ends_with(text.data, " ARTEL_TASK=worker:1 ARTEL_THREADS=1 ARTEL_INSECURE_NETWORK=true /bin/prog 'a b' 'it'\\''s' ''\n"));
+    assert_true(artel__ends_with(
+        text.data, " ARTEL_TASK=worker:1 ARTEL_THREADS=1 ARTEL_INSECURE_NETWORK=true /bin/prog 'a b' 'it'\\''s' ''\n"));
     artel__text_fini(&text);
     artel__launch_close(&launch);
 }
 
 static void test_certificates(void **state)
 {
-    const artel__launch_wish wish = {.workers = 2, .evaluator = true, .cores = 1, .certified = true, .environment = environment};
+    const artel__launch_wish wish = {
+        .workers = 2, .evaluator = true, .cores = 1, .certified = true, .environment = environment};
     artel__launch launch;
     artel__tls_files files;
     struct stat info;
@@ -171,7 +176,8 @@ static void test_certificates(void **state)
     assert_int_equal(stat(folder, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
     for (int i = 0; i < launch.tasks; i++)
-        assert_int_equal(artel__cert_locate(&launch.arena, find(&launch.task[i], "ARTEL_CERT_DIR"), NULL, &files), ARTEL_OK);
+        assert_int_equal(artel__cert_locate(&launch.arena, find(&launch.task[i], "ARTEL_CERT_DIR"), NULL, &files),
+                         ARTEL_OK);
     const char *key = artel__arena_printf(&launch.arena, "%s/ca.key", folder);
     assert_false(artel__file_exists(key)); /* nobody can be admitted any more */
 

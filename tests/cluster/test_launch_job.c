@@ -27,16 +27,21 @@ static void set_up(bench *b, const char *tasks, int restarts, bool together)
 {
     static const char letters[] = "cwpe";
     memset(b, 0, sizeof *b);
-    b->job = (artel__launch_job){
-        .member = b->member, .members = (int)strlen(tasks), .restarts = restarts, .together = together, .verdicts = together};
-    for (int i = 0; i < b->job.members; i++) b->member[i].type = (artel__task_type)(strchr(letters, tasks[i]) - letters);
+    b->job = (artel__launch_job){.member = b->member,
+                                 .members = (int)strlen(tasks),
+                                 .restarts = restarts,
+                                 .together = together,
+                                 .verdicts = together};
+    for (int i = 0; i < b->job.members; i++)
+        b->member[i].type = (artel__task_type)(strchr(letters, tasks[i]) - letters);
     artel__launch_job_init(&b->job, b->now);
 }
 
 static void start_due(bench *b)
 {
     int64_t wait;
-    for (int i; (i = artel__launch_job_next(&b->job, b->now, &wait)) >= 0;) artel__launch_job_started(&b->job, i, b->now);
+    for (int i; (i = artel__launch_job_next(&b->job, b->now, &wait)) >= 0;)
+        artel__launch_job_started(&b->job, i, b->now);
 }
 
 static int wait_status(const char *how)
@@ -44,8 +49,8 @@ static int wait_status(const char *how)
     return how[0] == 's' ? atoi(how + 1) : atoi(how) << 8;
 }
 
-/* Words: "TASK=CODE", "TASK=sSIGNAL": an end; "!SIGNAL": to the launcher; "+": dismiss whom it will; "?": nobody has begun. Each takes
- * 2 s, "..." 6. */
+/* Words: "TASK=CODE", "TASK=sSIGNAL": an end; "!SIGNAL": to the launcher; "+": dismiss whom it will; "?": nobody has
+ * begun. Each takes 2 s, "..." 6. */
 static void play(bench *b, const char *story)
 {
     char copy[256], *rest = copy, *word;
@@ -127,10 +132,11 @@ static void test_exit_codes(void **state)
         {"www", 1, true, "1=s9 ? 0=0 1=0 2=0", 0, -1},
         {"ww", 0, false, "1=s9 ? 0=0", 0, -1},
         {"ww", 0, true, "1=s9 ? !2 0=143", 130, -1},
-        {"ww", 9, true, "1=s9 0=0 ... + 1=143", 0, -1}, /* came when the job was done, and dismissed: its end counts for nothing */
-        {"ww", 9, true, "1=s9 0=0 ... + 1=75", 0, -1},  /* with a --preempt-exit-code */
-        {"ww", 9, true, "1=s9 0=0 ... + 1=2", 2, 1},    /* it was to write the results */
-        {"ww", 9, true, "1=s9 0=0 + 1=2", 2, 1},        /* too early to be dismissed */
+        {"ww", 9, true, "1=s9 0=0 ... + 1=143", 0,
+         -1}, /* came when the job was done, and dismissed: its end counts for nothing */
+        {"ww", 9, true, "1=s9 0=0 ... + 1=75", 0, -1}, /* with a --preempt-exit-code */
+        {"ww", 9, true, "1=s9 0=0 ... + 1=2", 2, 1},   /* it was to write the results */
+        {"ww", 9, true, "1=s9 0=0 + 1=2", 2, 1},       /* too early to be dismissed */
         {"ww", 9, false, "1=s9 0=0 ... + 1=2 1=2 1=0", 0, -1},
     };
     (void)state;
@@ -165,7 +171,8 @@ static void test_who_is_missed(void **state)
         b.job.needed = cases[k].needed;
         play(&b, cases[k].story);
         int missed = artel__launch_job_misses(&b.job);
-        if (missed != cases[k].missed) fail_msg("%s: %d is missed, expected %d", cases[k].story, missed, cases[k].missed);
+        if (missed != cases[k].missed)
+            fail_msg("%s: %d is missed, expected %d", cases[k].story, missed, cases[k].missed);
     }
 }
 
@@ -178,11 +185,14 @@ static void test_restarts(void **state)
         const char *last;
         bool again;
     } cases[] = {
-        {"", 0, true, "s9", false},    {"", 1, true, "s9", true},     {"1=s9", 1, true, "s9", false},
-        {"", 1, true, "143", true},    {"", 1, true, "1", false},                                /* its codes are final */
-        {"", 1, true, "2", false},     {"", 1, true, "42", true},     {"", 1, false, "1", true}, /* a program on its own: they are not */
-        {"", 1, true, "0", false},     {"0=0", 1, true, "s9", false},                            /* the job is done */
-        {"0=0", 1, false, "s9", true}, {"!15", 1, true, "s9", false}, {"!2", 1, false, "7", false},
+        {"", 0, true, "s9", false},     {"", 1, true, "s9", true},
+        {"1=s9", 1, true, "s9", false}, {"", 1, true, "143", true},
+        {"", 1, true, "1", false}, /* its codes are final */
+        {"", 1, true, "2", false},      {"", 1, true, "42", true},
+        {"", 1, false, "1", true},                                     /* a program on its own: they are not */
+        {"", 1, true, "0", false},      {"0=0", 1, true, "s9", false}, /* the job is done */
+        {"0=0", 1, false, "s9", true},  {"!15", 1, true, "s9", false},
+        {"!2", 1, false, "7", false},
     };
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
@@ -250,12 +260,14 @@ static void test_dismissal(void **state)
     artel__launch_job_ended(&b.job, 0, 0, b.now);
     assert_int_equal(ARTEL__LAUNCH_HURRIED, artel__launch_job_dismiss(&b.job, 1, b.now));
     assert_int_equal(ARTEL__LAUNCH_STAYS, artel__launch_job_dismiss(&b.job, 1, b.now)); /* once */
-    assert_int_equal(ARTEL__LAUNCH_STAYS, artel__launch_job_dismiss(&b.job, 2, b.now)); /* it has a checkpoint to evaluate */
-    assert_true(artel__launch_job_ended(&b.job, 2, SIGKILL, b.now));                    /* and is started again for it */
+    assert_int_equal(ARTEL__LAUNCH_STAYS,
+                     artel__launch_job_dismiss(&b.job, 2, b.now));   /* it has a checkpoint to evaluate */
+    assert_true(artel__launch_job_ended(&b.job, 2, SIGKILL, b.now)); /* and is started again for it */
     assert_false(artel__launch_job_ended(&b.job, 1, SIGTERM, b.now));
 }
 
-/* Several artels that each work alone: none is hurried, called off or excused by another's end, yet their verdicts are final. */
+/* Several artels that each work alone: none is hurried, called off or excused by another's end, yet their verdicts are
+ * final. */
 static void test_each_alone(void **state)
 {
     bench b;

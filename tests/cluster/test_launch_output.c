@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines out of pieces of any size: the naive model is strtok on the whole; JSON objects; colours; cut lines; outlets. */
+/* Lines out of pieces of any size: the naive model is strtok on the whole; JSON objects; colours; cut lines; outlets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ static void set_up(bench *b, bool json, bool colour)
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
     artel__outlet_init(b->ctx, -1, colour, &b->out);
     artel__outlet_init(b->ctx, -1, false, &b->err);
-    b->stream = (artel__launch_stream){.label = "ps 7", .name = "ps:7", .colour = 1, .json = json, .out = &b->out, .rest = &b->err};
+    b->stream = (artel__launch_stream){
+        .label = "ps 7", .name = "ps:7", .colour = 1, .json = json, .out = &b->out, .rest = &b->err};
     artel__launch_stream_init(&b->stream, b->ctx);
 }
 
@@ -40,7 +42,8 @@ static void tear_down(bench *b)
 
 static void feed(bench *b, const char *bytes, size_t count, size_t piece)
 {
-    for (size_t at = 0; at < count; at += piece) artel__launch_stream_take(&b->stream, bytes + at, count - at < piece ? count - at : piece);
+    for (size_t at = 0; at < count; at += piece)
+        artel__launch_stream_take(&b->stream, bytes + at, count - at < piece ? count - at : piece);
     artel__launch_stream_end(&b->stream);
 }
 

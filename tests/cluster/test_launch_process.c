@@ -42,8 +42,12 @@ static const char *const environment[] = {"A=1", "PATH=/usr/bin:/bin", NULL};
 static artel__process start(const char *script, const artel__guard *guard, int core)
 {
     const char *const words[] = {"/bin/sh", "-c", script, NULL};
-    const artel__process_request request = {
-        .where = "worker 0", .words = words, .environment = environment, .guard = guard, .core = &core, .cores = core >= 0};
+    const artel__process_request request = {.where = "worker 0",
+                                            .words = words,
+                                            .environment = environment,
+                                            .guard = guard,
+                                            .core = &core,
+                                            .cores = core >= 0};
     artel__process process;
     assert_int_equal(artel__process_start(ctx, &request, &process), ARTEL_OK);
     return process;
@@ -134,7 +138,8 @@ static void test_refusals(void **state)
     assert_int_equal(artel__process_find(ctx, "sh", "/nowhere::/bin", path, sizeof path), ARTEL_OK);
     assert_string_equal(path, "/bin/sh");
     assert_int_equal(artel__process_find(ctx, "/bin/sh", NULL, path, sizeof path), ARTEL_OK);
-    assert_int_equal(artel__process_find(ctx, "no-such-program", "/usr/bin:/bin", path, sizeof path), ARTEL_ERROR_NOT_FOUND);
+    assert_int_equal(artel__process_find(ctx, "no-such-program", "/usr/bin:/bin", path, sizeof path),
+                     ARTEL_ERROR_NOT_FOUND);
     artel_context_clear(ctx);
     assert_int_equal(artel__process_find(ctx, "/bin", NULL, path, sizeof path), ARTEL_ERROR_NOT_FOUND);
     artel_context_clear(ctx);
@@ -160,14 +165,16 @@ static void test_cores(void **state)
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &set)) core = i;
-    artel__process process = start("while read a b; do case $a in Cpus_allowed_list:) echo $b;; esac; done </proc/self/status", NULL, core);
+    artel__process process =
+        start("while read a b; do case $a in Cpus_allowed_list:) echo $b;; esac; done </proc/self/status", NULL, core);
     snprintf(expected, sizeof expected, "%d\n", core);
     assert_string_equal(read_all(process.out), expected);
     await(&process);
     artel__process_reap(&process, NULL);
 }
 
-/* A launcher that is killed: its tasks, their children and the folder go with it. A pipe that all of them hold says when. */
+/* A launcher that is killed: its tasks, their children and the folder go with it. A pipe that all of them hold says
+ * when. */
 static void test_orphans(void **state)
 {
     (void)state;

@@ -86,7 +86,9 @@ static result launch(const artel__launch_wish *wish, artel__launch_run_options o
 }
 
 #define IS(who) "[ $ARTEL_TASK = " who " ]"
-#define AFTER_IT "until [ -s $f ] && ! kill -0 $(cat $f) 2>/dev/null; do sleep 0.01; done; " /* the one that is named in $f is over */
+#define AFTER_IT                                                                                                       \
+    "until [ -s $f ] && ! kill -0 $(cat $f) 2>/dev/null; do sleep 0.01; done; " /* the one that is named in $f is over \
+                                                                                 */
 
 static void test_codes(void **state)
 {
@@ -105,8 +107,8 @@ static void test_codes(void **state)
     };
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
-        result r = launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = -1, .restarts = cases[k].restarts},
-                          cases[k].script);
+        result r = launch(&(artel__launch_wish){.workers = 2},
+                          (artel__launch_run_options){.control = -1, .restarts = cases[k].restarts}, cases[k].script);
         assert_int_equal(r.status, ARTEL_OK);
         if (r.code != cases[k].code || (cases[k].says ? !strstr(r.err, cases[k].says) : r.err[0]))
             fail_msg("%s: code %d, expected %d; %s", cases[k].script, r.code, cases[k].code, r.err);
@@ -124,7 +126,8 @@ static void test_output(void **state)
                "echo '{\"event\": \"x\"}'; echo plain");
     assert_string_equal(r.out, "{\"event\": \"x\", \"task\": \"worker:0\"}\n");
     assert_string_equal(r.err, "[worker 0] plain\n");
-    r = launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = -1}, "exec >&- 2>&-; sleep 0.1; exit 6");
+    r = launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = -1},
+               "exec >&- 2>&-; sleep 0.1; exit 6");
     assert_int_equal(r.code, 6);
 }
 
@@ -135,7 +138,8 @@ static void test_services(void **state)
     char folder[] = "/tmp/artel-services-XXXXXX", script[300], file[64]; /* they say there that they would hear */
     assert_non_null(mkdtemp(folder));
     snprintf(script, sizeof script,
-             "cd %s; case $ARTEL_TASK in ps*) trap 'echo told; exit 1' TERM; : >$ARTEL_TASK; while :; do sleep 0.01; done;; esac; "
+             "cd %s; case $ARTEL_TASK in ps*) trap 'echo told; exit 1' TERM; : >$ARTEL_TASK; while :; do sleep 0.01; "
+             "done;; esac; "
              "until [ -e ps:0 ] && [ -e ps:1 ]; do sleep 0.01; done",
              folder);
     result r = launch(&(artel__launch_wish){.workers = 1, .ps = 2}, (artel__launch_run_options){.control = -1}, script);
@@ -181,8 +185,8 @@ static result interrupted(const char *script, unsigned char number, int times)
     assert_int_equal(pipe2(control, O_CLOEXEC), 0);
     interrupter i = {.from = out[0], .to = control[1], .times = times, .number = number};
     assert_int_equal(pthread_create(&thread, NULL, interrupt, &i), 0);
-    result r = launch(&(artel__launch_wish){.workers = 1}, (artel__launch_run_options){.control = control[0], .out = out[1], .restarts = 5},
-                      script);
+    result r = launch(&(artel__launch_wish){.workers = 1},
+                      (artel__launch_run_options){.control = control[0], .out = out[1], .restarts = 5}, script);
     close(out[1]);
     pthread_join(thread, NULL);
     close(out[0]);
@@ -212,14 +216,15 @@ static void test_early_signal(void **state)
     (void)state;
     assert_int_equal(pipe2(control, O_CLOEXEC), 0);
     assert_int_equal(write(control[1], "\017", 1), 1); /* SIGTERM */
-    result r = launch(&(artel__launch_wish){.workers = 3}, (artel__launch_run_options){.control = control[0]}, "echo; " ENDLESS);
+    result r = launch(&(artel__launch_wish){.workers = 3}, (artel__launch_run_options){.control = control[0]},
+                      "echo; " ENDLESS);
     assert_int_equal(r.code, 143);
     close(control[0]);
     close(control[1]);
 }
 
-/* Signals, once the pipe that nobody reads is full. That is when its writing end says so: a pipe counts pages, and pieces of half a
- * page fill it with half of its bytes. */
+/* Signals, once the pipe that nobody reads is full. That is when its writing end says so: a pipe counts pages, and
+ * pieces of half a page fill it with half of its bytes. */
 static void *wait_for_full(void *user)
 {
     interrupter *i = user;
@@ -245,13 +250,14 @@ static void test_readers(void **state)
     assert_int_equal(pipe2(control, O_CLOEXEC), 0);
     interrupter i = {.from = out[0], .to = control[1], .full = out[1], .times = 3, .number = SIGINT};
     assert_int_equal(pthread_create(&thread, NULL, wait_for_full, &i), 0);
-    result r =
-        launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = control[0], .out = out[1], .user = left_alone},
-               "trap '' TERM; while :; do echo 0123456789012345678901234567890123456789; done");
+    result r = launch(&(artel__launch_wish){.workers = 2},
+                      (artel__launch_run_options){.control = control[0], .out = out[1], .user = left_alone},
+                      "trap '' TERM; while :; do echo 0123456789012345678901234567890123456789; done");
     assert_int_equal(r.code, 130);
     pthread_join(thread, NULL);
     close(out[0]);
-    r = launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = -1, .out = out[1]}, "echo lost");
+    r = launch(&(artel__launch_wish){.workers = 2}, (artel__launch_run_options){.control = -1, .out = out[1]},
+               "echo lost");
     assert_int_equal(r.code, 2);
     close(out[1]);
     close(control[0]);
@@ -264,10 +270,13 @@ static void test_bad_program(void **state)
     artel__launch l;
     int code = -1;
     (void)state;
-    assert_int_equal(artel__launch_open(ctx, &(artel__launch_wish){.workers = 3, .cores = 1, .environment = environment}, &l), ARTEL_OK);
+    assert_int_equal(
+        artel__launch_open(ctx, &(artel__launch_wish){.workers = 3, .cores = 1, .environment = environment}, &l),
+        ARTEL_OK);
     assert_int_equal(artel__launch_prepare(&l), ARTEL_OK);
     assert_int_equal(artel__launch_set_program(&l, words), ARTEL_OK);
-    assert_int_equal(artel__launch_run(&l, &(artel__launch_run_options){.control = -1, .out = 1, .err = 2}, &code), ARTEL_ERROR_NOT_FOUND);
+    assert_int_equal(artel__launch_run(&l, &(artel__launch_run_options){.control = -1, .out = 1, .err = 2}, &code),
+                     ARTEL_ERROR_NOT_FOUND);
     assert_int_equal(code, -1);
     artel__launch_close(&l);
     artel_context_clear(ctx);
@@ -285,7 +294,8 @@ static void test_memory(void **state)
         assert_int_equal(artel__launch_open(ctx, &wish, &l), ARTEL_OK);
         assert_int_equal(artel__launch_set_program(&l, words), ARTEL_OK);
         artel__fail_allocation_after(ctx, n);
-        artel_status status = artel__launch_run(&l, &(artel__launch_run_options){.control = -1, .out = out, .err = out}, &code);
+        artel_status status =
+            artel__launch_run(&l, &(artel__launch_run_options){.control = -1, .out = out, .err = out}, &code);
         artel__fail_allocation_after(ctx, 0);
         assert_true(status == ARTEL_OK ? code == 0 || code == 2 : status == ARTEL_ERROR_NO_MEMORY);
         artel__launch_close(&l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring the network between tasks: the rounds of the tournament; tasks as threads, plain and encrypted; somebody missing. */
+/* Measuring the network between tasks: the rounds of the tournament; tasks as threads, plain and encrypted; somebody
+ * missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's edges: what creation refuses, every allocation of it failed once, a job of one task, inputs at the wrong time, and that
- * equal inputs give equal actions. */
+/* The machine's edges: what creation refuses, every allocation of it failed once, a job of one task, inputs at the
+ * wrong time, and that equal inputs give equal actions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,8 @@ static uint64_t play_alone(void)
     assert_int_equal(artel__membership_state_of(m), ARTEL__MEMBERSHIP_RUNNING);
     assert_true(artel__membership_enter(m, now, "b"));
     assert_true(artel__membership_put(m, now, &(artel__membership_entry){"k", "v", 1, false}));
-    artel__membership_progressed(m, now += 5, &(artel__membership_progress){.step = 1, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1});
+    artel__membership_progressed(
+        m, now += 5, &(artel__membership_progress){.step = 1, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1});
     artel__membership_finished(m, now += 5, 2, 9);
     assert_int_equal(s.saves, 1);
     artel__membership_saved(m, now += 5, 77);
@@ -185,7 +186,8 @@ static void stuck_training_ends_its_task(void **state)
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
     assert_int_equal(artel__membership_create(ctx, &c, &m), ARTEL_OK);
     artel__membership_tick(m, now);
-    artel__membership_progressed(m, now, &(artel__membership_progress){.step = 0, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1});
+    artel__membership_progressed(
+        m, now, &(artel__membership_progress){.step = 0, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1});
     for (int i = 0; i < 60; i++) artel__membership_tick(m, now += ARTEL__MEMBERSHIP_TICK_NS);
     assert_int_equal(s.ends, 1);
     assert_int_equal(s.status, ARTEL_ERROR_RUN);
@@ -197,8 +199,10 @@ static void names_exist(void **state)
 {
     (void)state;
     for (int i = 0; i < ARTEL__REASONS; i++) assert_true(strlen(artel__reason_text((artel__reason)i)) > 0);
-    for (int i = 0; i < ARTEL__MEMBER_PHASES; i++) assert_true(strlen(artel__member_phase_name((artel__member_phase)i)) > 0);
-    for (int i = 0; i <= ARTEL__MEMBERSHIP_ENDED; i++) assert_true(strlen(artel__membership_state_name((artel__membership_state)i)) > 0);
+    for (int i = 0; i < ARTEL__MEMBER_PHASES; i++)
+        assert_true(strlen(artel__member_phase_name((artel__member_phase)i)) > 0);
+    for (int i = 0; i <= ARTEL__MEMBERSHIP_ENDED; i++)
+        assert_true(strlen(artel__membership_state_name((artel__membership_state)i)) > 0);
     for (uint32_t i = 1; i < ARTEL__MESSAGE_KINDS; i++) assert_true(strlen(artel__message_name(i)) > 0);
     assert_string_equal(artel__reason_text((artel__reason)1000), "another reason");
 }
@@ -206,8 +210,12 @@ static void names_exist(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_refuses),         cmocka_unit_test(every_allocation_fails_once),  cmocka_unit_test(a_job_of_one),
-        cmocka_unit_test(inputs_at_the_wrong_time), cmocka_unit_test(stuck_training_ends_its_task), cmocka_unit_test(names_exist),
+        cmocka_unit_test(creation_refuses),
+        cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(a_job_of_one),
+        cmocka_unit_test(inputs_at_the_wrong_time),
+        cmocka_unit_test(stuck_training_ends_its_task),
+        cmocka_unit_test(names_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

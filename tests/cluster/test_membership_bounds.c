@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long things take, in virtual time: a kill, a stopped process, a silent host, a one-way cut, to the next finished step of
- * the others; what a steady run sends; that it takes no memory.
- * one thread
+/* one thread */
+/* How long things take, in virtual time: a kill, a stopped process, a silent host, a one-way cut, to the next finished
+ * step of the others; what a steady run sends; that it takes no memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +124,8 @@ static void a_one_way_cut(void **state)
             assert_null(sim_wrong(s));
             sim_cut(s, a, b, false);
             sim_run(s, sim_now(s) + 20 * SIM_SECOND, NULL, NULL);
-            for (uint32_t t = 0; t < 4; t++) assert_true(sim_look(s, t).members == 4 || sim_look(s, t).status == ARTEL_OK);
+            for (uint32_t t = 0; t < 4; t++)
+                assert_true(sim_look(s, t).members == 4 || sim_look(s, t).status == ARTEL_OK);
             sim_destroy(s);
         }
     printf("worst %d ms\n", (int)(worst / SIM_MS));
@@ -148,7 +149,8 @@ static void a_lasting_cut_disturbs_once(void **state)
     sim_destroy(s);
 }
 
-/* A pair that never reaches each other, though both reach all others: it is named soon, and the time for the first generation ends for all. */
+/* A pair that never reaches each other, though both reach all others: it is named soon, and the time for the first
+ * generation ends for all. */
 static void a_pair_that_never_meets(void **state)
 {
     (void)state;
@@ -163,7 +165,8 @@ static void a_pair_that_never_meets(void **state)
             sim_cut(s, b, a, true);
             sim_start_all(s);
             sim_run(s, sim_now(s) + 8 * SIM_SECOND, NULL, NULL);
-            const char *words = a > 0 ? "do not reach each other" : "missing: "; /* who coordinates knows of its own links */
+            const char *words =
+                a > 0 ? "do not reach each other" : "missing: "; /* who coordinates knows of its own links */
             assert_true(sim_said(s, a > 0 ? words : "waiting for "));
             for (uint32_t t = 0; t < 4; t++) assert_false(sim_look(s, t).ended);
             sim_run(s, sim_now(s) + 15 * SIM_SECOND, NULL, NULL);
@@ -185,7 +188,8 @@ static void the_lowest_that_lives_stays(void **state)
     for (uint64_t seed = 0; seed < 10; seed++) {
         sim *s = start(5, seed);
         sim_cut(s, 0, 1, true);
-        if (seed % 3 == 2) sim_run(s, sim_now(s) + 700 * SIM_MS, NULL, NULL); /* the second notices it long before the lowest */
+        if (seed % 3 == 2)
+            sim_run(s, sim_now(s) + 700 * SIM_MS, NULL, NULL); /* the second notices it long before the lowest */
         if (seed % 3) sim_cut(s, 1, 0, true);
         sim_run(s, sim_now(s) + 5 * SIM_SECOND, NULL, NULL);
         for (uint32_t t = 0; t < 5; t++) assert_int_equal(sim_look(s, t).members, t == 1 ? 0 : 4);

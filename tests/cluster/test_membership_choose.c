@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members, target step, shard map, donors and culprits from reports, each by an example; and what must hold for any reports. */
+/* Members, target step, shard map, donors and culprits from reports, each by an example; and what must hold for any
+ * reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,13 @@ static void init(reports *r, uint32_t count)
     *r = (reports){.count = count};
     for (uint32_t t = 0; t < count; t++) {
         r->reach[t] = (1u << count) - 1;
-        r->candidate[t] = (artel__candidate){
-            .task = t, .incarnation = 100 + t, .step = 10, .hash = 7, .replicas = 1, .former = true, .reach = &r->reach[t]};
+        r->candidate[t] = (artel__candidate){.task = t,
+                                             .incarnation = 100 + t,
+                                             .step = 10,
+                                             .hash = 7,
+                                             .replicas = 1,
+                                             .former = true,
+                                             .reach = &r->reach[t]};
     }
 }
 
@@ -136,7 +142,8 @@ enum {
     TILES = 1 + ARTEL__ARITHMETIC_TILES
 };
 
-/* The state of T says in which arithmetic to go on, whatever machines come; where it is open, tiles need AMX in every member. */
+/* The state of T says in which arithmetic to go on, whatever machines come; where it is open, tiles need AMX in every
+ * member. */
 static void arithmetic(void **state)
 {
     (void)state;
@@ -148,11 +155,13 @@ static void arithmetic(void **state)
         {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {true, true, true}, 0, 0}, /* a job without such products */
         {{0, 0, 0}, {0, 0, 0}, {TILES, TILES, TILES}, {true, true, true}, TILES, TILES},
         {{0, 0, 0}, {0, 0, 0}, {TILES, TILES, CHAIN}, {true, true, true}, CHAIN, CHAIN},
-        {{9, 9, 0}, {TILES, TILES, 0}, {TILES, TILES, CHAIN}, {true, true, false}, TILES, CHAIN}, /* a joiner without AMX */
+        {{9, 9, 0}, {TILES, TILES, 0}, {TILES, TILES, CHAIN}, {true, true, false}, TILES, CHAIN}, /* a joiner without
+                                                                                                     AMX */
         {{9, 9, 0}, {CHAIN, CHAIN, 0}, {TILES, TILES, TILES}, {true, true, false}, CHAIN, TILES},
         {{0, 0, 7}, {0, 0, CHAIN}, {TILES, TILES, TILES}, {false, false, false}, CHAIN, TILES}, /* a checkpoint */
         {{5, 0, 7}, {TILES, 0, CHAIN}, {TILES, TILES, TILES}, {true, true, false}, CHAIN, TILES},
-        {{0, 0, 0}, {0, TILES, CHAIN}, {CHAIN, CHAIN, CHAIN}, {true, false, true}, CHAIN, CHAIN}, /* begun, no step is done yet */
+        {{0, 0, 0}, {0, TILES, CHAIN}, {CHAIN, CHAIN, CHAIN}, {true, false, true}, CHAIN, CHAIN}, /* begun, no step is
+                                                                                                     done yet */
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         reports r;
@@ -229,14 +238,16 @@ static void check_any(const reports *r, uint32_t shards)
     for (uint32_t i = 0; i < r->choice.members; i++) {
         const artel__member *m = &r->member[i];
         assert_int_equal(m->shard, shard);
-        assert_int_equal(m->shard, artel__replica_first_shard((int32_t)shards, (int32_t)r->choice.replicas, (int32_t)replicas));
+        assert_int_equal(m->shard,
+                         artel__replica_first_shard((int32_t)shards, (int32_t)r->choice.replicas, (int32_t)replicas));
         shard += m->shards;
         replicas += m->replicas;
         if (i) assert_true(m->task > r->member[i - 1].task);
         for (uint32_t k = 0; k < r->choice.members; k++) assert_true(artel__bit(&r->reach[m->task], r->member[k].task));
         if (m->donor) {
             assert_int_equal(r->candidate[m->donor - 1].step, r->choice.step);
-            for (uint32_t k = 0; k < r->choice.members; k++) assert_true(artel__bit(&r->reach[r->member[k].task], m->donor - 1));
+            for (uint32_t k = 0; k < r->choice.members; k++)
+                assert_true(artel__bit(&r->reach[r->member[k].task], m->donor - 1));
         } else {
             assert_int_equal(r->candidate[m->task].step, r->choice.step);
         }
@@ -272,8 +283,9 @@ static void any_reports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody),   cmocka_unit_test(not_mutually_reachable), cmocka_unit_test(target_and_donors),
-        cmocka_unit_test(arithmetic),  cmocka_unit_test(unequal_hashes),         cmocka_unit_test(more_replicas_than_shards),
+        cmocka_unit_test(everybody),         cmocka_unit_test(not_mutually_reachable),
+        cmocka_unit_test(target_and_donors), cmocka_unit_test(arithmetic),
+        cmocka_unit_test(unequal_hashes),    cmocka_unit_test(more_replicas_than_shards),
         cmocka_unit_test(any_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

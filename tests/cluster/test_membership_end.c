@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Ends: finished, left, saved on preemption, failed; and the successor that writes when the writer dies.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ static void run_to_end(sim *s)
 static void check(const sim *s, uint32_t task, artel_status status, const char *text)
 {
     sim_view v = sim_look(s, task);
-    if (!v.ended || v.status != status || !strstr(v.text, text)) fail_msg("worker %u: %d %d %s", (unsigned)task, v.ended, v.status, v.text);
+    if (!v.ended || v.status != status || !strstr(v.text, text))
+        fail_msg("worker %u: %d %d %s", (unsigned)task, v.ended, v.status, v.text);
 }
 
 /* END comes when all have saved, however long each takes; one of them writes what is shared. */
@@ -103,7 +104,8 @@ static void all_save_on_preemption(void **state)
     }
 }
 
-/* The writer is killed while it writes: its successor does it again. Somebody is killed while all save on preemption: the same. */
+/* The writer is killed while it writes: its successor does it again. Somebody is killed while all save on preemption:
+ * the same. */
 static void a_successor_writes(void **state)
 {
     (void)state;
@@ -171,12 +173,14 @@ static void check_told(sim *s, uint32_t victim)
         uint32_t said = sim_said_by(s, t, text);
         if (t != victim) check(s, t, ARTEL_OK, "finished");
         if (said != (t != victim))
-            fail_msg("worker %u says %u times that worker %u has failed", (unsigned)t, (unsigned)said, (unsigned)victim);
+            fail_msg("worker %u says %u times that worker %u has failed", (unsigned)t, (unsigned)said,
+                     (unsigned)victim);
     }
     sim_destroy(s);
 }
 
-/* Its last words are lost on the way to some, and arrive at others: all the same, each of the rest says once why it has failed. */
+/* Its last words are lost on the way to some, and arrive at others: all the same, each of the rest says once why it has
+ * failed. */
 static void the_cause_reaches_those_it_was_lost_to(void **state)
 {
     (void)state;

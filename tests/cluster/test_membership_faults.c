@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random faults, several at once, from a seed: kills with and without reset, restarts, stopped processes, one-way cuts, partitions,
- * broken connections, doubled messages, slow networks. After the last one has healed every process ends with the digest of the
- * undisturbed run, each sample used once.
- *   test_membership_faults SEED    replays a failing seed and prints what happens
- * timeout: 120
- * long form: 600
- * one thread
+/* timeout: 120 */
+/* long form: 600 */
+/* one thread */
+/* Random faults, several at once, from a seed: kills with and without reset, restarts, stopped processes, one-way cuts,
+ * partitions, broken connections, doubled messages, slow networks. After the last one has healed every process ends
+ * with the digest of the undisturbed run, each sample used once. test_membership_faults SEED    replays a failing seed
+ * and prints what happens
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,8 +123,8 @@ static bool play(sim *s, void *user)
     return false;
 }
 
-/* NULL or what is wrong. A process that was started again when the others had ended may find too few; who was asked to leave
- * has left, or all have saved. */
+/* NULL or what is wrong. A process that was started again when the others had ended may find too few; who was asked to
+ * leave has left, or all have saved. */
 static const char *judge(const sim *s, uint32_t tasks, bool drained)
 {
     static char text[400];
@@ -191,7 +191,8 @@ static void many_seeds(void **state)
     uint64_t seeds = all ? 200000 : 500, seed = 1;
     int failed = 0;
     double budget = all ? 240 : 20; /* seconds of processor time */
-    for (double begun = seconds(); seed <= seeds && failed < 10 && seconds() - begun < budget; seed++) failed += !run_seed(seed, false);
+    for (double begun = seconds(); seed <= seeds && failed < 10 && seconds() - begun < budget; seed++)
+        failed += !run_seed(seed, false);
     printf("%llu seeds\n", (unsigned long long)(seed - 1));
     assert_int_equal(failed, 0);
 }

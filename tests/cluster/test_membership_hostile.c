@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A peer that greets in order and then says on the same link that it is something else: the link is over, its task is lost, and
- * nothing is ever sent on that link's number again, which may be another connection's by then.
- * one thread
+/* one thread */
+/* A peer that greets in order and then says on the same link that it is something else: the link is over, its task is
+ * lost, and nothing is ever sent on that link's number again, which may be another connection's by then.
  */
 #include <setjmp.h>
 #include <stdarg.h>

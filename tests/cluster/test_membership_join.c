@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Forming and joining: the first generation, newcomers, returning processes, two halves that meet, too few, too many.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,8 +65,8 @@ static void the_first_generation_waits_for_all(void **state)
     sim_destroy(s);
 }
 
-/* All reach the one that coordinates before two of them reach each other, at first and when one comes back: however long silence is to be
- * borne, it is tried again soon. */
+/* All reach the one that coordinates before two of them reach each other, at first and when one comes back: however
+ * long silence is to be borne, it is tried again soon. */
 static void patience_is_not_slowness(void **state)
 {
     (void)state;
@@ -282,7 +282,8 @@ static void copies_that_fail(void **state)
     }
 }
 
-/* A member that has applied a step more than the others is the donor; if it is killed at that moment the step is done again. */
+/* A member that has applied a step more than the others is the donor; if it is killed at that moment the step is done
+ * again. */
 static void one_ahead(void **state)
 {
     (void)state;
@@ -351,7 +352,8 @@ static void check_arithmetic(sim *s, uint32_t tasks, uint32_t arithmetic)
     for (uint32_t t = 0; t < tasks; t++) assert_int_equal(sim_look(s, t).arithmetic, arithmetic);
 }
 
-/* It is decided when the job begins, by the machines that are there or by the checkpoint, and whoever joins later computes in it. */
+/* It is decided when the job begins, by the machines that are there or by the checkpoint, and whoever joins later
+ * computes in it. */
 static void arithmetic_is_decided_once(void **state)
 {
     (void)state;
@@ -381,7 +383,8 @@ static void arithmetic_is_decided_once(void **state)
     }
 }
 
-/* A newcomer has all of the state when its donors die, before the generation with it has begun: it goes on as they did. */
+/* A newcomer has all of the state when its donors die, before the generation with it has begun: it goes on as they did.
+ */
 static void arithmetic_comes_with_the_state(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rank, the coordinator too, is killed in every phase of every step of a 40-step run at 3 workers, and before every single input
- * that it gets (so also in the middle of forming, copying and ending): all others end with the digest of the undisturbed run,
- * each sample used once; with and without a restart.
- * timeout: 120
- * one thread
+/* timeout: 120 */
+/* one thread */
+/* Every rank, the coordinator too, is killed in every phase of every step of a 40-step run at 3 workers, and before
+ * every single input that it gets (so also in the middle of forming, copying and ending): all others end with the
+ * digest of the undisturbed run, each sample used once; with and without a restart.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,8 @@ static const char *judge(const sim *s, uint32_t tasks)
         if (!v.alive) continue;
         living++;
         if (v.ended && v.status == ARTEL_OK) continue;
-        snprintf(text, sizeof text, "worker %u: %s, step %d, %s", (unsigned)t, v.ended ? "ended" : "hangs", (int)v.step, v.text);
+        snprintf(text, sizeof text, "worker %u: %s, step %d, %s", (unsigned)t, v.ended ? "ended" : "hangs", (int)v.step,
+                 v.text);
         return text;
     }
     if (!living) return "nobody lives";
@@ -45,8 +46,8 @@ static void run(const sim_options *options, uint32_t rank, uint64_t step, int ph
     sim_run(s, 120 * SIM_SECOND, NULL, NULL);
     const char *wrong = judge(s, options->tasks);
     if (wrong)
-        fail_msg("rank %u, step %u, phase %d, input %u, restart %d ms: %s", (unsigned)rank, (unsigned)step, phase, (unsigned)input,
-                 (int)(restart / SIM_MS), wrong);
+        fail_msg("rank %u, step %u, phase %d, input %u, restart %d ms: %s", (unsigned)rank, (unsigned)step, phase,
+                 (unsigned)input, (int)(restart / SIM_MS), wrong);
     sim_destroy(s);
 }
 
@@ -54,7 +55,8 @@ static void every_phase_of_every_step(void **state)
 {
     (void)state;
     sim_options options = SIM_OPTIONS_INIT;
-    static const artel__member_phase phase[] = {ARTEL__MEMBER_COMPUTE, ARTEL__MEMBER_EXCHANGE, ARTEL__MEMBER_APPLY, ARTEL__MEMBER_IDLE};
+    static const artel__member_phase phase[] = {ARTEL__MEMBER_COMPUTE, ARTEL__MEMBER_EXCHANGE, ARTEL__MEMBER_APPLY,
+                                                ARTEL__MEMBER_IDLE};
     for (uint32_t rank = 0; rank < options.tasks; rank++)
         for (uint64_t step = 0; step <= options.steps; step++)
             for (size_t i = 0; i < sizeof phase / sizeof *phase; i++)
@@ -125,13 +127,15 @@ static void during_every_input_of_a_recovery(void **state)
                 sim_start_all(s);
                 sim_run(s, 120 * SIM_SECOND, watch, &w);
                 const char *wrong = judge(s, options.tasks);
-                if (wrong) fail_msg("first %u, then rank %u at input %u: %s", (unsigned)first, (unsigned)rank, (unsigned)input, wrong);
+                if (wrong)
+                    fail_msg("first %u, then rank %u at input %u: %s", (unsigned)first, (unsigned)rank, (unsigned)input,
+                             wrong);
                 sim_destroy(s);
             }
 }
 
-/* Two processes die within one step, and each time the same task misses their data first: nothing is held against those that are started
- * instead. (Parameter servers' jobs count no steps at all.) */
+/* Two processes die within one step, and each time the same task misses their data first: nothing is held against those
+ * that are started instead. (Parameter servers' jobs count no steps at all.) */
 static void another_process_is_not_to_blame(void **state)
 {
     (void)state;

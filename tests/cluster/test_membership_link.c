@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cannot heal: two processes with one index, other facts. At the beginning it ends all within five seconds, by name; when
- * the job has begun it ends the newcomer alone. And what may look like it: quick restarts, broken and doubled connections.
- * one thread
+/* one thread */
+/* What cannot heal: two processes with one index, other facts. At the beginning it ends all within five seconds, by
+ * name; when the job has begun it ends the newcomer alone. And what may look like it: quick restarts, broken and
+ * doubled connections.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,8 +71,8 @@ static void other_facts_at_the_beginning(void **state)
     }
 }
 
-/* A task that cannot begin comes without facts, to say why: that is what all end with, also when it comes late. (One that others
- * dial they find a second later, when it is the mesh that still answers.) */
+/* A task that cannot begin comes without facts, to say why: that is what all end with, also when it comes late. (One
+ * that others dial they find a second later, when it is the mesh that still answers.) */
 static void failed_before_it_began(void **state)
 {
     (void)state;
@@ -126,7 +127,8 @@ static void a_quick_restart_is_no_duplicate(void **state)
                 o.seed = (uint64_t)after;
                 sim *s = sim_create(&o);
                 sim_start_all(s);
-                sim_run(s, SIM_SECOND + after * SIM_MS, NULL, NULL); /* also before and while the first generation forms */
+                sim_run(s, SIM_SECOND + after * SIM_MS, NULL,
+                        NULL); /* also before and while the first generation forms */
                 sim_kill(s, t, silent);
                 sim_start(s, t);
                 sim_run(s, 100 * SIM_SECOND, NULL, NULL);
@@ -136,8 +138,8 @@ static void a_quick_restart_is_no_duplicate(void **state)
             }
 }
 
-/* A process that wakes finds several connections of one task, of a process that has died and of its successor, and reads
- * them in any order. */
+/* A process that wakes finds several connections of one task, of a process that has died and of its successor, and
+ * reads them in any order. */
 static void a_process_that_wakes_reads_in_any_order(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Barriers and the key-value store: all or nobody passes, who is missing is named, entries outlive the coordinator.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,15 +103,16 @@ static void a_barrier_outlives_members(void **state)
 
 static void put(sim *s, uint32_t task, const char *key, const char *value, bool overwrite)
 {
-    assert_true(
-        artel__membership_put(sim_membership(s, task), sim_now(s), &(artel__membership_entry){key, value, strlen(value), overwrite}));
+    assert_true(artel__membership_put(sim_membership(s, task), sim_now(s),
+                                      &(artel__membership_entry){key, value, strlen(value), overwrite}));
 }
 
 static void check_key(sim *s, uint32_t tasks, const char *key, const char *value)
 {
     for (uint32_t t = 0; t < tasks; t++) {
         size_t count = 0;
-        const uint8_t *found = sim_look(s, t).alive ? artel__membership_get(sim_membership(s, t), key, &count) : (const uint8_t *)value;
+        const uint8_t *found =
+            sim_look(s, t).alive ? artel__membership_get(sim_membership(s, t), key, &count) : (const uint8_t *)value;
         if (!sim_look(s, t).alive) continue;
         if (!value) {
             assert_null(found);

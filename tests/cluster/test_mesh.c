@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* The mesh: tasks as threads of one process, over loopback, with a toy for a training (help_players.h). Who comes, goes, copies,
- * saves and ends; and that nothing is left of them. */
+/* The mesh: tasks as threads of one process, over loopback, with a toy for a training (help_players.h). Who comes,
+ * goes, copies, saves and ends; and that nothing is left of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,19 +162,21 @@ static void test_one_dies_and_joins_again(void **state)
     raise_hold(FREE);
     for (int i = 0; i < 3; i++) players_join(&scene, i);
     assert_finished(0, 2);
-    assert_true(scene.player[1].copies >= 1 && scene.player[0].serves + scene.player[2].serves >= 1); /* one may be broken off */
+    assert_true(scene.player[1].copies >= 1 &&
+                scene.player[0].serves + scene.player[2].serves >= 1); /* one may be broken off */
     assert_true(last_seat(0)->joiners == 1 && last_seat(0)->ranks == 3 && last_seat(1)->first == 1);
     players_close(&scene);
 }
 
-/* A host that has moved is known under its old address yet when the next generation is connected: it is asked for again at once, and not
- * given up after five seconds. */
+/* A host that has moved is known under its old address yet when the next generation is connected: it is asked for again
+ * at once, and not given up after five seconds. */
 static void test_a_member_has_moved(void **state)
 {
     (void)state;
     players_open(&scene, 3, STEPS);
     raise_hold(100);
-    for (int i = 0; i < 3; i++) players_start(&scene, i, i == 0 ? PLAYER_DIES : PLAYER_ENDS, 101); /* not before the others are misled */
+    for (int i = 0; i < 3; i++)
+        players_start(&scene, i, i == 0 ? PLAYER_DIES : PLAYER_ENDS, 101); /* not before the others are misled */
     players_until(&scene, 2, 100, 3);
     players_mislead(&scene, 2, 1);
     raise_hold(FREE);
@@ -184,7 +186,8 @@ static void test_a_member_has_moved(void **state)
     players_close(&scene);
 }
 
-/* Who comes from another address than its own has moved, or there is another way to it: its name is looked up again, once. */
+/* Who comes from another address than its own has moved, or there is another way to it: its name is looked up again,
+ * once. */
 static void test_a_stranger_address(void **state)
 {
     (void)state;
@@ -259,7 +262,8 @@ static void test_all_save_and_end(void **state)
     for (int i = 0; i < 3; i++) {
         const player *p = &scene.player[i];
         assert_int_equal(p->status, ARTEL_ERROR_PREEMPTED);
-        assert_true(p->last && p->saves == 1 && p->step == scene.player[0].step && p->hash == players_hash(&scene, p->step));
+        assert_true(p->last && p->saves == 1 && p->step == scene.player[0].step &&
+                    p->hash == players_hash(&scene, p->step));
         wrote += p->wrote;
     }
     assert_true(wrote == 1 && scene.player[0].step >= 70 && scene.player[0].step < STEPS);
@@ -323,7 +327,8 @@ static void test_nobody_comes(void **state)
     players_close(&scene);
 }
 
-/* One after another dies at a step, at once and in the midst of the others' work, and starts again; no memory stays behind. */
+/* One after another dies at a step, at once and in the midst of the others' work, and starts again; no memory stays
+ * behind. */
 static void test_lives_leave_nothing(void **state)
 {
     enum {

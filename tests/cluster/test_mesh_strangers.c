@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mesh that encrypts and waits for a task, among strangers on the host of that task: whatever they say, it goes on waiting, and begins
- * when the task comes. */
+/* A mesh that encrypts and waits for a task, among strangers on the host of that task: whatever they say, it goes on
+ * waiting, and begins when the task comes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,8 @@ static void test_strangers_end_nothing(void **state)
         artel__refusal_encode(&(artel__refusal){.fault = (artel__net_fault)fault, .reason = "no"}, bytes);
         say(&to, bytes, sizeof bytes);
     }
-    const artel__hello hello = {.purpose = ARTEL__NET_CONTROL, .job = 1, .incarnation = 1, .task = "worker-1", .to = "worker-0"};
+    const artel__hello hello = {
+        .purpose = ARTEL__NET_CONTROL, .job = 1, .incarnation = 1, .task = "worker-1", .to = "worker-0"};
     artel__hello_encode(&hello, bytes);
     say(&to, bytes, sizeof bytes);
     bytes[4]++; /* another version */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control messages: golden bytes, every field there and back, every prefix and every flipped byte of a message read without harm.
- * That the bytes are those of Protocol Buffers is the matter of test_message.py. */
+/* Control messages: golden bytes, every field there and back, every prefix and every flipped byte of a message read
+ * without harm. That the bytes are those of Protocol Buffers is the matter of test_message.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,12 @@ static void golden_bytes(void **state)
         0xd0, 0x01, 0x0d,                                           /* status = -7 */
         0x9a, 0x02, 0x02, 'h',  'i',                                /* text */
     };
-    artel__message m = {.kind = ARTEL__MESSAGE_STATUS, .task = 5, .incarnation = 0x0102030405060708u, .step = 300, .ping = 9, .status = -7};
+    artel__message m = {.kind = ARTEL__MESSAGE_STATUS,
+                        .task = 5,
+                        .incarnation = 0x0102030405060708u,
+                        .step = 300,
+                        .ping = 9,
+                        .status = -7};
     m.text = (artel__message_bytes){(const uint8_t *)"hi", 2};
     uint8_t out[8192];
     assert_true(artel__message_bound(0) <= sizeof out);
@@ -47,7 +52,8 @@ static void there_and_back(void **state)
     }
 }
 
-/* A prefix is either refused or a message with fewer fields; no byte makes the reader leave its bounds (run under ASan). */
+/* A prefix is either refused or a message with fewer fields; no byte makes the reader leave its bounds (run under
+ * ASan). */
 static void damaged_bytes(void **state)
 {
     (void)state;
@@ -76,11 +82,13 @@ static void what_is_refused(void **state)
         size_t count;
         const char *wrong;
     } row[] = {
-        {{0x10, 0x01}, 2, "it is of an unknown kind"},                                               /* no kind */
-        {{0x08, 0x63}, 2, "it is of an unknown kind"},                                               /* kind 99 */
-        {{0x08}, 1, "it is cut short"},                                                              /* no value */
-        {{0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}, 11, "it is cut short"}, /* an endless varint */
-        {{0x08, 0x02, 0x10, 0x80, 0x80, 0x80, 0x80, 0x10}, 8, "a number is too large"},              /* task = 2^32 */
+        {{0x10, 0x01}, 2, "it is of an unknown kind"}, /* no kind */
+        {{0x08, 0x63}, 2, "it is of an unknown kind"}, /* kind 99 */
+        {{0x08}, 1, "it is cut short"},                /* no value */
+        {{0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80},
+         11,
+         "it is cut short"},                                                            /* an endless varint */
+        {{0x08, 0x02, 0x10, 0x80, 0x80, 0x80, 0x80, 0x10}, 8, "a number is too large"}, /* task = 2^32 */
         {{0x09, 0, 0, 0, 0, 0, 0, 0, 0}, 9, "a field has another type"},
         {{0x08, 0x02, 0x9a, 0x02, 0x05, 'h'}, 6, "it is cut short"}, /* a text longer than the message */
         {{0x0b}, 1, "it is cut short"},                              /* a group */

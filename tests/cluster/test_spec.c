@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses and task names taken apart; clusters built by hand: order, ranks, the chief rule, each violation's message. */
+/* Addresses and task names taken apart; clusters built by hand: order, ranks, the chief rule, each violation's message.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,12 +195,14 @@ static void test_rules(void **state)
             assert_string_equal(error->where, "TEST");
             assert_true(error->advice[0] != '\0');
         } else {
-            if (cluster.rank != e->rank || cluster.trainers != e->trainers || cluster.is_chief != e->chief || cluster.single != e->single)
-                fail_msg("example %zu: rank %d of %d, chief %d, single %d", i, cluster.rank, cluster.trainers, cluster.is_chief,
-                         cluster.single);
+            if (cluster.rank != e->rank || cluster.trainers != e->trainers || cluster.is_chief != e->chief ||
+                cluster.single != e->single)
+                fail_msg("example %zu: rank %d of %d, chief %d, single %d", i, cluster.rank, cluster.trainers,
+                         cluster.is_chief, cluster.single);
             for (int k = 1; k < cluster.tasks; k++)
                 assert_true(cluster.task[k - 1].type < cluster.task[k].type ||
-                            (cluster.task[k - 1].type == cluster.task[k].type && cluster.task[k - 1].index < cluster.task[k].index));
+                            (cluster.task[k - 1].type == cluster.task[k].type &&
+                             cluster.task[k - 1].index < cluster.task[k].index));
         }
         artel__cluster_fini(&cluster);
     }
@@ -214,7 +217,8 @@ static void test_limit(void **state)
         snprintf(address, sizeof address, "n%d:1", i);
         if (artel__cluster_add(&cluster, ARTEL__TASK_WORKER, i, address) != ARTEL_OK) fail();
     }
-    assert_int_equal(artel__cluster_add(&cluster, ARTEL__TASK_WORKER, ARTEL__CLUSTER_MAX_TASKS, "x:1"), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel__cluster_add(&cluster, ARTEL__TASK_WORKER, ARTEL__CLUSTER_MAX_TASKS, "x:1"),
+                     ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(*state)->what, "more than 131072 tasks"));
     artel__operation_begin(*state);
     artel__cluster_set_self(&cluster, ARTEL__TASK_WORKER, 99999);
@@ -241,7 +245,8 @@ static void test_memory(void **state)
 
 static void test_showing(void **state)
 {
-    static const example e = {{{W, 0, "b:1"}, {C, 0, "a:1"}, {P, 0, "[::1]:5"}}, {W, 0, NULL}, false, 1, 2, false, false, NULL};
+    static const example e = {
+        {{W, 0, "b:1"}, {C, 0, "a:1"}, {P, 0, "[::1]:5"}}, {W, 0, NULL}, false, 1, 2, false, false, NULL};
     artel__cluster cluster;
     artel__text text;
     assert_int_equal(build(*state, &e, &cluster), ARTEL_OK);
@@ -254,14 +259,16 @@ static void test_showing(void **state)
                                    "  ps:0           [::1]:5\n");
     artel__text_clear(&text);
     assert_int_equal(artel__cluster_tf_config(&cluster, &cluster.task[2], &text), ARTEL_OK);
-    assert_string_equal(text.data, "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\"], \"ps\": [\"[::1]:5\"]}, "
-                                   "\"task\": {\"type\": \"ps\", \"index\": 0}}");
+    assert_string_equal(text.data,
+                        "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\"], \"ps\": [\"[::1]:5\"]}, "
+                        "\"task\": {\"type\": \"ps\", \"index\": 0}}");
     artel__text_clear(&text);
     assert_int_equal(artel__cluster_to_json(&cluster, &text), ARTEL_OK);
-    assert_string_equal(text.data,
-                        "{\"resolver\": \"test\", \"where\": \"TEST\", \"task\": {\"type\": \"worker\", \"index\": 0}, \"rank\": 1, "
-                        "\"trainers\": 2, \"chief\": false, \"single\": false, \"sparse\": false, \"rendezvous\": null, "
-                        "\"environment\": null, \"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\"], \"ps\": [\"[::1]:5\"]}}");
+    assert_string_equal(
+        text.data,
+        "{\"resolver\": \"test\", \"where\": \"TEST\", \"task\": {\"type\": \"worker\", \"index\": 0}, \"rank\": 1, "
+        "\"trainers\": 2, \"chief\": false, \"single\": false, \"sparse\": false, \"rendezvous\": null, "
+        "\"environment\": null, \"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\"], \"ps\": [\"[::1]:5\"]}}");
     artel__text_fini(&text);
     artel__cluster_fini(&cluster);
 }

@@ -45,19 +45,21 @@ static void drain(void *user)
 static artel__status_source source_of(job *j, int tasks)
 {
     memset(j, 0, sizeof *j);
-    j->status = (artel__status){.state = "running", .running = true, .job = 0xabc, .generation = 3, .step = 812, .tasks = tasks, .self = 1};
+    j->status = (artel__status){
+        .state = "running", .running = true, .job = 0xabc, .generation = 3, .step = 812, .tasks = tasks, .self = 1};
     for (int i = 0; i < tasks; i++)
-        j->task[i] = (artel__status_task){.name = "worker-1",
-                                          .address = "10.0.0.2:2222",
-                                          .phase = "exchange",
-                                          .self = i == 1,
-                                          .linked = i != 2,
-                                          .member = i != 2,
-                                          .replicas = 2,
-                                          .step = 812,
-                                          .phase_ns = 40000000,
-                                          .heard_ns = 250000000,
-                                          .why = "worker-1 at 10.0.0.2:2222, connected with worker-0: unreachable: no route"};
+        j->task[i] =
+            (artel__status_task){.name = "worker-1",
+                                 .address = "10.0.0.2:2222",
+                                 .phase = "exchange",
+                                 .self = i == 1,
+                                 .linked = i != 2,
+                                 .member = i != 2,
+                                 .replicas = 2,
+                                 .step = 812,
+                                 .phase_ns = 40000000,
+                                 .heard_ns = 250000000,
+                                 .why = "worker-1 at 10.0.0.2:2222, connected with worker-0: unreachable: no route"};
     return (artel__status_source){look, drain, j};
 }
 
@@ -195,7 +197,8 @@ static void open_office(office *o, bool secure)
         snprintf(path[0], sizeof path[0], "%s/ca.crt", o->dir[0]);
         snprintf(path[1], sizeof path[1], "%s/tls.crt", o->dir[0]);
         snprintf(path[2], sizeof path[2], "%s/tls.key", o->dir[0]);
-        assert_int_equal(artel__tls_open(o->mesh.ctx, &(artel__tls_files){path[0], path[1], path[2]}, &o->mesh.tls[0]), ARTEL_OK);
+        assert_int_equal(artel__tls_open(o->mesh.ctx, &(artel__tls_files){path[0], path[1], path[2]}, &o->mesh.tls[0]),
+                         ARTEL_OK);
         o->mesh.site[0].tls = &o->mesh.tls[0];
         o->mesh.secure = true;
     }
@@ -240,7 +243,8 @@ static void who_may_ask_is_answered(void **state)
     (void)state;
     for (int secure = 0; secure < 2; secure++) {
         open_office(&o, secure);
-        artel__status_request request = {.address = o.address, .question = "status", .cert_dir = secure ? o.dir[1] : NULL, .timeout = 20};
+        artel__status_request request = {
+            .address = o.address, .question = "status", .cert_dir = secure ? o.dir[1] : NULL, .timeout = 20};
         for (int k = 0; k < 20; k++) {
             if (ask(&request, said, sizeof said) < 0) fail_msg("%s", said);
             assert_string_equal(said, "running");
@@ -328,8 +332,9 @@ static void a_crowd_gives_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_what_it_knows),  cmocka_unit_test(a_large_job_is_cut), cmocka_unit_test(who_may_ask_is_answered),
-        cmocka_unit_test(who_may_not_is_refused), cmocka_unit_test(nobody_answers),     cmocka_unit_test(a_crowd_gives_way),
+        cmocka_unit_test(it_says_what_it_knows),   cmocka_unit_test(a_large_job_is_cut),
+        cmocka_unit_test(who_may_ask_is_answered), cmocka_unit_test(who_may_not_is_refused),
+        cmocka_unit_test(nobody_answers),          cmocka_unit_test(a_crowd_gives_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,7 +204,8 @@ static size_t true_reduction(const help_scene *s, int n, const help_call *c, int
     char *all = malloc((size_t)(members * whole) * size + 8), *one = malloc((size_t)members * size);
     for (int p = 0; p < members; p++) help_fill(s, n, c, p, all + (size_t)(p * whole) * size, whole);
     for (int64_t i = 0; i < count; i++) {
-        for (int p = 0; p < members; p++) memcpy(one + (size_t)p * size, all + (size_t)(p * whole + first + i) * size, size);
+        for (int p = 0; p < members; p++)
+            memcpy(one + (size_t)p * size, all + (size_t)(p * whole + first + i) * size, size);
         help_combine(c->what.dtype, c->what.reduction, members, one, out + (size_t)i * size);
     }
     free(all);
@@ -267,7 +268,8 @@ static void run_call(help_scene *s, artel__call *task, int n, const help_call *c
     char *truth = malloc((size_t)1 << 20), *out = malloc((size_t)1 << 20);
     size_t bytes = help_truth(s, n, c, position, truth), place = 0;
     memset(out, 0xa5, (size_t)1 << 20);
-    if (c->kind == ARTEL__COLL_ALL_GATHER || c->kind == ARTEL__COLL_GATHER) place = (size_t)sum_of(s, c, position) * size;
+    if (c->kind == ARTEL__COLL_ALL_GATHER || c->kind == ARTEL__COLL_GATHER)
+        place = (size_t)sum_of(s, c, position) * size;
     char *in = c->in_place ? out + place : malloc((size_t)count * size + 8);
     help_fill(s, n, c, position, in, count);
     size_t touched = c->in_place && place + (size_t)count * size > bytes ? place + (size_t)count * size : bytes;
@@ -305,7 +307,8 @@ static void run_rank(void *user, int rank)
     help_call *c = malloc(sizeof *c);
     uint32_t fp = artel__fp_enter();
     for (int t = 0; t < HELP_TEAMS; t++) {
-        team[t] = (artel__team){.ctx = s->ctx, .endpoint = s->members[t] > 1 ? s->endpoint[rank] : NULL, .members = s->members[t]};
+        team[t] = (artel__team){
+            .ctx = s->ctx, .endpoint = s->members[t] > 1 ? s->endpoint[rank] : NULL, .members = s->members[t]};
         team[t].position = position_of(s, t, rank);
         team[t].rank = s->rank[t];
         team[t].id = (uint64_t)t + 5;

@@ -61,7 +61,8 @@ static void check(int32_t shards, int ranks, int64_t batch)
     s->ids = calloc((size_t)batch + 1, sizeof *s->ids);
     for (int64_t i = 0; i < batch * WIDE; i++) s->wide[i] = (float)i + 0.5f;
     for (int64_t i = 0; i < batch; i++) s->ids[i] = 1000 - i;
-    for (int r = 0; r < ranks; r++) artel__all_gather_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
+    for (int r = 0; r < ranks; r++)
+        artel__all_gather_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
     help_run_ranks(ranks, gather, s);
     for (int r = 0; r < ranks; r++) {
         assert_int_equal(s->wrong[r], 0);

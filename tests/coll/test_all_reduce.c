@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All-reduce against the naive tree: any number of ranks and shards, any kinds and counts together, all algorithms; the
- * bits are equal, the inputs untouched, steady calls make no heap calls, and mixed-up ranks get a message, not a hang. */
+ * bits are equal, the inputs untouched, steady calls make no heap calls, and mixed-up ranks get a message, not a hang.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +89,9 @@ static void make_column(scene *s, int c)
 {
     const column *col = &s->column[c];
     size_t bytes = block_bytes(s, c);
-    s->merge[c] = col->kind == 2 ? merge_moments : col->kind == 1 ? artel__coll_max(col->dtype) : artel__coll_sum(col->dtype);
+    s->merge[c] = col->kind == 2   ? merge_moments
+                  : col->kind == 1 ? artel__coll_max(col->dtype)
+                                   : artel__coll_sum(col->dtype);
     s->leaf[c] = malloc(bytes * (size_t)s->shards + 64);
     s->truth[c] = malloc(bytes + 64);
     char *scratch = malloc(bytes * 16 + 64);
@@ -130,7 +133,8 @@ static void make_scene(scene *s, int32_t shards, int ranks, const column *column
     assert_int_equal(artel__coll_layout_init(s->ctx, shards, ranks, &s->layout), ARTEL_OK);
     assert_int_equal(artel__fabric_create(s->ctx, ranks, false, &s->fabric), ARTEL_OK);
     for (int c = 0; c < count; c++) make_column(s, c);
-    for (int r = 0; r < ranks; r++) artel__all_reduce_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
+    for (int r = 0; r < ranks; r++)
+        artel__all_reduce_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
 }
 
 /* Hosts have two ranks each, the first one has one. */
@@ -238,8 +242,9 @@ static const int rank_counts[] = {1, 2, 3, 5, 8, 16};
 static void every_rank_and_shard_count(void **state)
 {
     (void)state;
-    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 4099}, {ARTEL_DTYPE_FLOAT32, 0, 0},  {ARTEL_DTYPE_FLOAT64, 2, 3 * 5},
-                                     {ARTEL_DTYPE_INT64, 0, 7},      {ARTEL_DTYPE_FLOAT64, 0, 33}, {ARTEL_DTYPE_FLOAT32, 1, 1}};
+    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 4099},  {ARTEL_DTYPE_FLOAT32, 0, 0},
+                                     {ARTEL_DTYPE_FLOAT64, 2, 3 * 5}, {ARTEL_DTYPE_INT64, 0, 7},
+                                     {ARTEL_DTYPE_FLOAT64, 0, 33},    {ARTEL_DTYPE_FLOAT32, 1, 1}};
     for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
         for (int32_t shards = 1; shards <= 256; shards *= 2) {
             if (rank_counts[i] <= shards) check(shards, rank_counts[i], columns, 6);
@@ -262,9 +267,10 @@ static void every_element_count(void **state)
 static void large_and_mixed(void **state)
 {
     (void)state;
-    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 100003}, {ARTEL_DTYPE_FLOAT32, 0, 13}, {ARTEL_DTYPE_FLOAT64, 2, 3 * 3001},
-                                     {ARTEL_DTYPE_FLOAT64, 0, 12289},  {ARTEL_DTYPE_INT32, 0, 5001}, {ARTEL_DTYPE_INT64, 1, 5000},
-                                     {ARTEL_DTYPE_FLOAT64, 1, 4097},   {ARTEL_DTYPE_INT32, 1, 9}};
+    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 100003},   {ARTEL_DTYPE_FLOAT32, 0, 13},
+                                     {ARTEL_DTYPE_FLOAT64, 2, 3 * 3001}, {ARTEL_DTYPE_FLOAT64, 0, 12289},
+                                     {ARTEL_DTYPE_INT32, 0, 5001},       {ARTEL_DTYPE_INT64, 1, 5000},
+                                     {ARTEL_DTYPE_FLOAT64, 1, 4097},     {ARTEL_DTYPE_INT32, 1, 9}};
     check(8, 2, columns, 8);
     check(8, 3, columns, 8);
     check(8, 5, columns, 8);
@@ -313,7 +319,8 @@ static void fail_allocations(const artel__all_reduce_def *def)
         failed = false;
         for (int r = 0; r < s->ranks; r++) {
             failed = failed || s->status[r] == ARTEL_ERROR_NO_MEMORY;
-            assert_true(s->status[r] == ARTEL_OK || s->status[r] == ARTEL_ERROR_NO_MEMORY || s->status[r] == ARTEL_ERROR_CANCELLED);
+            assert_true(s->status[r] == ARTEL_OK || s->status[r] == ARTEL_ERROR_NO_MEMORY ||
+                        s->status[r] == ARTEL_ERROR_CANCELLED);
             s->status[r] = ARTEL_OK;
             artel__net_resume(artel__fabric_endpoint(s->fabric, r));
         }
@@ -348,7 +355,8 @@ static void disagree(const artel__all_reduce_def *def)
 static void ranks_that_disagree_are_told(void **state)
 {
     (void)state;
-    for (int a = 1; artel__all_reduces[a]; a++) disagree(artel__all_reduces[a]); /* direct: slices alike, so equal lengths */
+    for (int a = 1; artel__all_reduces[a]; a++)
+        disagree(artel__all_reduces[a]); /* direct: slices alike, so equal lengths */
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All collectives of a team against their naive definitions: every kind, type, reduction, way, number of members and subset; teams that
- * share ranks at once; over inproc. Wrong and differing calls, missing memory and cancellation end on every member. */
+/* All collectives of a team against their naive definitions: every kind, type, reduction, way, number of members and
+ * subset; teams that share ranks at once; over inproc. Wrong and differing calls, missing memory and cancellation end
+ * on every member. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,7 +141,8 @@ static void members_that_differ(void **state)
             snprintf(name, sizeof name, "member %d", odd);
             for (int r = 0; r < MEMBERS; r++) {
                 const artel_error *error = artel_context_error(b->ctx[r]);
-                assert_true(b->status[r] == ARTEL_ERROR_INVALID || (r == odd && b->status[r] == ARTEL_ERROR_UNSUPPORTED));
+                assert_true(b->status[r] == ARTEL_ERROR_INVALID ||
+                            (r == odd && b->status[r] == ARTEL_ERROR_UNSUPPORTED));
                 if (r == odd && i >= 4) continue;
                 assert_non_null(strstr(error->what, odd == 0 ? "member 1" : name));
                 assert_non_null(strstr(error->what, "member 0 called "));
@@ -234,8 +236,12 @@ static void pairs_that_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_calls),        cmocka_unit_test(members_that_differ), cmocka_unit_test(steady_calls_take_no_memory),
-        cmocka_unit_test(failing_allocations), cmocka_unit_test(cancellation),        cmocka_unit_test(pairs_that_differ),
+        cmocka_unit_test(random_calls),
+        cmocka_unit_test(members_that_differ),
+        cmocka_unit_test(steady_calls_take_no_memory),
+        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(cancellation),
+        cmocka_unit_test(pairs_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives of teams over TCP, plain and encrypted: the same random calls and truths as over inproc; large ones; members
- * that differ by much more than the window; a member that dies. */
+/* The collectives of teams over TCP, plain and encrypted: the same random calls and truths as over inproc; large ones;
+ * members that differ by much more than the window; a member that dies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,8 @@ static void make_bench(bench *b)
     open_mesh(&b->mesh, b->ctx, MEMBERS, false);
     for (int r = 0; r < MEMBERS; r++) {
         b->rank[r] = r;
-        b->team[r] = (artel__team){.ctx = b->ctx, .members = MEMBERS, .position = r, .rank = b->rank, .id = 3, .generation = 3};
+        b->team[r] =
+            (artel__team){.ctx = b->ctx, .members = MEMBERS, .position = r, .rank = b->rank, .id = 3, .generation = 3};
         b->team[r].endpoint = b->mesh.endpoint[r];
         b->in[r] = malloc((size_t)LARGE * MEMBERS * 4);
         b->out[r] = malloc((size_t)LARGE * MEMBERS * 4);
@@ -106,8 +107,9 @@ static void run_member(void *user, int r)
     artel__call_fini(&call);
 }
 
-static const artel__coll_kind kinds[] = {ARTEL__COLL_BROADCAST, ARTEL__COLL_REDUCE,     ARTEL__COLL_ALL_REDUCE, ARTEL__COLL_REDUCE_SCATTER,
-                                         ARTEL__COLL_GATHER,    ARTEL__COLL_ALL_GATHER, ARTEL__COLL_ALL_TO_ALL};
+static const artel__coll_kind kinds[] = {ARTEL__COLL_BROADCAST,      ARTEL__COLL_REDUCE, ARTEL__COLL_ALL_REDUCE,
+                                         ARTEL__COLL_REDUCE_SCATTER, ARTEL__COLL_GATHER, ARTEL__COLL_ALL_GATHER,
+                                         ARTEL__COLL_ALL_TO_ALL};
 
 /* Several messages for each range, in both directions at once. */
 static void large_calls(void **state)
@@ -124,10 +126,12 @@ static void large_calls(void **state)
             if (kinds[k] == ARTEL__COLL_BROADCAST) assert_true(b->out[3][i] == 1 + own);
             if (kinds[k] == ARTEL__COLL_REDUCE) assert_true(b->out[0][i] == sum);
             if (kinds[k] == ARTEL__COLL_ALL_REDUCE) assert_true(b->out[1][i] == sum);
-            if (kinds[k] == ARTEL__COLL_REDUCE_SCATTER) assert_true(b->out[2][i] == 10 + 4 * (float)((i + 2 * LARGE) % 1000));
+            if (kinds[k] == ARTEL__COLL_REDUCE_SCATTER)
+                assert_true(b->out[2][i] == 10 + 4 * (float)((i + 2 * LARGE) % 1000));
             if (kinds[k] == ARTEL__COLL_GATHER) assert_true(b->out[0][2 * LARGE + i] == 3 + own);
             if (kinds[k] == ARTEL__COLL_ALL_GATHER) assert_true(b->out[2][LARGE + i] == 2 + own);
-            if (kinds[k] == ARTEL__COLL_ALL_TO_ALL) assert_true(b->out[2][3 * LARGE + i] == 4 + (float)((i + 2 * LARGE) % 1000));
+            if (kinds[k] == ARTEL__COLL_ALL_TO_ALL)
+                assert_true(b->out[2][3 * LARGE + i] == 4 + (float)((i + 2 * LARGE) % 1000));
         }
         free_bench(b);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public collectives among threads: each of them once, in subsets of any order, many together, and what follows a failure. */
+/* The public collectives among threads: each of them once, in subsets of any order, many together, and what follows a
+ * failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,17 +21,20 @@ static void each_of_them(void *user, int r)
     artel_communicator *c = s->c[r];
     int32_t in[2 * MEMBERS], out[2 * MEMBERS];
     int destination[MEMBERS] = {1, 2, 3, 4, 0};
-    artel_collective call = {.dtype = ARTEL_DTYPE_INT32, .count = 2, .in = in, .out = out, .root = 3, .destination = destination};
+    artel_collective call = {
+        .dtype = ARTEL_DTYPE_INT32, .count = 2, .in = in, .out = out, .root = 3, .destination = destination};
     EXPECT(artel_communicator_position(c) == r && artel_communicator_members(c) == MEMBERS);
     for (int i = 0; i < 2 * MEMBERS; i++) in[i] = 100 * r + i;
     EXPECT(artel_communicator_barrier(c) == ARTEL_OK);
     EXPECT(artel_communicator_broadcast(c, &call) == ARTEL_OK && out[0] == 300 && out[1] == 301);
     EXPECT(artel_communicator_reduce(c, &call) == ARTEL_OK && (r != 3 || (out[0] == 1000 && out[1] == 1005)));
     EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out[0] == 1000 && out[1] == 1005);
-    EXPECT(artel_communicator_reduce_scatter(c, &call) == ARTEL_OK && out[0] == 1000 + 10 * r && out[1] == 1005 + 10 * r);
+    EXPECT(artel_communicator_reduce_scatter(c, &call) == ARTEL_OK && out[0] == 1000 + 10 * r &&
+           out[1] == 1005 + 10 * r);
     EXPECT(artel_communicator_gather(c, &call) == ARTEL_OK && (r != 3 || (out[2] == 100 && out[9] == 401)));
     EXPECT(artel_communicator_all_gather(c, &call) == ARTEL_OK && out[0] == 0 && out[2] == 100 && out[9] == 401);
-    EXPECT(artel_communicator_all_to_all(c, &call) == ARTEL_OK && out[0] == 2 * r && out[2] == 100 + 2 * r && out[9] == 401 + 2 * r);
+    EXPECT(artel_communicator_all_to_all(c, &call) == ARTEL_OK && out[0] == 2 * r && out[2] == 100 + 2 * r &&
+           out[9] == 401 + 2 * r);
     EXPECT(artel_communicator_permute(c, &call) == ARTEL_OK && out[0] == (r + 4) % MEMBERS * 100);
     call.reduction = ARTEL_REDUCTION_MEAN;
     EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out[0] == 200 && out[1] == 201);
@@ -106,10 +110,15 @@ static void many_together(void *user, int r)
         MOST = 90001
     };
     help_members *s = user;
-    float *in = malloc(CALLS * MOST * sizeof *in), *out = malloc(CALLS * MOST * sizeof *out), *one = malloc(MOST * sizeof *one);
+    float *in = malloc(CALLS * MOST * sizeof *in), *out = malloc(CALLS * MOST * sizeof *out),
+          *one = malloc(MOST * sizeof *one);
     artel_collective calls[CALLS];
     for (int i = 0; i < CALLS; i++) {
-        calls[i] = (artel_collective){.count = i == 7 ? MOST : i % 9 == 0 ? 0 : i * 977, .in = in + i * MOST, .out = out + i * MOST};
+        calls[i] = (artel_collective){.count = i == 7       ? MOST
+                                               : i % 9 == 0 ? 0
+                                                            : i * 977,
+                                      .in = in + i * MOST,
+                                      .out = out + i * MOST};
         if (i % 11 > 7) calls[i].dtype = ARTEL_DTYPE_INT32;
         if (i % 13 > 7) calls[i].reduction = ARTEL_REDUCTION_MAX;
         for (int64_t k = 0; k < MOST; k++) {
@@ -151,7 +160,8 @@ static void differ_and_renew(void *user, int r)
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_ERROR_INVALID);
     const artel_error *error = artel_context_error(s->ctx[r]);
     EXPECT(strcmp(error->where, "all-reduce") == 0);
-    EXPECT(strstr(error->what, "member 0 called all-reduce (sum) of 8 x float32, member 2 all-reduce (sum) of 9 x float32") != NULL);
+    EXPECT(strstr(error->what,
+                  "member 0 called all-reduce (sum) of 8 x float32, member 2 all-reduce (sum) of 9 x float32") != NULL);
     EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_INVALID);
     EXPECT(strstr(artel_context_error(s->ctx[r])->what, "a call before has failed") != NULL);
     EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
@@ -223,7 +233,8 @@ static void nobody_waits_for_one_that_goes(void **state)
     help_close_members(&s);
 }
 
-/* Members of a subset differ while the others wait for them in a call of all: each of the subset learns why, the others that it is over. */
+/* Members of a subset differ while the others wait for them in a call of all: each of the subset learns why, the others
+ * that it is over. */
 static void differ_in_a_subset(void *user, int r)
 {
     help_members *s = user;
@@ -231,7 +242,8 @@ static void differ_in_a_subset(void *user, int r)
     float x[8] = {0};
     if (r < 3) {
         EXPECT(artel_communicator_subset(s->c[r], (int[]){2, 1, 0}, 3, &sub) == ARTEL_OK);
-        EXPECT(artel_communicator_all_reduce(sub, &(artel_collective){.count = 7 + r % 2, .in = x, .out = x}) == ARTEL_ERROR_INVALID);
+        EXPECT(artel_communicator_all_reduce(sub, &(artel_collective){.count = 7 + r % 2, .in = x, .out = x}) ==
+               ARTEL_ERROR_INVALID);
         EXPECT(strstr(artel_context_error(s->ctx[r])->what, "member 1 all-reduce (sum) of 8 x float32") != NULL);
         EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_INVALID);
         artel_communicator_destroy(sub);
@@ -252,7 +264,8 @@ static void a_subset_that_fails_ends_other_calls(void **state)
     help_close_members(&s);
 }
 
-/* The context of one that waits is cancelled, as a signal handler does it; then the one of a member that waits for the others to renew. */
+/* The context of one that waits is cancelled, as a signal handler does it; then the one of a member that waits for the
+ * others to renew. */
 static void cancel_a_context(void *user, int r)
 {
     help_members *s = user;
@@ -266,7 +279,8 @@ static void cancel_a_context(void *user, int r)
         EXPECT(strstr(artel_context_error(s->ctx[r])->what, "waited for the others to renew") != NULL);
         artel_context_clear(s->ctx[r]);
     }
-    if (r == 3 || r == 0) pthread_barrier_wait(&s->all); /* so that not all others have renewed before it was cancelled */
+    if (r == 3 || r == 0)
+        pthread_barrier_wait(&s->all); /* so that not all others have renewed before it was cancelled */
     EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
     EXPECT(artel_communicator_finish(s->c[r]) == ARTEL_OK);
 }
@@ -283,7 +297,8 @@ static void a_cancelled_context_ends_a_wait(void **state)
     help_close_members(&s);
 }
 
-/* A member that does not come is named by who waits for its word, and the call ends on all that are there; then the same of renewing. */
+/* A member that does not come is named by who waits for its word, and the call ends on all that are there; then the
+ * same of renewing. */
 static void stay_away(void *user, int r)
 {
     help_members *s = user;
@@ -291,11 +306,13 @@ static void stay_away(void *user, int r)
     EXPECT(artel_communicator_set_timeout(s->c[r], -1) == ARTEL_ERROR_INVALID);
     EXPECT(artel_communicator_set_timeout(s->c[r], 0.05) == ARTEL_OK);
     if (r != 2) {
-        artel_status status = artel_communicator_all_reduce(s->c[r], &(artel_collective){.count = 8, .in = x, .out = x});
+        artel_status status =
+            artel_communicator_all_reduce(s->c[r], &(artel_collective){.count = 8, .in = x, .out = x});
         const char *what = artel_context_error(s->ctx[r])->what;
         EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED); /* who was first tells the others */
         if (status == ARTEL_ERROR_RUN) EXPECT(strstr(what, "waits for member") != NULL);
-        if (r == 3 && status == ARTEL_ERROR_RUN) EXPECT(strstr(what, "waits for member 2") != NULL); /* its left neighbour */
+        if (r == 3 && status == ARTEL_ERROR_RUN)
+            EXPECT(strstr(what, "waits for member 2") != NULL); /* its left neighbour */
         if (status == ARTEL_ERROR_RUN) atomic_fetch_add(&s->timed_out, 1);
         if (r == 0) {
             EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_ERROR_RUN);
@@ -362,7 +379,8 @@ static void take_a_small_mean(void *user, int r)
 {
     help_members *s = user;
     uint16_t x[2] = {r ? 0 : 0x8001, 0x8000};
-    artel_collective call = {.dtype = ARTEL_DTYPE_FLOAT16, .reduction = ARTEL_REDUCTION_MEAN, .count = 2, .in = x, .out = x};
+    artel_collective call = {
+        .dtype = ARTEL_DTYPE_FLOAT16, .reduction = ARTEL_REDUCTION_MEAN, .count = 2, .in = x, .out = x};
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && x[0] == 0 && x[1] == 0);
 }
 
@@ -390,7 +408,8 @@ static void wrong_contexts(void **state)
     /* One without a cluster is one member. */
     assert_int_equal(artel_communicator_open(s.ctx[0], NULL, &alone), ARTEL_OK);
     assert_int_equal(artel_communicator_members(alone), 1);
-    assert_int_equal(artel_communicator_all_reduce(alone, &(artel_collective){.count = 1, .in = &x, .out = &y}), ARTEL_OK);
+    assert_int_equal(artel_communicator_all_reduce(alone, &(artel_collective){.count = 1, .in = &x, .out = &y}),
+                     ARTEL_OK);
     assert_true(y == 3);
     assert_int_equal(artel_communicator_all_reduce(alone, &(artel_collective){.count = -1}), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_finish(alone), ARTEL_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processors: 2 */
-/* The public collectives among the tasks of a cluster (each a thread with a context of its own, connected over loopback): they find
- * one another, call, end in order; a lost one ends a call on the others, which renew and go on. */
+/* The public collectives among the tasks of a cluster (each a thread with a context of its own, connected over
+ * loopback): they find one another, call, end in order; a lost one ends a call on the others, which renew and go on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,8 @@ static void work(scene *s, artel_context *ctx, artel_communicator *c)
         for (int k = 0; k < i; k++) EXPECT(out[k] == (float)(members * (members - 1) / 2 + members * (k % 97)));
     }
     artel_collective large = {.count = LARGE, .in = in, .out = out, .root = members - 1};
-    EXPECT(artel_communicator_broadcast(c, &large) == ARTEL_OK && out[LARGE - 1] == (float)(members - 1 + (LARGE - 1) % 97));
+    EXPECT(artel_communicator_broadcast(c, &large) == ARTEL_OK &&
+           out[LARGE - 1] == (float)(members - 1 + (LARGE - 1) % 97));
     if (position != 1) {
         EXPECT(artel_communicator_subset(c, (int[]){members - 1, 0}, 2, &pair) == ARTEL_OK);
         large.reduction = ARTEL_REDUCTION_MAX;
@@ -218,8 +219,8 @@ static void a_wait_has_an_end(void **state)
     end_scene(&s);
 }
 
-/* Calls that fail although nobody is lost: members differ, in a subset too, or one cancels. All renew, and go on as before. Meanwhile the
- * cluster does nothing else. */
+/* Calls that fail although nobody is lost: members differ, in a subset too, or one cancels. All renew, and go on as
+ * before. Meanwhile the cluster does nothing else. */
 static void run_beside_failures(void *user, int r)
 {
     scene *s = user;
@@ -235,11 +236,13 @@ static void run_beside_failures(void *user, int r)
     for (int i = 0; i < 6; i++) {
         artel_status status = ARTEL_OK;
         EXPECT(artel_cluster_barrier(cluster, "all have left the last call", 60) == ARTEL_OK);
-        if (i % 3 == 0) status = artel_communicator_all_reduce(c, &(artel_collective){.count = 1 + (r == 1), .in = in, .out = out});
+        if (i % 3 == 0)
+            status = artel_communicator_all_reduce(c, &(artel_collective){.count = 1 + (r == 1), .in = in, .out = out});
         if (i % 3 == 1 && r == 2) artel_communicator_cancel(c);
         if (i % 3 == 2 && r < 2) EXPECT(artel_communicator_subset(c, (int[]){1, 0}, 2, &other) == ARTEL_OK);
         if (i % 3 == 2 && r < 2)
-            status = artel_communicator_broadcast(other, &(artel_collective){.root = r, .count = 1, .in = in, .out = out});
+            status =
+                artel_communicator_broadcast(other, &(artel_collective){.root = r, .count = 1, .in = in, .out = out});
         EXPECT(status == ARTEL_OK || status == ARTEL_ERROR_INVALID || status == ARTEL_ERROR_CANCELLED);
         if (status == ARTEL_OK) EXPECT(artel_communicator_barrier(c) == ARTEL_ERROR_CANCELLED);
         artel_communicator_destroy(other);
@@ -272,7 +275,8 @@ static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, art
     char value[16], first[TASKS] = {0};
     size_t bytes = 0;
     if (position == 1) EXPECT(artel_cluster_put(cluster, "where", "here", 4, true) == ARTEL_OK);
-    EXPECT(artel_cluster_get(cluster, "where", 60, value, sizeof value, &bytes) == ARTEL_OK && bytes == 4 && memcmp(value, "here", 4) == 0);
+    EXPECT(artel_cluster_get(cluster, "where", 60, value, sizeof value, &bytes) == ARTEL_OK && bytes == 4 &&
+           memcmp(value, "here", 4) == 0);
     EXPECT(artel_cluster_get(cluster, "where", 0, value, 2, &bytes) == ARTEL_OK && bytes == 4);
     char own = (char)('a' + position);
     EXPECT(artel_cluster_put(cluster, "winner", &own, 1, false) == ARTEL_OK);
@@ -280,8 +284,8 @@ static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, art
     EXPECT(artel_cluster_barrier(cluster, "all have put", 60) == ARTEL_OK); /* orders are told in their order */
     EXPECT(artel_cluster_get(cluster, "winner", 0, value, sizeof value, &bytes) == ARTEL_OK);
     int64_t letter = value[0], all[TASKS];
-    EXPECT(artel_communicator_all_gather(c, &(artel_collective){.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &letter, .out = all}) ==
-           ARTEL_OK);
+    EXPECT(artel_communicator_all_gather(
+               c, &(artel_collective){.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &letter, .out = all}) == ARTEL_OK);
     for (int i = 0; i < TASKS; i++) first[i] = (char)all[i];
     for (int i = 0; i < TASKS; i++) EXPECT(first[i] == first[0]);
     EXPECT(artel_cluster_get(cluster, "nobody", 0.05, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
@@ -296,14 +300,16 @@ static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, art
     EXPECT(artel_cluster_get(cluster, "where", 0, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
 }
 
-/* Task 2 comes late: the others name it, call again, and pass with it; so again, though one of them has given up in between. */
+/* Task 2 comes late: the others name it, call again, and pass with it; so again, though one of them has given up in
+ * between. */
 static void wait_by_name(scene *s, artel_context *ctx, artel_cluster *cluster, artel_communicator *c)
 {
     bool late = artel_communicator_position(c) == 2;
     for (int round = 0; round < 2; round++) {
         if (!late) {
             EXPECT(artel_cluster_barrier(cluster, "late", 0.3) == ARTEL_ERROR_RUN);
-            EXPECT(strstr(artel_context_error(ctx)->what, "worker 2 (") && !strstr(artel_context_error(ctx)->what, "worker 0"));
+            EXPECT(strstr(artel_context_error(ctx)->what, "worker 2 (") &&
+                   !strstr(artel_context_error(ctx)->what, "worker 0"));
         }
         EXPECT(artel_communicator_barrier(c) == ARTEL_OK); /* both have given up */
         if (late) EXPECT(artel_cluster_barrier(cluster, "late", 60) == ARTEL_OK);
@@ -404,7 +410,8 @@ static void words_to_oneself(void **state)
     options.port = 0;
     assert_int_equal(artel_cluster_open(ctx, &options, &alone), ARTEL_OK);
     assert_int_equal(artel_cluster_barrier(alone, "b", 0), ARTEL_OK);
-    assert_int_equal(artel_cluster_get(alone, "k", 60, value, sizeof value, &bytes), ARTEL_ERROR_NOT_FOUND); /* nobody else could put it */
+    assert_int_equal(artel_cluster_get(alone, "k", 60, value, sizeof value, &bytes),
+                     ARTEL_ERROR_NOT_FOUND); /* nobody else could put it */
     assert_int_equal(artel_cluster_put(alone, "k", "one", 3, false), ARTEL_OK);
     assert_int_equal(artel_cluster_put(alone, "k", "two", 3, false), ARTEL_OK);
     assert_int_equal(artel_cluster_put(alone, "l", "x", 1, false), ARTEL_OK);
@@ -422,8 +429,9 @@ static void words_to_oneself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),       cmocka_unit_test(failures_without_a_loss),
-        cmocka_unit_test(a_wait_has_an_end),      cmocka_unit_test(words_among_tasks), cmocka_unit_test(words_outlive_a_task),
+        cmocka_unit_test(tasks_find_one_another),  cmocka_unit_test(a_lost_task),
+        cmocka_unit_test(failures_without_a_loss), cmocka_unit_test(a_wait_has_an_end),
+        cmocka_unit_test(words_among_tasks),       cmocka_unit_test(words_outlive_a_task),
         cmocka_unit_test(words_to_oneself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

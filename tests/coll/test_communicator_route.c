@@ -10,7 +10,8 @@
 
 #include "help_members.h"
 
-/* The bits of every choice are those of the choice by size, for every type and reduction; a star that the program adds, too. */
+/* The bits of every choice are those of the choice by size, for every type and reduction; a star that the program adds,
+ * too. */
 static artel_status list_star(void *user, const artel_all_reduce_group *group, artel_all_reduce_route *route)
 {
     int root = *(int *)user;
@@ -37,7 +38,8 @@ static artel_status list_too_little(void *user, const artel_all_reduce_group *gr
     return ARTEL_OK;
 }
 
-static artel_status list_what_is_not_there(void *user, const artel_all_reduce_group *group, artel_all_reduce_route *route)
+static artel_status list_what_is_not_there(void *user, const artel_all_reduce_group *group,
+                                           artel_all_reduce_route *route)
 {
     (void)user;
     return artel_all_reduce_send(route, 0, 1, 0, 1, group->members - 1);
@@ -79,7 +81,8 @@ static void choose_each(void *user, int r)
         size_t bytes = ROUTED * artel_dtype_size(types[t]);
         fill_values(types[t], in, (uint64_t)(r + 10) * (t + 1));
         for (int reduction = 0; reduction < 5; reduction++) {
-            artel_collective call = {.dtype = types[t], .reduction = (artel_reduction)reduction, .count = ROUTED, .in = in, .out = wanted};
+            artel_collective call = {
+                .dtype = types[t], .reduction = (artel_reduction)reduction, .count = ROUTED, .in = in, .out = wanted};
             EXPECT(artel_communicator_set_all_reduce(s->c[r], NULL) == ARTEL_OK);
             EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK);
             for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
@@ -142,7 +145,8 @@ static void routes_without_a_result_are_refused(void **state)
     assert_int_equal(artel_communicator_set_all_reduce(s.c[0], "little"), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(ctx)->what, "ends without the result"));
     assert_int_equal(artel_communicator_set_all_reduce(s.c[0], "missing"), ARTEL_ERROR_INVALID);
-    assert_non_null(strstr(artel_context_error(ctx)->what, "member 0 cannot send slice 0, of 4 members from 1 on, to member 1"));
+    assert_non_null(
+        strstr(artel_context_error(ctx)->what, "member 0 cannot send slice 0, of 4 members from 1 on, to member 1"));
     assert_int_equal(artel_communicator_set_all_reduce(s.c[0], "rings"), ARTEL_ERROR_INVALID);
     assert_string_equal(artel_context_error(ctx)->advice, "did you mean ring?");
     help_close_members(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* The schedules at up to 512 simulated ranks: what is sent is what is awaited, everyone ends with every slice, and
  * messages, bytes and connections are as the closed form says.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,8 @@ static void check_load(const scene *s, int32_t rank, const artel__coll_lists *li
 static void list_rank(scene *s, int32_t rank)
 {
     int32_t most = artel__coll_most_messages(&s->layout, rank);
-    artel__coll_lists lists = {.send = calloc((size_t)most, sizeof *lists.send), .receive = calloc((size_t)most, sizeof *lists.receive)};
+    artel__coll_lists lists = {.send = calloc((size_t)most, sizeof *lists.send),
+                               .receive = calloc((size_t)most, sizeof *lists.receive)};
     artel__coll_list_messages(&s->exchange, rank, &lists);
     assert_true(lists.node_sends + lists.result_sends <= most && lists.node_receives + lists.result_receives <= most);
     check_load(s, rank, &lists);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Owners and merge programs: the nodes tile the tree, and the program computes exactly the tree, whatever R and V.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over memory of one process: the bits of the naive tree for any shards, ranks and range, and nothing else is written. */
+/* Sums over memory of one process: the bits of the naive tree for any shards, ranks and range, and nothing else is
+ * written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static void fill_nodes(const artel__coll_layout *layout, const help_tree *tree, 
     free(scratch);
 }
 
-static void check_range(const artel__coll_layout *layout, const void *const *in, const float *root, int64_t first, int64_t count)
+static void check_range(const artel__coll_layout *layout, const void *const *in, const float *root, int64_t first,
+                        int64_t count)
 {
     float out[ELEMENTS];
     for (int64_t i = 0; i < ELEMENTS; i++) out[i] = 99;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* long form: 900 */
 /* Messages around and beyond 4 GiB.
  *
- * The memory of a rank is one block, mapped again and again, so that gigabytes take megabytes. The long form moves 4.5 GiB over each
- * transport and sums 9 GiB of two ranks; the short one moves megabytes in the same way, and takes messages of 4 GiB back in the middle.
- * long form: 900 */
+ * The memory of a rank is one block, mapped again and again, so that gigabytes take megabytes. The long form moves 4.5
+ * GiB over each transport and sums 9 GiB of two ranks; the short one moves megabytes in the same way, and takes
+ * messages of 4 GiB back in the middle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +86,8 @@ static void post(scene *s, bool large)
     const artel__frame frame = {.kind = ARTEL__FRAME_NODES, .generation = 1};
     uint64_t length = sizeof s->tail + (large ? s->bytes : 0);
     s->send = (artel__net_request){.peer = 1, .frame = frame, .piece = s->piece + !large, .pieces = 1 + large};
-    s->receive = (artel__net_request){.peer = 0, .frame = frame, .into = s->into + !large, .intos = 1 + large, .most = length};
+    s->receive =
+        (artel__net_request){.peer = 0, .frame = frame, .into = s->into + !large, .intos = 1 + large, .most = length};
     assert_int_equal(artel__net_receive(s->mesh.endpoint[1], &s->receive), ARTEL_OK);
     assert_int_equal(artel__net_send(s->mesh.endpoint[0], &s->send), ARTEL_OK);
     assert_true(s->send.frame.length == length);
@@ -170,7 +172,8 @@ typedef struct sum {
 static void add_up(void *user, int rank)
 {
     sum *s = user;
-    s->segment[rank] = (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = s->count, .element = 4};
+    s->segment[rank] =
+        (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = s->count, .element = 4};
     s->segment[rank].in = s->in[rank];
     s->segment[rank].out = s->out[rank];
     artel__all_reduce_init(&s->task[rank], s->endpoint[rank], &s->layout);
@@ -217,6 +220,7 @@ static void summed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arrive), cmocka_unit_test(taken_back), cmocka_unit_test(summed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arrive), cmocka_unit_test(taken_back),
+                                       cmocka_unit_test(summed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

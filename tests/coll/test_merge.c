@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Sums and maxima: each dtype, every length around a vector, unaligned, in place.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,12 +21,14 @@ static void float32(void **state)
     (void)state;
     float left[MOST + 1], right[MOST + 1], out[MOST + 1];
     for (int n = 0; n < MOST; n++) {
-        for (int i = 0; i <= n; i++) left[i] = (float)(i * 7 % 5) + 0.1f, right[i] = (float)(i * 3 % 7) - 0.3f, out[i] = 99;
+        for (int i = 0; i <= n; i++)
+            left[i] = (float)(i * 7 % 5) + 0.1f, right[i] = (float)(i * 3 % 7) - 0.3f, out[i] = 99;
         artel__coll_sum(ARTEL_DTYPE_FLOAT32)(out, left, right, n);
         for (int i = 0; i < n; i++) assert_true(out[i] == left[i] + right[i]);
         assert_true(out[n] == 99);
         artel__coll_max(ARTEL_DTYPE_FLOAT32)(left, left, right, n);
-        for (int i = 0; i < n; i++) assert_true(left[i] == (right[i] > (float)(i * 7 % 5) + 0.1f ? right[i] : (float)(i * 7 % 5) + 0.1f));
+        for (int i = 0; i < n; i++)
+            assert_true(left[i] == (right[i] > (float)(i * 7 % 5) + 0.1f ? right[i] : (float)(i * 7 % 5) + 0.1f));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives over TCP, plain and encrypted, and through shared memory, give the bits that they give over inproc; steady calls take no memory; a rank
- * that fails or dies ends the call on the others. */
+/* Collectives over TCP, plain and encrypted, and through shared memory, give the bits that they give over inproc;
+ * steady calls take no memory; a rank that fails or dies ends the call on the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +127,8 @@ static void call(void *user, int r)
     scene *s = user;
     if (r == s->silent) return;
     for (int c = 0; c < SEGMENTS; c++) {
-        s->segment[r][c] = (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = counts[c], .element = 4};
+        s->segment[r][c] =
+            (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = counts[c], .element = 4};
         s->segment[r][c].in = s->in[r][c];
         s->segment[r][c].out = s->in_place ? s->in[r][c] : s->out[r][c];
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parcels: every pair of ranks that agreed on one gets its bytes, whatever their lengths, call after call; ranks without any need not
- * call. */
+/* Parcels: every pair of ranks that agreed on one gets its bytes, whatever their lengths, call after call; ranks
+ * without any need not call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,8 @@ static void run_calls(void *user, int r)
         if (count > 0 && artel__coll_run(t->base.endpoint, tasks, 1) != ARTEL_OK) s->wrong[r]++;
         for (int k = 0; k < count; k++) {
             int from = parcel[k].sends ? r : parcel[k].peer, to = parcel[k].sends ? parcel[k].peer : r;
-            for (size_t i = 0; i < parcel[k].bytes; i++) s->wrong[r] += ((uint8_t *)parcel[k].data)[i] != byte_of(call, from, to, i);
+            for (size_t i = 0; i < parcel[k].bytes; i++)
+                s->wrong[r] += ((uint8_t *)parcel[k].data)[i] != byte_of(call, from, to, i);
             free(parcel[k].data);
         }
     }
@@ -85,7 +86,8 @@ static void every_rank_count(void **state)
         assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
         assert_int_equal(artel__coll_layout_init(ctx, 16, s->ranks, &s->layout), ARTEL_OK);
         assert_int_equal(artel__fabric_create(ctx, s->ranks, false, &s->fabric), ARTEL_OK);
-        for (int r = 0; r < s->ranks; r++) artel__parcels_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
+        for (int r = 0; r < s->ranks; r++)
+            artel__parcels_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
         help_run_ranks(s->ranks, run_calls, s);
         for (int r = 0; r < s->ranks; r++) {
             assert_int_equal(s->wrong[r], 0);

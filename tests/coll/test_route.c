@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routes at up to 100 simulated ranks: everybody ends with everything, what is sent is what is awaited, and what a rank sends is as the
- * documents say. Numbers are carried along symbolically: a block is the list of shards that it is the sum of.
- * one thread
+/* one thread */
+/* Routes at up to 100 simulated ranks: everybody ends with everything, what is sent is what is awaited, and what a rank
+ * sends is as the documents say. Numbers are carried along symbolically: a block is the list of shards that it is the
+ * sum of.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +79,8 @@ static void check_results(const scene *s)
                 const artel__coll_leg *leg = &it->leg[i];
                 for (int32_t n = 0; n < leg->nodes; n++) {
                     int32_t at = it->operand[leg->first + n];
-                    if (leg->kind == ARTEL__COLL_SEND) assert_true(at < 0 || (at == ARTEL__COLL_RESULT ? results == 1 : there[at]));
+                    if (leg->kind == ARTEL__COLL_SEND)
+                        assert_true(at < 0 || (at == ARTEL__COLL_RESULT ? results == 1 : there[at]));
                     if (leg->kind == ARTEL__COLL_RECEIVE && at == ARTEL__COLL_RESULT) results++;
                     if (leg->kind == ARTEL__COLL_RECEIVE && at != ARTEL__COLL_RESULT) there[at] = true;
                 }
@@ -161,7 +163,8 @@ static void names(void **state)
                                            {"hierarchical", "hierarchical"},
                                            {"HierarchicalCopyAllReduce", "hierarchical"},
                                            {"ReductionToOneDevice", "hierarchical"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) assert_string_equal(named(ctx, pairs[i][0])->name, pairs[i][1]);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_string_equal(named(ctx, pairs[i][0])->name, pairs[i][1]);
     assert_null(named(ctx, "AUTO"));
     assert_null(named(ctx, NULL));
     const artel__all_reduce_def *def;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedules of all collectives at up to 512 simulated ranks: carried out in one thread with real values, nobody waits for
- * ever, everyone ends with what the definition says, and messages, bytes and connections are as the closed form says.
- * one thread
+/* one thread */
+/* The schedules of all collectives at up to 512 simulated ranks: carried out in one thread with real values, nobody
+ * waits for ever, everyone ends with what the definition says, and messages, bytes and connections are as the closed
+ * form says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,8 @@ static int64_t pair(const scene *s, int32_t from, int32_t to)
 static void make_member(scene *s, int32_t r)
 {
     member *m = &s->member[r];
-    m->shape = (artel__coll_shape){.kind = s->kind, .way = s->way, .members = s->members, .position = r, .root = s->root};
+    m->shape =
+        (artel__coll_shape){.kind = s->kind, .way = s->way, .members = s->members, .position = r, .root = s->root};
     m->shape.count = s->count;
     m->shape.chunk = s->chunk;
     m->shape.destination = s->destination;
@@ -158,7 +160,9 @@ static void carry_out(scene *s)
     for (int32_t r = 0; r < s->members; r++) {
         member *m = &s->member[r];
         const artel__coll_schedule *list = &m->schedule;
-        if (list->own) memcpy(memory_at(m, list->own_to_memory, list->own_to), m->in + list->own_from, (size_t)list->own * sizeof(int32_t));
+        if (list->own)
+            memcpy(memory_at(m, list->own_to_memory, list->own_to), m->in + list->own_from,
+                   (size_t)list->own * sizeof(int32_t));
     }
     while (moved) {
         moved = false;
@@ -203,10 +207,12 @@ static void check_out(const scene *s, const member *m)
         break;
     case ARTEL__COLL_REDUCE:
     case ARTEL__COLL_ALL_REDUCE:
-        for (int64_t i = 0; i < s->count && (root || s->kind == ARTEL__COLL_ALL_REDUCE); i++) assert_int_equal(m->out[i], sum_of(s, i));
+        for (int64_t i = 0; i < s->count && (root || s->kind == ARTEL__COLL_ALL_REDUCE); i++)
+            assert_int_equal(m->out[i], sum_of(s, i));
         break;
     case ARTEL__COLL_REDUCE_SCATTER: {
-        int64_t first = artel__coll_start(&m->shape, m->shape.position), end = artel__coll_start(&m->shape, m->shape.position + 1);
+        int64_t first = artel__coll_start(&m->shape, m->shape.position),
+                end = artel__coll_start(&m->shape, m->shape.position + 1);
         for (int64_t i = first; i < end; i++) assert_int_equal(m->out[i - first], sum_of(s, i));
         break;
     }
@@ -320,12 +326,14 @@ static void figures(void **state)
     static const int32_t ranks[] = {64, 512};
     for (size_t i = 0; i < 2; i++) {
         int64_t n = ranks[i], total = (int64_t)256 << 20;
-        artel__coll_shape s = {.kind = ARTEL__COLL_ALL_REDUCE, .members = (int32_t)n, .position = 7, .count = total / 4, .chunk = 1 << 22};
+        artel__coll_shape s = {
+            .kind = ARTEL__COLL_ALL_REDUCE, .members = (int32_t)n, .position = 7, .count = total / 4, .chunk = 1 << 22};
         artel__coll_load load = artel__coll_schedule_load(&s, 4);
         assert_int_equal(load.messages, 2 * (n - 1));
         assert_int_equal(load.bytes, 2 * (total - total / n));
         assert_int_equal(load.connections, n - 1);
-        s = (artel__coll_shape){.kind = ARTEL__COLL_BROADCAST, .way = ARTEL__COLL_TREE, .members = (int32_t)n, .count = 9, .chunk = 9};
+        s = (artel__coll_shape){
+            .kind = ARTEL__COLL_BROADCAST, .way = ARTEL__COLL_TREE, .members = (int32_t)n, .count = 9, .chunk = 9};
         load = artel__coll_schedule_load(&s, 4);
         assert_int_equal(load.messages, n == 64 ? 6 : 9);
         assert_int_equal(load.connections, n == 64 ? 6 : 9);
@@ -341,7 +349,8 @@ static void choice(void **state)
     assert_int_equal(artel__coll_choose(ARTEL__COLL_GATHER, 8, 1 << 24), ARTEL__COLL_SLICED);
     assert_int_equal(artel__coll_choose(ARTEL__COLL_BROADCAST, 8, 1 << 24), ARTEL__COLL_TREE);
     assert_int_equal(artel__coll_choose(ARTEL__COLL_ALL_TO_ALL, 8, 1), ARTEL__COLL_SLICED);
-    for (int kind = 0; kind < ARTEL__COLL_KINDS; kind++) assert_string_not_equal(artel__coll_kind_name((artel__coll_kind)kind), "?");
+    for (int kind = 0; kind < ARTEL__COLL_KINDS; kind++)
+        assert_string_not_equal(artel__coll_kind_name((artel__coll_kind)kind), "?");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Cuts: every element in exactly one span, in order; cuts only at blocks; shares even to a block.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,9 +49,11 @@ static void many_segments(void **state)
     static const int32_t slices[] = {1, 2, 3, 5, 8, 16, 100, 512};
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
         artel__coll_segment s[9] = {
-            {.count = 784 * 512, .element = 4}, {.count = 512, .element = 4},  {.count = 0, .element = 4},
-            {.count = 5120, .element = 4},      {.count = 10, .element = 4},   {.count = 3 * 1000, .element = 8, .whole = true},
-            {.count = 4096, .element = 8},      {.count = 4097, .element = 8}, {.count = 1, .element = 8}};
+            {.count = 784 * 512, .element = 4}, {.count = 512, .element = 4},
+            {.count = 0, .element = 4},         {.count = 5120, .element = 4},
+            {.count = 10, .element = 4},        {.count = 3 * 1000, .element = 8, .whole = true},
+            {.count = 4096, .element = 8},      {.count = 4097, .element = 8},
+            {.count = 1, .element = 8}};
         check(s, 9, slices[i], 4096 * 8);
         check(s, 0, slices[i], 0);
         check(s + 2, 1, slices[i], 0);
@@ -75,7 +77,8 @@ static void even_shares(void **state)
 static void sizes_near_the_limit(void **state)
 {
     (void)state;
-    artel__coll_segment s[2] = {{.count = (int64_t)1 << 50, .element = 8}, {.count = ((int64_t)1 << 50) + 1, .element = 4}};
+    artel__coll_segment s[2] = {{.count = (int64_t)1 << 50, .element = 8},
+                                {.count = ((int64_t)1 << 50) + 1, .element = 4}};
     check(s, 2, 512, 4096 * 8);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse all-reduce among threads gives, to the bit, the rows that the dense one of arrays with zeros elsewhere gives; ids
- * that repeat, members without rows, rows without elements, and members that differ. */
+/* The sparse all-reduce among threads gives, to the bit, the rows that the dense one of arrays with zeros elsewhere
+ * gives; ids that repeat, members without rows, rows without elements, and members that differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,14 +96,17 @@ static void compare_with_dense(void *user, int r)
     char *rows = malloc(IDS * bytes + 8), *dense = calloc(IDS, bytes + 8), *zero = calloc(1, bytes + 8);
     artel_sparse in = {.dtype = s->dtype, .reduction = s->reduction, .width = s->width, .id = id, .row = rows}, out;
     in.count = make_rows(s, r, id, rows);
-    for (int64_t i = 0; i < in.count; i++) memcpy(dense + (size_t)((id[i] + 25000000) / 1000003) * bytes, rows + (size_t)i * bytes, bytes);
-    artel_collective call = {.dtype = s->dtype, .reduction = s->reduction, .count = IDS * s->width, .in = dense, .out = dense};
+    for (int64_t i = 0; i < in.count; i++)
+        memcpy(dense + (size_t)((id[i] + 25000000) / 1000003) * bytes, rows + (size_t)i * bytes, bytes);
+    artel_collective call = {
+        .dtype = s->dtype, .reduction = s->reduction, .count = IDS * s->width, .in = dense, .out = dense};
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK);
     EXPECT(artel_communicator_all_reduce_sparse(s->c[r], &in, &out) == ARTEL_OK);
     int64_t at = 0;
     for (int64_t i = 0; i < IDS; i++) {
         bool there = at < out.count && out.id[at] == i * 1000003 - 25000000;
-        EXPECT(memcmp(there ? (const char *)out.row + (size_t)at * bytes : zero, dense + (size_t)i * bytes, bytes) == 0);
+        EXPECT(memcmp(there ? (const char *)out.row + (size_t)at * bytes : zero, dense + (size_t)i * bytes, bytes) ==
+               0);
         at += there;
     }
     EXPECT(at == out.count && out.width == s->width && out.dtype == s->dtype);
@@ -138,7 +141,14 @@ static void add_repeated(void *user, int r)
 {
     scene *s = user;
     int64_t id[] = {9, -4, 9, 9, 2}, row[] = {1, 10, 2, 3, 100};
-    artel_sparse in = {.dtype = ARTEL_DTYPE_INT64, .width = 1, .count = r == 0 ? 5 : r == 2 ? 2 : 0, .id = id, .row = row}, out;
+    artel_sparse in = {.dtype = ARTEL_DTYPE_INT64,
+                       .width = 1,
+                       .count = r == 0   ? 5
+                                : r == 2 ? 2
+                                         : 0,
+                       .id = id,
+                       .row = row},
+                 out;
     EXPECT(artel_communicator_all_reduce_sparse(s->c[r], &in, &out) == ARTEL_OK);
     const int64_t *sum = out.row;
     EXPECT(out.count == 3 && out.id[0] == -4 && out.id[1] == 2 && out.id[2] == 9);
@@ -155,7 +165,8 @@ static void differ(void *user, int r)
     EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
     if (r == 2) in.reduction = ARTEL_REDUCTION_MAX;
     in.width = 2;
-    EXPECT(artel_communicator_all_reduce_sparse(s->c[r], &in, &out) == (r == 2 ? ARTEL_ERROR_UNSUPPORTED : ARTEL_ERROR_INVALID));
+    EXPECT(artel_communicator_all_reduce_sparse(s->c[r], &in, &out) ==
+           (r == 2 ? ARTEL_ERROR_UNSUPPORTED : ARTEL_ERROR_INVALID));
     if (r != 2) EXPECT(strstr(artel_context_error(s->ctx[r])->what, "member 2") != NULL);
     EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
     in.reduction = ARTEL_REDUCTION_SUM;

@@ -103,7 +103,8 @@ static int64_t most_tree(int32_t first, int32_t count)
 static void make_rank(scene *s, int r)
 {
     rank *k = &s->rank[r];
-    int32_t first = artel__replica_first_shard(SHARDS, s->ranks, r), end = artel__replica_first_shard(SHARDS, s->ranks, r + 1);
+    int32_t first = artel__replica_first_shard(SHARDS, s->ranks, r),
+            end = artel__replica_first_shard(SHARDS, s->ranks, r + 1);
     k->scene = s;
     k->number = r;
     artel__fold_plan_make(&k->fold, SHARDS, first, end - first, BATCH, k->start);
@@ -130,7 +131,8 @@ typedef enum carrier {
 /* A generation on the connections there are. */
 static void seat_group(scene *s, uint32_t generation)
 {
-    artel__mesh_seat seat = {.generation = generation, .job = 7, .ranks = s->ranks, .endpoint = s->mesh.endpoint, .activity = s->activity};
+    artel__mesh_seat seat = {
+        .generation = generation, .job = 7, .ranks = s->ranks, .endpoint = s->mesh.endpoint, .activity = s->activity};
     for (int r = 0; r < s->ranks; r++) artel__tcp_set_generation(s->mesh.endpoint[r], generation);
     assert_int_equal(artel__group_create_seated(s->ctx, s->ranks, SHARDS, &seat, &s->group), ARTEL_OK);
 }
@@ -224,10 +226,11 @@ typedef struct segments {
 
 static segments list_segments(rank *k)
 {
-    return (segments){.gradient = {ARTEL__COLLECTIVE_SUM, ARTEL_DTYPE_FLOAT32, k->scene->gradient, k->in, k->out},
-                      .most = {ARTEL__COLLECTIVE_MAX, ARTEL_DTYPE_INT64, 1, k->most_in, &k->most_out},
-                      .soon = {{ARTEL__COLLECTIVE_MOMENTS, ARTEL_DTYPE_FLOAT64, 3 * COLUMNS, k->moments_in, k->moments_out},
-                               {ARTEL__COLLECTIVE_GATHER, ARTEL_DTYPE_FLOAT32, GATHERED, k->rows_in, k->rows_out}}};
+    return (segments){
+        .gradient = {ARTEL__COLLECTIVE_SUM, ARTEL_DTYPE_FLOAT32, k->scene->gradient, k->in, k->out},
+        .most = {ARTEL__COLLECTIVE_MAX, ARTEL_DTYPE_INT64, 1, k->most_in, &k->most_out},
+        .soon = {{ARTEL__COLLECTIVE_MOMENTS, ARTEL_DTYPE_FLOAT64, 3 * COLUMNS, k->moments_in, k->moments_out},
+                 {ARTEL__COLLECTIVE_GATHER, ARTEL_DTYPE_FLOAT32, GATHERED, k->rows_in, k->rows_out}}};
 }
 
 /* The same with sums under way while others are waited for; the rank is somewhere else for a moment now and then. */
@@ -248,7 +251,8 @@ static artel_status background_step(rank *k, int number)
     return comm->ops->barrier(comm->self, !fails(k, number, 2));
 }
 
-/* The same with what is waited for posted first: sums in the background begin, and end partly, before it is waited for. */
+/* The same with what is waited for posted first: sums in the background begin, and end partly, before it is waited for.
+ */
 static artel_status posted_step(rank *k, int number)
 {
     const artel__comm *comm;
@@ -275,7 +279,8 @@ static artel_status one_step(rank *k, int number)
     if (number % 3 == 2) return posted_step(k, number);
     const artel__comm *comm;
     artel__step step;
-    artel__comm_segment first[] = {{ARTEL__COLLECTIVE_MOMENTS, ARTEL_DTYPE_FLOAT64, 3 * COLUMNS, k->moments_in, k->moments_out}};
+    artel__comm_segment first[] = {
+        {ARTEL__COLLECTIVE_MOMENTS, ARTEL_DTYPE_FLOAT64, 3 * COLUMNS, k->moments_in, k->moments_out}};
     artel__comm_segment second[] = {{ARTEL__COLLECTIVE_SUM, ARTEL_DTYPE_FLOAT32, k->scene->gradient, k->in, k->out},
                                     {ARTEL__COLLECTIVE_GATHER, ARTEL_DTYPE_FLOAT32, GATHERED, k->rows_in, k->rows_out},
                                     {ARTEL__COLLECTIVE_MAX, ARTEL_DTYPE_INT64, 1, k->most_in, &k->most_out}};
@@ -297,14 +302,16 @@ static void *steps(void *user)
         k->status = one_step(k, i);
         if (k->status == ARTEL_OK && !right(k)) k->wrong++;
         if (k->status < 0) artel__group_cancel(s->group);
-        if (k->status < 0) artel__group_comm(s->group, k->number)->ops->abandon(artel__group_comm(s->group, k->number)->self);
+        if (k->status < 0)
+            artel__group_comm(s->group, k->number)->ops->abandon(artel__group_comm(s->group, k->number)->self);
     }
     return NULL;
 }
 
 static void start(scene *s)
 {
-    for (int r = 0; r < s->ranks; r++) assert_int_equal(pthread_create(&s->rank[r].thread, NULL, steps, &s->rank[r]), 0);
+    for (int r = 0; r < s->ranks; r++)
+        assert_int_equal(pthread_create(&s->rank[r].thread, NULL, steps, &s->rank[r]), 0);
 }
 
 static void join(scene *s)
@@ -341,7 +348,8 @@ static void equal_to_the_tree(void **state)
     }
 }
 
-/* Where messages are copied a long sum goes in parts: several at two and three ranks, one at five; nodes lie apart at three. */
+/* Where messages are copied a long sum goes in parts: several at two and three ranks, one at five; nodes lie apart at
+ * three. */
 static void equal_in_parts(void **state)
 {
     (void)state;
@@ -366,7 +374,8 @@ static void failing_in_parts(void **state)
         for (s->failing_step = 0; s->failing_step < 3; s->failing_step++) {
             start(s);
             join(s);
-            for (int r = 0; r < s->ranks; r++) assert_int_equal(s->rank[r].status, r == 1 ? ARTEL_ERROR_IO : ARTEL_ERROR_CANCELLED);
+            for (int r = 0; r < s->ranks; r++)
+                assert_int_equal(s->rank[r].status, r == 1 ? ARTEL_ERROR_IO : ARTEL_ERROR_CANCELLED);
             artel__group_destroy(s->group);
             seat_group(s, (uint32_t)s->failing_step + 2);
         }
@@ -495,8 +504,9 @@ static void wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_to_the_tree), cmocka_unit_test(equal_in_parts),      cmocka_unit_test(failing_in_parts),
-        cmocka_unit_test(failing_ranks),     cmocka_unit_test(cancelled_at_random), cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(equal_to_the_tree),   cmocka_unit_test(equal_in_parts),
+        cmocka_unit_test(failing_in_parts),    cmocka_unit_test(failing_ranks),
+        cmocka_unit_test(cancelled_at_random), cmocka_unit_test(failing_allocations),
         cmocka_unit_test(wrong_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

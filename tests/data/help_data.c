@@ -73,7 +73,8 @@ artel_data *bench_open(bench *b, const char *format, ...)
     vsnprintf(spec, sizeof spec, format, args);
     va_end(args);
     artel_status status = artel_data_open(b->ctx, spec, &data);
-    if (status < 0) fail_msg("%s: %s (%s)", spec, artel_context_error(b->ctx)->what, artel_context_error(b->ctx)->where);
+    if (status < 0)
+        fail_msg("%s: %s (%s)", spec, artel_context_error(b->ctx)->what, artel_context_error(b->ctx)->where);
     return data;
 }
 
@@ -82,7 +83,8 @@ void bench_failed(bench *b, artel_status status, const char *part)
     const artel_error *error = artel_context_error(b->ctx);
     char all[2048];
     snprintf(all, sizeof all, "%s: %s; %s", error->where, error->what, error->advice);
-    if (error->status != status) fail_msg("status %s instead of %s: %s", artel_status_name(error->status), artel_status_name(status), all);
+    if (error->status != status)
+        fail_msg("status %s instead of %s: %s", artel_status_name(error->status), artel_status_name(status), all);
     if (strstr(all, part) == NULL) fail_msg("'%s' is not in: %s", part, all);
     artel_context_clear(b->ctx);
 }
@@ -110,7 +112,8 @@ void wants_init(simple_wants *w, int rank, ...)
     va_start(args, rank);
     for (int i = 0; i < rank; i++) w->input.row.dim[i] = va_arg(args, int64_t);
     va_end(args);
-    w->target = (artel__data_want_target){.name = "out", .dtype = ARTEL_DTYPE_INT32, .kind = ARTEL__DATA_TARGET_INDICES, .classes = 10};
+    w->target = (artel__data_want_target){
+        .name = "out", .dtype = ARTEL_DTYPE_INT32, .kind = ARTEL__DATA_TARGET_INDICES, .classes = 10};
     w->wants = (artel__data_wants){.inputs = &w->input, .input_count = 1, .targets = &w->target, .target_count = 1};
 }
 

@@ -46,10 +46,12 @@ typedef struct simple_wants {
     artel__data_want_target target;
 } simple_wants;
 
-void wants_init(simple_wants *w, int rank, ...); /* float32 input of these extents (int64_t), target: class numbers below 10 */
+void wants_init(simple_wants *w, int rank,
+                ...); /* float32 input of these extents (int64_t), target: class numbers below 10 */
 
 artel__feed *bench_bind(bench *b, artel_data *data, const artel__data_wants *wants);
-void bench_bind_fails(bench *b, artel_data *data, const artel__data_wants *wants, artel_status status, const char *part);
+void bench_bind_fails(bench *b, artel_data *data, const artel__data_wants *wants, artel_status status,
+                      const char *part);
 /* Rows first .. first + count - 1 of every array. */
 void bench_fetch(bench *b, const artel__feed *feed, uint64_t first, int64_t count, void *const *buffers);
 

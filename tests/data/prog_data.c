@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For test_numpy.py: prog_data SPEC DTYPE OUT [EXTENT...]
  * Binds the one input as DTYPE with rows of these extents (-1: open; none given: anything), writes all rows to OUT as
- * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. ARTEL_TEST_MEMORY=N: with this budget, and the peak of
- * resident memory in kB on stderr; ARTEL_TEST_ROWS=N, ARTEL_TEST_STEP=S: rows 0, S, 2S, ... modulo their number, N of them. Exit code 1
- * with the error on stderr. */
+ * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. ARTEL_TEST_MEMORY=N: with this budget,
+ * and the peak of resident memory in kB on stderr; ARTEL_TEST_ROWS=N, ARTEL_TEST_STEP=S: rows 0, S, 2S, ... modulo
+ * their number, N of them. Exit code 1 with the error on stderr. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE
     void *row;
     ARTEL_TRY(artel__alloc(ctx, array->row_bytes + 1, "row", &row));
     artel_status status = ARTEL_OK;
-    int64_t count_all = artel__feed_count(feed), rows = number_from("ARTEL_TEST_ROWS", count_all), step = number_from("ARTEL_TEST_STEP", 1);
+    int64_t count_all = artel__feed_count(feed), rows = number_from("ARTEL_TEST_ROWS", count_all),
+            step = number_from("ARTEL_TEST_STEP", 1);
     for (int64_t i = 0; i < rows && status == ARTEL_OK; i++) {
         uint64_t number = artel__row_in_pass((uint64_t)(i * step % count_all), number_from("ARTEL_TEST_PASS", 0));
         status = artel__feed_fetch(feed, NULL, &number, 1, &row);

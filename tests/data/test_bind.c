@@ -31,10 +31,12 @@ static void input_shapes(void **state)
         bool fits;
         int rank;
     } rows[] = {
-        {{2, {4, 3}}, {1, {3}}, true, 1},        {{2, {4, 3}}, {1, {-1}}, true, 1},       {{2, {4, 3}}, {1, {4}}, false, 0},
-        {{2, {4, 3}}, {2, {3, 1}}, true, 2},     {{3, {4, 3, 1}}, {1, {3}}, true, 1},     {{2, {4, 3}}, {2, {1, 3}}, false, 0},
-        {{2, {4, 3}}, {3, {3, 1, 1}}, false, 0}, {{2, {4, 3}}, {.rank = -1}, true, 1},    {{1, {12}}, {1, {1}}, true, 1},
-        {{2, {12, 1}}, {.rank = 0}, true, 0},    {{3, {2, 3, 2}}, {2, {-1, 2}}, true, 2}, {{3, {2, 3, 2}}, {2, {3, -1}}, true, 2},
+        {{2, {4, 3}}, {1, {3}}, true, 1},        {{2, {4, 3}}, {1, {-1}}, true, 1},
+        {{2, {4, 3}}, {1, {4}}, false, 0},       {{2, {4, 3}}, {2, {3, 1}}, true, 2},
+        {{3, {4, 3, 1}}, {1, {3}}, true, 1},     {{2, {4, 3}}, {2, {1, 3}}, false, 0},
+        {{2, {4, 3}}, {3, {3, 1, 1}}, false, 0}, {{2, {4, 3}}, {.rank = -1}, true, 1},
+        {{1, {12}}, {1, {1}}, true, 1},          {{2, {12, 1}}, {.rank = 0}, true, 0},
+        {{3, {2, 3, 2}}, {2, {-1, 2}}, true, 2}, {{3, {2, 3, 2}}, {2, {3, -1}}, true, 2},
     };
     bench *b = *state;
     for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
@@ -84,21 +86,25 @@ static void class_numbers(void **state)
 {
     static const double doubles[4] = {0, 2, 1, 2};
     bench *b = *state;
-    const artel__data_want_target indices = {.dtype = ARTEL_DTYPE_INT64, .kind = ARTEL__DATA_TARGET_INDICES, .classes = 3};
+    const artel__data_want_target indices = {
+        .dtype = ARTEL_DTYPE_INT64, .kind = ARTEL__DATA_TARGET_INDICES, .classes = 3};
     int64_t out[4];
     targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_INT32, SHAPE(4), numbers), &indices, out, NULL);
     assert_true(out[0] == 0 && out[1] == 2 && out[2] == 1 && out[3] == 2);
     targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_INT32, SHAPE(4, 1), numbers), &indices, out, NULL);
     targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_FLOAT64, SHAPE(4), doubles), &indices, out, NULL);
     assert_true(out[1] == 2 && out[2] == 1);
-    targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_FLOAT32, SHAPE(4, 3), floats), &indices, NULL, "categorical_crossentropy");
-    targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_FLOAT32, SHAPE(4, 2), floats), &indices, NULL, "one class number for each");
+    targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_FLOAT32, SHAPE(4, 3), floats), &indices, NULL,
+            "categorical_crossentropy");
+    targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_FLOAT32, SHAPE(4, 2), floats), &indices, NULL,
+            "one class number for each");
 }
 
 static void one_hot(void **state)
 {
     bench *b = *state;
-    const artel__data_want_target want = {.dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_ONE_HOT, .row = {1, {3}}, .classes = 3};
+    const artel__data_want_target want = {
+        .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_ONE_HOT, .row = {1, {3}}, .classes = 3};
     static const float expected[12] = {1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1};
     float out[12];
     targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_INT32, SHAPE(4), numbers), &want, out, NULL);
@@ -114,7 +120,8 @@ static void one_hot(void **state)
 static void float_values(void **state)
 {
     bench *b = *state;
-    const artel__data_want_target want = {.dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_VALUES, .row = {1, {1}}};
+    const artel__data_want_target want = {
+        .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_VALUES, .row = {1, {1}}};
     float out[4];
     targets(b, pair(b, SHAPE(4, 3), ARTEL_DTYPE_INT32, SHAPE(4), numbers), &want, out, NULL);
     assert_true(out[1] == 2.0f && out[2] == 1.0f);
@@ -159,7 +166,8 @@ static void several(void **state)
         {"top", ARTEL_DATA_ROLE_AUTO, ARTEL_DTYPE_INT32, SHAPE(4), numbers},
         {"low", ARTEL_DATA_ROLE_AUTO, ARTEL_DTYPE_FLOAT32, SHAPE(4, 2), floats},
     };
-    const artel__data_want_input inputs[2] = {{.name = "left", .dtype = ARTEL_DTYPE_INT32}, {.name = "right", .row = {1, {3}}}};
+    const artel__data_want_input inputs[2] = {{.name = "left", .dtype = ARTEL_DTYPE_INT32},
+                                              {.name = "right", .row = {1, {3}}}};
     artel__data_want_target outputs[2] = {{.name = "low", .row = {1, {2}}}, {.name = "top", .row = {1, {1}}}};
     artel__data_wants wants = {.inputs = inputs, .input_count = 2, .targets = outputs, .target_count = 2};
     artel_data *data = from_arrays(b, arrays, 5);
@@ -178,7 +186,8 @@ static void several(void **state)
     assert_null(artel__feed_find(feed, ARTEL_DATA_ROLE_TARGET, 2, &position));
     artel__feed_destroy(feed);
     outputs[0].name = "lowest";
-    bench_bind_fails(b, data, &wants, ARTEL_ERROR_INVALID, "outputs lowest, top (found: right, sample_weight, left, top, low)");
+    bench_bind_fails(b, data, &wants, ARTEL_ERROR_INVALID,
+                     "outputs lowest, top (found: right, sample_weight, left, top, low)");
     artel_data_destroy(data);
 }
 

@@ -6,7 +6,8 @@
 
 static void opening(void **state)
 {
-    static const char chain[] = "{\"from\": \"%s\", \"stages\": [{\"stage\": \"%s\"%s}]}", join[] = "{\"%s\": [\"%s\", \"%s\"]}";
+    static const char chain[] = "{\"from\": \"%s\", \"stages\": [{\"stage\": \"%s\"%s}]}",
+                      join[] = "{\"%s\": [\"%s\", \"%s\"]}";
     bench *b = *state;
     char npy[600], spec[9][640], text[2048];
     uint8_t file[4096], packed[4096];
@@ -18,7 +19,8 @@ static void opening(void **state)
     snprintf(spec[1], sizeof spec[1], "csv:%s", bench_write(b, "a.csv.gz", packed, size));
     snprintf(spec[2], sizeof spec[2], "jsonl:%s", bench_text(b, "a.jsonl", "{\"x\": 1}\n"));
     snprintf(spec[3], sizeof spec[3], "text:%s#length=3", bench_text(b, "a.txt", "abcdefgh"));
-    snprintf(spec[4], sizeof spec[4], "tfrecord:%s", bench_text(b, "a.tfrecord", "no records, but much to look through"));
+    snprintf(spec[4], sizeof spec[4], "tfrecord:%s",
+             bench_text(b, "a.tfrecord", "no records, but much to look through"));
     snprintf(text, sizeof text, chain, npy, "filter", ", \"column\": \"x\", \"is\": \"finite\"");
     snprintf(spec[5], sizeof spec[5], "pipeline:%s", bench_text(b, "f.json", text));
     snprintf(text, sizeof text, chain, npy, "shuffle", ", \"buffer\": 2");
@@ -31,7 +33,8 @@ static void opening(void **state)
         artel_data *data;
         if (s != 4) artel_data_destroy(bench_open(b, "%s", spec[s]));
         artel_context_cancel(b->ctx);
-        if (artel_data_open(b->ctx, spec[s], &data) == ARTEL_OK) fail_msg("%s is opened in spite of cancelling", spec[s]);
+        if (artel_data_open(b->ctx, spec[s], &data) == ARTEL_OK)
+            fail_msg("%s is opened in spite of cancelling", spec[s]);
         bench_failed(b, ARTEL_ERROR_CANCELLED, "cancelled");
     }
 }

@@ -12,8 +12,8 @@ static int64_t read_table(bench *b, artel_data *data, int64_t width, int64_t tar
     simple_wants w;
     void *buffers[2] = {x, y};
     wants_init(&w, 1, width);
-    w.target =
-        (artel__data_want_target){.name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .row = {1, {targets}}, .kind = ARTEL__DATA_TARGET_VALUES};
+    w.target = (artel__data_want_target){
+        .name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .row = {1, {targets}}, .kind = ARTEL__DATA_TARGET_VALUES};
     artel__feed *feed = bench_bind(b, data, &w.wants);
     int64_t rows = artel__feed_count(feed);
     bench_fetch(b, feed, 0, rows, buffers);
@@ -94,10 +94,13 @@ static void as_others_write(void **state)
     assert_true(x[0] == 1 && x[1] == -1 && x[2] == 0 && x[3] == 0.5f && y[1] == -1);
     assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&missing=nan", path), 2, 1, x, y), 2);
     assert_true(x[1] != x[1] && y[1] != y[1]);
-    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "wide.csv", "\xff\xfe\x61\x00\x2c\x00", 6));
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s",
+                     bench_write(b, "wide.csv", "\xff\xfe\x61\x00\x2c\x00", 6));
     bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "bare.csv", "a\0,\0b\0", 6));
-    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-32", "csv:%s", bench_write(b, "four.csv", "\xff\xfe\0\0a\0\0\0", 8));
-    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "workbooks of Excel", "csv:%s", bench_write(b, "book.csv", "PK\3\4....", 8));
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-32", "csv:%s",
+                     bench_write(b, "four.csv", "\xff\xfe\0\0a\0\0\0", 8));
+    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "workbooks of Excel", "csv:%s",
+                     bench_write(b, "book.csv", "PK\3\4....", 8));
     path = bench_text(b, "mixed.csv", "a,2,y\n1,2,3\n");
     bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no column 'y'", "csv:%s#label=y", path);
     assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&header=yes", path), 2, 1, x, y), 1);

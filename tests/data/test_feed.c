@@ -212,7 +212,8 @@ static void fingerprints(void **state)
     }
 }
 
-/* Every allocation of opening, binding and splitting fails once: an error each time, nothing lost (the leak check sees). */
+/* Every allocation of opening, binding and splitting fails once: an error each time, nothing lost (the leak check
+ * sees). */
 static void failing_memory(void **state)
 {
     bench *b = *state;
@@ -243,7 +244,9 @@ static void failing_memory(void **state)
             failures++;
         }
         assert_in_range(failures, 4, 150);
-        bench_write(b, "x.npy", file, make_npy(file, "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2), }", values, sizeof values));
+        bench_write(
+            b, "x.npy", file,
+            make_npy(file, "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2), }", values, sizeof values));
         snprintf(spec, sizeof spec, "npy:%s", bench_path(b, "x.npy"));
     }
 }
@@ -287,8 +290,10 @@ static artel_status whole_open(artel__source *source)
     static const char *const names[] = {"a", "b", "out"};
     ARTEL_TRY(artel__source_add_arrays(source, 3));
     for (int i = 0; i < 3; i++)
-        source->arrays[i] = (artel__source_array){
-            .name = names[i], .role = i < 2 ? ARTEL_DATA_ROLE_INPUT : ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT64, .count = 50};
+        source->arrays[i] = (artel__source_array){.name = names[i],
+                                                  .role = i < 2 ? ARTEL_DATA_ROLE_INPUT : ARTEL_DATA_ROLE_TARGET,
+                                                  .dtype = ARTEL_DTYPE_INT64,
+                                                  .count = 50};
     return ARTEL_OK;
 }
 
@@ -311,13 +316,15 @@ static void whole_rows(void **state)
     inputs[1] = (artel__data_want_input){.name = "b", .dtype = ARTEL_DTYPE_INT64};
     w.wants.inputs = inputs;
     w.wants.input_count = 2;
-    w.target = (artel__data_want_target){.name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_VALUES};
+    w.target =
+        (artel__data_want_target){.name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_VALUES};
     assert_int_equal(artel__data_create_single(b->ctx, &format, &data), ARTEL_OK);
     artel__feed *feed = bench_bind(b, data, &w.wants);
     whole_reads = 0;
     bench_fetch(b, feed, 0, 50, buffers);
     assert_int_equal(whole_reads, 50);
-    for (int i = 0; i < 50; i++) assert_true(converted[i] == (float)i && integers[i] == 100 + i && target[i] == (float)(200 + i));
+    for (int i = 0; i < 50; i++)
+        assert_true(converted[i] == (float)i && integers[i] == 100 + i && target[i] == (float)(200 + i));
     buffers[0] = buffers[2] = NULL;
     bench_fetch(b, feed, 0, 50, buffers);
     assert_int_equal(whole_reads, 100);

@@ -36,7 +36,8 @@ static void check_pair(bench *b, artel_data *data)
 static void plain(void **state)
 {
     bench *b = *state;
-    const char *x = bench_write(b, "images", images, sizeof images), *y = bench_write(b, "labels", labels, sizeof labels);
+    const char *x = bench_write(b, "images", images, sizeof images),
+               *y = bench_write(b, "labels", labels, sizeof labels);
     check_pair(b, bench_open(b, "idx:%s,%s", x, y));
 }
 
@@ -45,7 +46,8 @@ static void gzipped(void **state)
     bench *b = *state;
     uint8_t packed[256];
     size_t size = make_gzip(packed, sizeof packed, images, 10);
-    size += make_gzip(packed + size, sizeof packed - size, images + 10, sizeof images - 10); /* two members, one content */
+    size +=
+        make_gzip(packed + size, sizeof packed - size, images + 10, sizeof images - 10); /* two members, one content */
     const char *x = bench_write(b, "images.gz", packed, size);
     const char *y = bench_write(b, "labels.gz", packed, make_gzip(packed, sizeof packed, labels, sizeof labels));
     check_pair(b, bench_open(b, "idx:%s,%s", x, y));
@@ -57,7 +59,8 @@ static void joined(void **state)
     simple_wants w;
     int32_t classes[4];
     void *buffers[2] = {NULL, classes};
-    const char *x = bench_write(b, "images", images, sizeof images), *y = bench_write(b, "labels", labels, sizeof labels);
+    const char *x = bench_write(b, "images", images, sizeof images),
+               *y = bench_write(b, "labels", labels, sizeof labels);
     artel_data *data = bench_open(b, "idx:%s,%s + idx:%s,%s#scale=1/255", x, y, x, y);
     wants_init(&w, 2, (int64_t)2, (int64_t)2);
     artel__feed *feed = bench_bind(b, data, &w.wants);
@@ -91,7 +94,8 @@ static void refused(void **state)
     uint8_t changed[64], packed[256];
     simple_wants w;
     bench_open_fails(b, ARTEL_ERROR_CORRUPT, "not an IDX file", "idx:%s", bench_text(b, "t", "hello, world"));
-    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "expected 24 for shape (2, 2, 2)", "idx:%s", bench_write(b, "s", images, sizeof images - 1));
+    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "expected 24 for shape (2, 2, 2)", "idx:%s",
+                     bench_write(b, "s", images, sizeof images - 1));
     memcpy(changed, images, sizeof images);
     memset(changed + 4, 0xff, 12);
     bench_open_fails(b, ARTEL_ERROR_CORRUPT, "overflow", "idx:%s", bench_write(b, "o", changed, sizeof images));
@@ -107,7 +111,8 @@ static void refused(void **state)
     for (int i = 0; i < 3; i++) {
         memcpy(changed, images, sizeof images);
         changed[i == 0 ? 5 : 7] = i == 0 ? 255 : i == 1 ? 1 : 3;
-        artel_data *data = bench_open(b, "idx:%s", bench_write(b, "g", packed, make_gzip(packed, sizeof packed, changed, sizeof images)));
+        artel_data *data = bench_open(
+            b, "idx:%s", bench_write(b, "g", packed, make_gzip(packed, sizeof packed, changed, sizeof images)));
         bench_bind_fails(b, data, &w.wants, ARTEL_ERROR_CORRUPT, i == 0 ? "promises" : "expected");
         artel_data_destroy(data);
     }
@@ -128,7 +133,8 @@ static void fashion_mnist(void **state)
 {
     bench *b = *state;
     if (access(FASHION "t10k-images-idx3-ubyte.gz", R_OK) != 0) skip();
-    artel_data *data = bench_open(b, "idx:%s,%s#scale=1/255", FASHION "t10k-images-idx3-ubyte.gz", FASHION "t10k-labels-idx1-ubyte.gz");
+    artel_data *data = bench_open(b, "idx:%s,%s#scale=1/255", FASHION "t10k-images-idx3-ubyte.gz",
+                                  FASHION "t10k-labels-idx1-ubyte.gz");
     assert_int_equal(artel_data_count(data), 10000);
     simple_wants w;
     static float values[1000 * 784];

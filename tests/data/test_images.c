@@ -83,7 +83,8 @@ static void sizes_and_options(void **state)
     data = bench_open(b, "images:%s#size=2x2&channels=1&interpolation=nearest&scale=1/2", bench_path(b, "pets"));
     artel__feed *feed = bench_bind(b, data, &w.wants);
     bench_fetch(b, feed, 4, 1, buffers);
-    assert_true(x[0] == 35.0f / 2 && x[1] == 37.0f / 2 && x[2] == 43.0f / 2 && x[3] == 45.0f / 2); /* pixels (1,1) (1,3) (3,1) (3,3) */
+    assert_true(x[0] == 35.0f / 2 && x[1] == 37.0f / 2 && x[2] == 43.0f / 2 &&
+                x[3] == 45.0f / 2); /* pixels (1,1) (1,3) (3,1) (3,3) */
     artel__feed_destroy(feed);
     wants_init(&w, 3, (int64_t)3, (int64_t)2, (int64_t)1);
     bench_bind_fails(b, data, &w.wants, ARTEL_ERROR_INVALID, "(None, 2, 2, 1)");
@@ -203,7 +204,8 @@ static void refused(void **state)
     bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no such folder", "images:%s", bench_path(b, "nowhere"));
     bench_open_fails(b, ARTEL_ERROR_INVALID, "not a folder", "images:%s", bench_text(b, "file", "x"));
     bench_text(b, "empty/k/readme.txt", "x");
-    bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no .jpg, .jpeg, .png, .gif or .bmp", "images:%s", bench_path(b, "empty"));
+    bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no .jpg, .jpeg, .png, .gif or .bmp", "images:%s",
+                     bench_path(b, "empty"));
 }
 
 /* Known answers of tf.image.resize: 2x2 to 4x4 and to 3x3, half-pixel centres. */

@@ -36,9 +36,10 @@ static artel_status deliver(void *user, const uint64_t *rows, int64_t count, voi
 
 static artel_data *called(bench *b, supply *s)
 {
-    static const artel_data_array arrays[3] = {{.role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .shape = {2, {0, 2}}},
-                                               {.role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT16, .shape = {1, {0}}},
-                                               {.name = "unused", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {1, {0}}}};
+    static const artel_data_array arrays[3] = {
+        {.role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .shape = {2, {0, 2}}},
+        {.role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT16, .shape = {1, {0}}},
+        {.name = "unused", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {1, {0}}}};
     const artel_data_callback callback = {arrays, 3, 100, deliver, s};
     artel_data *data = NULL;
     assert_int_equal(artel_data_from_callback(b->ctx, &callback, &data), ARTEL_OK);

@@ -133,15 +133,19 @@ static void refused(void **state)
         artel_status status;
         const char *part;
     } rows[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", ARTEL_ERROR_CORRUPT, "expected 152 for float32 (3, 2)"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 20), }", ARTEL_ERROR_CORRUPT, "overflows"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 2), }", ARTEL_ERROR_CORRUPT, "dictionary"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", ARTEL_ERROR_CORRUPT,
+         "expected 152 for float32 (3, 2)"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 20), }", ARTEL_ERROR_CORRUPT,
+         "overflows"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 2), }", ARTEL_ERROR_CORRUPT,
+         "dictionary"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,4), }", ARTEL_ERROR_CORRUPT, "8 axes"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 2), }", ARTEL_ERROR_CORRUPT, "dictionary"},
         {"{'descr': '<q9', 'fortran_order': False, 'shape': (2, 2), }", ARTEL_ERROR_CORRUPT, "'<q9'"},
         {"{'descr': __import__('os').system('touch x'), 'shape': (1,)}", ARTEL_ERROR_CORRUPT, "dictionary"},
         {"{'descr': '<f4', 'fortran_order': False}", ARTEL_ERROR_CORRUPT, "dictionary"},
-        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", ARTEL_ERROR_CORRUPT, "dictionary"},
+        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", ARTEL_ERROR_CORRUPT,
+         "dictionary"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}", ARTEL_ERROR_CORRUPT, "dictionary"},
         {"", ARTEL_ERROR_CORRUPT, "dictionary"},
     };
@@ -176,7 +180,8 @@ static void unfeedable(void **state)
         bench_bind_fails(b, data, &w.wants, ARTEL_ERROR_UNSUPPORTED, rows[i][1]);
         artel_data_destroy(data);
     }
-    write_npy(b, "r.npy", "{'descr': [('a', '<f4'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (2,), }", "abcdefgh", 8);
+    write_npy(b, "r.npy", "{'descr': [('a', '<f4'), ('b', '<i4', (2,))], 'fortran_order': False, 'shape': (2,), }",
+              "abcdefgh", 8);
     artel_data *data = bench_open(b, "npy:%s", bench_path(b, "r.npy"));
     simple_wants w;
     wants_init(&w, 0);

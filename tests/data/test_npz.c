@@ -20,7 +20,10 @@ static const char *write_npz(bench *b, const char *const *names, int count, bool
     char paths[4][64];
     zip_part parts[4];
     for (int i = 0; i < count; i++) {
-        const void *values = i == 0 ? (const void *)x : i == 1 ? (const void *)y : i == 2 ? (const void *)x_test : (const void *)y_test;
+        const void *values = i == 0   ? (const void *)x
+                             : i == 1 ? (const void *)y
+                             : i == 2 ? (const void *)x_test
+                                      : (const void *)y_test;
         parts[i].size = make_npy(members[i], i % 2 == 0 ? X : Y, values, i % 2 == 0 ? sizeof x : sizeof y);
         snprintf(paths[i], sizeof paths[i], "%s.npy", names[i]);
         parts[i].name = paths[i];

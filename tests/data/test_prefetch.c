@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading ahead: whatever was told before, rows are those that a fetch gives, and what fails ahead of time is told only when wanted. */
+/* Reading ahead: whatever was told before, rows are those that a fetch gives, and what fails ahead of time is told only
+ * when wanted. */
 #include <stdlib.h>
 
 #include "base/budget.h"
@@ -52,7 +53,8 @@ static void check_rows(void *const *buffers, const uint64_t *rows, int64_t count
     const float *x = buffers[0];
     const int32_t *y = buffers[1];
     for (int64_t i = 0; i < count; i++) {
-        if (memcmp(x + i * WIDTH, floats + rows[i] * WIDTH, WIDTH * sizeof *x) != 0) fail_msg("row %d of the batch", (int)i);
+        if (memcmp(x + i * WIDTH, floats + rows[i] * WIDTH, WIDTH * sizeof *x) != 0)
+            fail_msg("row %d of the batch", (int)i);
         assert_int_equal(y[i], labels[rows[i]]);
     }
 }
@@ -76,7 +78,8 @@ static void any_order(void **state)
         assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[i], count[i], buffers), ARTEL_OK);
         int told = i % 4, wrong = i % 5 == 0;
         for (int k = 0; k < told; k++)
-            artel__prefetch_tell(s.prefetch, k, rows[i + 1 + k] + wrong, count[i + 1 + k] - (count[i + 1 + k] > 0 && wrong));
+            artel__prefetch_tell(s.prefetch, k, rows[i + 1 + k] + wrong,
+                                 count[i + 1 + k] - (count[i + 1 + k] > 0 && wrong));
         check_rows(buffers, rows[i], count[i]); /* while the next ones are being read */
     }
     close_source(&s);
@@ -132,7 +135,9 @@ static void follows_steps(void **state)
     static const struct {
         uint64_t budget;
         int batches[3], threads[3]; /* at first, after steps that waited, after many that did not */
-    } rows[] = {{1, {1, 1, 1}, {1, 1, 1}}, {(uint64_t)5 << 19, {2, 4, 2}, {1, 2, 1}}, {(uint64_t)1 << 40, {2, 4, 2}, {1, 4, 1}}};
+    } rows[] = {{1, {1, 1, 1}, {1, 1, 1}},
+                {(uint64_t)5 << 19, {2, 4, 2}, {1, 2, 1}},
+                {(uint64_t)1 << 40, {2, 4, 2}, {1, 4, 1}}};
     bench *b = *state;
     for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
         source s;
@@ -142,7 +147,8 @@ static void follows_steps(void **state)
         open_source(b, &s, false);
         for (int phase = 0; phase < 3; phase++) {
             int batches, threads;
-            for (int k = 0; k < (phase == 0 ? 0 : phase == 1 ? 9 : 9 * 256); k++) artel__prefetch_follow(s.prefetch, phase == 1);
+            for (int k = 0; k < (phase == 0 ? 0 : phase == 1 ? 9 : 9 * 256); k++)
+                artel__prefetch_follow(s.prefetch, phase == 1);
             artel__prefetch_reach(s.prefetch, &batches, &threads);
             assert_int_equal(batches, rows[i].batches[phase]);
             assert_int_equal(threads, rows[i].threads[phase]);

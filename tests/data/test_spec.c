@@ -9,17 +9,20 @@ static void parts_and_options(void **state)
     artel__arena arena;
     artel__data_spec spec;
     artel__arena_init(&arena, b->ctx);
-    assert_int_equal(artel__data_spec_parse(&arena, "npz:a+b.npz#p,q&scale=1/127.5,shift=-1 + npz:c.npz", &spec), ARTEL_OK);
+    assert_int_equal(artel__data_spec_parse(&arena, "npz:a+b.npz#p,q&scale=1/127.5,shift=-1 + npz:c.npz", &spec),
+                     ARTEL_OK);
     assert_int_equal(spec.part_count, 2);
     assert_string_equal(spec.parts[0].target, "a+b.npz");
     assert_string_equal(spec.parts[1].target, "c.npz");
     assert_string_equal(spec.options.names, "p,q");
     assert_true(spec.options.has_scale && spec.options.scale_by == 1.0f && spec.options.scale_over == 127.5f);
     assert_true(spec.options.has_shift && spec.options.shift == -1.0f);
-    assert_int_equal(artel__data_spec_parse(&arena, "images:d#size=32x64&channels=1&interpolation=nearest", &spec), ARTEL_OK);
+    assert_int_equal(artel__data_spec_parse(&arena, "images:d#size=32x64&channels=1&interpolation=nearest", &spec),
+                     ARTEL_OK);
     assert_true(spec.options.height == 32 && spec.options.width == 64 && spec.options.channels == 1);
     assert_int_equal(spec.options.interpolation, ARTEL__DATA_NEAREST);
-    assert_int_equal(artel__data_spec_parse(&arena, "csv:t.csv#label=a,b&header=no&delimiter=;&missing=0", &spec), ARTEL_OK);
+    assert_int_equal(artel__data_spec_parse(&arena, "csv:t.csv#label=a,b&header=no&delimiter=;&missing=0", &spec),
+                     ARTEL_OK);
     assert_string_equal(spec.options.label, "a,b");
     assert_string_equal(spec.options.delimiter, ";");
     assert_int_equal(spec.options.header, ARTEL__DATA_HEADER_NO);
@@ -81,7 +84,8 @@ static void refused(void **state)
         {"recordio:a", ARTEL_ERROR_UNSUPPORTED, "TFRecordWriter"},
     };
     bench *b = *state;
-    for (size_t i = 0; i < ARTEL__COUNT(rows); i++) bench_open_fails(b, rows[i].status, rows[i].part, "%s", rows[i].spec);
+    for (size_t i = 0; i < ARTEL__COUNT(rows); i++)
+        bench_open_fails(b, rows[i].status, rows[i].part, "%s", rows[i].spec);
 }
 
 int main(void)

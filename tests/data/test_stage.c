@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages of a pipeline: a pass that is stopped and taken up again, elements asked for by several threads, memory that runs out; and the
- * same failures while other sources are opened and read. */
+/* Stages of a pipeline: a pass that is stopped and taken up again, elements asked for by several threads, memory that
+ * runs out; and the same failures while other sources are opened and read. */
 #include <pthread.h>
 
 #include "data/help_data.h"
@@ -26,12 +26,15 @@ static const char *write_pipeline(bench *b)
 {
     char text[2048];
     snprintf(text, sizeof text,
-             "{\"from\": {\"interleave\": [\"npy:%s\", {\"from\": \"npy:%s\", \"stages\": [{\"stage\": \"take\", \"count\": 9}]}], "
+             "{\"from\": {\"interleave\": [\"npy:%s\", {\"from\": \"npy:%s\", \"stages\": [{\"stage\": \"take\", "
+             "\"count\": 9}]}], "
              "\"block\": 2},"
              " \"stages\": [{\"stage\": \"shuffle\", \"seed\": 3}, {\"stage\": \"shuffle\", \"buffer\": 8},"
-             " {\"stage\": \"filter\", \"column\": \"x\", \"is\": \"<\", \"value\": 300}, {\"stage\": \"scale\", \"column\": \"x\", "
+             " {\"stage\": \"filter\", \"column\": \"x\", \"is\": \"<\", \"value\": 300}, {\"stage\": \"scale\", "
+             "\"column\": \"x\", "
              "\"divide\": 3},"
-             " {\"stage\": \"cache\"}, {\"stage\": \"window\", \"size\": 4, \"shift\": 3}, {\"stage\": \"repeat\", \"count\": 5}]}",
+             " {\"stage\": \"cache\"}, {\"stage\": \"window\", \"size\": 4, \"shift\": 3}, {\"stage\": \"repeat\", "
+             "\"count\": 5}]}",
              write_rows(b), bench_path(b, "x.npy"));
     return bench_text(b, "p.json", text);
 }
@@ -192,7 +195,8 @@ static void memory_runs_out(void **state)
 /* Numbers near the largest of 64 bits: refused where the number of an element would not fit, right where it does. */
 static void huge_counts(void **state)
 {
-    static const char without_end[] = "{\"stage\": \"repeat\"}", skip[] = "{\"stage\": \"skip\", \"count\": 9000000000000000000}";
+    static const char without_end[] = "{\"stage\": \"repeat\"}",
+                      skip[] = "{\"stage\": \"skip\", \"count\": 9000000000000000000}";
     static const char shard[] = "{\"stage\": \"shard\", \"count\": 9000000000000000000, \"index\": 7}";
     static const char take[] = "{\"stage\": \"take\", \"count\": 2}",
                       most[] = "{\"stage\": \"repeat\", \"count\": 38430716820228233}"; /* 2^61 + 28 elements */
@@ -224,7 +228,8 @@ static void huge_counts(void **state)
         built p;
         int length = snprintf(text, sizeof text, "{\"from\": \"npy:%s\", \"stages\": [", bench_path(b, "x.npy"));
         for (int s = 0; rows[r].stages[s] != NULL; s++)
-            length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", s > 0 ? ", " : "", rows[r].stages[s]);
+            length +=
+                snprintf(text + length, sizeof text - (size_t)length, "%s%s", s > 0 ? ", " : "", rows[r].stages[s]);
         snprintf(text + length, sizeof text - (size_t)length, "]}");
         assert_int_equal(build(b, bench_text(b, "h.json", text), &p), rows[r].status);
         if (rows[r].status < 0) {

@@ -80,8 +80,11 @@ static void integers_and_one_hot(void **state)
     wants_init(&w, 1, (int64_t)20);
     w.input.dtype = ARTEL_DTYPE_INT32;
     w.input.limit = 1000;
-    w.target = (artel__data_want_target){
-        .name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_ONE_HOT, .row = {2, {2, 3}}, .classes = 3};
+    w.target = (artel__data_want_target){.name = "out",
+                                         .dtype = ARTEL_DTYPE_FLOAT32,
+                                         .kind = ARTEL__DATA_TARGET_ONE_HOT,
+                                         .row = {2, {2, 3}},
+                                         .classes = 3};
     artel_data *data = synthetic(b, 100);
     artel__feed *feed = bench_bind(b, data, &w.wants);
     bench_fetch(b, feed, 0, 100, buffers);
@@ -106,7 +109,8 @@ static void refused(void **state)
 {
     static const char *const specs[] = {"synthetic:0", "synthetic:-5", "synthetic:x", "synthetic:99999999999999"};
     bench *b = *state;
-    for (size_t i = 0; i < ARTEL__COUNT(specs); i++) bench_open_fails(b, ARTEL_ERROR_INVALID, "synthetic:COUNT", "%s", specs[i]);
+    for (size_t i = 0; i < ARTEL__COUNT(specs); i++)
+        bench_open_fails(b, ARTEL_ERROR_INVALID, "synthetic:COUNT", "%s", specs[i]);
     simple_wants w;
     wants_init(&w, 1, (int64_t)-1);
     artel_data *data = synthetic(b, 5);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed content at any place, with any budget: held against the content itself; members, damage, threads, lack of memory. */
+/* Compressed content at any place, with any budget: held against the content itself; members, damage, threads, lack of
+ * memory. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -84,8 +85,10 @@ static void any_place(void **state)
             for (size_t at = 0; at < CONTENT + 1000; at += 100000) expect_piece(o.file, at, 100000);
             assert_int_equal(artel__unfold_size(o.file, &whole), ARTEL_OK);
             assert_int_equal(whole, CONTENT);
-            for (int k = 0; k < 40; k++) expect_piece(o.file, (size_t)next_word() % CONTENT, (size_t)1 << next_word() % 17);
-            for (int k = 0; k < 15; k++) expect_piece(o.file, CONTENT - 40000 * (size_t)(k + 1), 50000); /* from the end */
+            for (int k = 0; k < 40; k++)
+                expect_piece(o.file, (size_t)next_word() % CONTENT, (size_t)1 << next_word() % 17);
+            for (int k = 0; k < 15; k++)
+                expect_piece(o.file, CONTENT - 40000 * (size_t)(k + 1), 50000); /* from the end */
             if (budgets[i] < CONTENT) assert_true(artel__unfold_pool_bytes(o.pool) < budgets[i] + ((uint64_t)3 << 19));
             assert_int_equal(artel__budget_used(b->ctx), artel__unfold_pool_bytes(o.pool));
             artel__unfold_pool_destroy(o.pool);
@@ -168,7 +171,8 @@ static void cut_off(void **state)
         assert_int_equal(artel__unfold_size(o.file, &whole), ARTEL_OK);
         assert_true(whole >= reached && whole <= 3 << 20);
         snprintf(what, sizeof what, "at byte %zu, %llu bytes into the content", left, (unsigned long long)whole);
-        assert_int_equal(artel__unfold_read(o.file, whole, &one, 1, &got), ARTEL_ERROR_CORRUPT); /* each time, from anywhere */
+        assert_int_equal(artel__unfold_read(o.file, whole, &one, 1, &got),
+                         ARTEL_ERROR_CORRUPT); /* each time, from anywhere */
         bench_failed(b, ARTEL_ERROR_CORRUPT, what);
         for (uint64_t at = 0; at + 9000 < whole; at += whole / 5 + 1) { /* what comes before is there */
             uint8_t piece[9000];
@@ -201,7 +205,8 @@ static void flipped(void **state)
             equal = equal && reached + got <= 300000 && memcmp(found, content + reached, got) == 0;
         }
         refused += status == ARTEL_ERROR_CORRUPT;
-        if (status != ARTEL_ERROR_CORRUPT) assert_true(status == ARTEL_OK && equal && reached == 300000); /* a time of day in the head */
+        if (status != ARTEL_ERROR_CORRUPT)
+            assert_true(status == ARTEL_OK && equal && reached == 300000); /* a time of day in the head */
         if (status < 0) bench_failed(b, ARTEL_ERROR_CORRUPT, "the compressed data");
         artel__unfold_pool_destroy(o.pool);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile, launch, put) fails with the code
- * FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do, as those of a device that is lost. */
+/* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
+ * launch, put) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do,
+ * as those of a device that is lost. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
@@ -70,7 +71,8 @@ const PJRT_Api *GetPjrtApi(void);
 const PJRT_Api *GetPjrtApi(void)
 {
     const PJRT_Api *(*entry)(void);
-    void *library = dlopen(getenv("FAULTY_PLUGIN"), RTLD_NOW | RTLD_LOCAL), *address = library ? dlsym(library, "GetPjrtApi") : NULL;
+    void *library = dlopen(getenv("FAULTY_PLUGIN"), RTLD_NOW | RTLD_LOCAL),
+         *address = library ? dlsym(library, "GetPjrtApi") : NULL;
     if (!address) return NULL;
     memcpy(&entry, &address, sizeof entry);
     real = entry();

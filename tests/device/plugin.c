@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PJRT plug-in made for the tests: -DWAY_<way> chooses how it fails; without one it has two devices. Processes that are to be seen or ended
- * leave their number in plugin.pid. */
+/* A PJRT plug-in made for the tests: -DWAY_<way> chooses how it fails; without one it has two devices. Processes that
+ * are to be seen or ended leave their number in plugin.pid. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <stdio.h>

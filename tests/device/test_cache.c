@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders of compiled programs: what was written is read; what is damaged, of another key, or could be another user's is passed over and told
- * once; the files that were used longest ago go. And on which plug-ins kernels are measured. */
+/* Folders of compiled programs: what was written is read; what is damaged, of another key, or could be another user's
+ * is passed over and told once; the files that were used longest ago go. And on which plug-ins kernels are measured. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,8 @@ static void count(void *user, artel_log_level level, const char *text)
 static artel__program_folder folder_of(int64_t most_bytes)
 {
     t.warnings = t.notes = 0;
-    return (artel__program_folder){.ctx = t.ctx, .files = t.files, .path = t.path, .writes = true, .most_bytes = most_bytes};
+    return (artel__program_folder){
+        .ctx = t.ctx, .files = t.files, .path = t.path, .writes = true, .most_bytes = most_bytes};
 }
 
 static void file_of(const uint8_t *key, char out[256])
@@ -64,7 +65,8 @@ static int set_up(void **state)
     options.log = count;
     options.log_level = ARTEL_LOG_NOTE;
     snprintf(t.place, sizeof t.place, "/tmp/artel-programs-XXXXXX");
-    if (artel_context_create(&options, &t.ctx) < 0 || artel_context_create(NULL, &t.files) < 0 || !mkdtemp(t.place)) return -1;
+    if (artel_context_create(&options, &t.ctx) < 0 || artel_context_create(NULL, &t.files) < 0 || !mkdtemp(t.place))
+        return -1;
     snprintf(t.path, sizeof t.path, "%s/made/programs", t.place);
     return 0;
 }
@@ -203,7 +205,8 @@ static void test_measured(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kept), cmocka_unit_test(test_damaged), cmocka_unit_test(test_planted),
-                                       cmocka_unit_test(test_thin), cmocka_unit_test(test_refused), cmocka_unit_test(test_measured)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kept),    cmocka_unit_test(test_damaged),
+                                       cmocka_unit_test(test_planted), cmocka_unit_test(test_thin),
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_measured)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 600 */
 /* long form: 1800 */
-/* Operations as programs of devices: small graphs of tests/support/op_cases.c with their gradients and the step of their variables,
- * computed by XLA's plug-in for the CPU and by artel's kernels: every eighth, for XLA compiles long; all with ARTEL_LONG=1. A name as
- * argument: the cases that begin with it, one line each. Skipped without the plug-in; what devices refuse is in tests/op/test_refused.c. */
+/* Operations as programs of devices: small graphs of tests/support/op_cases.c with their gradients and the step of
+ * their variables, computed by XLA's plug-in for the CPU and by artel's kernels: every eighth, for XLA compiles long;
+ * all with ARTEL_LONG=1. A name as argument: the cases that begin with it, one line each. Skipped without the plug-in;
+ * what devices refuse is in tests/op/test_refused.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +108,8 @@ static bool run(launch *l, const op_case *c, int64_t rows)
     bool good = status == ARTEL_OK;
     const artel_error *error = artel_context_error(l->m.g.ctx);
     if (status == ARTEL_ERROR_UNSUPPORTED && t.only) printf("%s: %s\n", c->name, error->what);
-    if (!good && status != ARTEL_ERROR_UNSUPPORTED) fail_msg("%s: %s: %s\n%s", c->name, error->where, error->what, text.data);
+    if (!good && status != ARTEL_ERROR_UNSUPPORTED)
+        fail_msg("%s: %s: %s\n%s", c->name, error->where, error->what, text.data);
     if (good && artel__program_compile(t.platform, c->name, text.data, text.length, &l->program) < 0)
         fail_msg("%s: %s\n%s", c->name, artel_context_error(t.ctx)->what, text.data);
     artel__text_fini(&text);
@@ -115,7 +117,8 @@ static bool run(launch *l, const op_case *c, int64_t rows)
     put_inputs(l);
     put_variables(l);
     put_words(l);
-    if (artel__program_launch(l->program, 0, l->in, l->ins, l->out) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+    if (artel__program_launch(l->program, 0, l->in, l->ins, l->out) < 0)
+        fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
     return true;
 }
 
@@ -131,7 +134,8 @@ static double number(const void *data, artel_dtype dtype, int64_t i)
 }
 
 /* Of two ways of adding up: a bound by the largest element, and a relative one. */
-static void compare(const op_case *c, const char *what, int n, artel_dtype dtype, int64_t count, const void *expected, const void *found)
+static void compare(const op_case *c, const char *what, int n, artel_dtype dtype, int64_t count, const void *expected,
+                    const void *found)
 {
     double largest = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -142,7 +146,8 @@ static void compare(const op_case *c, const char *what, int n, artel_dtype dtype
         double e = number(expected, dtype, i), f = number(found, dtype, i);
         bool same = e == f || (isnan(e) && isnan(f)), far = !isfinite(e);
         if (!same && (far || !(fabs(e - f) <= 2e-5 * fabs(e) + 4e-6 * largest + 1e-7)))
-            fail_msg("%s, %s %d, element %lld of %lld: %.9g instead of %.9g", c->name, what, n, (long long)i, (long long)count, f, e);
+            fail_msg("%s, %s %d, element %lld of %lld: %.9g instead of %.9g", c->name, what, n, (long long)i,
+                     (long long)count, f, e);
     }
 }
 
@@ -158,14 +163,16 @@ static void compare_kept(launch *l, const op_case *c)
         void *found = malloc(bytes + 1), *plain = malloc(bytes + 1);
         const void *expected = artel__run_kept(l->m.run, k);
         if (value->layout == ARTEL__LAYOUT_PANELS) {
-            artel__variable v = {.shape = value->shape, .dtype = value->dtype, .layout = value->layout, .rows = value->shape.dim[0]};
+            artel__variable v = {
+                .shape = value->shape, .dtype = value->dtype, .layout = value->layout, .rows = value->shape.dim[0]};
             v.columns = artel_shape_count(&value->shape) / v.rows;
             artel__variables one = {.item = &v, .count = 1, .bytes = (size_t)value->storage * sizeof(float)};
             artel__image_fetch(&one, expected, 0, plain);
             expected = plain;
         }
         if (value->domain != ARTEL__DOMAIN_NODES) {
-            if (artel__buffer_get(t.platform, l->out[k], found, bytes) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+            if (artel__buffer_get(t.platform, l->out[k], found, bytes) < 0)
+                fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
             compare(c, "result", k, value->dtype, count, expected, found);
         }
         free(plain);
@@ -185,7 +192,8 @@ static void compare_variables(launch *l, const op_case *c)
         int64_t count = artel_shape_count(&v->shape);
         size_t bytes = (size_t)count * artel_dtype_size(artel__variable_held(v));
         void *found = malloc(bytes), *expected = held(l, i);
-        if (artel__buffer_get(t.platform, l->out[at++], found, bytes) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+        if (artel__buffer_get(t.platform, l->out[at++], found, bytes) < 0)
+            fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
         compare(c, "variable", i, artel__variable_held(v), count, expected, found);
         free(expected);
         free(found);
@@ -198,7 +206,8 @@ static void compare_faults(const launch *l, const op_case *c)
     int64_t fault[2 * MOST];
     if (!l->lowered.faults) return;
     artel__buffer *buffer = l->out[artel__program_results(l->program) - 1];
-    assert_int_equal(artel__buffer_get(t.platform, buffer, fault, (size_t)l->lowered.faults * 2 * sizeof(int64_t)), ARTEL_OK);
+    assert_int_equal(artel__buffer_get(t.platform, buffer, fault, (size_t)l->lowered.faults * 2 * sizeof(int64_t)),
+                     ARTEL_OK);
     for (int i = 0; i < l->lowered.faults; i++) {
         if (fault[2 * i] != INT64_MAX) fail_msg("%s: a fault in row %lld", c->name, (long long)fault[2 * i]);
     }

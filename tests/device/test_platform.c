@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* Arrays and programs on XLA's plug-in for the CPU, as the tests' virtual environment brings it; skipped where there is none. */
+/* Arrays and programs on XLA's plug-in for the CPU, as the tests' virtual environment brings it; skipped where there is
+ * none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,11 +22,12 @@ static struct {
     artel__platform *platform;
 } t;
 
-static const char add_text[] = "module @add attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 : i32} {\n"
-                               "  func.func public @main(%0: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}, %1: tensor<2x3xf32>) -> "
-                               "tensor<2x3xf32> {\n"
-                               "    %2 = stablehlo.add %0, %1 : tensor<2x3xf32>\n"
-                               "    return %2 : tensor<2x3xf32>\n  }\n}\n";
+static const char add_text[] =
+    "module @add attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 : i32} {\n"
+    "  func.func public @main(%0: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}, %1: tensor<2x3xf32>) -> "
+    "tensor<2x3xf32> {\n"
+    "    %2 = stablehlo.add %0, %1 : tensor<2x3xf32>\n"
+    "    return %2 : tensor<2x3xf32>\n  }\n}\n";
 
 static const artel_shape two_by_three = {.rank = 2, .dim = {2, 3}};
 
@@ -153,8 +155,9 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_stored), cmocka_unit_test(test_copy),
-                                       cmocka_unit_test(test_row_major), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_stored),
+                                       cmocka_unit_test(test_copy), cmocka_unit_test(test_row_major),
+                                       cmocka_unit_test(test_refused)};
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plug-in is told, on a table of the test's own: options that it does not know are left out one by one, and arrays are asked for in
- * the order of this machine. No plug-in is opened. */
+/* What a plug-in is told, on a table of the test's own: options that it does not know are left out one by one, and
+ * arrays are asked for in the order of this machine. No plug-in is opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,8 @@ static PJRT_Error *give(PJRT_Buffer_ToHostBuffer_Args *args)
 {
     const PJRT_Buffer_MemoryLayout *layout = args->host_layout;
     if (!layout) return refuse("in the order of the device");
-    if (layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled || layout->tiled.num_tiles) return refuse("tiles, or strides");
+    if (layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled || layout->tiled.num_tiles)
+        return refuse("tiles, or strides");
     if (layout->tiled.minor_to_major_size != t.rank) return refuse("another rank");
     memcpy(t.order, layout->tiled.minor_to_major, t.rank * sizeof t.order[0]);
     args->dst_size = sizeof(float);
@@ -171,7 +172,8 @@ static void test_row_major(void **state)
     artel__platform platform = platform_of("tpu");
     float host;
     for (t.rank = 0; t.rank <= 3; t.rank++) {
-        if (artel__buffer_get(&platform, NULL, &host, sizeof host) < 0) fail_msg("%s", artel_context_error(t.ctx)->what);
+        if (artel__buffer_get(&platform, NULL, &host, sizeof host) < 0)
+            fail_msg("%s", artel_context_error(t.ctx)->what);
         for (size_t i = 0; i < t.rank; i++) assert_int_equal(t.order[i], t.rank - 1 - i);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replicas with common variables: random graphs end in the bits of one replica, although each takes only a share of every step, and
- * sums that only the optimizer reads are not exchanged. */
+/* Replicas with common variables: random graphs end in the bits of one replica, although each takes only a share of
+ * every step, and sums that only the optimizer reads are not exchanged. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,8 @@ static void take_steps(rank *of, int ranks)
 /* The plan of `b` anew for several replicas, and its variables after a few steps of theirs. */
 static void run_common(graph_bench *b, int ranks)
 {
-    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = ranks, .isa = artel__context_isa(b->ctx), .common = true};
+    artel__plan_options options = {
+        .batch_size = ROWS, .shards = 8, .replicas = ranks, .isa = artel__context_isa(b->ctx), .common = true};
     rank of[MOST] = {{.run = NULL}};
     artel__group *group;
     artel__run_destroy(b->run);
@@ -134,7 +135,8 @@ static void same_bits_as_one(void **state)
         graph_bench_close(&one);
         graph_bench_close(&many);
     }
-    if (divided < 40 || lazy < 4) fail_msg("only %d steps are shared out, only %d sums are not exchanged", divided, lazy);
+    if (divided < 40 || lazy < 4)
+        fail_msg("only %d steps are shared out, only %d sums are not exchanged", divided, lazy);
     if (posted < 8) fail_msg("only %d exchanges go on behind a node", posted);
 }
 

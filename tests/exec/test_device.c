@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cores through the interface of devices: what a plan and a run alone do, whatever allocation fails; a device that lacks what is
- * optional; and one that keeps variables in a memory of its own. */
+/* The cores through the interface of devices: what a plan and a run alone do, whatever allocation fails; a device that
+ * lacks what is optional; and one that keeps variables in a memory of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,8 @@ static void compare_kept(const graph_bench *b, const artel__run *run, const arte
     for (int n = 0; n < b->graph.kept_count; n++) {
         const artel__value *value = &b->graph.value[b->graph.kept[n]];
         size_t count = (size_t)(value->domain == ARTEL__DOMAIN_ROW ? ROWS : 1) * (size_t)value->storage;
-        assert_memory_equal(artel__run_kept(run, n), artel__execution_read(execution, n), count * artel_dtype_size(value->dtype));
+        assert_memory_equal(artel__run_kept(run, n), artel__execution_read(execution, n),
+                            count * artel_dtype_size(value->dtype));
     }
 }
 
@@ -116,7 +117,8 @@ static void executions_are_joined(void **state)
     artel__executable *executable;
     artel__execution *pair[2];
     open_bench(&b);
-    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .common = true};
+    artel__plan_options options = {
+        .batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .common = true};
     artel__execution_options own = {.state = b.state, .pool = b.pool};
     assert_int_equal(artel__compile(b.ctx, &artel__cpu, &b.graph, &options, &executable), ARTEL_OK);
     for (int r = 0; r < 2; r++) assert_int_equal(artel__execution_create(executable, &own, &pair[r]), ARTEL_OK);
@@ -198,7 +200,8 @@ static void far_destroy(void *execution)
 static artel_status far_compute(void *execution, const artel__step *step, const void *const *inputs)
 {
     far_execution *e = execution;
-    if (artel__state_return(e->state)) artel__state_copy(e->memory->values, e->state, artel__all_of(artel__state_variables(e->state)));
+    if (artel__state_return(e->state))
+        artel__state_copy(e->memory->values, e->state, artel__all_of(artel__state_variables(e->state)));
     return artel__cpu.ops->compute(e->cores, step, inputs);
 }
 
@@ -273,7 +276,8 @@ static void variables_live_elsewhere(void **state)
     assert_int_equal(dropped, 1);
 }
 
-/* Where all variables are overwritten, nothing is brought for it, not even from a device that is lost; where some are, the others are. */
+/* Where all variables are overwritten, nothing is brought for it, not even from a device that is lost; where some are,
+ * the others are. */
 static void what_is_overwritten_is_not_brought(void **state)
 {
     (void)state;
@@ -327,9 +331,9 @@ static void what_is_overwritten_is_not_brought(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_a_device),
-                                       cmocka_unit_test(common_variables_are_refused_where_there_are_none),
-                                       cmocka_unit_test(executions_are_joined), cmocka_unit_test(variables_live_elsewhere),
-                                       cmocka_unit_test(what_is_overwritten_is_not_brought)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cores_are_a_device), cmocka_unit_test(common_variables_are_refused_where_there_are_none),
+        cmocka_unit_test(executions_are_joined), cmocka_unit_test(variables_live_elsewhere),
+        cmocka_unit_test(what_is_overwritten_is_not_brought)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

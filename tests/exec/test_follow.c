@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps that follow their gradient part by part: the bits are those of a gradient that was written first, less memory is used, and
- * gradients that somebody else reads, that are cheaper to keep than what they are made from, or that a variable has a part in are written
- * as ever. And a step on parts is the step on the whole, under every rule. */
+/* Steps that follow their gradient part by part: the bits are those of a gradient that was written first, less memory
+ * is used, and gradients that somebody else reads, that are cheaper to keep than what they are made from, or that a
+ * variable has a part in are written as ever. And a step on parts is the step on the whole, under every rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,12 +33,14 @@ static artel__value_id add_variable(graph_bench *b, const char *name, bool weigh
 {
     artel_shape shape = {.rank = 1, .dim = {WIDTH}}, matrix = {.rank = 2, .dim = {WIDTH, WIDTH}};
     artel__variable_kind kind = name[0] == 'v' ? ARTEL__VARIABLE_SLOT : ARTEL__VARIABLE_TRAINABLE;
-    int variable = artel__variables_add(&b->variables, name, kind, ARTEL_DTYPE_FLOAT32, weights ? &matrix : &shape, weights ? WIDTH : 0);
+    int variable = artel__variables_add(&b->variables, name, kind, ARTEL_DTYPE_FLOAT32, weights ? &matrix : &shape,
+                                        weights ? WIDTH : 0);
     return artel__graph_variable(&b->graph, variable);
 }
 
 /* A step with momentum. */
-static void add_step(artel__graph *g, artel__value_id variable, artel__value_id velocity, artel__value_id gradient, reader kind)
+static void add_step(artel__graph *g, artel__value_id variable, artel__value_id velocity, artel__value_id gradient,
+                     reader kind)
 {
     artel__optimize o = {.options = {.rule = ARTEL__RULE_SGD, .momentum = 0.9},
                          .clip = kind == CLIPPED ? ARTEL__CLIP_NORM : ARTEL__CLIP_NONE,
@@ -63,11 +65,15 @@ static void build(graph_bench *b, int64_t rows, reader kind)
     artel__value_id wanted[] = {add_variable(b, "w", true), add_variable(b, "b", false)}, gradient[2];
     artel__value_id velocity[] = {add_variable(b, "v of w", true), add_variable(b, "v of b", false)};
     artel__value_id x = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
-    artel__value_id out =
-        artel__op_unary(g, ARTEL__UNARY_TANH, NULL, artel__op_product(g, x, wanted[0], wanted[1], 1, &shape, ARTEL__FUSED_NONE));
+    artel__value_id out = artel__op_unary(g, ARTEL__UNARY_TANH, NULL,
+                                          artel__op_product(g, x, wanted[0], wanted[1], 1, &shape, ARTEL__FUSED_NONE));
     artel__value_id seeds = artel__op_fill_like(g, out, 0.5);
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &out, .seeds = &seeds, .target_count = 1, .wanted = wanted, .wanted_count = 2};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &out,
+                                    .seeds = &seeds,
+                                    .target_count = 1,
+                                    .wanted = wanted,
+                                    .wanted_count = 2};
     artel__graph_keep(g, out);
     assert_int_equal(artel__graph_differentiate(g, &request, gradient), ARTEL_OK);
     if (kind == KEPT) artel__graph_keep(g, gradient[0]);
@@ -77,7 +83,8 @@ static void build(graph_bench *b, int64_t rows, reader kind)
     graph_bench_plan(b);
 }
 
-/* A gradient of one row, which is that of a variable seen through views. The variable is written before the step is taken. */
+/* A gradient of one row, which is that of a variable seen through views. The variable is written before the step is
+ * taken. */
 static void build_of_variable(graph_bench *b, reader kind)
 {
     artel__graph *g = &b->graph;
@@ -114,7 +121,8 @@ static void take_steps(graph_bench *b, int threads)
     }
 }
 
-/* The text of a plan says which step is taken on the parts of which node, and says nothing of the kind where none is. */
+/* The text of a plan says which step is taken on the parts of which node, and says nothing of the kind where none is.
+ */
 static void check_text(const artel__plan *plan, bool follows)
 {
     artel__text text;
@@ -251,7 +259,8 @@ static void check_parts(const artel__kernel *kernel, artel__rule rule, artel__cl
     if (kernel->refuses && kernel->refuses(&at_once)) return;
     kernel->run(&at_once, 0, kernel->tasks(&at_once), NULL);
     step_in_parts(kernel, &cut);
-    if (memcmp(&whole, &parts, sizeof whole) != 0) fail_msg("%s: rule %d, clip %d differ in parts", kernel->name, rule, clip);
+    if (memcmp(&whole, &parts, sizeof whole) != 0)
+        fail_msg("%s: rule %d, clip %d differ in parts", kernel->name, rule, clip);
 }
 
 static void parts_are_the_whole(void **state)
@@ -275,6 +284,7 @@ static void parts_are_the_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(others_are_written),
-                                       cmocka_unit_test(written_variables_are_not_read), cmocka_unit_test(parts_are_the_whole)};
+                                       cmocka_unit_test(written_variables_are_not_read),
+                                       cmocka_unit_test(parts_are_the_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

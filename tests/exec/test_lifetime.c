@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers placed in the order of time: none that live together overlap, and what dies as it was born needs no byte too many. */
+/* Buffers placed in the order of time: none that live together overlap, and what dies as it was born needs no byte too
+ * many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +35,8 @@ static size_t judge(int count, size_t end)
         assert_true(life[i].offset + life[i].bytes <= end);
         for (int j = 0; j < i; j++) {
             bool together = life[i].from <= life[j].to && life[j].from <= life[i].to;
-            bool apart = life[i].offset + life[i].bytes <= life[j].offset || life[j].offset + life[j].bytes <= life[i].offset;
+            bool apart =
+                life[i].offset + life[i].bytes <= life[j].offset || life[j].offset + life[j].bytes <= life[i].offset;
             assert_true(!together || apart || !life[i].bytes || !life[j].bytes);
         }
     }
@@ -56,8 +58,8 @@ static void any_lives(void **state)
             uint32_t word[4];
             artel__rng_block(key, 0, scene, (uint32_t)i, 0, word);
             int from = (int)(word[0] % ACTIONS), to = from + (int)(word[1] % (scene % 3 ? ACTIONS : 20));
-            life[i] =
-                (artel__lifetime){.value = i, .from = from, .to = to < ACTIONS ? to : ACTIONS - 1, .bytes = 64 * (size_t)(word[2] % 50)};
+            life[i] = (artel__lifetime){
+                .value = i, .from = from, .to = to < ACTIONS ? to : ACTIONS - 1, .bytes = 64 * (size_t)(word[2] % 50)};
         }
         size_t end = place(count), most = judge(count, end);
         assert_true(end >= most);
@@ -74,7 +76,8 @@ static void a_tower(void **state)
         size_t bytes = 64 * (size_t)(1 + layer % 7);
         life[count] = (artel__lifetime){.value = count, .from = layer, .to = ACTIONS - 1 - layer, .bytes = bytes};
         count++;
-        life[count] = (artel__lifetime){.value = count, .from = ACTIONS - 1 - layer, .to = ACTIONS - 1 - layer, .bytes = bytes};
+        life[count] =
+            (artel__lifetime){.value = count, .from = ACTIONS - 1 - layer, .to = ACTIONS - 1 - layer, .bytes = bytes};
         count++;
     }
     size_t end = place(count);

@@ -16,7 +16,8 @@ enum {
     ROWS = 21
 };
 
-/* The sums of a plan whose tasks lend lie in a block of their own, each where the blocks lie that it is made from; nothing else does. */
+/* The sums of a plan whose tasks lend lie in a block of their own, each where the blocks lie that it is made from;
+ * nothing else does. */
 static void sums_in_place_and_apart(void **state)
 {
     (void)state;
@@ -27,7 +28,8 @@ static void sums_in_place_and_apart(void **state)
     graph_bench_plan(&b);
     graph_bench_finish(&b, 1);
     for (int lends = 0; lends < 2; lends++) {
-        artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .lends = lends};
+        artel__plan_options options = {
+            .batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .lends = lends};
         artel__plan *plan;
         assert_int_equal(artel__plan_create(b.ctx, &b.graph, &options, &plan), ARTEL_OK);
         int sums = 0;
@@ -71,6 +73,7 @@ static void what_is_broadcast_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_place_and_apart), cmocka_unit_test(what_is_broadcast_stays)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_place_and_apart),
+                                       cmocka_unit_test(what_is_broadcast_stays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

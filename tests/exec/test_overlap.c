@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that go on behind a computation: the schedule of random graphs stays a legal one, and a long computation lies between
- * posting and waiting. */
+/* Exchanges that go on behind a computation: the schedule of random graphs stays a legal one, and a long computation
+ * lies between posting and waiting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,8 @@ static void check_inputs(const walk *w, int32_t index)
     for (int k = 0; k < graph->node[index].inputs && !w->plan->node[index].view; k++) {
         artel__value_id source = artel__plan_source(w->plan, graph->node[index].input[k]);
         int from = source < 0 ? -1 : graph->value[source].node;
-        if (from >= 0 && !w->readied[from]) fail_msg("node %d (%s) comes before its input %d", index, graph->node[index].op->name, from);
+        if (from >= 0 && !w->readied[from])
+            fail_msg("node %d (%s) comes before its input %d", index, graph->node[index].op->name, from);
     }
 }
 
@@ -88,7 +89,8 @@ static void check_schedule(walk *w)
             assert_true(a < plan->apply_action);
             check_exchange(w, a);
         } else {
-            bool applies = plan->graph->node[plan->action[a].node].phase == ARTEL__PHASE_APPLY || plan->node[plan->action[a].node].lazy;
+            bool applies = plan->graph->node[plan->action[a].node].phase == ARTEL__PHASE_APPLY ||
+                           plan->node[plan->action[a].node].lazy;
             assert_int_equal(applies, a >= plan->apply_action);
             carry_out(w, plan->action[a].node, true);
         }
@@ -103,8 +105,11 @@ static int schedule(uint32_t seed, bool common)
     graph_bench_begin(&b, ROWS);
     random_graph_build(&b.graph, &b.variables, seed);
     assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
-    artel__plan_options options = {
-        .batch_size = ROWS, .shards = 8, .replicas = 2 + (int)(seed % 7), .isa = artel__context_isa(b.ctx), .common = common};
+    artel__plan_options options = {.batch_size = ROWS,
+                                   .shards = 8,
+                                   .replicas = 2 + (int)(seed % 7),
+                                   .isa = artel__context_isa(b.ctx),
+                                   .common = common};
     assert_int_equal(artel__plan_create(b.ctx, &b.graph, &options, &plan), ARTEL_OK);
     walk w = {.plan = plan, .posted = -1};
     w.made = calloc((size_t)b.graph.nodes, sizeof *w.made);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights that their readers round: which ones, through transposes and views too, however many there are and in which order readers come; the
- * bits are those of weights that were rounded first. And plans of graphs with constants, and with values whose nodes are no more. */
+/* Weights that their readers round: which ones, through transposes and views too, however many there are and in which
+ * order readers come; the bits are those of weights that were rounded first. And plans of graphs with constants, and
+ * with values whose nodes are no more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ static void begin(scene *s)
     artel_shape matrix = {.rank = 2, .dim = {WIDTH, WIDTH}};
     graph_bench_begin(&s->bench, 8);
     g->arithmetic = ARTEL__ARITHMETIC_TILES;
-    int w = artel__variables_add(&s->bench.variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &matrix, WIDTH);
+    int w =
+        artel__variables_add(&s->bench.variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &matrix, WIDTH);
     artel__value_id fed = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &columns);
     s->x = artel__op_narrow(g, fed, ARTEL_DTYPE_BFLOAT16);
     s->rounded = artel__op_narrow(g, artel__graph_variable(g, w), ARTEL_DTYPE_BFLOAT16);
@@ -92,8 +94,8 @@ static void read_by_transposes(scene *s, artel__value_id out[2])
     multiply(s, out[1]);
 }
 
-/* One that cannot, at the end of many transposes: none of what they have in common, nor what other readers have of it. `first`: who reads it is
- * added before the chain. */
+/* One that cannot, at the end of many transposes: none of what they have in common, nor what other readers have of it.
+ * `first`: who reads it is added before the chain. */
 static void one_reader_cannot(bool first)
 {
     scene s;

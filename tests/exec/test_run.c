@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans and runs over random graphs: sharing memory changes nothing, a step can be abandoned anywhere, steady steps take no
- * memory, and values that are not finite are traced to their origin. */
+/* Plans and runs over random graphs: sharing memory changes nothing, a step can be abandoned anywhere, steady steps
+ * take no memory, and values that are not finite are traced to their origin. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,8 @@ static void assert_same(const graph_bench *a, const graph_bench *b)
 {
     for (int i = 0; i < a->graph.kept_count; i++) {
         const artel__value *value = &a->graph.value[a->graph.kept[i]];
-        assert_memory_equal(artel__run_kept(a->run, i), artel__run_kept(b->run, i), (size_t)(ROWS * value->storage) * sizeof(float));
+        assert_memory_equal(artel__run_kept(a->run, i), artel__run_kept(b->run, i),
+                            (size_t)(ROWS * value->storage) * sizeof(float));
     }
     assert_memory_equal(a->state->block, b->state->block, a->variables.bytes);
 }
@@ -120,11 +121,13 @@ static void test_live_buffers_lie_apart(void **state)
                 for (int j = 0; j < node->inputs; j++) {
                     artel__value_id in = node->input[j];
                     size_t p = b.plan->offset[out], q = in >= 0 ? b.plan->offset[in] : ARTEL__OFFSET_EXTERNAL;
-                    if (q == ARTEL__OFFSET_EXTERNAL || p == ARTEL__OFFSET_EXTERNAL || !artel__node_reads(node, j)) continue;
+                    if (q == ARTEL__OFFSET_EXTERNAL || p == ARTEL__OFFSET_EXTERNAL || !artel__node_reads(node, j))
+                        continue;
                     bool overlap = p < q + b.plan->bytes[in] && q < p + b.plan->bytes[out];
                     bool allowed = k == 0 && b.plan->root[out] == b.plan->root[in] &&
                                    (node->op->placement != ARTEL__PLACE_OWN || b.plan->node[i].view);
-                    if (overlap && !allowed) fail_msg("seed %u: node %d (%s) overwrites its input %d", seed, i, node->op->name, j);
+                    if (overlap && !allowed)
+                        fail_msg("seed %u: node %d (%s) overwrites its input %d", seed, i, node->op->name, j);
                 }
             }
         }

@@ -37,11 +37,14 @@ static void open_fixture(fixture *f)
     assert_int_equal(artel_context_create(NULL, &f->ctx), ARTEL_OK);
     artel__arena_init(&f->arena, f->ctx);
     artel__variables_init(&f->variables, &f->arena);
-    artel_shape matrix = artel__shape(2, (int64_t)ROWS, (int64_t)COLUMNS), vector = artel__shape(1, (int64_t)7), scalar = {.rank = 0};
+    artel_shape matrix = artel__shape(2, (int64_t)ROWS, (int64_t)COLUMNS), vector = artel__shape(1, (int64_t)7),
+                scalar = {.rank = 0};
     const artel_shape *const shape[VARIABLES] = {&matrix, &vector, &matrix, &scalar, &vector};
     const int64_t rows[VARIABLES] = {ROWS, 0, 0, 0, 0};
     for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(artel__variables_add(&f->variables, "v", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, shape[i], rows[i]), i);
+        assert_int_equal(
+            artel__variables_add(&f->variables, "v", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, shape[i], rows[i]),
+            i);
     assert_int_equal(artel__state_create(f->ctx, &f->variables, &f->state), ARTEL_OK);
     for (int i = 0; i < VARIABLES; i++) {
         for (int k = 0; k < MOST; k++) f->plain[i][k] = (float)(1000 * i + k + 1);
@@ -91,7 +94,8 @@ static void images(void **unused)
     open_fixture(&f);
     artel__variable_range all = artel__all_of(&f.variables), middle = {1, 2};
     artel__state *other;
-    uint8_t *image = malloc(artel__image_bytes(&f.variables, all)), *part = malloc(artel__image_bytes(&f.variables, middle));
+    uint8_t *image = malloc(artel__image_bytes(&f.variables, all)),
+            *part = malloc(artel__image_bytes(&f.variables, middle));
     assert_int_equal(artel__state_create(f.ctx, &f.variables, &other), ARTEL_OK);
     artel__state_image(f.state, all, image);
     artel__state_image(f.state, middle, part);

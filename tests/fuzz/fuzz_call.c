@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as the head of a call, as a message of a log, as a copy's table and as ids. What can be read is within its bounds,
- * and what was written from it reads back the same; a log stays within its memory whatever other holders say.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as the head of a call, as a message of a log, as a copy's table and as ids. What can be read is
+ * within its bounds, and what was written from it reads back the same; a log stays within its memory whatever other
+ * holders say.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,8 @@ static void check_head(const uint8_t *data, size_t size)
         if (artel__ps_head_read(data, size, PARTS, role, &head)) continue;
         if (head.part >= PARTS || head.pieces > ARTEL__PS_MOST_PIECES || head.op >= ARTEL__PS_OPS) abort();
         artel__ps_head_write(&head, bytes);
-        if (memcmp(bytes, data, sizeof bytes) != 0 || artel__ps_head_read(bytes, sizeof bytes, PARTS, role, &again)) abort();
+        if (memcmp(bytes, data, sizeof bytes) != 0 || artel__ps_head_read(bytes, sizeof bytes, PARTS, role, &again))
+            abort();
     }
 }
 
@@ -135,7 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static size_t put(uint8_t *out, uint32_t from, artel__log_word word, uint64_t position)
 {
     artel__log_message m = {.word = word, .position = position};
-    m.entry = (artel__log_entry){.position = position, .item = position, .length = 4, .kind = ARTEL__LOG_GRADIENT, .flags = 1};
+    m.entry = (artel__log_entry){
+        .position = position, .item = position, .length = 4, .kind = ARTEL__LOG_GRADIENT, .flags = 1};
     m.entry.hash = artel__crc32c(0, "abcd", 4);
     size_t count = artel__ps_log_write(&m, out + 3);
     if (word == ARTEL__LOG_APPEND) memcpy(out + 3 + count, "abcd", 4), count += 4;
@@ -157,7 +160,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
     uint32_t self = number % 3;
     if (self) at += put(out + at, self - 1, ARTEL__LOG_UPTO, 0);
     if (self < 2) at += put(out + at, self + 1, ARTEL__LOG_ASK, 0);
-    for (uint64_t p = 1; p < 12 && self; p++) at += put(out + at, self - 1, ARTEL__LOG_APPEND, number > 2 && p == 5 ? 7 : p);
+    for (uint64_t p = 1; p < 12 && self; p++)
+        at += put(out + at, self - 1, ARTEL__LOG_APPEND, number > 2 && p == 5 ? 7 : p);
     if (self < 2) at += put(out + at, self + 1, ARTEL__LOG_HAVE, 4);
     if (self < 2) at += put(out + at, self + 1, ARTEL__LOG_GAP, 2);
     if (self) at += put(out + at, self - 1, ARTEL__LOG_COPY, 20);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as changes of a checkpoint's manifest, which is also how a position comes from another task; a run takes it
- * up, and goes on to the end or refuses it. Two bytes make a change: which value, and what stands in its place. An input that
- * begins with '{' is the manifest itself.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as changes of a checkpoint's manifest, which is also how a position comes from another task; a
+ * run takes it up, and goes on to the end or refuses it. Two bytes make a change: which value, and what stands in its
+ * place. An input that begins with '{' is the manifest itself.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,12 +20,13 @@ enum {
     WIDTH = 3
 };
 
-static const char model_json[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
-    "{\"batch_shape\": [null, 3], \"dtype\": \"float32\", \"name\": \"in\"}}, "
-    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 2}}]}}";
-static const char callbacks[] = "[{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 2, \"restore_best_weights\": true}}, "
-                                "{\"class_name\": \"ReduceLROnPlateau\", \"config\": {\"patience\": 1}}]";
+static const char model_json[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": "
+                                 "[{\"class_name\": \"InputLayer\", \"config\": "
+                                 "{\"batch_shape\": [null, 3], \"dtype\": \"float32\", \"name\": \"in\"}}, "
+                                 "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 2}}]}}";
+static const char callbacks[] =
+    "[{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 2, \"restore_best_weights\": true}}, "
+    "{\"class_name\": \"ReduceLROnPlateau\", \"config\": {\"patience\": 1}}]";
 
 static char folder[64], run[96];
 static char *manifest, *tensors; /* as the run of two epochs has left them */
@@ -54,8 +55,9 @@ static artel_status train(artel_context *ctx, int64_t epochs)
     artel_data *data = NULL;
     for (int i = 0; i < ROWS * WIDTH; i++) x[i] = (float)(i % 7) - 3;
     for (int i = 0; i < ROWS * 2; i++) y[i] = (float)(i % 5);
-    artel_data_array arrays[] = {{.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {ROWS, WIDTH}}, .values = x},
-                                 {.name = "y", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {ROWS, 2}}, .values = y}};
+    artel_data_array arrays[] = {
+        {.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {ROWS, WIDTH}}, .values = x},
+        {.name = "y", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {ROWS, 2}}, .values = y}};
     snprintf(path, sizeof path, "%s/m.json", folder);
     need(artel_model_load(ctx, path, &model));
     need(artel_model_compile(model, "sgd", "mse", NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as the environment of a launcher. A line is a letter for the variable and its value. A cluster that
- * is accepted can be shown, and the TF_CONFIG made from it reads back to the same tasks.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as the environment of a launcher. A line is a letter for the variable and its value. A cluster
+ * that is accepted can be shown, and the TF_CONFIG made from it reads back to the same tasks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
     static const char *const text[] = {
-        "a{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"[::1]:2\"]}, \"task\": {\"type\": \"worker\", \"index\": \"1\"}}",
-        "a{\"cluster\": {\"worker\": {\"0\": \"a:1\", \"3\": \"b:1\"}}, \"task\": {\"type\": \"worker\", \"index\": 3}}",
+        "a{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"[::1]:2\"]}, \"task\": {\"type\": \"worker\", "
+        "\"index\": \"1\"}}",
+        "a{\"cluster\": {\"worker\": {\"0\": \"a:1\", \"3\": \"b:1\"}}, \"task\": {\"type\": \"worker\", \"index\": "
+        "3}}",
         "b1\nc3\ndn[1-2,7]\ne2,1\nf0\ngblock",
         "j1\nk2\nl1\nm2\nrhost",
         "p1\nq4\nrhost\ns29500",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: the first byte chooses a format of data, the rest is the file. Every row of every array is read; opening again with
- * damaged records left out gives rows that can be read.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: the first byte chooses a format of data, the rest is the file. Every row of every array is read; opening
+ * again with damaged records left out gives rows that can be read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static void read_rows(artel_context *ctx, artel_data *data)
         for (int c = 0; c < rows.column_count; c++) {
             if (rows.columns[c].bytes > MOST_BYTES) continue;
             void *out = malloc(rows.columns[c].bytes + 1);
-            for (int64_t row = 0; out != NULL && row < rows.count && row < MOST_ROWS; row++) artel__rows_fetch(&rows, c, row, out);
+            for (int64_t row = 0; out != NULL && row < rows.count && row < MOST_ROWS; row++)
+                artel__rows_fetch(&rows, c, row, out);
             free(out);
         }
     }
@@ -71,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     const char *form = forms[data[0] % ARTEL__COUNT(forms)];
     snprintf(spec, sizeof spec, "%.*s%s%s", (int)(strstr(form, "%s") - form), form, path, strstr(form, "%s") + 2);
-    if (file >= 0 && write(file, data + 1, size - 1) == (ssize_t)(size - 1) && artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
+    if (file >= 0 && write(file, data + 1, size - 1) == (ssize_t)(size - 1) &&
+        artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
         read_rows(ctx, opened);
         artel_data_destroy(opened);
     }
@@ -95,13 +97,14 @@ static size_t frame(const uint8_t *bytes, size_t size, uint8_t *out)
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
     static const uint8_t example[] = {0x0a, 0x0e, 0x0a, 0x0c, 0x0a, 1, 'n', 0x12, 7, 0x1a, 5, 0x0a, 3, 5, 0xac, 2};
-    static const char *const text[] = {"",
-                                       "",
-                                       "{\"x\": [1, 2.5], \"y\": 1}\n\n{\"x\": [3, 4], \"y\": 0}\n",
-                                       "{\"a\": true}\n{\"a\": fals}\n",
-                                       "abc \xc3\xa9 abcabc",
-                                       "a,b,y\n1,2.5,x\n\"3\",,\n",
-                                       "<ListBucketResult><Key>a&amp;b</Key><Key>b</Key><NextContinuationToken>t</NextContinuationToken>"};
+    static const char *const text[] = {
+        "",
+        "",
+        "{\"x\": [1, 2.5], \"y\": 1}\n\n{\"x\": [3, 4], \"y\": 0}\n",
+        "{\"a\": true}\n{\"a\": fals}\n",
+        "abc \xc3\xa9 abcabc",
+        "a,b,y\n1,2.5,x\n\"3\",,\n",
+        "<ListBucketResult><Key>a&amp;b</Key><Key>b</Key><NextContinuationToken>t</NextContinuationToken>"};
     if (number >= ARTEL__COUNT(text) || room < 256) return 0;
     out[0] = (uint8_t)number;
     if (number < 2) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: a feature specification, a NUL, and a tf.train.Example or SequenceExample. Rows are read into blocks of just their size;
- * what a record is made from (visited, written again) reads back as it was.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: a feature specification, a NUL, and a tf.train.Example or SequenceExample. Rows are read into blocks of
+ * just their size; what a record is made from (visited, written again) reads back as it was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static void read_row(artel_context *ctx, artel__proto record, const artel__featu
 {
     artel__example_reader reader = {.ctx = ctx, .path = "fuzz"};
     size_t bytes = (size_t)feature->count * artel_dtype_size(feature->dtype);
-    if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING || feature->count > MOST_BYTES ||
-        bytes > MOST_BYTES)
+    if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING ||
+        feature->count > MOST_BYTES || bytes > MOST_BYTES)
         return;
     void *out = malloc(bytes > 0 ? bytes : 1);
     if (out != NULL) artel__example_row(&reader, record, feature, &feature->row, out);
@@ -115,16 +115,21 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
                                        0,    0,    0x80, 0x3f, 0x0d, 0, 0,   0,    0x40, 0x0d, 0,    0,    0x40, 0x40,
                                        0x0a, 0x0e, 0x12, 0x0c, 0x0a, 8, 0,   0,    0x80, 0x3f, 0,    0,    0,    0x40};
     static const char *const text[] = {
-        "{\"x\": {\"dtype\": \"float32\", \"shape\": [2]}, \"n\": {\"dtype\": \"int64\", \"shape\": [3], \"ragged\": true, \"default\": "
+        "{\"x\": {\"dtype\": \"float32\", \"shape\": [2]}, \"n\": {\"dtype\": \"int64\", \"shape\": [3], \"ragged\": "
+        "true, \"default\": "
         "7}}",
-        "{\"y\": {\"dtype\": \"bytes\", \"decode\": \"uint16\", \"shape\": [2], \"key\": \"b\"}, \"q\": {\"dtype\": \"int64\", "
+        "{\"y\": {\"dtype\": \"bytes\", \"decode\": \"uint16\", \"shape\": [2], \"key\": \"b\"}, \"q\": {\"dtype\": "
+        "\"int64\", "
         "\"default\": 1}}",
-        "{\"b\": {\"dtype\": \"bytes\", \"vocabulary\": [\"\", \"abcd\", \"x\"], \"shape\": [3], \"ragged\": true, \"default\": 9}}",
-        "{\"x\": {\"dtype\": \"float32\", \"shape\": [400], \"index\": \"n\"}, \"z\": {\"dtype\": \"float32\", \"shape\": [9, 0], "
+        "{\"b\": {\"dtype\": \"bytes\", \"vocabulary\": [\"\", \"abcd\", \"x\"], \"shape\": [3], \"ragged\": true, "
+        "\"default\": 9}}",
+        "{\"x\": {\"dtype\": \"float32\", \"shape\": [400], \"index\": \"n\"}, \"z\": {\"dtype\": \"float32\", "
+        "\"shape\": [9, 0], "
         "\"ragged\": true}}",
     };
     if (number < 4) return put(text[number], example, sizeof example, out, room);
     if (number > 4) return 0;
-    return put("{\"s\": {\"dtype\": \"float32\", \"shape\": [4, 2], \"sequence\": true, \"ragged\": true, \"truncate\": true}}", sequence,
-               sizeof sequence, out, room);
+    return put("{\"s\": {\"dtype\": \"float32\", \"shape\": [4, 2], \"sequence\": true, \"ragged\": true, "
+               "\"truncate\": true}}",
+               sequence, sizeof sequence, out, room);
 }

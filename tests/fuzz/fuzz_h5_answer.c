@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* long form: 600 */
 /* libFuzzer: any bytes as the answer of the HDF5 helper, after a valid header.
- * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     artel_context *ctx;
-    artel__wire_header header = {.magic = ARTEL__WIRE_MAGIC, .complete = ARTEL__WIRE_COMPLETE, .length = sizeof header + size};
+    artel__wire_header header = {
+        .magic = ARTEL__WIRE_MAGIC, .complete = ARTEL__WIRE_COMPLETE, .length = sizeof header + size};
     static const uint8_t image[64];
     uint8_t *answer = malloc(sizeof header + size);
     if (!answer || artel_context_create(NULL, &ctx) < 0) return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as greeting, refusal, header of a frame, header of a control message. What can be read can be written, and
- * reads back to the same; sums are made to fit, too, so that the fields behind them are reached.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as greeting, refusal, header of a frame, header of a control message. What can be read can be
+ * written, and reads back to the same; sums are made to fit, too, so that the fields behind them are reached.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,9 @@ static void greeting(const uint8_t in[ARTEL__HELLO_BYTES])
         check_text(refusal.reason, sizeof refusal.reason);
         if (!refused) return;
         artel__refusal_encode(&refusal, out);
-        if (artel__hello_decode(out, &again, &back, &refused) != fault || !refused || strcmp(back.reason, refusal.reason) != 0) abort();
+        if (artel__hello_decode(out, &again, &back, &refused) != fault || !refused ||
+            strcmp(back.reason, refusal.reason) != 0)
+            abort();
         return;
     }
     check_text(hello.task, sizeof hello.task);
@@ -72,7 +74,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
     const artel__hello hello = {
         .purpose = number & 1 ? ARTEL__NET_DATA : ARTEL__NET_CONTROL, .job = 7, .task = "worker-1", .to = "worker-0"};
     const artel__refusal refusal = {.fault = ARTEL__FAULT_JOB, .reason = "another job"};
-    const artel__frame frame = {.kind = ARTEL__FRAME_NODES, .job = 7, .generation = 1, .step = 3, .node = 1, .length = 64};
+    const artel__frame frame = {
+        .kind = ARTEL__FRAME_NODES, .job = 7, .generation = 1, .step = 3, .node = 1, .length = 64};
     if (number > 3 || room < ARTEL__HELLO_BYTES) return 0;
     if (number < 2) artel__hello_encode(&hello, out);
     if (number == 2) artel__refusal_encode(&refusal, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as JSON. What can be read can be written, and the text written reads back to the same text; the parser agrees
- * with jansson's.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as JSON. What can be read can be written, and the text written reads back to the same text; the
+ * parser agrees with jansson's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,9 @@ static void compare(const char *text, size_t size)
     if (depth > 500 || memchr(text, '\0', size)) return; /* jansson takes a NUL behind a number for the end */
     artel__json_answer answer = artel__json_parse(text, size, false, &own);
     other = json_loadb(text, size, JSON_DECODE_ANY, NULL);
-    if (answer == ARTEL__JSON_NO_MEMORY || (answer == ARTEL__JSON_READ) != (other != NULL) || (own && !json_equal(own, other))) abort();
+    if (answer == ARTEL__JSON_NO_MEMORY || (answer == ARTEL__JSON_READ) != (other != NULL) ||
+        (own && !json_equal(own, other)))
+        abort();
     json_decref(own);
     json_decref(other);
 }
@@ -52,8 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
-    static const char *const text[] = {"{\"a\": [1, -2.5e3, true, null, \"x\\u00e9\"], \"b\": {\"c\": []}}", "[[[[[[1]]]]], 0.1, 1e308]",
-                                       "\"\\ud83d\\ude00\"", "{\"a\": -0, \"a\": 1.5E+2, \"b\": [\"\\u0041\\n\\/\"]}",
+    static const char *const text[] = {"{\"a\": [1, -2.5e3, true, null, \"x\\u00e9\"], \"b\": {\"c\": []}}",
+                                       "[[[[[[1]]]]], 0.1, 1e308]", "\"\\ud83d\\ude00\"",
+                                       "{\"a\": -0, \"a\": 1.5E+2, \"b\": [\"\\u0041\\n\\/\"]}",
                                        "[01, 1., 1e, -, \"\\x\", tru]"};
     return artel_fuzz_text(text, sizeof text / sizeof *text, number, out, room);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as a GIF or BMP image and as a WAV file. Pixels go into a block of just their size, samples into a short one.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any bytes as a GIF or BMP image and as a WAV file. Pixels go into a block of just their size, samples into
+ * a short one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,17 +46,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
     /* 3 x 2 pixels of four colours, with a comment and a transparent colour */
-    static const uint8_t gif[] = {'G',  'I', 'F', '8', '9', 'a', 3,    0,    2, 0,    0x81, 0, 0,    0,    0,    0,    255, 0,   0,
-                                  0,    255, 0,   0,   0,   255, 0x21, 0xf9, 4, 1,    0,    0, 2,    0,    0x21, 0xfe, 1,   'a', 0,
-                                  0x2c, 0,   0,   0,   0,   3,   0,    2,    0, 0x40, 2,    3, 0x44, 0x34, 0x05, 0,    0x3b};
+    static const uint8_t gif[] = {'G', 'I', 'F', '8', '9', 'a',  3,    0, 2,    0,    0x81, 0,    0,    0,
+                                  0,   0,   255, 0,   0,   0,    255,  0, 0,    0,    255,  0x21, 0xf9, 4,
+                                  1,   0,   0,   2,   0,   0x21, 0xfe, 1, 'a',  0,    0x2c, 0,    0,    0,
+                                  0,   3,   0,   2,   0,   0x40, 2,    3, 0x44, 0x34, 0x05, 0,    0x3b};
     /* 2 x 2 pixels of 1 bit */
-    static const uint8_t bmp[] = {'B', 'M', 70, 0, 0, 0, 0, 0, 0, 0, 62,  0,   0,   0, 40,   0, 0, 0, 2,    0, 0, 0, 2, 0,
-                                  0,   0,   1,  0, 1, 0, 0, 0, 0, 0, 0,   0,   0,   0, 0,    0, 0, 0, 0,    0, 0, 0, 2, 0,
-                                  0,   0,   0,  0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 0, 0x80, 0, 0, 0, 0x40, 0, 0, 0};
+    static const uint8_t bmp[] = {'B', 'M', 70, 0, 0,   0,   0,   0, 0,    0, 62, 0, 0,    0, 40, 0, 0, 0,
+                                  2,   0,   0,  0, 2,   0,   0,   0, 1,    0, 1,  0, 0,    0, 0,  0, 0, 0,
+                                  0,   0,   0,  0, 0,   0,   0,   0, 0,    0, 2,  0, 0,    0, 0,  0, 0, 0,
+                                  0,   0,   0,  0, 255, 255, 255, 0, 0x80, 0, 0,  0, 0x40, 0, 0,  0};
     /* two samples of two channels of 16 bits, behind another chunk */
-    static const uint8_t wav[] = {'R', 'I', 'F',  'F',  0,   0,   0,   0,    'W', 'A', 'V', 'E', 'f', 'm', 't', ' ', 16,  0,   0, 0, 1, 0,
-                                  2,   0,   0x40, 0x1f, 0,   0,   0,   0x7d, 0,   0,   4,   0,   16,  0,   'L', 'I', 'S', 'T', 3, 0, 0, 0,
-                                  'a', 'b', 'c',  0,    'd', 'a', 't', 'a',  8,   0,   0,   0,   1,   2,   3,   4,   5,   6,   7, 8};
+    static const uint8_t wav[] = {'R', 'I', 'F', 'F', 0,   0,   0,   0,   'W',  'A',  'V', 'E', 'f', 'm',  't', ' ',
+                                  16,  0,   0,   0,   1,   0,   2,   0,   0x40, 0x1f, 0,   0,   0,   0x7d, 0,   0,
+                                  4,   0,   16,  0,   'L', 'I', 'S', 'T', 3,    0,    0,   0,   'a', 'b',  'c', 0,
+                                  'd', 'a', 't', 'a', 8,   0,   0,   0,   1,    2,    3,   4,   5,   6,    7,   8};
     static const struct {
         const uint8_t *bytes;
         size_t size;

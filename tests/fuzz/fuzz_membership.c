@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: a membership machine among peers that may say anything, in any order, beside any answers of its own training. The
- * peers have said HELLO, so that what follows is read. It must stay within its memory, send only on open links and end once.
- * Where the input wants it, peers and training answer as they should, so that generations form, run and end.
- * The first byte says which task it is: the lowest one coordinates, others follow. The incarnation of task t is t + 1.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: a membership machine among peers that may say anything, in any order, beside any answers of its own
+ * training. The peers have said HELLO, so that what follows is read. It must stay within its memory, send only on open
+ * links and end once. Where the input wants it, peers and training answer as they should, so that generations form, run
+ * and end. The first byte says which task it is: the lowest one coordinates, others follow. The incarnation of task t
+ * is t + 1.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,8 @@ static void say(artel__membership *m, world *w, int64_t now, input *in)
     artel__member member[TASKS];
     uint8_t bytes[8192], set = (uint8_t)take(in, 1);
     uint32_t task = peer_of(w, in), kind = (uint32_t)take(in, 1);
-    artel__message s = {.kind = 1 + kind % (ARTEL__MESSAGE_KINDS - 1), .task = task, .incarnation = 1 + task + take(in, 1) / 250};
+    artel__message s = {
+        .kind = 1 + kind % (ARTEL__MESSAGE_KINDS - 1), .task = task, .incarnation = 1 + task + take(in, 1) / 250};
     s.flags = (uint32_t)take(in, 1);
     s.generation = (artel__generation_id){(uint32_t)take(in, 1) % 8, 1 + take(in, 1) % TASKS};
     s.about = (artel__generation_id){(uint32_t)take(in, 1) % 8, 1 + take(in, 1) % TASKS};
@@ -126,7 +128,8 @@ static void say(artel__membership *m, world *w, int64_t now, input *in)
     s.members = (uint32_t)take(in, 1) % (TASKS + 1);
     for (uint32_t i = 0; i < s.members; i++) {
         uint8_t b = (uint8_t)take(in, 1);
-        member[i] = (artel__member){b % 8, 1 + b % 8, 1, i * 8 / s.members, (i + 1) * 8 / s.members - i * 8 / s.members, b / 32 % 7};
+        member[i] = (artel__member){
+            b % 8, 1 + b % 8, 1, i * 8 / s.members, (i + 1) * 8 / s.members - i * 8 / s.members, b / 32 % 7};
     }
     size_t count = artel__message_encode(&s, bytes, sizeof bytes);
     if (kind > 240)
@@ -141,7 +144,8 @@ static void training(artel__membership *m, world *w, int64_t now, input *in)
     switch (kind) {
     case 0:
         if (w->going && !w->stopping) w->step += value == 1;
-        artel__membership_progressed(m, now, &(artel__membership_progress){w->step, 0, (artel__member_phase)(value + 1), value, value});
+        artel__membership_progressed(
+            m, now, &(artel__membership_progress){w->step, 0, (artel__member_phase)(value + 1), value, value});
         break;
     case 1:
         w->going = w->stopping = false;
@@ -177,12 +181,14 @@ static void answer_one(artel__membership *m, world *w, int64_t now)
     s.generation = w->generation;
     s.lowest = s.generation.incarnation ? (uint32_t)s.generation.incarnation - 1 : 0;
     s.size = w->generation.counter ? 2 : 0;
-    s.flags = w->going && !w->copying ? ARTEL__FLAG_RUNNING | ARTEL__FLAG_HAS_RUN | ARTEL__FLAG_YOURS : ARTEL__FLAG_FORMING;
+    s.flags =
+        w->going && !w->copying ? ARTEL__FLAG_RUNNING | ARTEL__FLAG_HAS_RUN | ARTEL__FLAG_YOURS : ARTEL__FLAG_FORMING;
     size_t count = artel__message_encode(&s, bytes, sizeof bytes);
     if (w->open[s.task]) artel__membership_receive(m, now, (int)s.task, bytes, count);
 }
 
-/* What the peers and the training owe; the last first, so that a probe is answered before the proposal that it came with. */
+/* What the peers and the training owe; the last first, so that a probe is answered before the proposal that it came
+ * with. */
 static void answer(artel__membership *m, world *w, int64_t now)
 {
     for (unsigned n = w->owed; n > 0 && w->owed && !w->ended; n--) answer_one(m, w, now);
@@ -207,8 +213,11 @@ static void link(artel__membership *m, world *w, int64_t now, input *in)
         artel__membership_link_down(m, now, (int)task);
         return;
     }
-    artel__message hello = {
-        .kind = ARTEL__MESSAGE_HELLO, .task = task, .incarnation = 1 + task, .life = 1 + task, .protocol = ARTEL__PROTOCOL_VERSION};
+    artel__message hello = {.kind = ARTEL__MESSAGE_HELLO,
+                            .task = task,
+                            .incarnation = 1 + task,
+                            .life = 1 + task,
+                            .protocol = ARTEL__PROTOCOL_VERSION};
     hello.facts = (artel__message_bytes){(const uint8_t *)"v=1", 3};
     size_t count = artel__message_encode(&hello, bytes, sizeof bytes);
     w->open[task] = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* long form: 600 */
 /* libFuzzer: any bytes as what a peer sends. The first byte chooses how far the peer gets before it goes wrong: no
- * greeting, a right one and then control messages, or a right one and then frames; and whether the sums of its records are
- * made to fit, so that the fields behind them are reached.
- * long form: 600
+ * greeting, a right one and then control messages, or a right one and then frames; and whether the sums of its records
+ * are made to fit, so that the fields behind them are reached.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,8 @@ static void sealed_frames(scene *s, artel__endpoint *endpoint)
     for (; s->size >= 8; s->data += 8, s->size -= 8) {
         const uint8_t *d = s->data;
         uint8_t bytes[ARTEL__FRAME_BYTES + 8 + 2048] = {0}, *after = bytes + ARTEL__FRAME_BYTES;
-        artel__frame frame = {.kind = d[0] % 8, .generation = d[1] & 3, .slice = d[2] & 3, .step = d[3] & 1, .node = d[4] & 1};
+        artel__frame frame = {
+            .kind = d[0] % 8, .generation = d[1] & 3, .slice = d[2] & 3, .step = d[3] & 1, .node = d[4] & 1};
         frame.length = d[5] * 8u + (d[6] & 1) * 0x7fff0001u + ((uint64_t)(d[6] >> 4) << (d[7] & 63));
         artel__frame_encode(&frame, bytes);
         put(after - 4, artel__tcp_seal(artel__crc32c(0, bytes, ARTEL__FRAME_BYTES - 4), mask, number++));
@@ -110,7 +111,8 @@ static void frames(scene *s)
     if (artel__tcp_attach(endpoint, 1, connection) == ARTEL_OK) {
         s->connection = connection;
         for (uint32_t i = 0; i < 4; i++) {
-            receive[i] = (artel__net_request){.peer = 1, .frame = {.kind = ARTEL__FRAME_NODES, .generation = 1, .slice = i}, .most = 600};
+            receive[i] = (artel__net_request){
+                .peer = 1, .frame = {.kind = ARTEL__FRAME_NODES, .generation = 1, .slice = i}, .most = 600};
             artel__net_receive(endpoint, &receive[i]);
         }
         if (s->sealed)
@@ -134,8 +136,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int ends[2];
     if (size < 1 || artel_context_create(NULL, &ctx) < 0) return 0;
     scene s = {.data = data + 1, .size = size - 1, .sealed = data[0] & 4};
-    s.site = (artel__site){.ctx = ctx, .self = {.job = 7, .task = "worker-0"}, .insecure_network = true, .incident = quiet};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0 || !artel__net_address_parse("10.0.0.1:9", &from)) abort();
+    s.site =
+        (artel__site){.ctx = ctx, .self = {.job = 7, .task = "worker-0"}, .insecure_network = true, .incident = quiet};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0 || !artel__net_address_parse("10.0.0.1:9", &from))
+        abort();
     s.peer = ends[1];
     int mode = data[0] & 3;
     if (artel__connection_accept(&s.site, ends[0], &from, &s.connection) == ARTEL_OK) {
@@ -166,6 +170,7 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
     out[0] = (uint8_t)number;
     if ((number & 3) == 0) artel__hello_encode(&hello, out + 1);
     if ((number & 3) >= 2 && number < 4) artel__frame_encode(&frame, out + 1);
-    for (size_t i = 1; number >= 4 && i + 8 <= 200; i += 8) memcpy(out + i, (uint8_t[]){1, 1, (uint8_t)(i / 8 % 4), 0, 0, 8, 0, 5}, 8);
+    for (size_t i = 1; number >= 4 && i + 8 <= 200; i += 8)
+        memcpy(out + i, (uint8_t[]){1, 1, (uint8_t)(i / 8 % 4), 0, 0, 8, 0, 5}, 8);
     return (number & 3) == 0 ? 1 + ARTEL__HELLO_BYTES : 200;
 }

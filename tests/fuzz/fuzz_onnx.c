@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any bytes as a Functional model, exported to ONNX or refused with a reason; what is written is a graph: every value is
- * made once, before it is read, and constants have the bytes of their shapes.
+/* long form: 600 */
+/* libFuzzer: any bytes as a Functional model, exported to ONNX or refused with a reason; what is written is a graph:
+ * every value is made once, before it is read, and constants have the bytes of their shapes.
  *
- * Byte 0: inputs. Then three bytes a call: which row of `rows` (the next that takes the rank), of which value, with which second value
- * or, from 200 on, the layer of that call once more. The last byte but one chooses another output.
- * long form: 600
+ * Byte 0: inputs. Then three bytes a call: which row of `rows` (the next that takes the rank), of which value, with
+ * which second value or, from 200 on, the layer of that call once more. The last byte but one chooses another output.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,9 @@ static const struct {
     {"GRU", "{\"units\": 2, \"return_sequences\": true}", 2, 2, 1},
     {"SimpleRNN", "{\"units\": 1, \"activation\": \"relu\"}", 2, 1, 1},
     {"Bidirectional",
-     "{\"layer\": {\"class_name\": \"GRU\", \"config\": {\"units\": 2, \"return_sequences\": true}}, \"merge_mode\": \"ave\"}", 2, 2, 1},
+     "{\"layer\": {\"class_name\": \"GRU\", \"config\": {\"units\": 2, \"return_sequences\": true}}, \"merge_mode\": "
+     "\"ave\"}",
+     2, 2, 1},
     {"TimeDistributed", "{\"layer\": {\"class_name\": \"Dense\", \"config\": {\"units\": 2}}}", 2, 2, 1},
     {"Add", "{}", 0, 0, 2},
     {"Subtract", "{}", 0, 0, 2},
@@ -272,25 +274,29 @@ static artel_status call(artel_builder *b, const uint8_t *bytes, value *made, in
     value *out = &made[*count];
     *out = (value){.rank = rows[row].to ? rows[row].to : first->rank};
     artel_status status = artel_apply(b, rows[row].layer, rows[row].config, operands, rows[row].operands, &out->tensor);
-    if (status == ARTEL_OK && bytes[2] >= 200) status = artel_apply_again(b, out->tensor, operands, rows[row].operands, &out->tensor);
+    if (status == ARTEL_OK && bytes[2] >= 200)
+        status = artel_apply_again(b, out->tensor, operands, rows[row].operands, &out->tensor);
     if (status == ARTEL_OK) ++*count;
     return status;
 }
 
 static artel_status build(artel_context *ctx, const uint8_t *data, size_t size, artel_model **out)
 {
-    static const artel_shape shapes[] = {{1, {6}}, {2, {5, 4}}, {3, {6, 5, 3}}, {2, {-1, 4}}, {3, {-1, -1, 3}}, {1, {5}}};
+    static const artel_shape shapes[] = {{1, {6}},     {2, {5, 4}},      {3, {6, 5, 3}},
+                                         {2, {-1, 4}}, {3, {-1, -1, 3}}, {1, {5}}};
     artel_builder *b;
     value made[MOST_VALUES];
     int count = 0, inputs = 1 + data[0] % 3;
     need(artel_functional_create(ctx, "odd", &b) == ARTEL_OK);
     for (int i = 0; i < inputs; i++) {
         int kind = (data[0] / 3 + i * (data[0] & 64 ? 1 : 0)) % 6;
-        need(artel_input(b, NULL, kind == 5 ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32, &shapes[kind], &made[count].tensor) == ARTEL_OK);
+        need(artel_input(b, NULL, kind == 5 ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32, &shapes[kind],
+                         &made[count].tensor) == ARTEL_OK);
         made[count++].rank = shapes[kind].rank;
     }
     artel_status status = ARTEL_OK;
-    for (size_t at = 1; at + 3 <= size && status == ARTEL_OK && count < MOST_VALUES; at += 3) status = call(b, data + at, made, &count);
+    for (size_t at = 1; at + 3 <= size && status == ARTEL_OK && count < MOST_VALUES; at += 3)
+        status = call(b, data + at, made, &count);
     artel_tensor outputs[] = {made[count - 1].tensor, made[data[size - 1] % count].tensor};
     return artel_functional_finish(b, outputs, size % 3 == 2 && outputs[0].call != outputs[1].call ? 2 : 1, out);
 }

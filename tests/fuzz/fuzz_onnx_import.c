@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: an ONNX file is read as a model, or refused with a reason; a model that was read has the file's outputs and weights that are
- * numbers of the file.
+/* long form: 600 */
+/* libFuzzer: an ONNX file is read as a model, or refused with a reason; a model that was read has the file's outputs
+ * and weights that are numbers of the file.
  *
- * Byte 0: 0, what follows is the whole file; else which inputs the graph has. Then eight bytes a node: a row of `rows`, four inputs, three
- * attributes. Inputs stand as the row says, values by their byte; from 240 on a byte names anything else instead, which may not be there.
- * long form: 600
+ * Byte 0: 0, what follows is the whole file; else which inputs the graph has. Then eight bytes a node: a row of `rows`,
+ * four inputs, three attributes. Inputs stand as the row says, values by their byte; from 240 on a byte names anything
+ * else instead, which may not be there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +136,8 @@ static void put_constants(artel__text *graph)
     for (size_t i = 0; i < ARTEL__COUNT(constants); i++) {
         for (int k = 0; k < 128; k++)
             floats[k] = constants[i].zero ? 0 : constants[i].name[0] == 'u' ? 1 + (float)(k > 1) : (float)k / 64 - 1;
-        artel__onnx_initializer(graph, constants[i].name, constants[i].whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT32, &constants[i].shape,
-                                constants[i].whole ? (const void *)constants[i].value : floats);
+        artel__onnx_initializer(graph, constants[i].name, constants[i].whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT32,
+                                &constants[i].shape, constants[i].whole ? (const void *)constants[i].value : floats);
     }
 }
 
@@ -175,12 +176,14 @@ static void put_attribute(artel__text *node, uint8_t byte)
 {
     static const char *const numbers[] = {"axis",  "hidden_size", "layout", "linear_before_reset", "keepdims", "to",
                                           "group", "transB",      "start"};
-    static const char *const lists[] = {"perm", "axes", "starts", "ends", "split", "pads", "strides", "dilations", "kernel_shape"};
+    static const char *const lists[] = {"perm", "axes",    "starts",    "ends",        "split",
+                                        "pads", "strides", "dilations", "kernel_shape"};
     static const char *const texts[] = {"direction", "auto_pad", "mode"};
     static const char *const words[] = {"reverse", "bidirectional", "SAME_UPPER", "nearest"};
     static const char *const activations[][3] = {{"Sigmoid", "Relu", "Relu"}, {"HardSigmoid", "Tanh", "Elu"}};
     static const int64_t number[] = {0, 1, -1, 2, 3, INT64_MIN, (int64_t)1 << 62, 5};
-    static const int64_t list[][4] = {{0, 2, 1, 3}, {1, 0, 2, 3}, {2, 0, 1, 3}, {-1, -1, 1, 1}, {(int64_t)1 << 62, 4, INT64_MIN, 0}};
+    static const int64_t list[][4] = {
+        {0, 2, 1, 3}, {1, 0, 2, 3}, {2, 0, 1, 3}, {-1, -1, 1, 1}, {(int64_t)1 << 62, 4, INT64_MIN, 0}};
     int value = byte >> 5, kind = byte & 31;
     if (byte == 0) return;
     if (kind < 9) artel__onnx_int(node, numbers[kind], number[value]);
@@ -239,7 +242,8 @@ static void build(artel__text *file, const uint8_t *data, size_t size)
                                &shapes[(data[0] / 3 + i) % (int)ARTEL__COUNT(shapes)], name);
     }
     put_constants(&graph);
-    for (size_t at = 1; at + BYTES <= size && at < 1 + BYTES * MOST_NODES; at += BYTES) values += put_node(&graph, data + at, values);
+    for (size_t at = 1; at + BYTES <= size && at < 1 + BYTES * MOST_NODES; at += BYTES)
+        values += put_node(&graph, data + at, values);
     for (int k = 1; k <= 2 && values - k >= inputs; k++) {
         snprintf(name, sizeof name, "v%d", values - k);
         artel__onnx_value_info(&graph, 12, name, ARTEL_DTYPE_FLOAT32, &shapes[0], name);
@@ -288,7 +292,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
     if (number >= ARTEL__COUNT(rows) + 8 || room < 2048) return 0;
     memset(out, 0, 1 + BYTES * 4);
     out[0] = (uint8_t)(number % 2 ? 3 : 6);
-    for (unsigned i = 0; i < 3; i++, size += BYTES) out[size] = (uint8_t)(i == 0 ? 0 : i == 1 ? 1 + number % 6 : number);
+    for (unsigned i = 0; i < 3; i++, size += BYTES)
+        out[size] = (uint8_t)(i == 0 ? 0 : i == 1 ? 1 + number % 6 : number);
     if (number < ARTEL__COUNT(rows)) return size;
     artel_context *ctx;
     artel__text file;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: any text as a pipeline over a small array, which "$" stands for. What can be built gives its elements, into blocks of
- * just their size, the same twice. Texts with numbers of more than four digits are passed over: they ask for what takes long, not
- * for what is wrong.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: any text as a pipeline over a small array, which "$" stands for. What can be built gives its elements,
+ * into blocks of just their size, the same twice. Texts with numbers of more than four digits are passed over: they ask
+ * for what takes long, not for what is wrong.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ enum {
     MOST_BYTES = 1 << 20
 };
 
-static const char array[] = "\x93NUMPY\x01\x00\x46\x00{'descr': '|u1', 'fortran_order': False, 'shape': (6, 2, 3, 1), }    \n";
+static const char array[] =
+    "\x93NUMPY\x01\x00\x46\x00{'descr': '|u1', 'fortran_order': False, 'shape': (6, 2, 3, 1), }    \n";
 
 /* The text with the specification of the array for each "$"; false when it is passed over. */
 static bool expand(const uint8_t *data, size_t size, const char *path, char *out)
@@ -30,7 +31,8 @@ static bool expand(const uint8_t *data, size_t size, const char *path, char *out
         if (data[i] == 'e' || data[i] == 'E') digits += i > 0 && data[i - 1] >= '0' && data[i - 1] <= '9' ? 5 : 0;
         if (data[i] == '$')
             length += (size_t)snprintf(out + length, 64, "npy:%s", path);
-        else if (data[i] == ':' && i > 0 && data[i - 1] != '"') /* names of other files: there is nothing to be learnt from them */
+        else if (data[i] == ':' && i > 0 &&
+                 data[i - 1] != '"') /* names of other files: there is nothing to be learnt from them */
             return false;
         else
             out[length++] = (char)data[i];
@@ -47,7 +49,8 @@ static void read_elements(const artel__stage *top)
         uint8_t *one = malloc(bytes + 1), *two = malloc(bytes + 1);
         for (int64_t i = 0; one && two && i < MOST_ELEMENTS && (top->count < 0 || i < top->count); i++) {
             bool good = artel__stage_at(top, c, i, one) == ARTEL_OK;
-            if (good != (artel__stage_at(top, c, i, two) == ARTEL_OK) || (good && memcmp(one, two, bytes) != 0)) abort();
+            if (good != (artel__stage_at(top, c, i, two) == ARTEL_OK) || (good && memcmp(one, two, bytes) != 0))
+                abort();
         }
         free(one);
         free(two);
@@ -80,7 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int file = memfd_create("fuzz", MFD_CLOEXEC);
     for (int i = 0; i < 36; i++) values[i] = (uint8_t)(i * 7);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    bool ready = file >= 0 && write(file, array, sizeof array - 1) == (ssize_t)(sizeof array - 1) && write(file, values, 36) == 36;
+    bool ready = file >= 0 && write(file, array, sizeof array - 1) == (ssize_t)(sizeof array - 1) &&
+                 write(file, values, 36) == 36;
     if (ready && expand(data, size, path, text) && artel_context_create(NULL, &ctx) == ARTEL_OK) {
         build(ctx, text);
         artel_context_destroy(ctx);
@@ -92,20 +96,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
     static const char *const text[] = {
-        "{\"from\":\"$\",\"stages\":[{\"stage\":\"shuffle\",\"seed\":1,\"buffer\":3},{\"stage\":\"take\",\"count\":5},{\"stage\":"
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"shuffle\",\"seed\":1,\"buffer\":3},{\"stage\":\"take\",\"count\":5},{"
+        "\"stage\":"
         "\"repeat\",\"count\":2}]}",
-        "{\"interleave\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"skip\",\"count\":4}]}],\"cycle\":2,\"block\":2}",
-        "{\"from\":{\"sample\":[\"$\",\"$\"],\"weights\":[1,2]},\"stages\":[{\"stage\":\"window\",\"size\":2,\"shift\":1,\"stride\":2}]}",
-        "{\"from\":\"$\",\"stages\":[{\"stage\":\"random_crop\",\"column\":\"x\",\"height\":1,\"width\":2},{\"stage\":\"random_flip\","
+        "{\"interleave\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"skip\",\"count\":4}]}],\"cycle\":2,\"block\":"
+        "2}",
+        "{\"from\":{\"sample\":[\"$\",\"$\"],\"weights\":[1,2]},\"stages\":[{\"stage\":\"window\",\"size\":2,\"shift\":"
+        "1,\"stride\":2}]}",
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"random_crop\",\"column\":\"x\",\"height\":1,\"width\":2},{\"stage\":"
+        "\"random_flip\","
         "\"column\":\"x\"},"
         "{\"stage\":\"resize\",\"column\":\"x\",\"height\":3,\"width\":5},{\"stage\":\"cache\"}]}",
-        "{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"y\"},{\"stage\":\"reshape\","
+        "{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"y\"},{\"stage\":"
+        "\"reshape\","
         "\"column\":\"y\",\"shape\":[3,-1]}]}]}",
-        "{\"from\":\"$\",\"stages\":[{\"stage\":\"filter\",\"column\":\"x\",\"is\":\"in\",\"value\":[1,2]},{\"stage\":\"one_hot\","
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"filter\",\"column\":\"x\",\"is\":\"in\",\"value\":[1,2]},{\"stage\":"
+        "\"one_hot\","
         "\"column\":\"x\",\"classes\":9}]}",
-        "{\"from\":\"$\",\"stages\":[{\"stage\":\"normalise\",\"column\":\"x\",\"mean\":[1],\"std\":2},{\"stage\":\"shard\",\"count\":2,"
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"normalise\",\"column\":\"x\",\"mean\":[1],\"std\":2},{\"stage\":"
+        "\"shard\",\"count\":2,"
         "\"index\":1},"
-        "{\"stage\":\"select\",\"columns\":[\"x\"]},{\"stage\":\"lookup\",\"column\":\"x\",\"keys\":[1,2],\"default\":0}]}",
+        "{\"stage\":\"select\",\"columns\":[\"x\"]},{\"stage\":\"lookup\",\"column\":\"x\",\"keys\":[1,2],\"default\":"
+        "0}]}",
     };
     return artel_fuzz_text(text, sizeof text / sizeof *text, number, out, room);
 }

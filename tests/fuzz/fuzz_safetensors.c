@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* long form: 600 */
 /* libFuzzer: a safetensors file of a model, changed, is read as that model's weights, as a model, and tensor by tensor.
  *
- * The first byte says how: '{', the input is the header itself, in front of the model's own data; 0, it is the whole file; else bit 0
- * changes the length of the header by the second byte, bit 1 cuts the data by the third, and what follows changes values of the
- * header. Weights that were taken are those that a file saved from the model then gives back.
- * long form: 600
+ * The first byte says how: '{', the input is the header itself, in front of the model's own data; 0, it is the whole
+ * file; else bit 0 changes the length of the header by the second byte, bit 1 cuts the data by the third, and what
+ * follows changes values of the header. Weights that were taken are those that a file saved from the model then gives
+ * back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,13 @@
 #include "keras/model.h"
 #include "keras/safetensors.h"
 
-static const char model_json[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
-    "{\"batch_shape\": [null, 4], \"dtype\": \"float32\", \"name\": \"in\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", "
-    "\"units\": 2}}, {\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\"}}, {\"class_name\": \"Dropout\", \"config\": "
-    "{\"name\": \"c\", \"rate\": 0.5}}]}}";
+static const char model_json[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": "
+                                 "[{\"class_name\": \"InputLayer\", \"config\": "
+                                 "{\"batch_shape\": [null, 4], \"dtype\": \"float32\", \"name\": \"in\"}}, "
+                                 "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", "
+                                 "\"units\": 2}}, {\"class_name\": \"BatchNormalization\", \"config\": {\"name\": "
+                                 "\"b\"}}, {\"class_name\": \"Dropout\", \"config\": "
+                                 "{\"name\": \"c\", \"rate\": 0.5}}]}}";
 
 static char folder[40], own[64]; /* where the model's own file lies */
 static char *header;             /* of it */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: a file of saved functions, changed and given its right digest again, is loaded; what loads is explained, run and saved.
+/* long form: 600 */
+/* libFuzzer: a file of saved functions, changed and given its right digest again, is loaded; what loads is explained,
+ * run and saved.
  *
- * The first byte says how: '{', the input is the record itself; 0, it is the whole file; else bit 0 cuts the elements by the second byte,
- * and what follows changes values of the record. What was loaded can be saved and loaded again.
- * long form: 600
+ * The first byte says how: '{', the input is the record itself; 0, it is the whole file; else bit 0 cuts the elements
+ * by the second byte, and what follows changes values of the record. What was loaded can be saved and loaded again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_value product = artel_graph_op(g, "multiply", (artel_value[]){in[0], weights}, 2, NULL);
     artel_value noise = artel_graph_uniform(g, in[0], &(artel_shape){1, {2}}, 0, 1, false);
     artel_value dropped = artel_graph_dropout(g, artel_graph_binary(g, "add", product, noise), 0.5);
-    artel_value mean = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_op(g, "mean", &dropped, 1, "{\"axis\": -1}"));
+    artel_value mean =
+        artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_op(g, "mean", &dropped, 1, "{\"axis\": -1}"));
     artel_value condition, state = mean;
     small(NULL, g, &mean, &condition);
     const artel_choice choice = {sizeof choice, condition, twice, same, NULL, &mean, 1};
@@ -140,7 +142,8 @@ static void write_file(const void *bytes, size_t size)
 }
 
 /* The record with its right digest; false: it is no JSON. */
-static bool write_record(artel_context *ctx, const char *text, size_t size, const uint8_t *changes, size_t count, size_t cut)
+static bool write_record(artel_context *ctx, const char *text, size_t size, const uint8_t *changes, size_t count,
+                         size_t cut)
 {
     artel__saved saved, first;
     json_t *json, *none;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: a description of a dataset, changed and then read as a dispatcher and a client of a data service read it. What is taken is
- * written again as it was.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: a description of a dataset, changed and then read as a dispatcher and a client of a data service read it.
+ * What is taken is written again as it was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,12 @@
 #include "service/dataset.h"
 
 static const char *const seeds[] = {
-    "{\"name\":\"d\",\"policy\":\"file\",\"print\":\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"rows\":7,"
-    "\"row_bytes\":32,\"draws\":true,\"sorted\":false,\"columns\":[{\"name\":\"x\",\"role\":\"input\",\"dtype\":\"float32\","
-    "\"shape\":[3],\"pixels\":false},{\"name\":\"y\",\"role\":\"target\",\"dtype\":\"int64\",\"shape\":[],\"pixels\":false}],"
+    "{\"name\":\"d\",\"policy\":\"file\",\"print\":"
+    "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"rows\":7,"
+    "\"row_bytes\":32,\"draws\":true,\"sorted\":false,\"columns\":[{\"name\":\"x\",\"role\":\"input\",\"dtype\":"
+    "\"float32\","
+    "\"shape\":[3],\"pixels\":false},{\"name\":\"y\",\"role\":\"target\",\"dtype\":\"int64\",\"shape\":[],\"pixels\":"
+    "false}],"
     "\"parts\":[{\"name\":\"a\",\"rows\":4},{\"name\":\"b\",\"rows\":3}]}",
     "{\"columns\":[{\"shape\":[]}]}",
 };

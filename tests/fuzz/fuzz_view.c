@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer: a view machine among peers that may say anything, in any order, beside any answers of its driver. It must stay within its memory,
- * send only on links, accept sound views only, and serve only what it has accepted, level, and while it is not fenced.
- * long form: 600
+/* long form: 600 */
+/* libFuzzer: a view machine among peers that may say anything, in any order, beside any answers of its driver. It must
+ * stay within its memory, send only on links, accept sound views only, and serve only what it has accepted, level, and
+ * while it is not fenced.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static void act(void *user, const artel__holding_action *a)
     world *w = user;
     switch (a->kind) {
     case ARTEL__HOLDING_SEND:
-        if (a->task >= TASKS || !w->linked[a->task] || !a->count || a->count > artel__holding_bound(TASKS, PARTS)) abort();
+        if (a->task >= TASKS || !w->linked[a->task] || !a->count || a->count > artel__holding_bound(TASKS, PARTS))
+            abort();
         break;
     case ARTEL__HOLDING_FENCE:
         if (w->fenced) abort();
@@ -79,7 +81,8 @@ static size_t say(const world *w, input *in, uint32_t task, uint8_t *out)
     artel__chain chain[PARTS];
     uint8_t state[PARTS];
     artel__view v = {.member = member, .chain = chain, .origin = take(in)};
-    artel__holding_message m = {.kind = (uint8_t)(1 + take(in) % (ARTEL__HOLDING_KINDS - 1)), .task = (uint16_t)task, .from = 10 + task};
+    artel__holding_message m = {
+        .kind = (uint8_t)(1 + take(in) % (ARTEL__HOLDING_KINDS - 1)), .task = (uint16_t)task, .from = 10 + task};
     m.flags = (uint8_t)take(in);
     m.to = w->life;
     m.about = (artel__generation_id){(uint32_t)take(in) % 6, 10 + take(in) % TASKS};
@@ -94,7 +97,8 @@ static size_t say(const world *w, input *in, uint32_t task, uint8_t *out)
         chain[p] = (artel__chain){{b % TASKS, b / 4 % TASKS, b / 16 % TASKS}, 1 + b / 64 % 3};
         state[p] = (uint8_t)(take(in) % 3);
     }
-    bool view = m.kind == ARTEL__HOLDING_VIEW || m.kind == ARTEL__HOLDING_TELL || (m.kind == ARTEL__HOLDING_PROMISE && m.flags & 2);
+    bool view = m.kind == ARTEL__HOLDING_VIEW || m.kind == ARTEL__HOLDING_TELL ||
+                (m.kind == ARTEL__HOLDING_PROMISE && m.flags & 2);
     m.view = view ? &v : NULL;
     m.state = m.kind == ARTEL__HOLDING_PROMISE ? state : NULL;
     size_t count = artel__holding_encode(&m, TASKS, PARTS, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* long form: 600 */
 /* libFuzzer: any bytes as a zip archive; every member is extracted, up to 16 MiB each.
- * long form: 600
  */
 #include <string.h>
 
@@ -26,11 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
 {
     /* One stored member "a" of three bytes. */
-    static const uint8_t whole[] = {'P', 'K', 3, 4, 10, 0, 0,    0, 0,    0,    0,    0,    0x21, 0,   0xc2, 0x41, 0x24, 0x35, 3,   0,   0,
-                                    0,   3,   0, 0, 0,  1, 0,    0, 0,    'a',  'a',  'b',  'c',  'P', 'K',  1,    2,    10,   0,   10,  0,
-                                    0,   0,   0, 0, 0,  0, 0x21, 0, 0xc2, 0x41, 0x24, 0x35, 3,    0,   0,    0,    3,    0,    0,   0,   1,
-                                    0,   0,   0, 0, 0,  0, 0,    0, 0,    0,    0,    0,    0,    0,   0,    0,    0,    'a',  'P', 'K', 5,
-                                    6,   0,   0, 0, 0,  1, 0,    1, 0,    47,   0,    0,    0,    34,  0,    0,    0,    0,    0};
+    static const uint8_t whole[] = {'P', 'K', 3,  4,  10, 0, 0, 0,  0,   0,   0,   0, 0x21, 0,   0xc2, 0x41, 0x24, 0x35,
+                                    3,   0,   0,  0,  3,  0, 0, 0,  1,   0,   0,   0, 'a',  'a', 'b',  'c',  'P',  'K',
+                                    1,   2,   10, 0,  10, 0, 0, 0,  0,   0,   0,   0, 0x21, 0,   0xc2, 0x41, 0x24, 0x35,
+                                    3,   0,   0,  0,  3,  0, 0, 0,  1,   0,   0,   0, 0,    0,   0,    0,    0,    0,
+                                    0,   0,   0,  0,  0,  0, 0, 0,  'a', 'P', 'K', 5, 6,    0,   0,    0,    0,    1,
+                                    0,   1,   0,  47, 0,  0, 0, 34, 0,   0,   0,   0, 0};
     if (number > 0 || room < sizeof whole) return 0;
     memcpy(out, whole, sizeof whole);
     return sizeof whole;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target without libFuzzer: every seed, every seed cut at every length, then seeds with random changes until the time
- * is over. So the targets run in every build, under every sanitizer, with every compiler.
+/* Runs a fuzz target without libFuzzer: every seed, every seed cut at every length, then seeds with random changes
+ * until the time is over. So the targets run in every build, under every sanitizer, with every compiler.
  *
- *   fuzz_<x> [SECONDS [SEED]]    a second with seed 1; with ARTEL_LONG 215 seconds with a seed of the clock, so that all make an hour
- *   fuzz_<x> FILE                that input alone, as a failure has written it
- *   fuzz_<x> --seeds FOLDER      writes the seeds there, a file each
+ *   fuzz_<x> [SECONDS [SEED]]    a second with seed 1; with ARTEL_LONG 215 seconds with a seed of the clock, so that
+ * all make an hour fuzz_<x> FILE                that input alone, as a failure has written it fuzz_<x> --seeds FOLDER
+ * writes the seeds there, a file each
  *
- * On a failure the input goes to fuzz_<x>.input in the working directory. Coverage guides nothing here: scripts/fuzz does that.
+ * On a failure the input goes to fuzz_<x>.input in the working directory. Coverage guides nothing here: scripts/fuzz
+ * does that.
  */
 #include "fuzz/help_fuzz.h"
 
@@ -162,7 +163,8 @@ static int write_seeds(const char *folder)
 
 static void read_seeds(void)
 {
-    while (seeds < SEEDS && (seed_input[seeds].size = artel_fuzz_seed(seeds, seed_input[seeds].bytes, MOST)) > 0) seeds++;
+    while (seeds < SEEDS && (seed_input[seeds].size = artel_fuzz_seed(seeds, seed_input[seeds].bytes, MOST)) > 0)
+        seeds++;
 }
 
 int main(int count, char **argument)
@@ -172,7 +174,8 @@ int main(int count, char **argument)
         return write_seeds(argument[2]);
     }
     const char *wish = getenv("ARTEL_LONG");
-    bool numbers = count > 1 && strspn(argument[1], "0123456789.") == strlen(argument[1]), patient = wish && wish[0] && wish[0] != '0';
+    bool numbers = count > 1 && strspn(argument[1], "0123456789.") == strlen(argument[1]),
+         patient = wish && wish[0] && wish[0] != '0';
     if (count > 1 && !numbers) return replay(argument[1]);
     double seconds = numbers ? strtod(argument[1], NULL) : patient ? 215 : 1;
     state = count > 2 ? strtoull(argument[2], NULL, 10) : patient ? (uint64_t)artel__now_ns() | 1 : 1;
@@ -190,6 +193,7 @@ int main(int count, char **argument)
         run();
     }
     double busy = (double)(clock() - begun) / CLOCKS_PER_SEC;
-    printf("%u seeds, %llu executions, %.0f a second of processor time\n", seeds, runs, busy > 0 ? (double)runs / busy : 0);
+    printf("%u seeds, %llu executions, %.0f a second of processor time\n", seeds, runs,
+           busy > 0 ? (double)runs / busy : 0);
     return seeds ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JSON tree changed as an input says: two bytes make a change, which value in the order of the text, and what stands in its place. */
+/* A JSON tree changed as an input says: two bytes make a change, which value in the order of the text, and what stands
+ * in its place. */
 #include <stdint.h>
 
 #include "base/json.h"

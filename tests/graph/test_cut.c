@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs cut into programs: every node is in one; whatever a program reads is there by then, and it says so; what others need is given. */
+/* Graphs cut into programs: every node is in one; whatever a program reads is there by then, and it says so; what
+ * others need is given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,8 @@ static void check_waiting(const walk *w)
 {
     for (int i = 0; i < w->graph->nodes; i++) {
         const artel__node *node = &w->graph->node[i];
-        bool waits = (node->inputs == 0 || node->again) && !node->op->collective && node->phase != ARTEL__PHASE_APPLY, used = false;
+        bool waits = (node->inputs == 0 || node->again) && !node->op->collective && node->phase != ARTEL__PHASE_APPLY,
+             used = false;
         for (int k = 0; k < node->outputs; k++) used = used || is_used_with(w, i, node->output[k]);
         if (waits && !used) fail_msg("node %d (%s) does not wait for its readers", i, node->op->name);
     }
@@ -115,7 +117,8 @@ static void walk_cut(walk *w, const artel__cut *cut)
         take_program(w, &stage->rows);
         for (int n = 0; n < stage->common.nodes; n++) {
             const artel__node *node = &graph->node[stage->common.node[n]];
-            for (int k = 0; k < node->outputs; k++) assert_true(graph->value[node->output[k]].domain >= ARTEL__DOMAIN_GLOBAL);
+            for (int k = 0; k < node->outputs; k++)
+                assert_true(graph->value[node->output[k]].domain >= ARTEL__DOMAIN_GLOBAL);
         }
         for (int i = 0; i < stage->collectives; i++) {
             const artel__node *node = &graph->node[stage->collective[i]];
@@ -134,7 +137,8 @@ static void walk_cut(walk *w, const artel__cut *cut)
     }
 }
 
-/* Joined, every node is in one of two programs, and in the one that is both: operands first, APPLY last, and nothing is given but what is kept. */
+/* Joined, every node is in one of two programs, and in the one that is both: operands first, APPLY last, and nothing is
+ * given but what is kept. */
 static void check_joined(const artel__graph *graph, artel__arena *arena)
 {
     artel__cut cut;
@@ -196,7 +200,8 @@ static void random_graphs(void **state)
         check_graph(seed, false, &stages, &again);
         check_graph(seed, true, &stages, &again);
     }
-    if (stages < 5 * GRAPHS || again < GRAPHS) fail_msg("%d stages, %d nodes computed again: the graphs show nothing", stages, again);
+    if (stages < 5 * GRAPHS || again < GRAPHS)
+        fail_msg("%d stages, %d nodes computed again: the graphs show nothing", stages, again);
 }
 
 int main(void)

@@ -27,7 +27,8 @@ static void bench_open(bench *b)
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
     artel__arena_init(&b->arena, b->ctx);
     artel__variables_init(&b->variables, &b->arena);
-    assert_int_equal(artel__variables_add(&b->variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &shape, 0), 0);
+    assert_int_equal(
+        artel__variables_add(&b->variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &shape, 0), 0);
     artel__graph_init(&b->graph, &b->arena, &b->variables, true);
     b->x = artel__graph_input(&b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
     b->w = artel__graph_variable(&b->graph, 0);
@@ -51,8 +52,12 @@ static void assert_dump(const bench *b, const char *expected)
 static artel_status differentiate(bench *b, artel__value_id target, artel__value_id wanted, artel__value_id *out)
 {
     artel__value_id seed = artel__op_fill_like(&b->graph, target, 1);
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &target, .seeds = &seed, .target_count = 1, .wanted = &wanted, .wanted_count = 1};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &target,
+                                    .seeds = &seed,
+                                    .target_count = 1,
+                                    .wanted = &wanted,
+                                    .wanted_count = 1};
     return artel__graph_differentiate(&b->graph, &request, out);
 }
 
@@ -139,12 +144,13 @@ static void test_dump(void **state)
     assert_int_equal(differentiate(&b, product, b.w, &gradient), ARTEL_OK);
     artel__graph_keep(&b.graph, gradient);
     assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
-    assert_dump(&b, "   0 forward  binary[mul] (%0:row.float32(3,), %1{w}:global.float32(3,)) -> %2:row.float32(3,)  ; scale\n"
-                    "   1 forward  fill (%2:row.float32(3,)) -> %3:row.float32(3,)  ; seed\n"
-                    "   2 backward binary_gradient[mul] (%3:row.float32(3,), %0:row.float32(3,), %1{w}:global.float32(3,)) -> "
-                    "%4:row.float32(3,)  ; scale\n"
-                    "   3 backward fold_sum (%4:row.float32(3,)) -> %5:nodes.float32(3,)  ; scale\n"
-                    "   4 backward all_reduce (%5:nodes.float32(3,)) -> %6:global.float32(3,)  ; scale\n");
+    assert_dump(
+        &b, "   0 forward  binary[mul] (%0:row.float32(3,), %1{w}:global.float32(3,)) -> %2:row.float32(3,)  ; scale\n"
+            "   1 forward  fill (%2:row.float32(3,)) -> %3:row.float32(3,)  ; seed\n"
+            "   2 backward binary_gradient[mul] (%3:row.float32(3,), %0:row.float32(3,), %1{w}:global.float32(3,)) -> "
+            "%4:row.float32(3,)  ; scale\n"
+            "   3 backward fold_sum (%4:row.float32(3,)) -> %5:nodes.float32(3,)  ; scale\n"
+            "   4 backward all_reduce (%5:nodes.float32(3,)) -> %6:global.float32(3,)  ; scale\n");
     bench_close(&b);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropping any activations that may be dropped changes no bit; what is chosen saves what is said; what must not run twice does not. */
+/* Dropping any activations that may be dropped changes no bit; what is chosen saves what is said; what must not run
+ * twice does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +77,8 @@ static void assert_repeats_lawfully(const artel__graph *graph)
         assert_int_equal(node->phase, ARTEL__PHASE_BACKWARD);
         assert_false(node->op->writes);
         assert_int_equal(node->op->collective, ARTEL__COLLECTIVE_NONE);
-        for (int k = 0; k < node->outputs; k++) assert_int_not_equal(graph->value[node->output[k]].domain, ARTEL__DOMAIN_NODES);
+        for (int k = 0; k < node->outputs; k++)
+            assert_int_not_equal(graph->value[node->output[k]].domain, ARTEL__DOMAIN_NODES);
         for (int k = 0; k < graph->kept_count; k++) assert_int_not_equal(graph->value[graph->kept[k]].node, i);
     }
 }
@@ -94,7 +96,8 @@ static int64_t drop_at_random(graph_bench *b, uint32_t seed, uint32_t sparsity)
     assert_int_equal(artel__graph_prune(&b->graph), ARTEL_OK);
     assert_int_equal(artel__step_model_init(&model, &b->graph, &plenty), ARTEL_OK);
     bool *drop = artel__arena_alloc(&b->arena, (size_t)model.buffers + 1, sizeof *drop);
-    for (int32_t i = 0; i < model.buffers; i++) drop[i] = model.retention[i] == ARTEL__RETENTION_DROPPED && draw(&seed, sparsity) == 0;
+    for (int32_t i = 0; i < model.buffers; i++)
+        drop[i] = model.retention[i] == ARTEL__RETENTION_DROPPED && draw(&seed, sparsity) == 0;
     int64_t peak = artel__step_model_log(&model, drop).peak - model.fixed;
     assert_true(artel__step_model_try(&model, drop).peak == peak + model.fixed);
     artel__step_model_log(&model, drop);
@@ -200,18 +203,24 @@ static void build_chain(graph_bench *b, int layers)
     g->scope = "chain";
     for (int i = 0; i < layers; i++) {
         w[i] = artel__graph_variable(g, i);
-        x = artel__op_unary(g, ARTEL__UNARY_TANH, NULL, artel__op_product(g, x, w[i], ARTEL__NO_VALUE, 1, &shape, ARTEL__FUSED_NONE));
+        x = artel__op_unary(g, ARTEL__UNARY_TANH, NULL,
+                            artel__op_product(g, x, w[i], ARTEL__NO_VALUE, 1, &shape, ARTEL__FUSED_NONE));
     }
     artel__value_id seed = artel__op_fill_like(g, x, 1);
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &x, .seeds = &seed, .target_count = 1, .wanted = w, .wanted_count = layers};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &x,
+                                    .seeds = &seed,
+                                    .target_count = 1,
+                                    .wanted = w,
+                                    .wanted_count = layers};
     assert_int_equal(artel__graph_differentiate(g, &request, gradient), ARTEL_OK);
     g->phase = ARTEL__PHASE_APPLY;
     for (int i = 0; i < layers; i++) update(g, w[i], gradient[i]);
     artel__graph_keep(g, x);
 }
 
-/* Of n values of a chain about 2 sqrt(n) are alive at once: 100 layers keep less than a quarter, and the plan follows. */
+/* Of n values of a chain about 2 sqrt(n) are alive at once: 100 layers keep less than a quarter, and the plan follows.
+ */
 static void test_chain_needs_the_root(void **state)
 {
     (void)state;

@@ -30,7 +30,8 @@ static json_t *attribute_value(const artel__h5_attribute *a)
         if (a->kind == ARTEL__H5_STRINGS)
             json_array_append_new(list, json_string(a->strings[i]));
         else
-            json_array_append_new(list, a->kind == ARTEL__H5_INTS ? json_integer(a->ints[i]) : artel__json_real(a->doubles[i]));
+            json_array_append_new(list, a->kind == ARTEL__H5_INTS ? json_integer(a->ints[i])
+                                                                  : artel__json_real(a->doubles[i]));
     }
     if (!a->scalar) return list;
     json_t *value = json_incref(json_array_get(list, 0));
@@ -47,7 +48,8 @@ static void dump_data(const artel__h5_node *node, json_t *entry)
     if (node->readable && node->dtype == ARTEL_DTYPE_STRING) {
         json_t *texts = json_array();
         const char *const *strings = node->data;
-        for (size_t i = 0; i < node->bytes / sizeof *strings; i++) json_array_append_new(texts, json_string(strings[i]));
+        for (size_t i = 0; i < node->bytes / sizeof *strings; i++)
+            json_array_append_new(texts, json_string(strings[i]));
         json_object_set_new(entry, "texts", texts);
     } else if (node->readable) {
         artel__sha256 hash;
@@ -62,7 +64,8 @@ static void dump_data(const artel__h5_node *node, json_t *entry)
 static void dump_node(const artel__h5_node *node, const char *path, json_t *out)
 {
     json_t *entry = json_object(), *attributes = json_object();
-    for (const artel__h5_attribute *a = node->attributes; a; a = a->next) json_object_set_new(attributes, a->name, attribute_value(a));
+    for (const artel__h5_attribute *a = node->attributes; a; a = a->next)
+        json_object_set_new(attributes, a->name, attribute_value(a));
     json_object_set_new(entry, "attributes", attributes);
     if (node->is_dataset) dump_data(node, entry);
     json_object_set_new(out, path, entry);
@@ -148,7 +151,9 @@ static const char *try_mutant(artel_context *ctx, const char *path, const uint8_
     const char *result = "fine";
     if (artel__h5_read(&arena, path, bytes, size, &file) < 0) {
         const char *what = artel_context_error(ctx)->what;
-        result = strstr(what, "crashed") ? "crashed" : strstr(what, "finish this") || strstr(what, "processor time") ? "hung" : "refused";
+        result = strstr(what, "crashed")                                         ? "crashed"
+                 : strstr(what, "finish this") || strstr(what, "processor time") ? "hung"
+                                                                                 : "refused";
         if (getenv("VERBOSE")) complain(ctx);
     } else {
         artel__h5_close(&file);
@@ -177,7 +182,8 @@ static int mutants(artel_context *ctx, const char *path, int count, uint64_t see
         if (seconds > worst) worst = seconds;
         for (int k = 0; k < 4; k++) totals[k] += strcmp(result, names[k]) == 0;
     }
-    printf("fine %d, refused %d, crashed %d, hung %d; longest %.2f s\n", totals[0], totals[1], totals[2], totals[3], worst);
+    printf("fine %d, refused %d, crashed %d, hung %d; longest %.2f s\n", totals[0], totals[1], totals[2], totals[3],
+           worst);
     free(bytes);
     artel__free(ctx, original);
     return 0;

@@ -63,9 +63,10 @@ static void print_model(const artel_model *model)
         artel_model_output(model, i, &name, NULL, &shape);
         json_object_set_new(outputs, name, shape_json(&shape));
     }
-    json_t *whole = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:o, s:o, s:O?}", "digest", digest, "all", all, "trainable",
-                              (json_int_t)trainable, "frozen", (json_int_t)frozen, "optimizer", model->optimizer.count, "weights", weights,
-                              "inputs", inputs, "outputs", outputs, "compile", model->compile_config);
+    json_t *whole =
+        json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:o, s:o, s:O?}", "digest", digest, "all", all, "trainable",
+                  (json_int_t)trainable, "frozen", (json_int_t)frozen, "optimizer", model->optimizer.count, "weights",
+                  weights, "inputs", inputs, "outputs", outputs, "compile", model->compile_config);
     char *text = json_dumps(whole, 0);
     puts(text);
     free(text);
@@ -106,8 +107,8 @@ static int summarise(artel_context *ctx, const char *path)
     json_t *rows = json_array();
     for (int i = 0; i < summary.rows; i++) {
         const artel__layer_row *row = &summary.row[i];
-        json_array_append_new(
-            rows, json_pack("[s, s, s, I, s]", row->name, row->class_name, row->output_shape, (json_int_t)row->params, row->connected_to));
+        json_array_append_new(rows, json_pack("[s, s, s, I, s]", row->name, row->class_name, row->output_shape,
+                                              (json_int_t)row->params, row->connected_to));
     }
     char *text = json_dumps(rows, 0);
     puts(text);
@@ -121,19 +122,23 @@ static int summarise(artel_context *ctx, const char *path)
 static artel_status build_sequential(artel_context *ctx, artel_model **out)
 {
     artel_builder *b;
-    artel_status status = artel_sequential_create(ctx, "built", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {12, 12, 1}}, &b);
+    artel_status status =
+        artel_sequential_create(ctx, "built", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {12, 12, 1}}, &b);
     if (status < 0) return status;
     artel_layer_rescaling(b, &(artel_rescaling_options){.scale = 1.0 / 255});
-    artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .activation = "relu", .kernel_initializer = "he_normal"});
-    artel_layer_separable_conv2d(b, &(artel_conv2d_options){.filters = 6, .kernel = {3, 3}, .padding = "same", .no_bias = true});
+    artel_layer_conv2d(b, &(artel_conv2d_options){
+                              .filters = 4, .kernel = {3, 3}, .activation = "relu", .kernel_initializer = "he_normal"});
+    artel_layer_separable_conv2d(
+        b, &(artel_conv2d_options){.filters = 6, .kernel = {3, 3}, .padding = "same", .no_bias = true});
     artel_layer_batch_normalization(b, &(artel_normalization_options){.momentum = 0.9});
     artel_layer_activation(b, &(artel_activation_options){.activation = "relu"});
     artel_layer_max_pooling2d(b, NULL);
     artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.25});
     artel_layer_flatten(b, NULL);
-    artel_layer_dense(b, &(artel_dense_options){.units = 10,
-                                                .activation = "softmax",
-                                                .kernel_regularizer = "{\"class_name\": \"L2\", \"config\": {\"l2\": 0.001}}"});
+    artel_layer_dense(
+        b, &(artel_dense_options){.units = 10,
+                                  .activation = "softmax",
+                                  .kernel_regularizer = "{\"class_name\": \"L2\", \"config\": {\"l2\": 0.001}}"});
     return artel_sequential_finish(b, out);
 }
 
@@ -147,7 +152,8 @@ static artel_status build_functional(artel_context *ctx, artel_model **out)
     artel_input(b, "y", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {6}}, &y);
     artel_apply(b, "Dense", "{\"units\": 5, \"activation\": \"relu\", \"name\": \"shared\"}", &x, 1, &left);
     artel_apply_again(b, left, &y, 1, &right);
-    artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"early\"}", &left, 1, &early); /* Keras lists it behind the next one */
+    artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"early\"}", &left, 1,
+                &early); /* Keras lists it behind the next one */
     artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"late\"}", &left, 1, &late);
     artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"later\"}", &late, 1, &late);
     artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right, early, late}, 4, &sum);
@@ -159,7 +165,8 @@ static artel_status build_functional(artel_context *ctx, artel_model **out)
 static int build(artel_context *ctx, const char *kind, const char *path)
 {
     artel_model *model;
-    if ((strcmp(kind, "sequential") == 0 ? build_sequential(ctx, &model) : build_functional(ctx, &model)) < 0) return complain(ctx);
+    if ((strcmp(kind, "sequential") == 0 ? build_sequential(ctx, &model) : build_functional(ctx, &model)) < 0)
+        return complain(ctx);
     int failed = artel_model_save(model, path) < 0 ? complain(ctx) : 0;
     artel_model_destroy(model);
     return failed;

@@ -64,7 +64,9 @@ static artel_model *make_branches(fixture *f)
     artel_apply(b, "Dense", "{\"units\": 5, \"activation\": \"relu\", \"name\": \"shared\"}", &x, 1, &left);
     artel_apply_again(b, left, &x, 1, &right);
     artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right}, 2, &sum);
-    artel_apply(b, "Dense", "{\"units\": 1, \"kernel_regularizer\": {\"class_name\": \"L2\", \"config\": {\"l2\": 0.01}}}", &sum, 1, &out);
+    artel_apply(b, "Dense",
+                "{\"units\": 1, \"kernel_regularizer\": {\"class_name\": \"L2\", \"config\": {\"l2\": 0.01}}}", &sum, 1,
+                &out);
     assert_ok(f, artel_functional_finish(b, (artel_tensor[]){out, left}, 2, &model));
     return model;
 }
@@ -108,7 +110,8 @@ static void open_axes_stay_open(void **state)
     artel__model_summary summary;
     artel_shape shape = {3, {-1, -1, 3}};
     assert_ok(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &shape, &b));
-    artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .strides = {2, 2}, .padding = "same"});
+    artel_layer_conv2d(b,
+                       &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .strides = {2, 2}, .padding = "same"});
     artel_layer_global_average_pooling2d(b, NULL);
     assert_ok(f, artel_sequential_finish(b, &model));
     assert_ok(f, artel__keras_summary(model, false, &summary));
@@ -161,7 +164,8 @@ static void strangers_are_refused(void **state)
     assert_ok(f, artel_input(b, NULL, ARTEL_DTYPE_FLOAT32, &shape, &x));
     assert_int_equal(artel_apply(b, "Dense", "{\"units\": 1}", &(artel_tensor){7, 0}, 1, &y), ARTEL_ERROR_INVALID);
     assert_fails(f, artel_functional_finish(b, &x, 1, &model), ARTEL_ERROR_INVALID, "does not exist");
-    assert_fails(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {-7}}, &b), ARTEL_ERROR_INVALID, "shape");
+    assert_fails(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {-7}}, &b),
+                 ARTEL_ERROR_INVALID, "shape");
     for (int i = 0; i < 2; i++) { /* outputs that a layer does not have, as operand and as result */
         assert_ok(f, artel_functional_create(f->ctx, NULL, &b));
         assert_ok(f, artel_input(b, "in", ARTEL_DTYPE_FLOAT32, &shape, &x));

@@ -34,7 +34,8 @@ static void safetensors_that_lie_are_refused(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, "two numbers"},
         {"{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "F99"},
         {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "(none)"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}",
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],"
+         "\"data_offsets\":[2,6]}}",
          6, "overlap"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "hole"},
         {"{\"a\":7}", 0, "dtype"},
@@ -48,7 +49,9 @@ static void safetensors_that_lie_are_refused(void **state)
         assert_int_equal(status, ARTEL_ERROR_CORRUPT);
         artel_context_clear(f->ctx);
     }
-    write_tensors(f, path, "{\"__metadata__\":{\"k\":\"v\"},\"a\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[0,4]}}  ", 4);
+    write_tensors(f, path,
+                  "{\"__metadata__\":{\"k\":\"v\"},\"a\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[0,4]}}  ",
+                  4);
     assert_ok(f, artel__safetensors_open(f->ctx, path, &file));
     assert_int_equal(file.count, 1);
     assert_int_equal(file.tensor[0].array.dtype, ARTEL_DTYPE_FLOAT16);
@@ -83,11 +86,14 @@ static void assert_text(json_t *json, const char *path, const char *expected)
 static void old_records_are_brought_up_to_date(void **state)
 {
     (void)state;
-    json_t *model = parse(
-        "{\"class_name\": \"Model\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"BatchNormalization\", \"config\": "
-        "{\"name\": \"b\", \"axis\": [3], \"fused\": true, \"gamma_initializer\": {\"class_name\": \"Ones\", \"config\": {}}, "
-        "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": \"Bidirectional\", \"config\": "
-        "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
+    json_t *model =
+        parse("{\"class_name\": \"Model\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": "
+              "\"BatchNormalization\", \"config\": "
+              "{\"name\": \"b\", \"axis\": [3], \"fused\": true, \"gamma_initializer\": {\"class_name\": \"Ones\", "
+              "\"config\": {}}, "
+              "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": "
+              "\"Bidirectional\", \"config\": "
+              "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
     assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
     assert_text(model, "class_name", "Functional");
     assert_text(model, "module", "keras.src.models.functional");
@@ -106,9 +112,10 @@ static void old_records_are_brought_up_to_date(void **state)
 static void modern_records_stay(void **state)
 {
     (void)state;
-    json_t *model = parse("{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"module\": "
-                          "\"keras.layers\", \"class_name\": \"BatchNormalization\", "
-                          "\"config\": {\"axis\": -1}, \"registered_name\": null}]}}");
+    json_t *model =
+        parse("{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"module\": "
+              "\"keras.layers\", \"class_name\": \"BatchNormalization\", "
+              "\"config\": {\"axis\": -1}, \"registered_name\": null}]}}");
     json_t *copy = json_deep_copy(model);
     assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
     assert_true(json_equal(model, copy));
@@ -119,13 +126,14 @@ static void modern_records_stay(void **state)
 static void old_training_settings_become_compile_settings(void **state)
 {
     fixture *f = *state;
-    json_t *out,
-        *training = parse(
-            "{\"optimizer_config\": {\"class_name\": \"Custom>Adam\", \"config\": {\"lr\": 0.5, \"decay\": 0.0, \"jit_compile\": true}}, "
-            "\"loss\": {\"a\": {\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": \"mean_squared_error\", \"reduction\": "
-            "\"auto\"}}}, "
-            "\"metrics\": [[{\"class_name\": \"MeanMetricWrapper\", \"config\": {\"name\": \"acc\", \"fn\": \"binary_accuracy\"}}]], "
-            "\"sample_weight_mode\": null}");
+    json_t *out, *training = parse("{\"optimizer_config\": {\"class_name\": \"Custom>Adam\", \"config\": {\"lr\": 0.5, "
+                                   "\"decay\": 0.0, \"jit_compile\": true}}, "
+                                   "\"loss\": {\"a\": {\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": "
+                                   "\"mean_squared_error\", \"reduction\": "
+                                   "\"auto\"}}}, "
+                                   "\"metrics\": [[{\"class_name\": \"MeanMetricWrapper\", \"config\": {\"name\": "
+                                   "\"acc\", \"fn\": \"binary_accuracy\"}}]], "
+                                   "\"sample_weight_mode\": null}");
     assert_ok(f, artel__keras_translate_training(f->ctx, "m.h5", training, &out));
     assert_text(out, "optimizer/class_name", "Adam");
     assert_text(out, "optimizer/module", "keras.optimizers");
@@ -140,7 +148,8 @@ static void old_training_settings_become_compile_settings(void **state)
     json_decref(out);
     json_decref(training);
     training = parse("{\"loss\": \"mse\"}");
-    assert_fails(f, artel__keras_translate_training(f->ctx, "m.h5", training, &out), ARTEL_ERROR_CORRUPT, "no optimizer");
+    assert_fails(f, artel__keras_translate_training(f->ctx, "m.h5", training, &out), ARTEL_ERROR_CORRUPT,
+                 "no optimizer");
     json_decref(training);
 }
 
@@ -153,7 +162,8 @@ static void compile_takes_names_and_records(void **state)
     assert_int_equal(model->optimizer.count, 3);
     assert_text(model->compile_config, "loss", "mae");
     assert_text(model->compile_config, "optimizer/class_name", "Adam");
-    assert_ok(f, artel_model_compile(model, "{\"class_name\": \"SGD\", \"config\": {\"momentum\": 0.5}}", NULL, "[\"mse\", \"mae\"]"));
+    assert_ok(f, artel_model_compile(model, "{\"class_name\": \"SGD\", \"config\": {\"momentum\": 0.5}}", NULL,
+                                     "[\"mse\", \"mae\"]"));
     assert_int_equal(model->optimizer.count, 0);
     assert_true(json_real_value(at(model->compile_config, "optimizer/config/momentum")) == 0.5);
     assert_text(model->compile_config, "metrics/1", "mae");

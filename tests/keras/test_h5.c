@@ -44,7 +44,8 @@ static int stop(void **state)
     return 0;
 }
 
-static const uint64_t pattern[64] = {0x3ff0000000000001, 0x4008000040490fdb, 2, 3, 0xffffffffffffffff, 0x8000000000000000, 7, 8, 9, 10};
+static const uint64_t pattern[64] = {
+    0x3ff0000000000001, 0x4008000040490fdb, 2, 3, 0xffffffffffffffff, 0x8000000000000000, 7, 8, 9, 10};
 
 /* One dataset of each type, attributes of each kind, an empty group, a scalar, an empty array. */
 static artel__h5_node *make_tree(fixture *f)
@@ -52,7 +53,8 @@ static artel__h5_node *make_tree(fixture *f)
     artel__arena *a = &f->arena;
     artel__h5_node *root = artel__h5_root(a), *types = artel__h5_groups(a, root, "all/types"),
                    *vars = artel__h5_groups(a, root, "layers/dense/vars");
-    artel_shape matrix = artel__shape(2, (int64_t)3, (int64_t)5), scalar = artel__shape(0), empty = artel__shape(2, (int64_t)0, (int64_t)4);
+    artel_shape matrix = artel__shape(2, (int64_t)3, (int64_t)5), scalar = artel__shape(0),
+                empty = artel__shape(2, (int64_t)0, (int64_t)4);
     for (artel_dtype d = ARTEL_DTYPE_FLOAT32; d < ARTEL_DTYPE_BOOL; d++)
         artel__h5_dataset(a, types, artel_dtype_name(d), d, &matrix, pattern);
     static const uint8_t bools[15] = {1, 0, 1};
@@ -101,7 +103,8 @@ static void assert_same(const artel__h5_node *a, const artel__h5_node *b)
     assert_non_null(b);
     assert_int_equal(a->child_count, b->child_count);
     assert_int_equal(a->attribute_count, b->attribute_count);
-    for (const artel__h5_attribute *x = a->attributes; x; x = x->next) assert_same_attribute(x, artel__h5_attribute_find(b, x->name));
+    for (const artel__h5_attribute *x = a->attributes; x; x = x->next)
+        assert_same_attribute(x, artel__h5_attribute_find(b, x->name));
     if (a->is_dataset) {
         assert_true(b->is_dataset && b->readable);
         assert_int_equal(a->dtype, b->dtype);
@@ -109,7 +112,8 @@ static void assert_same(const artel__h5_node *a, const artel__h5_node *b)
         assert_int_equal(a->bytes, b->bytes);
         if (a->bytes > 0) assert_memory_equal(a->data, b->data, a->bytes);
     }
-    for (const artel__h5_node *child = a->first; child; child = child->next) assert_same(child, artel__h5_child(b, child->name));
+    for (const artel__h5_node *child = a->first; child; child = child->next)
+        assert_same(child, artel__h5_child(b, child->name));
 }
 
 static void test_round_trip(void **state)
@@ -165,7 +169,12 @@ static void test_unaligned(void **state)
     artel_shape three = artel__shape(1, (int64_t)3);
     artel__h5_dataset(&f->arena, root, "a", ARTEL_DTYPE_INT8, &three, pattern);
     for (int i = 0; i < 4; i++)
-        artel__h5_dataset(&f->arena, root, i == 0 ? "b" : i == 1 ? "c" : i == 2 ? "d" : "e", ARTEL_DTYPE_FLOAT64, &three, pattern);
+        artel__h5_dataset(&f->arena, root,
+                          i == 0   ? "b"
+                          : i == 1 ? "c"
+                          : i == 2 ? "d"
+                                   : "e",
+                          ARTEL_DTYPE_FLOAT64, &three, pattern);
     artel__mapping bytes = write_tree(f, root);
     artel__h5_file file;
     assert_int_equal(artel__h5_read(&f->arena, "in.h5", bytes.bytes, bytes.size, &file), ARTEL_OK);
@@ -191,7 +200,8 @@ static void test_refused_trees(void **state)
     artel__h5_node *root = artel__h5_root(&f->arena);
     artel__h5_group(&f->arena, root, "a");
     artel__h5_group(&f->arena, root, "a");
-    assert_fails(f, artel__h5_write(f->ctx, "out.h5", root, &bytes), ARTEL_ERROR_INVALID, "the group a cannot be written");
+    assert_fails(f, artel__h5_write(f->ctx, "out.h5", root, &bytes), ARTEL_ERROR_INVALID,
+                 "the group a cannot be written");
     root = artel__h5_root(&f->arena);
     artel__h5_group(&f->arena, root, "a/b");
     assert_fails(f, artel__h5_write(f->ctx, "out.h5", root, &bytes), ARTEL_ERROR_INVALID, "cannot be a name");
@@ -243,7 +253,8 @@ static void test_mutants(void **state)
         artel__h5_file file;
         artel__arena_init(&arena, f->ctx);
         memcpy(copy, bytes.bytes, bytes.size);
-        for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--) copy[next_random(&seed) % bytes.size] = (uint8_t)next_random(&seed);
+        for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--)
+            copy[next_random(&seed) % bytes.size] = (uint8_t)next_random(&seed);
         artel_status status = artel__h5_read(&arena, "mutant", copy, bytes.size, &file);
         if (status >= 0)
             artel__h5_close(&file);
@@ -282,9 +293,11 @@ static void test_bad_helpers(void **state)
     assert_fails(f, run_script(f, "#!/bin/sh\nexec sleep 1000\n", 0.01), ARTEL_ERROR_CORRUPT, "did not finish");
     assert_fails(f, run_script(f, "#!/bin/sh\nexec sleep 1000 5>&-\n", 0.01), ARTEL_ERROR_CORRUPT, "did not finish");
     assert_true(artel__now_ns() - before < (int64_t)500e9);
-    assert_fails(f, run_script(f, "#!/bin/sh\nkill -SEGV $$\n", 20), ARTEL_ERROR_CORRUPT, "crashed on this file (signal 11)");
+    assert_fails(f, run_script(f, "#!/bin/sh\nkill -SEGV $$\n", 20), ARTEL_ERROR_CORRUPT,
+                 "crashed on this file (signal 11)");
     assert_fails(f, run_script(f, "#!/bin/sh\nexit 7\n", 20), ARTEL_ERROR_CORRUPT, "exit code 7");
-    assert_fails(f, run_script(f, "#!/bin/sh\nprintf 'Cbroken\\033[31m' >&5; exit 2\n", 20), ARTEL_ERROR_CORRUPT, "broken?[31m");
+    assert_fails(f, run_script(f, "#!/bin/sh\nprintf 'Cbroken\\033[31m' >&5; exit 2\n", 20), ARTEL_ERROR_CORRUPT,
+                 "broken?[31m");
     assert_fails(f, run_script(f, "#!/bin/sh\nhead -c 100000 /dev/zero >&5; exit 2\n", 20), ARTEL_ERROR_CORRUPT, "");
     assert_fails(f, run_script(f, "#!/bin/sh\nprintf Mlittle >&5; exit 2\n", 20), ARTEL_ERROR_NO_MEMORY, "little");
     assert_fails(f, run_script(f, "#!/nonexistent\n", 20), ARTEL_ERROR_UNSUPPORTED, "cannot be started");
@@ -329,7 +342,8 @@ static void test_lying_answers(void **state)
     assert_int_equal(artel__memory_write(f->ctx, "x.h5", job.input, bytes.bytes, bytes.size), ARTEL_OK);
     assert_int_equal(artel__helper_run(f->ctx, &job), ARTEL_OK);
     assert_int_equal(artel__memory_map(f->ctx, "x.h5", job.output, &answer), ARTEL_OK);
-    static const uint64_t values[] = {0, 1, 2, 3, 13, 65, UINT64_MAX, (uint64_t)1 << 32, (uint64_t)1 << 60, (uint64_t)1 << 63};
+    static const uint64_t values[] = {
+        0, 1, 2, 3, 13, 65, UINT64_MAX, (uint64_t)1 << 32, (uint64_t)1 << 60, (uint64_t)1 << 63};
     int good = 0;
     for (size_t at = 0; at + 8 <= answer.size; at += 8) {
         for (size_t k = 0; k < ARTEL__COUNT(values); k++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading what is damaged, of the wrong kind or of another model; every message names file and thing. Against files that
- * Keras wrote: test_files_keras.py. */
+/* Loading what is damaged, of the wrong kind or of another model; every message names file and thing. Against files
+ * that Keras wrote: test_files_keras.py. */
 #include "help_models.h"
 
 #include "base/zip.h"
 #include "keras/h5.h"
 #include "keras/load.h"
 
-static const char small[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
-    "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 3], \"dtype\": \"float32\", \"name\": \"in\"}},"
-    "{\"class_name\": \"Dense\", \"config\": {\"units\": 2, \"name\": \"d\"}}]}}";
+static const char small[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
+                            "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 3], \"dtype\": "
+                            "\"float32\", \"name\": \"in\"}},"
+                            "{\"class_name\": \"Dense\", \"config\": {\"units\": 2, \"name\": \"d\"}}]}}";
 
 static void json_is_told_by_content(void **state)
 {
@@ -117,7 +117,8 @@ static void add_extra_groups(artel__arena *arena, artel__h5_node *root)
 static void add_variable(artel__arena *arena, artel__h5_node *root)
 {
     static const float values[2];
-    artel__h5_dataset(arena, artel__h5_groups(arena, root, "layers/dense/vars"), "2", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {2}}, values);
+    artel__h5_dataset(arena, artel__h5_groups(arena, root, "layers/dense/vars"), "2", ARTEL_DTYPE_FLOAT32,
+                      &(artel_shape){1, {2}}, values);
 }
 
 static void rename_variable(artel__arena *arena, artel__h5_node *root)

@@ -115,7 +115,8 @@ static void unknown_endings_are_refused(void **state)
     artel_model *model = make_mlp(f);
     char path[128];
     assert_fails(f, artel_model_save(model, in_folder(f, "m.txt", path, sizeof path)), ARTEL_ERROR_INVALID, "ending");
-    assert_fails(f, artel_model_save(model, in_folder(f, "no/where.keras", path, sizeof path)), ARTEL_ERROR_NOT_FOUND, "no/where.keras");
+    assert_fails(f, artel_model_save(model, in_folder(f, "no/where.keras", path, sizeof path)), ARTEL_ERROR_NOT_FOUND,
+                 "no/where.keras");
     artel_model_destroy(model);
 }
 

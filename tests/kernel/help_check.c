@@ -38,8 +38,8 @@ bool check_isa_runs(artel__isa isa)
     if (isa == ARTEL__ISA_AVX512_BF16) return check_isa_runs(ARTEL__ISA_AVX512) && __builtin_cpu_supports("avx512bf16");
     if (isa == ARTEL__ISA_AMX) return artel__isa_of_machine() == ARTEL__ISA_AMX;
     if (isa == ARTEL__ISA_AVX512)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl");
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return true;
 }
 
@@ -65,7 +65,8 @@ static void run_cut(const artel__kernel *kernel, const void *params, int cut)
     if (cut == 1)
         for (int64_t i = tasks; i-- > 0;) kernel->run(params, i, i + 1, scratch);
     if (cut == 2)
-        for (int64_t i = 0, n = 1; i < tasks; i += n, n = n % 5 + 2) kernel->run(params, i, i + n < tasks ? i + n : tasks, scratch);
+        for (int64_t i = 0, n = 1; i < tasks; i += n, n = n % 5 + 2)
+            kernel->run(params, i, i + n < tasks ? i + n : tasks, scratch);
     test_free(block);
 }
 
@@ -95,14 +96,16 @@ static void compare(const artel__kernel *kernel, int cut, const check_buffer *bu
         memcpy(&g, &got[i], 4);
         memcpy(&w, &want[i], 4);
         if (got[i] != want[i])
-            fail_msg("%s, cut %d: word %zu is %08x (%.9g), expected %08x (%.9g)", kernel->name, cut, i, got[i], g, want[i], w);
+            fail_msg("%s, cut %d: word %zu is %08x (%.9g), expected %08x (%.9g)", kernel->name, cut, i, got[i], g,
+                     want[i], w);
     }
     fail_msg("%s, cut %d: the last bytes differ", kernel->name, cut);
 }
 
-/* The first buffer is the first result: the last task leaves everything of it in front of its elements alone, the first one what is
- * behind. */
-static void check_elements(const artel__kernel *kernel, const void *params, const check_buffer *first, const void *before)
+/* The first buffer is the first result: the last task leaves everything of it in front of its elements alone, the first
+ * one what is behind. */
+static void check_elements(const artel__kernel *kernel, const void *params, const check_buffer *first,
+                           const void *before)
 {
     int64_t tasks = kernel->tasks(params);
     size_t bytes = kernel->elements && tasks > 0 ? (size_t)kernel->elements(params) * sizeof(float) : 0,
@@ -127,8 +130,8 @@ static size_t bytes_of(const check_buffer *buffers, int count)
     return bytes;
 }
 
-/* What the others are compared with: the reference. Under sanitizers, which make it take minutes, it is run on small results alone, and
- * the fastest kernel stands for it. */
+/* What the others are compared with: the reference. Under sanitizers, which make it take minutes, it is run on small
+ * results alone, and the fastest kernel stands for it. */
 static const artel__kernel *judge_of(const artel__kernel *const *list, const void *params, size_t bytes)
 {
     bool spared = !check_values() && (only_wide || bytes > SMALL);
@@ -176,7 +179,8 @@ static void collect(void *user, const float *part, int64_t first, int64_t count)
     c->count += count;
 }
 
-void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count)
+void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow,
+                    const float *expected, int64_t count)
 {
     collected got = {.all = check_alloc((size_t)count * sizeof *expected)};
     *follow = (artel__consumer){collect, &got};
@@ -266,7 +270,8 @@ static const void *find_block(const check_part *parts, int count, int32_t first,
     return NULL;
 }
 
-static void finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, int32_t first, int32_t shards, void *out)
+static void finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, int32_t first,
+                   int32_t shards, void *out)
 {
     const void *block = find_block(parts, count, first, shards);
     if (block) {

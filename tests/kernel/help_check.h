@@ -19,25 +19,27 @@ typedef struct check_buffer {
     size_t bytes;
 } check_buffer;
 
-/* Sets the floating-point state of compute; with ARTEL_ONLY_WIDE in the environment only AVX2's kernels run beside the reference, those
- * that the programs kernel.<x>_wide are built for. */
+/* Sets the floating-point state of compute; with ARTEL_ONLY_WIDE in the environment only AVX2's kernels run beside the
+ * reference, those that the programs kernel.<x>_wide are built for. */
 void check_setup(void);
 
-/* Whether values are compared with float64's, and the reference with itself: not under sanitizers, which look at memory, and for which
- * the plain build has compared them. */
+/* Whether values are compared with float64's, and the reference with itself: not under sanitizers, which look at
+ * memory, and for which the plain build has compared them. */
 bool check_values(void);
 
 /* Whether this machine has the instruction set, and whether it can run the kernel on these parameters. */
 bool check_isa_runs(artel__isa isa);
 bool check_can_run(const artel__kernel *kernel, const void *params);
 
-/* Runs the reference, then every kernel that this machine can run: all tasks at once, one by one from the last to the first, in
- * uneven pieces; the reference itself again only one by one, and on small results, for it is what takes the time. On return the buffers
- * hold the reference's result. */
+/* Runs the reference, then every kernel that this machine can run: all tasks at once, one by one from the last to the
+ * first, in uneven pieces; the reference itself again only one by one, and on small results, for it is what takes the
+ * time. On return the buffers hold the reference's result. */
 void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count);
 
-/* Runs every kernel that can be followed with `follow`, a part of `params`, under the same cuts: the parts make up `expected`. */
-void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count);
+/* Runs every kernel that can be followed with `follow`, a part of `params`, under the same cuts: the parts make up
+ * `expected`. */
+void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow,
+                    const float *expected, int64_t count);
 
 /* All tasks of a kernel at once, on whatever the buffers hold. */
 void check_run(const artel__kernel *kernel, const void *params);
@@ -45,7 +47,8 @@ void check_run(const artel__kernel *kernel, const void *params);
 /* The reference alone, likewise. */
 void check_run_reference(const artel__kernel *const *list, const void *params);
 
-/* `rounded` (may be `from`) gets what the type holds of `from`: by the fastest kernel, which narrow's own test compares. */
+/* `rounded` (may be `from`) gets what the type holds of `from`: by the fastest kernel, which narrow's own test
+ * compares. */
 void check_narrow(artel_dtype to, const float *from, float *rounded, int64_t count);
 
 /* A sequence of numbers that depends on `seed` alone. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: fast against reference bit for bit, the forward pass against a plain one in float64, gradients by differences. */
+/* Attention: fast against reference bit for bit, the forward pass against a plain one in float64, gradients by
+ * differences. */
 #include "help_check.h"
 
 #include <math.h>
@@ -19,18 +20,22 @@ static void arrays_init(arrays *a, const artel__attention_shape *s, check_random
     a->q = s->rows * s->queries * s->heads * s->depth, a->k = s->rows * s->keys * s->key_heads * s->depth;
     a->v = s->rows * s->keys * s->key_heads * s->value_depth, a->out = s->rows * s->queries * s->heads * s->value_depth;
     a->probs = s->rows * s->heads * s->queries * s->keys;
-    a->query = check_floats(random, a->q, -2, 2), a->key = check_floats(random, a->k, -2, 2), a->value = check_floats(random, a->v, -1, 1);
+    a->query = check_floats(random, a->q, -2, 2), a->key = check_floats(random, a->k, -2, 2),
+    a->value = check_floats(random, a->v, -1, 1);
     a->result = check_floats(random, a->out, 0, 1), a->scores = check_floats(random, a->probs, 0, 1);
     a->dresult = check_floats(random, a->out, -1, 1), a->dscores = check_floats(random, a->probs, -1, 1);
-    a->dq = check_floats(random, a->q, 0, 1), a->dk = check_floats(random, a->k, 0, 1), a->dv = check_floats(random, a->v, 0, 1);
+    a->dq = check_floats(random, a->q, 0, 1), a->dk = check_floats(random, a->k, 0, 1),
+    a->dv = check_floats(random, a->v, 0, 1);
     a->mask = check_alloc((size_t)(s->rows * s->queries * s->keys) + 1);
     for (int64_t i = 0; i < s->rows * s->queries * s->keys; i++) a->mask[i] = check_below(random, 4) > 0;
-    for (int64_t i = 0; i < s->keys && s->rows > 0; i++) a->mask[i] = 0; /* the first query of the first row attends to nothing */
+    for (int64_t i = 0; i < s->keys && s->rows > 0; i++)
+        a->mask[i] = 0; /* the first query of the first row attends to nothing */
 }
 
 static void arrays_fini(arrays *a)
 {
-    test_free(a->query), test_free(a->key), test_free(a->value), test_free(a->result), test_free(a->scores), test_free(a->dresult);
+    test_free(a->query), test_free(a->key), test_free(a->value), test_free(a->result), test_free(a->scores),
+        test_free(a->dresult);
     test_free(a->dscores), test_free(a->dq), test_free(a->dk), test_free(a->dv), test_free(a->mask);
 }
 
@@ -41,7 +46,8 @@ static bool attends(const artel__attention_shape *s, int64_t row, int64_t i, int
 }
 
 /* One query's probabilities. */
-static void plain_probs(const artel__attention_shape *s, const arrays *a, int64_t row, int64_t head, int64_t i, double *p)
+static void plain_probs(const artel__attention_shape *s, const arrays *a, int64_t row, int64_t head, int64_t i,
+                        double *p)
 {
     int64_t group = head * s->key_heads / s->heads;
     double top = -INFINITY, sum = 0;
@@ -80,8 +86,8 @@ static double plain_loss(const artel__attention_shape *s, const arrays *a, bool 
     return loss;
 }
 
-static void check_slopes(check_random *random, const artel__attention_shape *s, const arrays *a, bool scores, float *x, const float *dx,
-                         int64_t n)
+static void check_slopes(check_random *random, const artel__attention_shape *s, const arrays *a, bool scores, float *x,
+                         const float *dx, int64_t n)
 {
     for (int trial = 0; trial < 10 && n > 0; trial++) {
         int64_t at = check_below(random, n);
@@ -108,8 +114,8 @@ static void compare_kernels(const artel__attention_shape *s, const arrays *a, bo
                   (check_buffer[]){{a->dq, (size_t)a->q * 4}, {a->dk, (size_t)a->k * 4}, {a->dv, (size_t)a->v * 4}}, 3);
 }
 
-/* Of bfloat16 operands in blocks, every kernel gives the bits of the reference, and results are those of chains but for the rounding of
- * probabilities and scores' gradients. */
+/* Of bfloat16 operands in blocks, every kernel gives the bits of the reference, and results are those of chains but for
+ * the rounding of probabilities and scores' gradients. */
 static void check_blocks(artel__attention_shape s, const arrays *a, bool scores)
 {
     float *rounded[] = {a->query, a->key, a->value, a->dresult}, *made[] = {a->result, a->dq, a->dk, a->dv};
@@ -128,7 +134,8 @@ static void check_blocks(artel__attention_shape s, const arrays *a, bool scores)
     for (int i = 0; i < 4; i++) {
         double most = 0;
         for (int64_t k = 0; k < sizes[i]; k++) most = fmax(most, fabs((double)chains[i][k]));
-        for (int64_t k = 0; k < sizes[i]; k++) assert_true(fabs((double)made[i][k] - (double)chains[i][k]) <= 0.02 * most);
+        for (int64_t k = 0; k < sizes[i]; k++)
+            assert_true(fabs((double)made[i][k] - (double)chains[i][k]) <= 0.02 * most);
         test_free(chains[i]);
     }
 }
@@ -150,8 +157,15 @@ static void one_case(artel__attention_shape s, bool masked, bool scores)
     arrays_fini(&a);
 }
 
-static const artel__attention_shape base = {
-    .rows = 3, .queries = 7, .keys = 7, .inner = 1, .heads = 2, .key_heads = 2, .depth = 5, .value_depth = 3, .scale = 0.4f};
+static const artel__attention_shape base = {.rows = 3,
+                                            .queries = 7,
+                                            .keys = 7,
+                                            .inner = 1,
+                                            .heads = 2,
+                                            .key_heads = 2,
+                                            .depth = 5,
+                                            .value_depth = 3,
+                                            .scale = 0.4f};
 
 static void test_shapes(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: fast against reference bit for bit over random and edge shapes, the adjoint identities in float64, folds under
- * any distribution of shards. */
+/* Convolutions: fast against reference bit for bit over random and edge shapes, the adjoint identities in float64,
+ * folds under any distribution of shards. */
 #include "help_check.h"
 
 #include <math.h>
@@ -11,8 +11,9 @@
 
 typedef artel__conv2d_shape shape;
 
-/* Three before the last five: pointwise with strides, deep, with pixels that collide in the cache, both. The last five have lines so long
- * that weight gradients read them in place: padded, strided, with taps apart, without padding, beyond the image. */
+/* Three before the last five: pointwise with strides, deep, with pixels that collide in the cache, both. The last five
+ * have lines so long that weight gradients read them in place: padded, strided, with taps apart, without padding,
+ * beyond the image. */
 static const shape cases[] = {
     /* images ih iw ic oh ow oc kh kw sh sw dh dw top left groups */
     {2, 28, 28, 1, 26, 26, 32, 3, 3, 1, 1, 1, 1, 0, 0, 1},  {3, 14, 14, 32, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
@@ -62,7 +63,8 @@ static operands operands_make(check_random *random, const shape *s)
     o.dy = check_floats(random, o.outputs, -1, 1);
     o.w = filled(o.weights, 0);
     for (int64_t k = 0; k < depth_of(s); k++) {
-        for (int64_t n = 0; n < s->oc; n++) o.w[artel__panels_offset(depth_of(s), s->oc, k, n)] = check_uniform(random, -1, 1);
+        for (int64_t n = 0; n < s->oc; n++)
+            o.w[artel__panels_offset(depth_of(s), s->oc, k, n)] = check_uniform(random, -1, 1);
     }
     o.wt = filled(artel__pack_transposed_floats(s->kh * s->kw, rows, s->oc, s->groups), 0);
     artel__product_pack pack = {ARTEL__PACK_TRANSPOSE, s->kh * s->kw, rows, s->oc, s->groups, o.w, o.wt};
@@ -114,17 +116,20 @@ static void sweep_case(const shape *s, const operands *o, const float *bias, flo
 {
     artel__fused activation = bias ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE;
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s,      o->x,          o->w,  bias,  activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32,
-                               o->held, o->arithmetic, false, false, false};
+    artel__conv2d_forward f = {
+        *s,      o->x,          o->w,  bias,  activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32,
+        o->held, o->arithmetic, false, false, false};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s,      o->dy,         o->wt, bias,  activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32,
-                                     o->held, o->arithmetic, false, false, false};
+    artel__conv2d_data_gradient d = {
+        *s,      o->dy,         o->wt, bias,  activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32,
+        o->held, o->arithmetic, false, false, false};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
 /* The gradient of the images that one replica owns. */
-static void weight_part(const shape *s, const operands *o, int32_t shards, int32_t first, int32_t count, check_part *part)
+static void weight_part(const shape *s, const operands *o, int32_t shards, int32_t first, int32_t count,
+                        check_part *part)
 {
     int64_t block = o->weights + s->oc;
     check_plan_init(&part->plan, shards, first, count, s->images);
@@ -168,7 +173,8 @@ static void weight_root(const shape *s, const operands *o, int32_t shards, int r
 static void all_of(check_random *random, const shape *s)
 {
     operands o = operands_make(random, s);
-    float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7), *again = filled(o.weights + s->oc, 8);
+    float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7),
+          *again = filled(o.weights + s->oc, 8);
     float *bias = check_floats(random, s->oc + s->ic, -1, 1);
     sweep_case(s, &o, bias, out, dx);
     sweep_case(s, &o, NULL, out, dx);
@@ -206,7 +212,8 @@ static void test_random(void **state)
     check_random random = {2};
     (void)state;
     for (int i = 0; i < 80; i++) {
-        int64_t groups = i % 3 == 0 ? 1 + check_below(&random, 5) : 1, bottom = check_below(&random, 4), right = check_below(&random, 4);
+        int64_t groups = i % 3 == 0 ? 1 + check_below(&random, 5) : 1, bottom = check_below(&random, 4),
+                right = check_below(&random, 4);
         shape s = {.images = 1 + check_below(&random, 4),
                    .ih = 1 + check_below(&random, 18),
                    .iw = 1 + check_below(&random, 18),
@@ -227,8 +234,9 @@ static void test_random(void **state)
     }
 }
 
-/* Taps so deep that those outside the image are left out one by one: pairs of short lines, tiles with one end of a line and with both,
- * groups, taps apart, strides, taps that reach nothing, a reduction that is cut, lines that end in the middle of the kernel. */
+/* Taps so deep that those outside the image are left out one by one: pairs of short lines, tiles with one end of a line
+ * and with both, groups, taps apart, strides, taps that reach nothing, a reduction that is cut, lines that end in the
+ * middle of the kernel. */
 static const shape deep[] = {
     {3, 7, 7, 64, 7, 7, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1},    {2, 14, 14, 128, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
     {1, 5, 31, 130, 5, 31, 70, 3, 3, 1, 1, 1, 1, 1, 1, 1}, {2, 8, 8, 192, 8, 8, 60, 3, 3, 1, 1, 1, 1, 1, 1, 2},
@@ -237,8 +245,8 @@ static const shape deep[] = {
     {3, 6, 5, 90, 10, 9, 16, 5, 4, 1, 1, 1, 2, 4, 6, 1},   {2, 4, 17, 192, 4, 17, 33, 1, 7, 1, 1, 1, 1, 0, 3, 1},
 };
 
-/* Products of such operands vanish, with either sign, beside others that do not: a pixel outside the image may change the sign of a
- * zero. */
+/* Products of such operands vanish, with either sign, beside others that do not: a pixel outside the image may change
+ * the sign of a zero. */
 static void make_tiny(check_random *random, float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) x[i] *= check_below(random, 8) == 0 ? 1e-16f : 1e-20f;
@@ -279,30 +287,51 @@ static void test_outside(void **state)
     tiny_case(&random, &deep[0]);
 }
 
-/* Forward and data gradient of operands so large that what is read next is fetched; out and dx begin `offset` floats behind a line. */
+/* Forward and data gradient of operands so large that what is read next is fetched; out and dx begin `offset` floats
+ * behind a line. */
 static void large_case(check_random *random, const shape *s, int offset)
 {
     operands o = operands_make(random, s);
     float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
     check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
-    artel__conv2d_forward f = {
-        *s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, false, false, false};
+    artel__conv2d_forward f = {*s,
+                               o.x,
+                               o.w,
+                               NULL,
+                               ARTEL__FUSED_NONE,
+                               to,
+                               ARTEL_DTYPE_FLOAT32,
+                               ARTEL_DTYPE_FLOAT32,
+                               ARTEL__ARITHMETIC_CHAIN,
+                               false,
+                               false,
+                               false};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer.bytes = (size_t)o.inputs * sizeof(float);
-    artel__conv2d_data_gradient d = {
-        *s,    o.dy,  o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN,
-        false, false, false};
+    artel__conv2d_data_gradient d = {*s,
+                                     o.dy,
+                                     o.wt,
+                                     NULL,
+                                     ARTEL__FUSED_NONE,
+                                     to,
+                                     ARTEL_DTYPE_FLOAT32,
+                                     ARTEL_DTYPE_FLOAT32,
+                                     ARTEL__ARITHMETIC_CHAIN,
+                                     false,
+                                     false,
+                                     false};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     operands_free(&o);
     test_free(block);
 }
 
-/* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past the caches. Then
- * results that do, one of whole panels, one whose last panel is half of one. */
+/* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past
+ * the caches. Then results that do, one of whole panels, one whose last panel is half of one. */
 static void test_large(void **state)
 {
-    static const shape few[] = {{2, 8, 11, 40, 3, 4, 6, 1, 1, 3, 2, 1, 1, 0, 0, 1}, {3, 13, 9, 33, 4, 9, 21, 1, 1, 4, 1, 1, 1, 0, 0, 3}},
+    static const shape few[] = {{2, 8, 11, 40, 3, 4, 6, 1, 1, 3, 2, 1, 1, 0, 0, 1},
+                                {3, 13, 9, 33, 4, 9, 21, 1, 1, 4, 1, 1, 1, 0, 0, 3}},
                        many[] = {{1, 63, 61, 224, 32, 21, 5, 1, 1, 2, 3, 1, 1, 0, 0, 1},
                                  {2, 52, 38, 5, 52, 38, 800, 1, 1, 1, 1, 1, 1, 0, 0, 1},
                                  {2, 52, 38, 816, 52, 37, 3, 1, 2, 1, 1, 1, 1, 0, 0, 1},
@@ -364,7 +393,8 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_large),
-                                       cmocka_unit_test(test_outside), cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_large), cmocka_unit_test(test_outside),
+                                       cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Factors of small matrices: multiplied they are the matrix again, their columns are orthonormal, whatever its rank; order and signs. */
+/* Factors of small matrices: multiplied they are the matrix again, their columns are orthonormal, whatever its rank;
+ * order and signs. */
 #include "help_check.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ typedef struct factored {
     double most; /* the largest magnitude */
 } factored;
 
-/* 0: of full rank; 1: the last column is the sum of the others; 2: zeros; 3: equal values; 4: columns of very different size. */
+/* 0: of full rank; 1: the last column is the sum of the others; 2: zeros; 3: equal values; 4: columns of very different
+ * size. */
 static void make(factored *f, int kind, check_random *random)
 {
     f->most = 1e-30;
@@ -56,7 +58,8 @@ static void assert_orthonormal(const float *x, int64_t rows, int64_t columns, bo
         for (int64_t j = 0; j <= i; j++) {
             double sum = i == j ? -1 : 0;
             for (int64_t k = 0; k < rows; k++)
-                sum += turned ? (double)x[i * rows + k] * (double)x[j * rows + k] : (double)x[k * columns + i] * (double)x[k * columns + j];
+                sum += turned ? (double)x[i * rows + k] * (double)x[j * rows + k]
+                              : (double)x[k * columns + i] * (double)x[k * columns + j];
             assert_true(fabs(sum) < 2e-6);
         }
     }
@@ -97,7 +100,8 @@ static void check_eigh(factored *f)
 {
     int64_t n = f->n;
     factor(f, ARTEL__DECOMPOSITION_SYMMETRIC, false);
-    for (int64_t i = 0; i < n * n; i++) f->a[i] = i % n > i / n ? f->a[i % n * n + i / n] : f->a[i]; /* what lies above was not read */
+    for (int64_t i = 0; i < n * n; i++)
+        f->a[i] = i % n > i / n ? f->a[i % n * n + i / n] : f->a[i]; /* what lies above was not read */
     assert_orthonormal(f->y[1], n, n, false);
     for (int64_t i = 0; i < n; i++) {
         assert_true(i == 0 || f->y[0][i] >= f->y[0][i - 1]);
@@ -114,7 +118,8 @@ static void check_eigh(factored *f)
 
 static void test_factors(void **state)
 {
-    static const int64_t sizes[][2] = {{1, 1}, {1, 4}, {4, 1}, {2, 2}, {3, 3}, {5, 3}, {3, 5}, {6, 6}, {20, 17}, {17, 20}, {20, 20}};
+    static const int64_t sizes[][2] = {{1, 1}, {1, 4}, {4, 1},   {2, 2},   {3, 3},  {5, 3},
+                                       {3, 5}, {6, 6}, {20, 17}, {17, 20}, {20, 20}};
     static factored f;
     check_random random = {11};
     (void)state;
@@ -136,7 +141,8 @@ static void test_signs(void **state)
 {
     static factored f = {.a = {3, 1, 4, 2}, .m = 2, .n = 2};
     (void)state;
-    factor(&f, ARTEL__DECOMPOSITION_QR, false); /* the first reflection turns its column round, the last line is left as it is */
+    factor(&f, ARTEL__DECOMPOSITION_QR,
+           false); /* the first reflection turns its column round, the last line is left as it is */
     const float q[] = {-0.6f, -0.8f, -0.8f, 0.6f}, r[] = {-5, -2.2f, 0, 0.4f};
     for (int i = 0; i < 4; i++) assert_true(fabsf(f.y[0][i] - q[i]) < 1e-6f && fabsf(f.y[1][i] - r[i]) < 1e-6f);
     memcpy(f.a, (const float[]){0, 2, 2, 0}, sizeof(float) * 4);
@@ -148,7 +154,8 @@ static void test_signs(void **state)
 /* Ends, and says that there is nothing. */
 static void test_not_finite(void **state)
 {
-    static const artel__decomposition all[] = {ARTEL__DECOMPOSITION_QR, ARTEL__DECOMPOSITION_SYMMETRIC, ARTEL__DECOMPOSITION_SINGULAR};
+    static const artel__decomposition all[] = {ARTEL__DECOMPOSITION_QR, ARTEL__DECOMPOSITION_SYMMETRIC,
+                                               ARTEL__DECOMPOSITION_SINGULAR};
     static factored f = {.m = 3, .n = 3};
     check_random random = {2};
     (void)state;
@@ -164,7 +171,8 @@ static void test_not_finite(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_signs), cmocka_unit_test(test_not_finite)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_signs),
+                                       cmocka_unit_test(test_not_finite)};
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

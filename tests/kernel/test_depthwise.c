@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolutions: fast against reference bit for bit, the adjoint identities, folds under any distribution of shards. */
+/* Depthwise convolutions: fast against reference bit for bit, the adjoint identities, folds under any distribution of
+ * shards. */
 #include "help_check.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
     int64_t weights = s->kh * s->kw * s->oc, block = weights + s->oc;
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(shards, replicas, r);
-        check_plan_init(&part[r].plan, shards, first, artel__replica_first_shard(shards, replicas, r + 1) - first, s->images);
+        check_plan_init(&part[r].plan, shards, first, artel__replica_first_shard(shards, replicas, r + 1) - first,
+                        s->images);
         part[r].block_bytes = (size_t)block * sizeof(float);
         float *out = check_alloc(part[r].block_bytes * (size_t)part[r].plan.nodes);
         memset(out, 1, part[r].block_bytes * (size_t)part[r].plan.nodes);
@@ -53,9 +55,12 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
 
 static void all_of(check_random *random, const shape *s, bool fused)
 {
-    int64_t inputs = s->images * s->ih * s->iw * s->ic, outputs = s->images * s->oh * s->ow * s->oc, weights = s->kh * s->kw * s->oc;
-    float *x = check_floats(random, inputs, -1, 1), *dy = check_floats(random, outputs, -1, 1), *w = check_floats(random, weights, -1, 1);
-    float *bias = check_floats(random, s->oc, -1, 1), *out = check_floats(random, outputs, 7, 8), *dx = check_floats(random, inputs, 7, 8);
+    int64_t inputs = s->images * s->ih * s->iw * s->ic, outputs = s->images * s->oh * s->ow * s->oc,
+            weights = s->kh * s->kw * s->oc;
+    float *x = check_floats(random, inputs, -1, 1), *dy = check_floats(random, outputs, -1, 1),
+          *w = check_floats(random, weights, -1, 1);
+    float *bias = check_floats(random, s->oc, -1, 1), *out = check_floats(random, outputs, 7, 8),
+          *dx = check_floats(random, inputs, 7, 8);
     float *dw = check_floats(random, weights + s->oc, 0, 1), *again = check_floats(random, weights + s->oc, 0, 1);
     artel__depthwise_forward f = {*s,
                                   x,
@@ -77,7 +82,8 @@ static void all_of(check_random *random, const shape *s, bool fused)
     weight_root(s, x, dy, 8, 1, dw);
     weight_root(s, x, dy, 8, 3, again);
     assert_memory_equal(dw, again, (size_t)(weights + s->oc) * sizeof(float));
-    double data = dot(dx, x, inputs), weight = dot(dw, w, weights), size = 1 + sqrt((double)outputs * (double)(s->kh * s->kw + 1));
+    double data = dot(dx, x, inputs), weight = dot(dw, w, weights),
+           size = 1 + sqrt((double)outputs * (double)(s->kh * s->kw + 1));
     assert_true(fabs(data - weight) < 1e-4 * size);
     if (!fused) assert_true(fabs(dot(dy, out, outputs) - data) < 1e-4 * size);
     float *all[] = {x, dy, w, bias, out, dx, dw, again};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise kernels: fast against reference, gradients against finite differences, broadcasting against plain loops. */
+/* Element-wise kernels: fast against reference, gradients against finite differences, broadcasting against plain loops.
+ */
 #include "help_check.h"
 
 #include <math.h>
@@ -55,7 +56,8 @@ static void test_far_sines_same_bits(void **state)
     static const artel__unary ops[] = {ARTEL__UNARY_SIN, ARTEL__UNARY_COS};
     check_random random = {4};
     (void)state;
-    float *x = check_floats(&random, COUNT, -100, 100), *y = check_floats(&random, COUNT, -1, 1), *dy = check_floats(&random, COUNT, -1, 1);
+    float *x = check_floats(&random, COUNT, -100, 100), *y = check_floats(&random, COUNT, -1, 1),
+          *dy = check_floats(&random, COUNT, -1, 1);
     for (int i = 2000; i < COUNT; i++) {
         if (i < 5000 || i % 701 == 0) x[i] = ldexpf(x[i], i % 120);
         if (i % 1999 == 0) x[i] = i % 2 ? INFINITY : -NAN;
@@ -71,7 +73,8 @@ static void test_far_sines_same_bits(void **state)
 
 static bool piecewise_constant(artel__unary op)
 {
-    return op == ARTEL__UNARY_SIGN || op == ARTEL__UNARY_ROUND || op == ARTEL__UNARY_FLOOR || op == ARTEL__UNARY_ZERO_TEST;
+    return op == ARTEL__UNARY_SIGN || op == ARTEL__UNARY_ROUND || op == ARTEL__UNARY_FLOOR ||
+           op == ARTEL__UNARY_ZERO_TEST;
 }
 
 static float unary_at(artel__unary op, float x, float a, float b, float c)
@@ -114,7 +117,8 @@ static void test_unary_values(void **state)
     assert_true(unary_at(ARTEL__UNARY_RELU, 5, 0, 3, 0) == 3);
     assert_true(unary_at(ARTEL__UNARY_HARD_SIGMOID, 0, 0, 0, 0) == 0.5f);
     assert_true(unary_at(ARTEL__UNARY_ROUND, 2.5f, 0, 0, 0) == 2 && unary_at(ARTEL__UNARY_ROUND, -3.5f, 0, 0, 0) == -4);
-    assert_true(unary_at(ARTEL__UNARY_FLOOR, -0.5f, 0, 0, 0) == -1 && unary_at(ARTEL__UNARY_FLOOR, 1e20f, 0, 0, 0) == 1e20f);
+    assert_true(unary_at(ARTEL__UNARY_FLOOR, -0.5f, 0, 0, 0) == -1 &&
+                unary_at(ARTEL__UNARY_FLOOR, 1e20f, 0, 0, 0) == 1e20f);
     assert_true(fabsf(unary_at(ARTEL__UNARY_GELU, 1, 0, 0, 0) - 0.8413447f) < 2e-7f);
     assert_true(fabsf(unary_at(ARTEL__UNARY_GELU_TANH, -3, 0, 0, 0) + 0.00363752f) < 5e-7f);
     assert_true(fabsf(unary_at(ARTEL__UNARY_SELU, -1, 0, 0, 0) + 1.1113307f) < 2e-7f);
@@ -129,7 +133,8 @@ static void test_unary_values(void **state)
     assert_true(1 / unary_at(ARTEL__UNARY_RELU, NAN, 0, INFINITY, 0.5f) == INFINITY);
     static const artel__unary odd[] = {ARTEL__UNARY_EXPM1, ARTEL__UNARY_ELU, ARTEL__UNARY_SELU};
     for (size_t i = 0; i < ARTEL__COUNT(odd); i++) assert_true(1 / unary_at(odd[i], -0.0f, 1, 0, 0) == -INFINITY);
-    assert_true(1 / unary_at(ARTEL__UNARY_SIGN, -0.0f, 0, 0, 0) == INFINITY && isnan(unary_at(ARTEL__UNARY_SIGN, NAN, 0, 0, 0)));
+    assert_true(1 / unary_at(ARTEL__UNARY_SIGN, -0.0f, 0, 0, 0) == INFINITY &&
+                isnan(unary_at(ARTEL__UNARY_SIGN, NAN, 0, 0, 0)));
     static const artel__unary bounded[] = {ARTEL__UNARY_RELU, ARTEL__UNARY_RELU6,     ARTEL__UNARY_HARD_SIGMOID,
                                            ARTEL__UNARY_CELU, ARTEL__UNARY_HARD_TANH, ARTEL__UNARY_CLIP};
     for (size_t i = 0; i < ARTEL__COUNT(bounded); i++) assert_true(isnan(unary_at(bounded[i], NAN, 1, 2, 0)));
@@ -147,9 +152,12 @@ static float slope_at(artel__unary op, float x, float a, float b, float c)
 static void test_unary_kinks(void **state)
 {
     (void)state;
-    assert_true(slope_at(ARTEL__UNARY_SELU, 0, 0, 0, 0) == 1.05070098f && slope_at(ARTEL__UNARY_SELU, -0.0f, 0, 0, 0) == 1.05070098f);
-    assert_true(slope_at(ARTEL__UNARY_RELU, 0, 0.25f, INFINITY, 0) == 0.25f && slope_at(ARTEL__UNARY_RELU, 0, 0.25f, 2, 0) == 0);
-    assert_true(slope_at(ARTEL__UNARY_RELU, 0.5f, 0.25f, INFINITY, 0.5f) == 0 && slope_at(ARTEL__UNARY_RELU, 2, 0.25f, 2, 0) == 1);
+    assert_true(slope_at(ARTEL__UNARY_SELU, 0, 0, 0, 0) == 1.05070098f &&
+                slope_at(ARTEL__UNARY_SELU, -0.0f, 0, 0, 0) == 1.05070098f);
+    assert_true(slope_at(ARTEL__UNARY_RELU, 0, 0.25f, INFINITY, 0) == 0.25f &&
+                slope_at(ARTEL__UNARY_RELU, 0, 0.25f, 2, 0) == 0);
+    assert_true(slope_at(ARTEL__UNARY_RELU, 0.5f, 0.25f, INFINITY, 0.5f) == 0 &&
+                slope_at(ARTEL__UNARY_RELU, 2, 0.25f, 2, 0) == 1);
 }
 
 /* -- two arguments -- */
@@ -173,7 +181,8 @@ static const pair pairs[] = {
 
 static int64_t offset_by_hand(const pair *p, const artel_shape *shape, bool has_rows, int64_t position)
 {
-    int64_t per_row = artel_shape_count(&p->out), row = per_row ? position / per_row : 0, in_row = per_row ? position % per_row : 0;
+    int64_t per_row = artel_shape_count(&p->out), row = per_row ? position / per_row : 0,
+            in_row = per_row ? position % per_row : 0;
     int64_t offset = 0, stride = 1;
     for (int d = p->out.rank - 1, s = shape->rank - 1; d >= 0; d--, s--) {
         int64_t index = in_row % p->out.dim[d];
@@ -201,13 +210,15 @@ static void test_binary(void **state)
         float *b = check_floats(&random, operand_count(p, &p->b, p->b_rows), 0.1f, 2);
         float *d = check_floats(&random, n, -1, 1), *out = check_floats(&random, n, 0, 1);
         artel__loop loop;
-        artel__loop_broadcast(&loop, p->rows, &p->out, 2, (const artel_shape *const[]){&p->a, &p->b}, (bool[]){p->a_rows, p->b_rows});
+        artel__loop_broadcast(&loop, p->rows, &p->out, 2, (const artel_shape *const[]){&p->a, &p->b},
+                              (bool[]){p->a_rows, p->b_rows});
         assert_int_equal(artel__loop_count(&loop), n);
         for (int op = 0; op < ARTEL__BINARY_COUNT; op++) {
             artel__binary_forward f = {(artel__binary)op, loop, a, b, out, false, false, false};
             check_kernels(artel__binary_forward_kernels, &f, &(check_buffer){out, (size_t)n * 4}, 1);
             for (int64_t i = 0; op == ARTEL__BINARY_SUB && i < n; i++)
-                assert_true(out[i] == a[offset_by_hand(p, &p->a, p->a_rows, i)] - b[offset_by_hand(p, &p->b, p->b_rows, i)]);
+                assert_true(out[i] ==
+                            a[offset_by_hand(p, &p->a, p->a_rows, i)] - b[offset_by_hand(p, &p->b, p->b_rows, i)]);
             for (int wrt = 0; wrt < 2; wrt++) {
                 artel__binary_gradient g = {(artel__binary)op, wrt, loop, a, b, d, out, false, false, false, false};
                 check_kernels(artel__binary_gradient_kernels, &g, &(check_buffer){out, (size_t)n * 4}, 1);
@@ -235,7 +246,8 @@ static void test_binary_finite_differences(void **state)
             float a = check_uniform(&random, 0.5f, 2), b = check_uniform(&random, 0.5f, 2), d = 0.6f, h = 1e-3f, got;
             if (fabsf(a - b) < 0.01f) continue;
             for (int wrt = 0; wrt < 2; wrt++) {
-                artel__binary_gradient g = {(artel__binary)op, wrt, {.rank = 1, .dim = {1}}, &a, &b, &d, &got, false, false, false, false};
+                artel__binary_gradient g = {
+                    (artel__binary)op, wrt, {.rank = 1, .dim = {1}}, &a, &b, &d, &got, false, false, false, false};
                 check_run_reference(artel__binary_gradient_kernels, &g);
                 float up = binary_at((artel__binary)op, wrt ? a : a + h, wrt ? b + h : b);
                 float down = binary_at((artel__binary)op, wrt ? a : a - h, wrt ? b - h : b);
@@ -251,7 +263,8 @@ static void test_select_compare_logic(void **state)
     const artel_shape full = {2, {50, 90}}, row = {1, {90}}, column = {2, {50, 1}};
     const artel_shape *const shapes[] = {&column, &full, &row};
     int64_t n = 50 * 90;
-    float *a = check_floats(&random, n, -1, 1), *b = check_floats(&random, 90, -1, 1), *out = check_floats(&random, n, 0, 1);
+    float *a = check_floats(&random, n, -1, 1), *b = check_floats(&random, 90, -1, 1),
+          *out = check_floats(&random, n, 0, 1);
     uint8_t mask[50], bits[50 * 90];
     (void)state;
     for (int i = 0; i < 50; i++) mask[i] = (uint8_t)check_below(&random, 2);
@@ -266,7 +279,8 @@ static void test_select_compare_logic(void **state)
     artel__loop_broadcast(&c.loop, -1, &full, 2, (const artel_shape *const[]){&full, &row}, (bool[]){false, false});
     check_kernels(artel__compare_kernels, &c, &(check_buffer){bits, sizeof bits}, 1);
     for (int64_t i = 0; i < n; i++) assert_true(bits[i] == (a[i] <= b[i % 90]));
-    artel__logical l = {.op = ARTEL__LOGIC_NOT, .loop = {.rank = 1, .dim = {n}, .stride = {{1}}}, .a = bits, .out = bits};
+    artel__logical l = {
+        .op = ARTEL__LOGIC_NOT, .loop = {.rank = 1, .dim = {n}, .stride = {{1}}}, .a = bits, .out = bits};
     check_kernels(artel__logical_kernels, &l, &(check_buffer){bits, sizeof bits}, 1);
     for (int64_t i = 0; i < n; i++) assert_true(bits[i] == !(a[i] <= b[i % 90]));
     test_free(a), test_free(b), test_free(out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedding: fast against reference, the table's gradient under any distribution of shards and as rows, indices out of range. */
+/* Embedding: fast against reference, the table's gradient under any distribution of shards and as rows, indices out of
+ * range. */
 #include "help_check.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 
 #include "kernel/embed.h"
 
-static void gradient_part(check_part *part, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary, int64_t width)
+static void gradient_part(check_part *part, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary,
+                          int64_t width)
 {
     const artel__fold_plan *plan = &part->plan;
     int64_t positions = plan->rows * per_row, at = plan->row * per_row;
@@ -19,17 +21,20 @@ static void gradient_part(check_part *part, const int32_t *index, const float *d
     check_kernels(artel__embed_sort_kernels, &s, buffers, 2);
     part->block_bytes = (size_t)(vocabulary * width) * 4;
     part->blocks = check_alloc((size_t)plan->nodes * part->block_bytes);
-    artel__embed_gradient g = {plan, per_row, vocabulary, width, sorted, first, dy + at * width, false, part->blocks, vocabulary * width};
-    check_kernels(artel__embed_gradient_kernels, &g, &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
+    artel__embed_gradient g = {plan,  per_row,         vocabulary, width,        sorted,
+                               first, dy + at * width, false,      part->blocks, vocabulary * width};
+    check_kernels(artel__embed_gradient_kernels, &g,
+                  &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
     test_free(sorted), test_free(first);
 }
 
-static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const int32_t *index, const float *dy, int64_t per_row,
-                          int64_t vocabulary, int64_t width, float *root)
+static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const int32_t *index, const float *dy,
+                          int64_t per_row, int64_t vocabulary, int64_t width, float *root)
 {
     check_part part[8] = {0};
     for (int32_t r = 0; r < replicas; r++) {
-        int32_t first = artel__replica_first_shard(shards, replicas, r), next = artel__replica_first_shard(shards, replicas, r + 1);
+        int32_t first = artel__replica_first_shard(shards, replicas, r),
+                next = artel__replica_first_shard(shards, replicas, r + 1);
         check_plan_init(&part[r].plan, shards, first, next - first, rows);
         gradient_part(&part[r], index, dy, per_row, vocabulary, width);
     }
@@ -44,7 +49,8 @@ static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const 
 static artel__embed_tokens tokens_of(const int32_t *index, int64_t positions, int64_t vocabulary)
 {
     size_t bytes = (size_t)positions * 4;
-    artel__embed_tokens t = {positions, vocabulary, index, check_alloc(bytes), check_alloc(bytes), check_alloc(bytes), check_alloc(4)};
+    artel__embed_tokens t = {positions,          vocabulary,         index,         check_alloc(bytes),
+                             check_alloc(bytes), check_alloc(bytes), check_alloc(4)};
     check_buffer buffers[] = {{t.sorted, bytes}, {t.end, bytes}, {t.token, bytes}, {t.count, 4}};
     memset(t.sorted, 0, bytes), memset(t.end, 0, bytes), memset(t.token, 0, bytes);
     check_kernels(artel__embed_tokens_kernels, &t, buffers, 4);
@@ -66,8 +72,8 @@ static void tokens_free(const artel__embed_tokens *t)
 }
 
 /* Rows hold the bits of the table-size gradient, which has zeros everywhere else. */
-static void check_rows(int64_t rows, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary, int64_t width,
-                       const float *root)
+static void check_rows(int64_t rows, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary,
+                       int64_t width, const float *root)
 {
     int64_t positions = rows * per_row;
     size_t bytes = (size_t)(positions * width) * 4;
@@ -90,7 +96,8 @@ static void test_tokens(void **state)
     int32_t index[3000];
     (void)state;
     for (size_t v = 0; v < sizeof vocabularies / sizeof *vocabularies; v++) {
-        for (int i = 0; i < 3000; i++) index[i] = (int32_t)check_below(&random, i % 2 ? vocabularies[v] : (vocabularies[v] + 999) / 1000);
+        for (int i = 0; i < 3000; i++)
+            index[i] = (int32_t)check_below(&random, i % 2 ? vocabularies[v] : (vocabularies[v] + 999) / 1000);
         index[17] = -1, index[18] = INT32_MIN, index[19] = (int32_t)vocabularies[v];
         artel__embed_tokens t = tokens_of(index, 3000, vocabularies[v]);
         tokens_free(&t);
@@ -100,10 +107,12 @@ static void test_tokens(void **state)
 static void gradient_case(int64_t rows, int64_t per_row, int64_t vocabulary, int64_t width, check_random *random)
 {
     int64_t positions = rows * per_row, n = vocabulary * width;
-    float *dy = check_floats(random, positions * width, -1, 1), *root = check_alloc((size_t)n * 4), *other = check_alloc((size_t)n * 4);
+    float *dy = check_floats(random, positions * width, -1, 1), *root = check_alloc((size_t)n * 4),
+          *other = check_alloc((size_t)n * 4);
     double *truth = check_alloc((size_t)n * 8);
     int32_t *index = check_alloc((size_t)positions * 4);
-    for (int64_t i = 0; i < positions; i++) index[i] = (int32_t)(check_below(random, vocabulary) * check_below(random, 2));
+    for (int64_t i = 0; i < positions; i++)
+        index[i] = (int32_t)(check_below(random, vocabulary) * check_below(random, 2));
     if (positions > 3) index[2] = -1, index[3] = (int32_t)vocabulary;
     memset(truth, 0, (size_t)n * 8);
     for (int64_t i = 0; i < positions * width; i++) {

@@ -60,7 +60,8 @@ static void test_rows(void **state)
             int64_t row = 0, start[9];
             for (int32_t r = 0; r < replicas; r++) {
                 artel__fold_plan plan;
-                int32_t first = artel__replica_first_shard(8, replicas, r), end = artel__replica_first_shard(8, replicas, r + 1);
+                int32_t first = artel__replica_first_shard(8, replicas, r),
+                        end = artel__replica_first_shard(8, replicas, r + 1);
                 artel__fold_plan_make(&plan, 8, first, end - first, batches[b], start);
                 assert_int_equal(plan.row, row);
                 assert_int_equal(plan.batch, batches[b]);
@@ -108,7 +109,8 @@ static void test_no_distribution_changes_the_root(void **state)
         float value[16 * ARTEL__MAX_NODES];
         int nodes = 0;
         for (int32_t r = 0; r < replicas; r++) {
-            int32_t first = artel__replica_first_shard(16, replicas, r), end = artel__replica_first_shard(16, replicas, r + 1);
+            int32_t first = artel__replica_first_shard(16, replicas, r),
+                    end = artel__replica_first_shard(16, replicas, r + 1);
             int added = artel__fold_nodes(first, end - first, node + nodes);
             for (int i = nodes; i < nodes + added; i++) value[i] = fold(leaf, node[i].first, node[i].count);
             nodes += added;

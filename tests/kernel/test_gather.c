@@ -40,7 +40,8 @@ static void test_order(void **state)
             const float *line = x + a * n;
             for (int64_t i = 0; i < n; i++) { /* its place is the number of those before it, of equals those in front */
                 int64_t rank = 0;
-                for (int64_t k = 0; k < n; k++) rank += before(line[k], line[i]) || (!before(line[i], line[k]) && k < i);
+                for (int64_t k = 0; k < n; k++)
+                    rank += before(line[k], line[i]) || (!before(line[i], line[k]) && k < i);
                 assert_int_equal(y[a * n + rank], i);
             }
         }
@@ -69,7 +70,8 @@ static void test_take(void **state)
         for (int64_t i = 0; i < p.outer * p.extent * p.inner; i++) x[i] = number(&random);
         for (int64_t i = 0; i < (p.shared ? 1 : p.outer) * p.picks; i++)
             index[i] = (int32_t)(check_next(&random) % (uint64_t)(p.extent + 1)) - (turn % 3 == 0);
-        check_kernels(artel__take_kernels, &p, &(check_buffer){y, (size_t)(p.outer * p.picks * p.inner) * sizeof *y}, 1);
+        check_kernels(artel__take_kernels, &p, &(check_buffer){y, (size_t)(p.outer * p.picks * p.inner) * sizeof *y},
+                      1);
         memset(expected, 0, sizeof expected);
         for (int64_t t = 0; t < p.outer * p.picks; t++) {
             int64_t a = t / p.picks, at = index[p.shared ? t % p.picks : t];
@@ -84,7 +86,8 @@ static void test_take(void **state)
         assert_int_equal(row, first);
         artel__take_gradient g = {.as = p, .dy = y, .dx = dx};
         for (int64_t i = 0; i < p.outer * p.picks * p.inner; i++) y[i] = (float)(i / p.inner % 3);
-        check_kernels(artel__take_gradient_kernels, &g, &(check_buffer){dx, (size_t)(p.outer * p.extent * p.inner) * sizeof *dx}, 1);
+        check_kernels(artel__take_gradient_kernels, &g,
+                      &(check_buffer){dx, (size_t)(p.outer * p.extent * p.inner) * sizeof *dx}, 1);
         assert_memory_equal(dx, expected, (size_t)(p.outer * p.extent * p.inner) * sizeof *dx);
     }
 }
@@ -102,7 +105,8 @@ static void test_integers(void **state)
     artel__integer p = {.a = values, .b = values, .out = out};
     artel_shape column = {.rank = 2, .dim = {n, 1}}, row = {.rank = 1, .dim = {n}}, all = {.rank = 2, .dim = {n, n}};
     (void)state;
-    artel__loop_broadcast(&p.loop, -1, &all, 2, (const artel_shape *const[]){&column, &row}, (const bool[]){false, false});
+    artel__loop_broadcast(&p.loop, -1, &all, 2, (const artel_shape *const[]){&column, &row},
+                          (const bool[]){false, false});
     for (int op = 0; op < ARTEL__INTEGER_COUNT; op++) {
         p.op = (artel__integer_op)op;
         check_kernels(artel__integer_kernels, &p, &(check_buffer){out, sizeof out}, 1);
@@ -112,11 +116,13 @@ static void test_integers(void **state)
             if (op == ARTEL__INTEGER_OR) assert_int_equal(y, (int32_t)a | (int32_t)b);
             if (op == ARTEL__INTEGER_XOR) assert_int_equal(y, (int32_t)a ^ (int32_t)b);
             if (op == ARTEL__INTEGER_SHIFT_RIGHT && b >= 0 && b < 32) assert_int_equal(y, floored(a, (int64_t)1 << b));
-            if (op == ARTEL__INTEGER_SHIFT_LEFT && b >= 0 && b < 32) assert_true((uint32_t)y == (uint32_t)a * ((uint32_t)1 << b));
+            if (op == ARTEL__INTEGER_SHIFT_LEFT && b >= 0 && b < 32)
+                assert_true((uint32_t)y == (uint32_t)a * ((uint32_t)1 << b));
             if (op == ARTEL__INTEGER_DIV) assert_true(b == 0 ? y == 0 : (int32_t)(uint32_t)floored(a, b) == y);
             if (op == ARTEL__INTEGER_MOD) assert_int_equal(y, b ? a - floored(a, b) * b : 0);
             if (op == ARTEL__INTEGER_GCD && y > 0) assert_true(a % y == 0 && b % y == 0);
-            if (op == ARTEL__INTEGER_LCM && llabs(a * b) < INT32_MAX) assert_true(a && b ? y > 0 && y % a == 0 && y % b == 0 : y == 0);
+            if (op == ARTEL__INTEGER_LCM && llabs(a * b) < INT32_MAX)
+                assert_true(a && b ? y > 0 && y % a == 0 && y % b == 0 : y == 0);
         }
     }
 }
@@ -167,8 +173,8 @@ static void test_matrices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_take), cmocka_unit_test(test_integers),
-                                       cmocka_unit_test(test_matrices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_take),
+                                       cmocka_unit_test(test_integers), cmocka_unit_test(test_matrices)};
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static const artel__kernel stubborn = {.name = "avx2 y", .isa = ARTEL__ISA_AVX2,
 
 static void test_choice(void **state)
 {
-    static const artel__kernel *const list[] = {&wide, &narrow, &reference, NULL}, *const last[] = {&stubborn, &reference, NULL};
+    static const artel__kernel *const list[] = {&wide, &narrow, &reference, NULL}, *const last[] = {&stubborn,
+                                                                                                    &reference, NULL};
     int even = 2, odd = 3;
     (void)state;
     assert_ptr_equal(artel__kernel_choose(list, ARTEL__ISA_AVX512, &even), &wide);

@@ -78,7 +78,8 @@ static void test_accuracy(void **state)
             float x = artel__from_bits((uint32_t)bits);
             if (!(x >= rows[r].low && x <= rows[r].high) || fabsf(x) < 0x1p-120f) continue;
             double error = units(rows[r].function(x), rows[r].truth((double)x));
-            if (!(error <= rows[r].bound)) fail_msg("%s(%a): %g units, promised %g", rows[r].name, (double)x, error, rows[r].bound);
+            if (!(error <= rows[r].bound))
+                fail_msg("%s(%a): %g units, promised %g", rows[r].name, (double)x, error, rows[r].bound);
         }
     }
 }
@@ -93,7 +94,8 @@ static void test_pow(void **state)
         if (x == 0 || fabs(pow(x, y)) < 0x1p-120 || fabs(pow(x, y)) > 0x1p127) continue;
         assert_true(units(artel__powf(x, y), pow(x, y)) <= 0.51);
     }
-    assert_true(artel__powf(0, 0) == 1 && artel__powf(0, 2) == 0 && artel__powf(0, -1) == INFINITY && isnan(artel__powf(-2, 0.5f)));
+    assert_true(artel__powf(0, 0) == 1 && artel__powf(0, 2) == 0 && artel__powf(0, -1) == INFINITY &&
+                isnan(artel__powf(-2, 0.5f)));
     assert_true(artel__powf(0.9f, 1) == 0.9f && artel__powf(-3, 3) == -27 && artel__powf(INFINITY, -1) == 0);
 }
 
@@ -118,7 +120,8 @@ static void test_pow_table(void **state)
 /* The argument that lies nearest to a multiple of pi / 2, and others that need all of it. */
 static void test_far_sines(void **state)
 {
-    static const float values[] = {0x1.f37742p+95f, 0x1.fffffep+127f, 0x1.000002p+23f, 0x1p+24f, 0x1p+127f, 1e9f, 1e22f};
+    static const float values[] = {
+        0x1.f37742p+95f, 0x1.fffffep+127f, 0x1.000002p+23f, 0x1p+24f, 0x1p+127f, 1e9f, 1e22f};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(values); i++) {
         for (int sign = -1; sign <= 1; sign += 2) {
@@ -137,14 +140,17 @@ static void test_limits(void **state)
     float nan = NAN;
     (void)state;
     for (size_t r = 0; r < ARTEL__COUNT(rows); r++) assert_true(isnan(rows[r].function(nan)));
-    assert_true(artel__expf(INFINITY) == INFINITY && artel__expf(-INFINITY) == 0 && artel__expf(0) == 1 && artel__expf(89) == INFINITY);
+    assert_true(artel__expf(INFINITY) == INFINITY && artel__expf(-INFINITY) == 0 && artel__expf(0) == 1 &&
+                artel__expf(89) == INFINITY);
     assert_true(artel__expm1f(-INFINITY) == -1 && artel__expm1f(INFINITY) == INFINITY && artel__expm1f(0) == 0);
-    assert_true(artel__logf(0) == -INFINITY && artel__logf(INFINITY) == INFINITY && isnan(artel__logf(-1)) && artel__logf(1) == 0);
+    assert_true(artel__logf(0) == -INFINITY && artel__logf(INFINITY) == INFINITY && isnan(artel__logf(-1)) &&
+                artel__logf(1) == 0);
     assert_true(artel__log1pf(-1) == -INFINITY && artel__log1pf(INFINITY) == INFINITY && isnan(artel__log1pf(-2)));
     assert_true(artel__tanhf(INFINITY) == 1 && artel__tanhf(-INFINITY) == -1 && artel__tanhf(0) == 0);
     assert_true(artel__sigmoidf(INFINITY) == 1 && artel__sigmoidf(-INFINITY) == 0 && artel__sigmoidf(0) == 0.5f);
     assert_true(artel__softplusf(INFINITY) == INFINITY && artel__softplusf(-INFINITY) == 0);
-    assert_true(normal(INFINITY) == 1 && normal(-INFINITY) == 0 && normal(0) == 0.5f && bell(0) == 1 && bell(-INFINITY) == 0);
+    assert_true(normal(INFINITY) == 1 && normal(-INFINITY) == 0 && normal(0) == 0.5f && bell(0) == 1 &&
+                bell(-INFINITY) == 0);
     assert_true(artel__erff(INFINITY) == 1 && artel__erff(-INFINITY) == -1);
     assert_true(isnan(artel__sinf(INFINITY)) && isnan(artel__cosf(-INFINITY)) && artel__cosf(0) == 1);
     assert_true(artel__bits(artel__sinf(-0.0f)) == 0x80000000u && artel__sinf(0x1p-126f) == 0x1p-126f);

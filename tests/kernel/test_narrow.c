@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounding to 16-bit types: fast against reference, every 16-bit value, both neighbours of every tie, and what is said of extremes. */
+/* Rounding to 16-bit types: fast against reference, every 16-bit value, both neighbours of every tie, and what is said
+ * of extremes. */
 #include "help_check.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ static void test_every_value(void **state)
             }
         }
         run(types[t], x, y, count);
-        for (uint32_t h = 0; h < HALVES; h++) { /* the values themselves stay as they are, bfloat16's denormals excepted */
+        for (uint32_t h = 0; h < HALVES;
+             h++) { /* the values themselves stay as they are, bfloat16's denormals excepted */
             float value = x[(h * AROUND + AROUND / 2) * 2], made = y[(h * AROUND + AROUND / 2) * 2];
             if (isnan(value))
                 assert_true(isnan(made));
@@ -66,8 +68,11 @@ static void test_every_value(void **state)
 
 static void test_extremes(void **state)
 {
-    float x[] = {65519.0f, 65520.0f, -65520.0f, 0x1p-25f, 0x1.8p-25f, -0x1p-26f, INFINITY, -0.0f, 1.0009765f, 2049.0f, 2051.0f}, y[11];
-    static const float half[] = {65504.0f, INFINITY, -INFINITY, 0.0f, 0x1p-24f, -0.0f, INFINITY, -0.0f, 1.0009766f, 2048.0f, 2052.0f};
+    float x[] = {65519.0f, 65520.0f, -65520.0f,  0x1p-25f, 0x1.8p-25f, -0x1p-26f,
+                 INFINITY, -0.0f,    1.0009765f, 2049.0f,  2051.0f},
+          y[11];
+    static const float half[] = {65504.0f, INFINITY, -INFINITY,  0.0f,    0x1p-24f, -0.0f,
+                                 INFINITY, -0.0f,    1.0009766f, 2048.0f, 2052.0f};
     float v[] = {257.0f, 259.0f, 3.4e38f, -3.4e38f, 0x1p-127f}, w[5];
     static const float brain[] = {256.0f, 260.0f, INFINITY, -INFINITY, 0.0f};
     (void)state;

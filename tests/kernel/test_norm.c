@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation: fast against reference, batch moments under any distribution of shards, gradients by finite differences. */
+/* Normalisation: fast against reference, batch moments under any distribution of shards, gradients by finite
+ * differences. */
 #include "help_check.h"
 
 #include <math.h>
@@ -13,7 +14,8 @@ typedef struct batch {
     int64_t rows, inner, channels;
 } batch;
 
-static const batch batches[] = {{5, 1, 3}, {20, 9, 16}, {64, 4, 33}, {3, 50, 200}, {4, 11, 600}, {33, 2, 130}, {16, 3, 1100}, {0, 3, 4}};
+static const batch batches[] = {{5, 1, 3},    {20, 9, 16},  {64, 4, 33},   {3, 50, 200},
+                                {4, 11, 600}, {33, 2, 130}, {16, 3, 1100}, {0, 3, 4}};
 
 static void merge_moments(void *left, const void *right, int64_t columns)
 {
@@ -26,16 +28,19 @@ static void moments_root(const batch *b, const float *x, int32_t replicas, doubl
     check_part part[8] = {0};
     for (int32_t r = 0; r < replicas; r++) {
         artel__fold_plan *plan = &part[r].plan;
-        int32_t first = artel__replica_first_shard(8, replicas, r), next = artel__replica_first_shard(8, replicas, r + 1);
+        int32_t first = artel__replica_first_shard(8, replicas, r),
+                next = artel__replica_first_shard(8, replicas, r + 1);
         check_plan_init(plan, 8, first, next - first, b->rows);
         size_t rows_bytes = (size_t)(plan->rows * 2 * b->channels) * 8;
         double *sums = check_alloc(rows_bytes);
-        artel__batch_moments_rows m = {plan->rows, b->inner, b->channels, x + plan->row * b->inner * b->channels, sums, false};
+        artel__batch_moments_rows m = {plan->rows, b->inner, b->channels, x + plan->row * b->inner * b->channels,
+                                       sums,       false};
         check_kernels(artel__batch_moments_rows_kernels, &m, &(check_buffer){sums, rows_bytes}, 1);
         part[r].block_bytes = (size_t)(3 * b->channels) * 8;
         part[r].blocks = check_alloc((size_t)plan->nodes * part[r].block_bytes);
         artel__batch_moments_fold f = {plan, b->inner, b->channels, sums, part[r].blocks};
-        check_kernels(artel__batch_moments_fold_kernels, &f, &(check_buffer){part[r].blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
+        check_kernels(artel__batch_moments_fold_kernels, &f,
+                      &(check_buffer){part[r].blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
         test_free(sums);
     }
     check_finish(part, replicas, b->channels, merge_moments, root);
@@ -54,7 +59,8 @@ static void check_truth(const batch *b, const float *x, const double *root)
         mean = n ? mean / (double)n : 0;
         for (int64_t i = 0; i < n; i++) m2 += pow((double)x[i * b->channels + c] - mean, 2);
         assert_true(root[c] == (double)n);
-        assert_true(fabs(root[b->channels + c] - mean) < 1e-10 && fabs(root[2 * b->channels + c] - m2) < 1e-8 * (1 + m2));
+        assert_true(fabs(root[b->channels + c] - mean) < 1e-10 &&
+                    fabs(root[2 * b->channels + c] - m2) < 1e-8 * (1 + m2));
     }
 }
 
@@ -91,17 +97,22 @@ static void chain_init(chain *k, const batch *b, artel__norm_activation activati
 {
     int64_t n = b->rows * b->inner * b->channels, c = b->channels;
     *k = (chain){.b = *b, .activation = activation};
-    k->x = check_floats(random, n, -2, 3), k->residual = check_floats(random, n, -1, 1), k->dy = check_floats(random, n, -1, 1);
+    k->x = check_floats(random, n, -2, 3), k->residual = check_floats(random, n, -1, 1),
+    k->dy = check_floats(random, n, -1, 1);
     k->gamma = check_floats(random, c, 0.5f, 1.5f), k->beta = check_floats(random, c, -1, 1);
-    k->y = check_floats(random, n, 0, 1), k->dx = check_floats(random, n, 0, 1), k->dresidual = check_floats(random, n, 0, 1);
-    k->mean = check_floats(random, c, 0, 1), k->variance = check_floats(random, c, 0, 1), k->inverse = check_floats(random, c, 0, 1);
-    k->root = check_alloc((size_t)c * 24), k->sums = check_alloc((size_t)c * 16), k->part = check_alloc((size_t)(b->rows * 2 * c) * 8);
+    k->y = check_floats(random, n, 0, 1), k->dx = check_floats(random, n, 0, 1),
+    k->dresidual = check_floats(random, n, 0, 1);
+    k->mean = check_floats(random, c, 0, 1), k->variance = check_floats(random, c, 0, 1),
+    k->inverse = check_floats(random, c, 0, 1);
+    k->root = check_alloc((size_t)c * 24), k->sums = check_alloc((size_t)c * 16),
+    k->part = check_alloc((size_t)(b->rows * 2 * c) * 8);
     check_plan_init(&k->plan, 8, 0, 8, b->rows);
 }
 
 static void chain_fini(chain *k)
 {
-    float *floats[] = {k->x, k->residual, k->dy, k->gamma, k->beta, k->y, k->dx, k->dresidual, k->mean, k->variance, k->inverse};
+    float *floats[] = {k->x,  k->residual,  k->dy,   k->gamma,    k->beta,   k->y,
+                       k->dx, k->dresidual, k->mean, k->variance, k->inverse};
     for (size_t i = 0; i < ARTEL__COUNT(floats); i++) test_free(floats[i]);
     test_free(k->root), test_free(k->sums), test_free(k->part);
     check_plan_fini(&k->plan);
@@ -125,7 +136,8 @@ static void chain_backward(chain *k)
     size_t bytes = (size_t)(b->rows * b->inner * b->channels) * 4;
     artel__batch_norm_gradient_rows r = {b->rows,    b->inner,      b->channels, k->x,  k->y,  k->dy, k->mean,
                                          k->inverse, k->activation, k->part,     false, false, false};
-    check_kernels(artel__batch_norm_gradient_rows_kernels, &r, &(check_buffer){k->part, (size_t)(b->rows * 2 * b->channels) * 8}, 1);
+    check_kernels(artel__batch_norm_gradient_rows_kernels, &r,
+                  &(check_buffer){k->part, (size_t)(b->rows * 2 * b->channels) * 8}, 1);
     artel__fold_columns f = {.fold = &k->plan,
                              .from = ARTEL_DTYPE_FLOAT64,
                              .to = ARTEL_DTYPE_FLOAT64,
@@ -174,8 +186,8 @@ static double chain_truth(const chain *k)
         for (int64_t i = 0; i < n; i++) m2 += pow((double)k->x[i * channels + c] - mean, 2);
         for (int64_t i = 0; i < n; i++) {
             int64_t at = i * channels + c;
-            double v = ((double)k->x[at] - mean) / sqrt(m2 / (double)n + 1e-3) * (double)k->gamma[c] + (double)k->beta[c] +
-                       (double)k->residual[at];
+            double v = ((double)k->x[at] - mean) / sqrt(m2 / (double)n + 1e-3) * (double)k->gamma[c] +
+                       (double)k->beta[c] + (double)k->residual[at];
             if (k->activation && v < 0) v = 0;
             if (k->activation == ARTEL__NORM_RELU6 && v > 6) v = 6;
             loss += v * (double)k->dy[at];
@@ -248,7 +260,8 @@ static void test_channels_only(void **state)
 
 /* -- layer normalisation -- */
 
-static double layer_truth(artel__layer_norm_mode mode, const float *x, const float *gamma, const float *beta, const float *dy, int64_t n)
+static double layer_truth(artel__layer_norm_mode mode, const float *x, const float *gamma, const float *beta,
+                          const float *dy, int64_t n)
 {
     double mean = 0, squares = 0, loss = 0, inverse;
     for (int64_t i = 0; i < n; i++) mean += (double)x[i] / (double)n;
@@ -262,17 +275,20 @@ static double layer_truth(artel__layer_norm_mode mode, const float *x, const flo
     return loss;
 }
 
-static void layer_case(artel__layer_norm_mode mode, int64_t positions, int64_t length, bool affine, check_random *random)
+static void layer_case(artel__layer_norm_mode mode, int64_t positions, int64_t length, bool affine,
+                       check_random *random)
 {
     int64_t n = positions * length;
     float *x = check_floats(random, n, -1, 2), *dy = check_floats(random, n, -1, 1), *y = check_floats(random, n, 0, 1);
     float *dx = check_floats(random, n, 0, 1), *mean = check_floats(random, positions, 0, 1),
           *inverse = check_floats(random, positions, 0, 1);
-    float *gamma = affine ? check_floats(random, length, 0.5f, 1.5f) : NULL, *beta = affine ? check_floats(random, length, -1, 1) : NULL;
+    float *gamma = affine ? check_floats(random, length, 0.5f, 1.5f) : NULL,
+          *beta = affine ? check_floats(random, length, -1, 1) : NULL;
     artel__layer_norm_forward f = {mode, positions, length, 1e-3f, x, gamma, beta, y, mean, inverse, false, false};
     check_buffer written[] = {{y, (size_t)n * 4}, {mean, (size_t)positions * 4}, {inverse, (size_t)positions * 4}};
     check_kernels(artel__layer_norm_forward_kernels, &f, written, 3);
-    artel__layer_norm_gradient g = {mode, positions, length, 1e-3f, x, dy, mean, inverse, gamma, dx, false, false, false};
+    artel__layer_norm_gradient g = {mode,    positions, length, 1e-3f, x,     dy,   mean,
+                                    inverse, gamma,     dx,     false, false, false};
     check_kernels(artel__layer_norm_gradient_kernels, &g, &(check_buffer){dx, (size_t)n * 4}, 1);
     for (int trial = 0; trial < 20 && n > 0; trial++) {
         int64_t at = check_below(random, n), first = at / length * length;
@@ -283,7 +299,8 @@ static void layer_case(artel__layer_norm_mode mode, int64_t positions, int64_t l
         double down = layer_truth(mode, x + first, gamma, beta, dy + first, length);
         x[at] = before;
         double slope = (up - down) / (2 * (double)h);
-        if (length > 1 && fabs(slope - (double)dx[at]) > 1e-3 * (1 + fabs(slope))) fail_msg("mode %d: %g, %g", mode, (double)dx[at], slope);
+        if (length > 1 && fabs(slope - (double)dx[at]) > 1e-3 * (1 + fabs(slope)))
+            fail_msg("mode %d: %g, %g", mode, (double)dx[at], slope);
     }
     test_free(x), test_free(dy), test_free(y), test_free(dx), test_free(mean), test_free(inverse);
     if (affine) test_free(gamma), test_free(beta);
@@ -303,8 +320,10 @@ static void test_layer_norm(void **state)
 static void test_unit_of_zero(void **state)
 {
     float x[3] = {0}, y[3], dy[] = {1, 2, 3}, dx[3], mean, inverse;
-    artel__layer_norm_forward f = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, NULL, NULL, y, &mean, &inverse, false, false};
-    artel__layer_norm_gradient g = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, dy, &mean, &inverse, NULL, dx, false, false, false};
+    artel__layer_norm_forward f = {
+        ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, NULL, NULL, y, &mean, &inverse, false, false};
+    artel__layer_norm_gradient g = {
+        ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, dy, &mean, &inverse, NULL, dx, false, false, false};
     (void)state;
     check_run_reference(artel__layer_norm_forward_kernels, &f);
     check_run_reference(artel__layer_norm_gradient_kernels, &g);
@@ -327,15 +346,27 @@ static void test_layer_parameters(void **state)
         check_part part[3] = {0};
         for (int32_t r = 0; r < replicas; r++) {
             artel__fold_plan *plan = &part[r].plan;
-            int32_t first = artel__replica_first_shard(8, replicas, r), next = artel__replica_first_shard(8, replicas, r + 1);
+            int32_t first = artel__replica_first_shard(8, replicas, r),
+                    next = artel__replica_first_shard(8, replicas, r + 1);
             check_plan_init(plan, 8, first, next - first, ROWS);
             int64_t at = plan->row * INNER;
             part[r].block_bytes = 2 * LENGTH * 4;
             float *blocks = part[r].blocks = check_alloc((size_t)plan->nodes * part[r].block_bytes);
-            artel__layer_norm_parameters p = {
-                ARTEL__LAYER_NORM_LAYER, plan,       INNER, LENGTH, x + at * LENGTH, dy + at * LENGTH, mean + at, inverse + at, blocks,
-                blocks + LENGTH,         2 * LENGTH, false, false};
-            check_kernels(artel__layer_norm_parameters_kernels, &p, &(check_buffer){blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
+            artel__layer_norm_parameters p = {ARTEL__LAYER_NORM_LAYER,
+                                              plan,
+                                              INNER,
+                                              LENGTH,
+                                              x + at * LENGTH,
+                                              dy + at * LENGTH,
+                                              mean + at,
+                                              inverse + at,
+                                              blocks,
+                                              blocks + LENGTH,
+                                              2 * LENGTH,
+                                              false,
+                                              false};
+            check_kernels(artel__layer_norm_parameters_kernels, &p,
+                          &(check_buffer){blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
         }
         check_finish(part, replicas, 2 * LENGTH, check_add_floats, root[replicas / 2]);
         for (int32_t r = 0; r < replicas; r++) {

@@ -21,11 +21,15 @@ static const float gradients[3][4] = {{0.1f, -0.3f, 2, 0}, {-0.2f, 0.4f, 1, 0.5f
 /* What Keras 3.15.1 on TensorFlow 2.21 gives. */
 static const recorded table[] = {
     {"SGD", {.rule = ARTEL__RULE_SGD}, .want = {0.980000019f, -2.01099992f, 0.300000012f, -0.075000003f}},
-    {"SGD m", {.rule = ARTEL__RULE_SGD, .momentum = 0.9}, .want = {0.980900049f, -1.9957f, -0.131999999f, -0.120000005f}},
+    {"SGD m",
+     {.rule = ARTEL__RULE_SGD, .momentum = 0.9},
+     .want = {0.980900049f, -1.9957f, -0.131999999f, -0.120000005f}},
     {"SGD n",
      {.rule = ARTEL__RULE_SGD, .momentum = 0.9, .nesterov = true},
      .want = {0.96281004f, -2.00712991f, -0.26879999f, -0.182999998f}},
-    {"RMS", {.rule = ARTEL__RULE_RMSPROP, .rho = 0.9, .epsilon = 1e-7}, .want = {0.710436523f, -1.94822443f, 0.175812393f, -0.463668823f}},
+    {"RMS",
+     {.rule = ARTEL__RULE_RMSPROP, .rho = 0.9, .epsilon = 1e-7},
+     .want = {0.710436523f, -1.94822443f, 0.175812393f, -0.463668823f}},
     {"RMS mc",
      {.rule = ARTEL__RULE_RMSPROP, .rho = 0.9, .epsilon = 1e-7, .momentum = 0.5, .centered = true},
      .want = {0.587601781f, -1.81133938f, -0.183427989f, -0.661879539f}},
@@ -38,7 +42,9 @@ static const recorded table[] = {
     {"ADAMW",
      {.rule = ARTEL__RULE_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7, .weight_decay = 0.004},
      .want = {0.901155472f, -1.93325913f, 0.266631126f, -0.154406071f}},
-    {"ADAGRAD", {.rule = ARTEL__RULE_ADAGRAD, .epsilon = 1e-7}, .want = {0.960251451f, -2.00047779f, 0.397435099f, -0.123440355f}},
+    {"ADAGRAD",
+     {.rule = ARTEL__RULE_ADAGRAD, .epsilon = 1e-7},
+     .want = {0.960251451f, -2.00047779f, 0.397435099f, -0.123440355f}},
     {"ADADELTA",
      {.rule = ARTEL__RULE_ADADELTA, .rho = 0.95, .epsilon = 1e-7},
      .want = {0.999821961f, -2.00002527f, 0.499859571f, -0.000232707389f}},
@@ -51,16 +57,27 @@ static const recorded table[] = {
     {"FTRL",
      {.rule = ARTEL__RULE_FTRL, .learning_rate_power = -0.5, .l1 = 0.01, .l2 = 0.02, .l2_shrinkage = 0.03, .beta = 0.1},
      .want = {-0.0100027872f, -0.41583702f, 0.300608903f, -0.103375942f}},
-    {"LION", {.rule = ARTEL__RULE_LION, .beta_1 = 0.9, .beta_2 = 0.99}, .want = {0.899999976f, -2.0999999f, 0.400000006f, -0.200000003f}},
+    {"LION",
+     {.rule = ARTEL__RULE_LION, .beta_1 = 0.9, .beta_2 = 0.99},
+     .want = {0.899999976f, -2.0999999f, 0.400000006f, -0.200000003f}},
     {"LAMB",
      {.rule = ARTEL__RULE_LAMB, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
      .want = {0.853084803f, -1.93538225f, 0.126246035f, -0.298821986f}},
     {"FREE",
      {.rule = ARTEL__RULE_SCHEDULE_FREE, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-8},
      .want = {0.938036442f, -1.97657382f, 0.381406307f, -0.120074421f}},
-    {"clipnorm", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_NORM, .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
-    {"global", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_SCALE, .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
-    {"clipvalue", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_VALUE, .want = {0.980000019f, -2.01099992f, 0.449999988f, -0.075000003f}},
+    {"clipnorm",
+     {.rule = ARTEL__RULE_SGD},
+     .clip = ARTEL__CLIP_NORM,
+     .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
+    {"global",
+     {.rule = ARTEL__RULE_SGD},
+     .clip = ARTEL__CLIP_SCALE,
+     .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
+    {"clipvalue",
+     {.rule = ARTEL__RULE_SGD},
+     .clip = ARTEL__CLIP_VALUE,
+     .want = {0.980000019f, -2.01099992f, 0.449999988f, -0.075000003f}},
 };
 
 static double squares(const float *x, int64_t n)
@@ -95,7 +112,8 @@ static void test_recorded(void **state)
         for (int i = 0; i < 4 && accumulates; i++) slot[0][i] = 0.1f;
         if (r->options.rule == ARTEL__RULE_SCHEDULE_FREE) memcpy(slot[0], w, sizeof w);
         for (int step = 0; step < 3; step++) {
-            artel__apply p = {.count = 4, .variable = w, .gradient = gradients[step], .slot = {slot[0], slot[1], slot[2]}};
+            artel__apply p = {
+                .count = 4, .variable = w, .gradient = gradients[step], .slot = {slot[0], slot[1], slot[2]}};
             u_product = artel__nadam_product(u_product, r->options.beta_1, step);
             artel__apply_prepare(&p, &r->options, 0.1f, step, u_product);
             clip_step(&p, r->clip, gradients[step]);
@@ -112,8 +130,13 @@ static void same_bits(const artel__apply_options *options, artel__clip clip, int
 {
     float *w = check_floats(random, n, -1, 1), *g = check_floats(random, n, -1, 1), *slot[3];
     for (int k = 0; k < 3; k++) slot[k] = check_floats(random, n, 0.01f, 0.5f);
-    artel__apply p = {
-        .count = n, .variable = w, .gradient = g, .slot = {slot[0], slot[1], slot[2]}, .clip = clip, .clip_a = 0.5f, .clip_b = 0.75f};
+    artel__apply p = {.count = n,
+                      .variable = w,
+                      .gradient = g,
+                      .slot = {slot[0], slot[1], slot[2]},
+                      .clip = clip,
+                      .clip_a = 0.5f,
+                      .clip_b = 0.75f};
     artel__apply_prepare(&p, options, 0.01f, 41, 0.3f);
     size_t bytes = (size_t)n * 4;
     check_buffer buffers[] = {{w, bytes}, {slot[0], bytes}, {slot[1], bytes}, {slot[2], bytes}};
@@ -128,7 +151,8 @@ static void test_same_bits(void **state)
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(table); k++)
         for (size_t i = 0; i < ARTEL__COUNT(counts); i++)
-            for (int clip = 0; clip <= ARTEL__CLIP_NARROW; clip++) same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
+            for (int clip = 0; clip <= ARTEL__CLIP_NARROW; clip++)
+                same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
 }
 
 /* Slots of 16 bits: the same bits, and each slot is a number of the type. */
@@ -146,14 +170,17 @@ static void test_same_bits_held(void **state)
             same_bits(&options, ARTEL__CLIP_NONE, 1030, &random);
             artel__apply_prepare(&p, &options, 0.1f, 0, 0.5f);
             check_run_reference(artel__apply_kernels, &p);
-            for (int i = 0; i < 12; i++) assert_float_equal(slot[i / 4][i % 4], artel__narrow_one(dtypes[d], slot[i / 4][i % 4]), 0);
+            for (int i = 0; i < 12; i++)
+                assert_float_equal(slot[i / 4][i % 4], artel__narrow_one(dtypes[d], slot[i / 4][i % 4]), 0);
             for (int i = 0; i < 8; i++) assert_float_equal(p.scalar[i], artel__narrow_one(dtypes[d], p.scalar[i]), 0);
         }
     }
 }
 
-/* Rows of a table: the bits of the whole table's step there, and nothing anywhere else, unless the others take a step too. */
-static void same_rows(const artel__apply_options *options, artel__clip clip, int64_t width, bool others, check_random *random)
+/* Rows of a table: the bits of the whole table's step there, and nothing anywhere else, unless the others take a step
+ * too. */
+static void same_rows(const artel__apply_options *options, artel__clip clip, int64_t width, bool others,
+                      check_random *random)
 {
     enum {
         TABLE = 150,
@@ -162,16 +189,20 @@ static void same_rows(const artel__apply_options *options, artel__clip clip, int
     };
     int64_t n = TABLE * width;
     size_t bytes = (size_t)n * 4;
-    float *w = check_floats(random, n, -1, 1), *g = check_floats(random, MOST * width, -1, 1), *whole = check_alloc(bytes), *slot[3],
-          *want[4];
+    float *w = check_floats(random, n, -1, 1), *g = check_floats(random, MOST * width, -1, 1),
+          *whole = check_alloc(bytes), *slot[3], *want[4];
     int32_t token[MOST], count = COUNT;
     for (int k = 0; k < 3; k++) slot[k] = check_floats(random, n, 0.01f, 0.5f);
     for (int k = 0; k < MOST; k++) token[k] = 2 * k + k / 50;
     memset(whole, 0, bytes);
     for (int k = 0; k < COUNT; k++) memcpy(whole + token[k] * width, g + k * width, (size_t)width * 4);
     for (int k = 0; k < 4; k++) want[k] = memcpy(check_alloc(bytes), k ? slot[k - 1] : w, bytes);
-    artel__apply p = {
-        .variable = want[0], .gradient = whole, .slot = {want[1], want[2], want[3]}, .clip = clip, .clip_a = 0.5f, .clip_b = 0.75f};
+    artel__apply p = {.variable = want[0],
+                      .gradient = whole,
+                      .slot = {want[1], want[2], want[3]},
+                      .clip = clip,
+                      .clip_a = 0.5f,
+                      .clip_b = 0.75f};
     p.count = n;
     artel__apply_prepare(&p, options, 0.01f, 41, 0.3f);
     check_run_reference(artel__apply_kernels, &p);
@@ -179,7 +210,8 @@ static void same_rows(const artel__apply_options *options, artel__clip clip, int
         if (others || (k < COUNT && token[k] == row))
             k++;
         else
-            for (int i = 0; i < 4; i++) memcpy(want[i] + row * width, (i ? slot[i - 1] : w) + row * width, (size_t)width * 4);
+            for (int i = 0; i < 4; i++)
+                memcpy(want[i] + row * width, (i ? slot[i - 1] : w) + row * width, (size_t)width * 4);
     }
     artel__apply_rows r = {.apply = p, .width = width, .most = MOST, .token = token, .count = &count, .others = others};
     r.apply.variable = w, r.apply.gradient = g;
@@ -202,7 +234,8 @@ static void test_rows(void **state)
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(table); k++)
         for (size_t i = 0; i < ARTEL__COUNT(widths); i++)
-            for (int others = 0; others < 2; others++) same_rows(&table[k].options, (artel__clip)(k % 4), widths[i], others, &random);
+            for (int others = 0; others < 2; others++)
+                same_rows(&table[k].options, (artel__clip)(k % 4), widths[i], others, &random);
 }
 
 /* Zeros in variable, gradient and moments stay zeros: the padding of panels. */
@@ -211,7 +244,8 @@ static void test_padding_stays(void **state)
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(table); k++) {
         float w[1] = {0}, g[1] = {0}, slot[3][1] = {{0}};
-        if (table[k].options.rule == ARTEL__RULE_ADAGRAD || table[k].options.rule == ARTEL__RULE_FTRL) slot[0][0] = 0.1f;
+        if (table[k].options.rule == ARTEL__RULE_ADAGRAD || table[k].options.rule == ARTEL__RULE_FTRL)
+            slot[0][0] = 0.1f;
         artel__apply p = {.count = 1, .variable = w, .gradient = g, .slot = {slot[0], slot[1], slot[2]}};
         artel__apply_prepare(&p, &table[k].options, 0.1f, 0, 0.5f);
         check_run_reference(artel__apply_kernels, &p);
@@ -283,7 +317,8 @@ static void test_constraints(void **state)
                 if (op == ARTEL__CONSTRAINT_MIN_MAX_NORM) assert_true(fabs(now - fmin(fmax(old, 1.5), 2.0)) < 1e-6);
             }
         }
-        for (int i = 0; i < 12 && op == ARTEL__CONSTRAINT_NON_NEG; i++) assert_true(w[i] == (before[i] > 0 ? before[i] : 0));
+        for (int i = 0; i < 12 && op == ARTEL__CONSTRAINT_NON_NEG; i++)
+            assert_true(w[i] == (before[i] > 0 ? before[i] : 0));
     }
 }
 

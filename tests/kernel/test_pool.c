@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling: fast against reference, values by hand, gradients by finite differences, that of a ReLU in front, Keras' padding. */
+/* Pooling: fast against reference, values by hand, gradients by finite differences, that of a ReLU in front, Keras'
+ * padding. */
 #include "help_check.h"
 
 #include <math.h>
@@ -31,7 +32,8 @@ static double loss_of(artel__pool_forward *f, const float *dy, int64_t n)
 static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, check_random *random)
 {
     int64_t in = rows * product(s.in) * s.channels, out = rows * product(s.out) * s.channels;
-    float *x = check_floats(random, in, -1, 1), *y = check_floats(random, out, 0, 1), *dy = check_floats(random, out, -1, 1);
+    float *x = check_floats(random, in, -1, 1), *y = check_floats(random, out, 0, 1),
+          *dy = check_floats(random, out, -1, 1);
     float *dx = check_floats(random, in, 0, 1);
     for (int64_t i = 0; i < in; i++) x[i] = roundf(x[i] * 50) / 50; /* so that there are ties */
     artel__pool_forward f = {op, rows, s, x, y, false, false};
@@ -63,7 +65,8 @@ static void test_pool(void **state)
         for (size_t i = 0; i < ARTEL__COUNT(ins); i++)
             for (size_t c = 0; c < ARTEL__COUNT(channels); c++)
                 for (int64_t k = 0; k < 8; k++)
-                    pool_case((artel__pool_op)op, k == 7 ? 0 : 2, shape_of(channels[c], ins[i], 2 + k % 2, 1 + k / 2 % 2, k >= 4), &random);
+                    pool_case((artel__pool_op)op, k == 7 ? 0 : 2,
+                              shape_of(channels[c], ins[i], 2 + k % 2, 1 + k / 2 % 2, k >= 4), &random);
 }
 
 static artel__pool_shape plane_of(int64_t channels, int64_t extent, int64_t window, int64_t stride, bool same)
@@ -84,7 +87,8 @@ static float *rectified(check_random *random, int64_t count)
     return x;
 }
 
-/* With `relu` the gradient is that of the pool and then of the ReLU, dx may be x where windows lie apart, and all kernels agree. */
+/* With `relu` the gradient is that of the pool and then of the ReLU, dx may be x where windows lie apart, and all
+ * kernels agree. */
 static void relu_case(int64_t rows, artel__pool_shape s, check_random *random)
 {
     int64_t in = rows * product(s.in) * s.channels, out = rows * product(s.out) * s.channels;

@@ -43,8 +43,8 @@ static void check_truth(const artel__product_forward *p)
     }
 }
 
-/* Results rounded in the kernel are those rounded behind it: of the fast kernels, which the reference has just agreed with, and of itself
- * where it does not take long. */
+/* Results rounded in the kernel are those rounded behind it: of the fast kernels, which the reference has just agreed
+ * with, and of itself where it does not take long. */
 static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
 {
     int64_t count = (int64_t)(buffer->bytes / sizeof(float));
@@ -57,14 +57,16 @@ static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
             bool dear = !kernel[1] && p->m * p->n * p->k > 20000;
             if (dear || !check_can_run(*kernel, p)) continue;
             check_run(*kernel, p);
-            for (int64_t i = 0; i < p->m; i++) assert_memory_equal(p->out + i * p->ldo, rounded + i * p->ldo, (size_t)p->n * sizeof(float));
+            for (int64_t i = 0; i < p->m; i++)
+                assert_memory_equal(p->out + i * p->ldo, rounded + i * p->ldo, (size_t)p->n * sizeof(float));
         }
     }
     test_free(plain);
     test_free(rounded);
 }
 
-static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held, artel__arithmetic arithmetic)
+static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held,
+                         artel__arithmetic arithmetic)
 {
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
     bool turned = options & 16;
@@ -167,13 +169,15 @@ static void test_forward_past_the_caches(void **state)
         float *out = filled(m * n + 16, 7.0f), *other = filled(m * apart, 7.0f),
               *whole = out + (64 - (uintptr_t)out % 64) % 64 / sizeof *out;
         for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
-            artel__product_forward p = {.m = m, .n = n, .k = k, .a = a, .lda = k, .w = w, .out = whole, .ldo = n}, q = p;
+            artel__product_forward p = {.m = m, .n = n, .k = k, .a = a, .lda = k, .w = w, .out = whole, .ldo = n},
+                                   q = p;
             if ((*kernel)->isa == ARTEL__ISA_BASELINE || !check_can_run(*kernel, &p)) continue;
             q.out = other;
             q.ldo = apart;
             check_run(*kernel, &p);
             check_run(*kernel, &q);
-            for (int64_t row = 0; row < m; row++) assert_memory_equal(whole + row * n, other + row * apart, (size_t)n * sizeof(float));
+            for (int64_t row = 0; row < m; row++)
+                assert_memory_equal(whole + row * n, other + row * apart, (size_t)n * sizeof(float));
         }
         test_free(a);
         test_free(w);
@@ -185,7 +189,8 @@ static void test_forward_past_the_caches(void **state)
 static void test_forward_keeps_nan(void **state)
 {
     float a[2] = {NAN, -1.0f}, w[16] = {1.0f}, out[2];
-    artel__product_forward p = {.m = 2, .n = 1, .k = 1, .a = a, .lda = 1, .w = w, .activation = ARTEL__FUSED_RELU, .out = out, .ldo = 1};
+    artel__product_forward p = {
+        .m = 2, .n = 1, .k = 1, .a = a, .lda = 1, .w = w, .activation = ARTEL__FUSED_RELU, .out = out, .ldo = 1};
     (void)state;
     for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
         if (!check_can_run(*kernel, &p)) continue;
@@ -204,8 +209,15 @@ static void test_forward_of_fewer_rows(void **state)
     for (int i = 0; i < 8 * 70; i++) a[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a[i]);
     for (int64_t i = 0; i < artel__panels_floats(70, 40); i++) w[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, w[i]);
     for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
-        artel__product_forward p = {
-            .m = 8, .n = 40, .k = 70, .a = a, .lda = 70, .w = w, .out = expected, .ldo = 40, .held = ARTEL_DTYPE_BFLOAT16};
+        artel__product_forward p = {.m = 8,
+                                    .n = 40,
+                                    .k = 70,
+                                    .a = a,
+                                    .lda = 70,
+                                    .w = w,
+                                    .out = expected,
+                                    .ldo = 40,
+                                    .held = ARTEL_DTYPE_BFLOAT16};
         if (!check_can_run(*kernel, &p)) continue;
         check_run_reference(artel__product_forward_kernels, &p);
         p.out = out;
@@ -224,7 +236,8 @@ static void pack_case(check_random *random, artel__product_pack p)
     int64_t k = p.taps * p.rows, plain = k * p.columns, packed = artel__panels_floats(k, p.columns);
     bool unpack = p.what == ARTEL__PACK_PANELS_TO_PLAIN, turn = p.what == ARTEL__PACK_TRANSPOSE;
     int64_t count = unpack ? plain : turn ? artel__pack_transposed_floats(p.taps, p.rows, p.columns, p.groups) : packed;
-    float *from = p.what == ARTEL__PACK_PLAIN_TO_PANELS ? check_floats(random, plain, -1, 1) : panels(random, k, p.columns);
+    float *from =
+        p.what == ARTEL__PACK_PLAIN_TO_PANELS ? check_floats(random, plain, -1, 1) : panels(random, k, p.columns);
     float *to = filled(count, 7.0f);
     check_buffer buffer = {to, (size_t)count * sizeof(float)};
     p.from = from;
@@ -242,7 +255,8 @@ static void test_pack(void **state)
         int64_t rows = 1 + check_below(&random, 70), columns = check_below(&random, 80), groups = 1 + i % 3;
         for (int what = 0; what < 3; what++) {
             int64_t taps = i % 4 == 0 ? 9 : i % 4 == 1 ? 6 : 1;
-            pack_case(&random, (artel__product_pack){(artel__pack)what, taps, rows, columns * groups, groups, NULL, NULL});
+            pack_case(&random,
+                      (artel__product_pack){(artel__pack)what, taps, rows, columns * groups, groups, NULL, NULL});
         }
     }
 }
@@ -287,8 +301,8 @@ typedef struct gradient_case {
 } gradient_case;
 
 /* The gradient of the rows that one replica owns, checked against the reference. */
-static void gradient_part(const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic, const float *x, const float *dy,
-                          int32_t first, int32_t count, check_part *part)
+static void gradient_part(const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic, const float *x,
+                          const float *dy, int32_t first, int32_t count, check_part *part)
 {
     int64_t ldx = c->k + 2, ldy = c->n + 1, dw = artel__panels_floats(c->k, c->n), block = dw + c->n;
     check_plan_init(&part->plan, c->shards, first, count, c->batch);
@@ -336,7 +350,8 @@ static void gradient_truth(const gradient_case *c, const float *x, const float *
     }
 }
 
-static void gradient_held(check_random *random, const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic, int replicas)
+static void gradient_held(check_random *random, const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic,
+                          int replicas)
 {
     int64_t rows = c->batch * c->inner, columns = artel__panels_floats(c->k, c->n) + c->n;
     float *x = check_floats(random, rows * (c->k + 2), -1, 1), *dy = check_floats(random, rows * (c->n + 1), -1, 1);
@@ -351,7 +366,8 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
     test_free(part[0].blocks);
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(c->shards, replicas, r);
-        gradient_part(c, held, arithmetic, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
+        gradient_part(c, held, arithmetic, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first,
+                      &part[r]);
     }
     check_finish(part, replicas, columns, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
@@ -372,46 +388,49 @@ static void gradient_all(check_random *random, const gradient_case *c, int repli
 {
     gradient_held(random, c, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, replicas);
     gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN, replicas);
-    if (c->batch * c->inner * c->k * c->n < 8000000) gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_TILES, replicas);
+    if (c->batch * c->inner * c->k * c->n < 8000000)
+        gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_TILES, replicas);
 }
 
 static void test_gradient(void **state)
 {
-    static const gradient_case cases[] = {{1, 1, 1, 1, 8, true},
-                                          {0, 1, 5, 4, 8, true},
-                                          {5, 1, 13, 33, 8, true},
-                                          {64, 1, 784, 10, 8, true},
-                                          {100, 1, 30, 70, 8, false},
-                                          {16, 50, 14, 16, 8, true},
-                                          {16, 50, 9, 32, 8, true}, /* a lone tile, cut in two */
-                                          {9, 100, 27, 40, 16, true},
-                                          {33, 7, 0, 20, 8, true},
-                                          {40, 11, 57, 17, 1, true},
-                                          {7, 130, 300, 65, 4, true},
-                                          {3, 300, 15, 129, 8, false},
-                                          {300, 1, 29, 9, 64, true},
-                                          {8, 64, 230, 200, 8, true},
-                                          /* dy in place with several panels, x in place and copied; more panels than are held at once */
-                                          {20, 40, 70, 48, 8, true},
-                                          {20, 40, 300, 64, 8, true},
-                                          {16, 40, 40, 330, 8, true},
-                                          {16, 40, 270, 330, 8, true},
-                                          {16, 40, 70, 336, 8, true},
-                                          {5, 190, 60, 290, 4, true}, /* shards of a chunk and of two */
-                                          {9, 41, 530, 80, 8, true},
-                                          /* a node of 8, of 4 short leaves; the last tile with and without the bias, of 14 and 13 */
-                                          {64, 1, 55, 70, 8, true},
-                                          {121, 1, 111, 64, 8, true},
-                                          {61, 1, 117, 96, 4, false},
-                                          {16, 1, 38, 32, 4, true},
-                                          /* rows of x a page apart */
-                                          {9, 41, 1100, 20, 8, true}};
+    static const gradient_case cases[] = {
+        {1, 1, 1, 1, 8, true},
+        {0, 1, 5, 4, 8, true},
+        {5, 1, 13, 33, 8, true},
+        {64, 1, 784, 10, 8, true},
+        {100, 1, 30, 70, 8, false},
+        {16, 50, 14, 16, 8, true},
+        {16, 50, 9, 32, 8, true}, /* a lone tile, cut in two */
+        {9, 100, 27, 40, 16, true},
+        {33, 7, 0, 20, 8, true},
+        {40, 11, 57, 17, 1, true},
+        {7, 130, 300, 65, 4, true},
+        {3, 300, 15, 129, 8, false},
+        {300, 1, 29, 9, 64, true},
+        {8, 64, 230, 200, 8, true},
+        /* dy in place with several panels, x in place and copied; more panels than are held at once */
+        {20, 40, 70, 48, 8, true},
+        {20, 40, 300, 64, 8, true},
+        {16, 40, 40, 330, 8, true},
+        {16, 40, 270, 330, 8, true},
+        {16, 40, 70, 336, 8, true},
+        {5, 190, 60, 290, 4, true}, /* shards of a chunk and of two */
+        {9, 41, 530, 80, 8, true},
+        /* a node of 8, of 4 short leaves; the last tile with and without the bias, of 14 and 13 */
+        {64, 1, 55, 70, 8, true},
+        {121, 1, 111, 64, 8, true},
+        {61, 1, 117, 96, 4, false},
+        {16, 1, 38, 32, 4, true},
+        /* rows of x a page apart */
+        {9, 41, 1100, 20, 8, true}};
     check_random random = {4};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++) gradient_all(&random, &cases[i], cases[i].shards < 3 ? 1 : 3);
     for (int i = 0; i < 30; i++) {
-        gradient_case c = {check_below(&random, 60),     1 + check_below(&random, 9),           check_below(&random, 60),
-                           1 + check_below(&random, 70), (int32_t)1 << check_below(&random, 7), i % 2 == 0};
+        gradient_case c = {
+            check_below(&random, 60),     1 + check_below(&random, 9),           check_below(&random, 60),
+            1 + check_below(&random, 70), (int32_t)1 << check_below(&random, 7), i % 2 == 0};
         int replicas = 1 + (int)check_below(&random, c.shards < 8 ? c.shards : 8);
         gradient_all(&random, &c, replicas);
     }
@@ -423,14 +442,18 @@ static artel__gemm_fn *micro_function(const artel__micro *micro, int f)
     return functions[f];
 }
 
-static void micro_case_of(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate, artel__arithmetic arithmetic)
+static void micro_case_of(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate,
+                          artel__arithmetic arithmetic)
 {
     int64_t size = (m + 1) * (n + 3), lda = (m > k ? m : k) + 1, ldb = (n > k ? n : k) + 2;
-    float *a = check_floats(random, (m > k ? m : k) * lda, -1, 1), *b = check_floats(random, (n > k ? n : k) * ldb, -1, 1);
-    float *w = panels(random, k, n), *start = check_floats(random, size, -1, 1), *c = filled(size, 0), *want = filled(size, 0);
+    float *a = check_floats(random, (m > k ? m : k) * lda, -1, 1),
+          *b = check_floats(random, (n > k ? n : k) * ldb, -1, 1);
+    float *w = panels(random, k, n), *start = check_floats(random, size, -1, 1), *c = filled(size, 0),
+          *want = filled(size, 0);
     const artel__micro *reference = artel__micro_for(ARTEL__ISA_BASELINE, arithmetic);
     for (int f = 0; f < 4; f++) {
-        artel__gemm g = {m, n, k, a, lda, f == 0 ? w : b, ldb, memcpy(want, start, (size_t)size * sizeof(float)), n + 3, accumulate};
+        artel__gemm g = {
+            m, n, k, a, lda, f == 0 ? w : b, ldb, memcpy(want, start, (size_t)size * sizeof(float)), n + 3, accumulate};
         micro_function(reference, f)(&g);
         for (artel__isa isa = ARTEL__ISA_AVX2; isa < ARTEL__ISA_COUNT; isa++) {
             const artel__micro *fast = artel__micro_for(isa, arithmetic);
@@ -474,7 +497,8 @@ static void test_micro(void **state)
     micro_case(&random, 5, 0, 5, false);
     micro_case(&random, 5, 40, 0, false);
     for (int i = 0; i < 60; i++) {
-        micro_case(&random, 1 + check_below(&random, 40), 1 + check_below(&random, 70), 1 + check_below(&random, 50), i % 2 == 0);
+        micro_case(&random, 1 + check_below(&random, 40), 1 + check_below(&random, 70), 1 + check_below(&random, 50),
+                   i % 2 == 0);
     }
 }
 

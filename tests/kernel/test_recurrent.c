@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recurrent cells: fast against reference bit for bit, the forward pass against a plain one in float64, gradients by differences. */
+/* Recurrent cells: fast against reference bit for bit, the forward pass against a plain one in float64, gradients by
+ * differences. */
 #include "help_check.h"
 
 #include <math.h>
@@ -17,11 +18,11 @@ enum {
 };
 
 typedef struct arrays {
-    float projected[MOST], plain[UNITS * UNITS * 4], weights[UNITS * 128], transposed[UNITS * 128], bias[UNITS * 4], h0[ROWS * UNITS],
-        c0[ROWS * UNITS], keep[ROWS * UNITS * 4];
+    float projected[MOST], plain[UNITS * UNITS * 4], weights[UNITS * 128], transposed[UNITS * 128], bias[UNITS * 4],
+        h0[ROWS * UNITS], c0[ROWS * UNITS], keep[ROWS * UNITS * 4];
     float out[MOST], h[ROWS * UNITS], c[ROWS * UNITS], before[MOST], gates[MOST], extra[MOST];
-    float dout[MOST], dh[ROWS * UNITS], dc[ROWS * UNITS], dprojected[MOST], dh0[ROWS * UNITS], dc0[ROWS * UNITS], drecurrent[MOST],
-        drecurrent_n[MOST];
+    float dout[MOST], dh[ROWS * UNITS], dc[ROWS * UNITS], dprojected[MOST], dh0[ROWS * UNITS], dc0[ROWS * UNITS],
+        drecurrent[MOST], drecurrent_n[MOST];
     uint8_t mask[ROWS * STEPS];
     bool kept;
 } arrays;
@@ -33,7 +34,8 @@ static void fill(check_random *random, float *x, size_t n)
 
 static void pack(artel__pack what, int64_t rows, int64_t columns, const float *from, float *to)
 {
-    artel__product_pack p = {.what = what, .taps = 1, .rows = rows, .columns = columns, .groups = 1, .from = from, .to = to};
+    artel__product_pack p = {
+        .what = what, .taps = 1, .rows = rows, .columns = columns, .groups = 1, .from = from, .to = to};
     check_run_reference(artel__product_pack_kernels, &p);
 }
 
@@ -57,23 +59,26 @@ static double dot(const arrays *a, int64_t row, const double *h, int64_t column,
     return sum;
 }
 
-static void plain_step(const arrays *a, const artel__recurrent_settings *s, int64_t row, const float *x, double *h, double *c)
+static void plain_step(const arrays *a, const artel__recurrent_settings *s, int64_t row, const float *x, double *h,
+                       double *c)
 {
     int64_t u = UNITS, g = artel__cell_gates(s->cell) * u;
     double next[UNITS], reset[UNITS], old[UNITS];
     memcpy(old, h, sizeof old);
     for (int64_t j = 0; j < u; j++)
-        reset[j] = apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] +
-                                            dot(a, row, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
-                                            (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) *
-                   old[j];
+        reset[j] =
+            apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] +
+                                     dot(a, row, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
+                                     (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) *
+            old[j];
     for (int64_t j = 0; j < u; j++) {
         if (s->cell == ARTEL__CELL_SIMPLE) next[j] = apply(&s->activation, (double)x[j] + dot(a, row, old, j, g));
         if (s->cell == ARTEL__CELL_LSTM) {
             double i = apply(&s->recurrent, (double)x[j] + dot(a, row, old, j, g)),
                    f = apply(&s->recurrent, (double)x[u + j] + dot(a, row, old, u + j, g));
             c[j] = f * c[j] + i * apply(&s->activation, (double)x[2 * u + j] + dot(a, row, old, 2 * u + j, g));
-            next[j] = apply(&s->recurrent, (double)x[3 * u + j] + dot(a, row, old, 3 * u + j, g)) * apply(&s->activation, c[j]);
+            next[j] = apply(&s->recurrent, (double)x[3 * u + j] + dot(a, row, old, 3 * u + j, g)) *
+                      apply(&s->activation, c[j]);
         }
         if (s->cell == ARTEL__CELL_GRU) {
             double b[3] = {0};
@@ -107,14 +112,15 @@ static double plain_loss(const arrays *a, const artel__recurrent_settings *s, bo
             }
         }
         for (int64_t j = 0; j < u; j++) {
-            loss += h[j] * (double)a->dh[r * u + j] + (s->cell == ARTEL__CELL_LSTM ? c[j] * (double)a->dc[r * u + j] : 0);
+            loss +=
+                h[j] * (double)a->dh[r * u + j] + (s->cell == ARTEL__CELL_LSTM ? c[j] * (double)a->dc[r * u + j] : 0);
         }
     }
     return loss;
 }
 
-static void check_slopes(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked, float *x, const float *dx,
-                         int64_t n)
+static void check_slopes(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked, float *x,
+                         const float *dx, int64_t n)
 {
     for (int trial = 0; trial < 6; trial++) {
         int64_t at = check_below(random, n);
@@ -128,11 +134,13 @@ static void check_slopes(check_random *random, arrays *a, const artel__recurrent
     }
 }
 
-/* The gates over the projected input, and their gradient over the gates: the bits of the same in buffers of their own. */
+/* The gates over the projected input, and their gradient over the gates: the bits of the same in buffers of their own.
+ */
 static void same_in_place(arrays *a, artel__recurrent_forward f, artel__recurrent_gradient b, size_t wide)
 {
     size_t state = ROWS * UNITS * sizeof(float);
-    float *gates = memcpy(check_alloc(wide), a->gates, wide), *dprojected = memcpy(check_alloc(wide), a->dprojected, wide);
+    float *gates = memcpy(check_alloc(wide), a->gates, wide),
+          *dprojected = memcpy(check_alloc(wide), a->dprojected, wide);
     memcpy(a->gates, a->projected, wide);
     f.projected = a->gates;
     check_buffer forward[] = {{a->gates, wide}, {a->extra, state * STEPS}, {a->h, state}};
@@ -145,12 +153,15 @@ static void same_in_place(arrays *a, artel__recurrent_forward f, artel__recurren
     test_free(gates), test_free(dprojected);
 }
 
-/* Of bfloat16 weights in blocks every kernel gives the bits of the reference; what is put out is that of chains but for rounded states. */
+/* Of bfloat16 weights in blocks every kernel gives the bits of the reference; what is put out is that of chains but for
+ * rounded states. */
 static void in_blocks(arrays *a, artel__recurrent_forward f, artel__recurrent_gradient b, size_t shown, size_t wide)
 {
     size_t state = ROWS * UNITS * sizeof(float), sequence = state * STEPS;
-    check_buffer forward[] = {{a->out, shown}, {a->h, state}, {a->c, state}, {a->before, sequence}, {a->gates, wide}, {a->extra, sequence}};
-    check_buffer back[] = {{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}};
+    check_buffer forward[] = {{a->out, shown},       {a->h, state},    {a->c, state},
+                              {a->before, sequence}, {a->gates, wide}, {a->extra, sequence}};
+    check_buffer back[] = {
+        {a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}};
     float *chains = memcpy(check_alloc(shown), a->out, shown);
     for (size_t i = 0; i < sizeof a->weights / sizeof *a->weights; i++)
         a->weights[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a->weights[i]);
@@ -218,9 +229,11 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
                                    .dc0 = a->dc0,
                                    .drecurrent = a->drecurrent,
                                    .drecurrent_n = a->drecurrent_n};
-    check_kernels(artel__recurrent_gradient_kernels, &b,
-                  (check_buffer[]){{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}},
-                  5);
+    check_kernels(
+        artel__recurrent_gradient_kernels, &b,
+        (check_buffer[]){
+            {a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}},
+        5);
     same_in_place(a, f, b, wide);
     check_slopes(random, a, s, masked, a->projected, a->dprojected, ROWS * STEPS * g);
     check_slopes(random, a, s, masked, a->h0, a->dh0, ROWS * u);
@@ -231,7 +244,8 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
 static void test_cells(void **state)
 {
     static const artel__cell_activation tanh_ = {ARTEL__UNARY_TANH, {0}}, sigmoid = {ARTEL__UNARY_SIGMOID, {0}},
-                                        softsign = {ARTEL__UNARY_SOFTSIGN, {0}}, hard = {ARTEL__UNARY_HARD_SIGMOID, {0}};
+                                        softsign = {ARTEL__UNARY_SOFTSIGN, {0}},
+                                        hard = {ARTEL__UNARY_HARD_SIGMOID, {0}};
     check_random random = {3};
     arrays *a = check_alloc(sizeof *a);
     (void)state;
@@ -261,11 +275,13 @@ static void test_no_steps(void **state)
 {
     arrays *a = check_alloc(sizeof *a);
     artel__recurrent_settings s = {.cell = ARTEL__CELL_SIMPLE, .units = UNITS, .activation = {ARTEL__UNARY_TANH, {0}}};
-    artel__recurrent_forward f = {.settings = s, .rows = 2, .weights = a->weights, .h0 = a->h0, .out = a->out, .h = a->h};
+    artel__recurrent_forward f = {
+        .settings = s, .rows = 2, .weights = a->weights, .h0 = a->h0, .out = a->out, .h = a->h};
     (void)state;
     memset(a, 0, sizeof *a);
     for (int i = 0; i < 2 * UNITS; i++) a->h0[i] = (float)i, a->out[i] = 7;
-    check_kernels(artel__recurrent_forward_kernels, &f, (check_buffer[]){{a->out, 2 * UNITS * 4}, {a->h, 2 * UNITS * 4}}, 2);
+    check_kernels(artel__recurrent_forward_kernels, &f,
+                  (check_buffer[]){{a->out, 2 * UNITS * 4}, {a->h, 2 * UNITS * 4}}, 2);
     assert_memory_equal(a->h, a->h0, 2 * UNITS * 4);
     for (int i = 0; i < 2 * UNITS; i++) assert_true(a->out[i] == 0);
     test_free(a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and folds: fast against reference, truth in float64, gradients, and folds under any distribution of shards. */
+/* Reductions and folds: fast against reference, truth in float64, gradients, and folds under any distribution of
+ * shards. */
 #include "help_check.h"
 
 #include <math.h>
@@ -60,7 +61,8 @@ static void test_reduce(void **state)
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
         const reduction_case *c = &cases[k];
         int64_t outputs, all = counts(c, &outputs);
-        float *x = check_floats(&random, all, -1, 1), *y = check_floats(&random, outputs, 0, 1), *dx = check_floats(&random, all, 0, 1);
+        float *x = check_floats(&random, all, -1, 1), *y = check_floats(&random, outputs, 0, 1),
+              *dx = check_floats(&random, all, 0, 1);
         float *dy = check_floats(&random, outputs, -1, 1);
         double *truth = check_alloc((size_t)outputs * sizeof *truth);
         for (int op = 0; op <= ARTEL__REDUCE_PROD; op++) {
@@ -78,7 +80,8 @@ static void test_reduce(void **state)
                 if (op == ARTEL__REDUCE_SUM) *t += (double)x[i];
                 if (op == ARTEL__REDUCE_MAX) *t = fmax(*t, (double)x[i]);
             }
-            for (int64_t o = 0; o < outputs && op == ARTEL__REDUCE_SUM; o++) assert_true(fabs(truth[o] - (double)y[o]) < 1e-4);
+            for (int64_t o = 0; o < outputs && op == ARTEL__REDUCE_SUM; o++)
+                assert_true(fabs(truth[o] - (double)y[o]) < 1e-4);
             for (int64_t o = 0; o < outputs && op == ARTEL__REDUCE_MAX; o++) assert_true(truth[o] == (double)y[o]);
             for (int64_t i = 0; i < all && op == ARTEL__REDUCE_SUM; i++) assert_true(dx[i] == dy[output_of(c, i)]);
         }
@@ -95,7 +98,8 @@ static void test_reduce_nan(void **state)
         for (int at = 0; at < 37; at++) {
             for (int i = 0; i < 3 * 37; i++) x[i / 37][i % 37] = (float)(i % 5 + 1);
             x[1][at] = NAN;
-            artel__reduce r = {.op = (artel__reduction)op, .rank = 2, .dim = {3, 37}, .reduced = {false, true}, .x = x[0], .y = y};
+            artel__reduce r = {
+                .op = (artel__reduction)op, .rank = 2, .dim = {3, 37}, .reduced = {false, true}, .x = x[0], .y = y};
             check_kernels(artel__reduce_kernels, &r, &(check_buffer){y, sizeof y}, 1);
             assert_true(!isnan(y[0]) && isnan(y[1]) && !isnan(y[2]));
         }
@@ -105,8 +109,14 @@ static void test_reduce_nan(void **state)
 static void test_reduce_gradients(void **state)
 {
     float x[] = {2, 3, 0, 3, 1, 1}, y[2], dy[] = {1, 6}, dx[6];
-    artel__reduce_gradient g = {
-        .op = ARTEL__REDUCE_MAX, .rank = 2, .dim = {2, 3}, .reduced = {false, true}, .x = x, .y = y, .dy = dy, .dx = dx};
+    artel__reduce_gradient g = {.op = ARTEL__REDUCE_MAX,
+                                .rank = 2,
+                                .dim = {2, 3},
+                                .reduced = {false, true},
+                                .x = x,
+                                .y = y,
+                                .dy = dy,
+                                .dx = dx};
     artel__reduce r = {.op = ARTEL__REDUCE_MAX, .rank = 2, .dim = {2, 3}, .reduced = {false, true}, .x = x, .y = y};
     (void)state;
     check_run_reference(artel__reduce_kernels, &r);
@@ -148,21 +158,25 @@ static void fold_once(const artel__fold_columns *like, check_part *part, size_t 
     p.fold = &part->plan;
     p.y = part->blocks;
     p.y_stride = p.columns;
-    check_kernels(artel__fold_columns_kernels, &p, &(check_buffer){part->blocks, (size_t)part->plan.nodes * part->block_bytes}, 1);
+    check_kernels(artel__fold_columns_kernels, &p,
+                  &(check_buffer){part->blocks, (size_t)part->plan.nodes * part->block_bytes}, 1);
 }
 
 /* The root under `replicas` replicas; x holds the whole batch. */
-static void fold_root(artel__fold_columns like, int32_t shards, int32_t replicas, int64_t batch, size_t in_item, size_t item, void *root)
+static void fold_root(artel__fold_columns like, int32_t shards, int32_t replicas, int64_t batch, size_t in_item,
+                      size_t item, void *root)
 {
     check_part part[8] = {0};
     const char *x = like.x;
     for (int32_t r = 0; r < replicas; r++) {
-        int32_t first = artel__replica_first_shard(shards, replicas, r), next = artel__replica_first_shard(shards, replicas, r + 1);
+        int32_t first = artel__replica_first_shard(shards, replicas, r),
+                next = artel__replica_first_shard(shards, replicas, r + 1);
         check_plan_init(&part[r].plan, shards, first, next - first, batch);
         like.x = x + (size_t)(part[r].plan.row * like.inner * like.columns) * in_item;
         fold_once(&like, &part[r], item);
     }
-    check_finish(part, replicas, like.columns, like.to == ARTEL_DTYPE_FLOAT32 ? check_add_floats : check_add_doubles, root);
+    check_finish(part, replicas, like.columns, like.to == ARTEL_DTYPE_FLOAT32 ? check_add_floats : check_add_doubles,
+                 root);
     for (int32_t r = 0; r < replicas; r++) {
         test_free(part[r].blocks);
         check_plan_fini(&part[r].plan);
@@ -209,8 +223,14 @@ static void test_fold_other_types(void **state)
     for (int i = 0; i < 12; i++) x[i] = 0.1 * i, n[i] = i - 3, b[i] = (uint8_t)(i % 3), total += n[i];
     check_plan_init(&plan, 8, 0, 8, 12);
     double y = 0;
-    artel__fold_columns p = {
-        .fold = &plan, .from = ARTEL_DTYPE_FLOAT64, .to = ARTEL_DTYPE_FLOAT64, .inner = 1, .columns = 1, .x = x, .y = &y, .y_stride = 1};
+    artel__fold_columns p = {.fold = &plan,
+                             .from = ARTEL_DTYPE_FLOAT64,
+                             .to = ARTEL_DTYPE_FLOAT64,
+                             .inner = 1,
+                             .columns = 1,
+                             .x = x,
+                             .y = &y,
+                             .y_stride = 1};
     check_kernels(artel__fold_columns_kernels, &p, &(check_buffer){&y, 8}, 1);
     assert_true(fabs(y - 6.6) < 1e-12);
     p.from = p.to = ARTEL_DTYPE_INT64, p.x = n, p.y = &sum;
@@ -226,14 +246,22 @@ static void test_fold_other_types(void **state)
 static void test_reduce_then_fold(void **state)
 {
     check_random random = {3};
-    float *x = check_floats(&random, 40 * 9 * 50, -1, 1), *rows = check_floats(&random, 40 * 50, 0, 1), one[50], two[50];
+    float *x = check_floats(&random, 40 * 9 * 50, -1, 1), *rows = check_floats(&random, 40 * 50, 0, 1), one[50],
+          two[50];
     artel__fold_plan plan;
     (void)state;
     check_plan_init(&plan, 8, 0, 8, 40);
-    artel__fold_columns p = {
-        .fold = &plan, .from = ARTEL_DTYPE_FLOAT32, .to = ARTEL_DTYPE_FLOAT32, .inner = 9, .columns = 50, .x = x, .y = one, .y_stride = 50};
+    artel__fold_columns p = {.fold = &plan,
+                             .from = ARTEL_DTYPE_FLOAT32,
+                             .to = ARTEL_DTYPE_FLOAT32,
+                             .inner = 9,
+                             .columns = 50,
+                             .x = x,
+                             .y = one,
+                             .y_stride = 50};
     check_run_reference(artel__fold_columns_kernels, &p);
-    artel__reduce r = {.op = ARTEL__REDUCE_SUM, .rank = 3, .dim = {40, 9, 50}, .reduced = {false, true, false}, .x = x, .y = rows};
+    artel__reduce r = {
+        .op = ARTEL__REDUCE_SUM, .rank = 3, .dim = {40, 9, 50}, .reduced = {false, true, false}, .x = x, .y = rows};
     check_run_reference(artel__reduce_kernels, &r);
     p.inner = 1, p.x = rows, p.y = two;
     check_run_reference(artel__fold_columns_kernels, &p);
@@ -261,8 +289,9 @@ static void test_fold_weighted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce),           cmocka_unit_test(test_reduce_nan),    cmocka_unit_test(test_reduce_gradients),
-        cmocka_unit_test(test_argmax_and_top_k), cmocka_unit_test(test_fold_columns),  cmocka_unit_test(test_fold_other_types),
+        cmocka_unit_test(test_reduce),           cmocka_unit_test(test_reduce_nan),
+        cmocka_unit_test(test_reduce_gradients), cmocka_unit_test(test_argmax_and_top_k),
+        cmocka_unit_test(test_fold_columns),     cmocka_unit_test(test_fold_other_types),
         cmocka_unit_test(test_reduce_then_fold), cmocka_unit_test(test_fold_weighted),
     };
     check_setup();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, padding, conversions, resizing and noise: fast against reference, and against plain loops and the generator itself. */
+/* Copies, padding, conversions, resizing and noise: fast against reference, and against plain loops and the generator
+ * itself. */
 #include "help_check.h"
 
 #include <math.h>
@@ -39,8 +40,9 @@ static void test_transpose(void **state)
         int rank;
         int64_t dim[4];
         int permutation[4];
-    } cases[] = {{3, {3, 50, 70}, {0, 2, 1}}, {4, {2, 5, 7, 16}, {0, 2, 1, 3}}, {4, {2, 3, 4, 5}, {3, 2, 1, 0}}, {1, {9}, {0}},
-                 {3, {0, 2, 3}, {1, 0, 2}},   {3, {1, 1, 1}, {2, 0, 1}}};
+    } cases[] = {{3, {3, 50, 70}, {0, 2, 1}},     {4, {2, 5, 7, 16}, {0, 2, 1, 3}},
+                 {4, {2, 3, 4, 5}, {3, 2, 1, 0}}, {1, {9}, {0}},
+                 {3, {0, 2, 3}, {1, 0, 2}},       {3, {1, 1, 1}, {2, 0, 1}}};
     check_random random = {1};
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
@@ -55,7 +57,8 @@ static void test_transpose(void **state)
             check_kernels(artel__strided_copy_kernels, &p, &(check_buffer){y, (size_t)n * item}, 1);
             for (bool more = n > 0; more; more = next_index(rank, to, index)) {
                 for (int d = 0; d < rank; d++) from[cases[k].permutation[d]] = index[d];
-                assert_memory_equal(y + (size_t)dense(rank, to, index) * item, x + (size_t)dense(rank, cases[k].dim, from) * item, item);
+                assert_memory_equal(y + (size_t)dense(rank, to, index) * item,
+                                    x + (size_t)dense(rank, cases[k].dim, from) * item, item);
             }
             test_free(x), test_free(y);
         }
@@ -67,7 +70,8 @@ static void test_slice_and_insert(void **state)
     const int64_t dim[] = {6, 10, 30}, start[] = {1, 9, 3}, step[] = {1, -2, 3}, count[] = {4, 5, 9};
     check_random random = {2};
     int64_t n = 6 * 10 * 30, m = 4 * 5 * 9, index[3] = {0};
-    float *x = check_floats(&random, n, -1, 1), *y = check_floats(&random, m, -1, 1), *z = check_floats(&random, n, -1, 1);
+    float *x = check_floats(&random, n, -1, 1), *y = check_floats(&random, m, -1, 1),
+          *z = check_floats(&random, n, -1, 1);
     artel__strided_copy p = {.item = 4, .x = x, .y = y};
     (void)state;
     artel__copy_slice(&p, 3, dim, start, step, count);
@@ -129,7 +133,8 @@ static void test_pad(void **state)
         for (bool more = out > 0; more; more = next_index(p.rank, p.out, index)) {
             int64_t from[4];
             bool inside = true;
-            for (int d = 0; d < p.rank; d++) from[d] = index[d] - p.before[d], inside = inside && from[d] >= 0 && from[d] < p.in[d];
+            for (int d = 0; d < p.rank; d++)
+                from[d] = index[d] - p.before[d], inside = inside && from[d] >= 0 && from[d] < p.in[d];
             const void *want = inside ? (const void *)(x + (size_t)dense(p.rank, p.in, from) * p.item) : &p.bits;
             assert_memory_equal(y + (size_t)dense(p.rank, p.out, index) * p.item, want, p.item);
         }
@@ -168,11 +173,12 @@ static void test_fill_cast_one_hot(void **state)
 
 /* -- resizing -- */
 
-static void resize_case(artel__resize_method method, int64_t rows, int64_t ih, int64_t iw, int64_t oh, int64_t ow, int64_t channels,
-                        check_random *random)
+static void resize_case(artel__resize_method method, int64_t rows, int64_t ih, int64_t iw, int64_t oh, int64_t ow,
+                        int64_t channels, check_random *random)
 {
     int64_t in = rows * ih * iw * channels, out = rows * oh * ow * channels;
-    float *x = check_floats(random, in, -1, 1), *y = check_floats(random, out, -1, 1), *dy = check_floats(random, out, -1, 1);
+    float *x = check_floats(random, in, -1, 1), *y = check_floats(random, out, -1, 1),
+          *dy = check_floats(random, out, -1, 1);
     float *dx = check_floats(random, in, -1, 1);
     artel__resize_forward f = {method, rows, ih, iw, oh, ow, channels, x, y};
     artel__resize_gradient g = {method, rows, ih, iw, oh, ow, channels, dy, dx};
@@ -192,7 +198,8 @@ static void test_resize(void **state)
     artel__resize_forward f = {ARTEL__RESIZE_BILINEAR, 1, 2, 2, 4, 4, 1, x, y};
     (void)state;
     check_kernels(artel__resize_forward_kernels, &f, &(check_buffer){y, sizeof y}, 1);
-    assert_memory_equal(y, ((float[]){0, 2.5f, 7.5f, 10, 5, 7.5f, 12.5f, 15, 15, 17.5f, 22.5f, 25, 20, 22.5f, 27.5f, 30}), sizeof y);
+    assert_memory_equal(
+        y, ((float[]){0, 2.5f, 7.5f, 10, 5, 7.5f, 12.5f, 15, 15, 17.5f, 22.5f, 25, 20, 22.5f, 27.5f, 30}), sizeof y);
     f.method = ARTEL__RESIZE_NEAREST;
     check_kernels(artel__resize_forward_kernels, &f, &(check_buffer){y, sizeof y}, 1);
     assert_memory_equal(y, ((float[]){0, 0, 10, 10, 0, 0, 10, 10, 20, 20, 30, 30, 20, 20, 30, 30}), sizeof y);
@@ -205,7 +212,8 @@ static void test_resize(void **state)
 
 /* -- noise -- */
 
-static artel__noise noise_of(artel__noise_op op, int64_t rows, int rank, const int64_t *dim, const int64_t *shape, const float *x, float *y)
+static artel__noise noise_of(artel__noise_op op, int64_t rows, int rank, const int64_t *dim, const int64_t *shape,
+                             const float *x, float *y)
 {
     artel__noise p = {.op = op,
                       .key = artel__rng_make_key(77, ARTEL__STREAM_DROPOUT),
@@ -245,7 +253,8 @@ static void test_noise_same_bits(void **state)
             int64_t n = cases[k].rows;
             for (int d = 0; d < cases[k].rank; d++) n *= cases[k].dim[d];
             float *x = check_floats(&random, n, -1, 1), *y = check_floats(&random, n, -1, 1);
-            artel__noise p = noise_of((artel__noise_op)op, cases[k].rows, cases[k].rank, cases[k].dim, cases[k].noise, x, y);
+            artel__noise p =
+                noise_of((artel__noise_op)op, cases[k].rows, cases[k].rank, cases[k].dim, cases[k].noise, x, y);
             check_kernels(artel__noise_kernels, &p, &(check_buffer){y, (size_t)n * 4}, 1);
             p.shared_rows = true;
             check_kernels(artel__noise_kernels, &p, &(check_buffer){y, (size_t)n * 4}, 1);

@@ -7,7 +7,8 @@
 
 #include "kernel/softmax.h"
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {300, 10, 1}, {7, 100, 1}, {3, 5000, 1}, {2, 5, 3}, {4, 9, 200}, {0, 4, 1}, {3, 17, 1}};
+static const int64_t sizes[][3] = {{1, 1, 1}, {300, 10, 1}, {7, 100, 1}, {3, 5000, 1},
+                                   {2, 5, 3}, {4, 9, 200},  {0, 4, 1},   {3, 17, 1}};
 
 static double loss_at(artel__softmax_op op, const int64_t *s, float *x, const float *dy, float *y)
 {
@@ -87,7 +88,8 @@ static void test_glu(void **state)
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
         int64_t n = cases[k][0] * cases[k][1] * cases[k][2];
-        float *x = check_floats(&random, 2 * n, -3, 3), *y = check_floats(&random, n, 0, 1), *dy = check_floats(&random, n, -1, 1);
+        float *x = check_floats(&random, 2 * n, -3, 3), *y = check_floats(&random, n, 0, 1),
+              *dy = check_floats(&random, n, -1, 1);
         float *dx = check_floats(&random, 2 * n, 0, 1);
         artel__glu_forward f = {cases[k][0], cases[k][1], cases[k][2], x, y};
         artel__glu_gradient g = {cases[k][0], cases[k][1], cases[k][2], x, dy, dx};
@@ -97,7 +99,8 @@ static void test_glu(void **state)
         for (int64_t i = 0; i < n; i++) {
             int64_t at = i / half * 2 * half + i % half;
             double s = 1 / (1 + exp(-(double)x[at + half]));
-            assert_true(fabs((double)y[i] - (double)x[at] * s) < 1e-5 && fabs((double)dx[at] - (double)dy[i] * s) < 1e-5);
+            assert_true(fabs((double)y[i] - (double)x[at] * s) < 1e-5 &&
+                        fabs((double)dx[at] - (double)dy[i] * s) < 1e-5);
             assert_true(fabs((double)dx[at + half] - (double)dy[i] * (double)x[at] * s * (1 - s)) < 1e-5);
         }
         test_free(x), test_free(y), test_free(dy), test_free(dx);

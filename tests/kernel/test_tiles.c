@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of blocks over the whole range of bfloat16, denormals and both zeros among the operands: every kernel against the
- * definition, the instruction's where the processor has it. Then what is not finite: which results are is the same for all. */
+/* The arithmetic of blocks over the whole range of bfloat16, denormals and both zeros among the operands: every kernel
+ * against the definition, the instruction's where the processor has it. Then what is not finite: which results are is
+ * the same for all. */
 #include "help_check.h"
 
 #include <math.h>
@@ -75,7 +76,8 @@ static void test_not_finite(void **state)
             if (!check_can_run(*kernel, &o->p)) continue;
             check_run(*kernel, &o->p);
             for (int64_t e = 0; e < o->p.m * o->p.n; e++)
-                assert_true(isnan(o->expected[e]) ? isnan(o->out[e]) : memcmp(&o->expected[e], &o->out[e], sizeof(float)) == 0);
+                assert_true(isnan(o->expected[e]) ? isnan(o->out[e])
+                                                  : memcmp(&o->expected[e], &o->out[e], sizeof(float)) == 0);
         }
     }
     test_free(o);
@@ -98,6 +100,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_range), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_instruction)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_range), cmocka_unit_test(test_not_finite),
+                                       cmocka_unit_test(test_instruction)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of float64 (kernel/wide/real.h) beside those of the C library in long double, and the kernels of kernel/wide.h in any pieces. */
+/* Functions of float64 (kernel/wide/real.h) beside those of the C library in long double, and the kernels of
+ * kernel/wide.h in any pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +79,8 @@ static const pair pairs[] = {{"exp", real_exp, expl, -700, 700, 0},
 
 static void check(const pair *p, double x)
 {
-    long double wanted = p->theirs((long double)x), apart = fabsl((long double)p->ours(x) - wanted), size = fabsl(wanted);
+    long double wanted = p->theirs((long double)x), apart = fabsl((long double)p->ours(x) - wanted),
+                size = fabsl(wanted);
     if (size < (long double)p->least) size = (long double)p->least;
     if (!(apart <= 3e-15L * size)) fail_msg("%s(%.17g) is %.17g, wanted %.17Lg", p->name, x, p->ours(x), wanted);
 }
@@ -105,7 +107,8 @@ static void test_edges(void **state)
     assert_true(real_log1p(-2) != real_log1p(-2) && real_log(0) == -inf && real_erf(inf) == 1 && real_erf(-inf) == -1);
     assert_true(real_tanh(inf) == 1 && real_tanh(-inf) == -1 && real_sigmoid(-inf) == 0 && real_sigmoid(inf) == 1);
     assert_true(real_softplus(-inf) == 0 && real_softplus(inf) == inf && normal(-inf) == 0 && normal(inf) == 1);
-    assert_true(signbit(real_tanh(-0.0)) && signbit(real_erf(-0.0)) && signbit(real_sin(-0.0)) && real_erf(nan) != real_erf(nan));
+    assert_true(signbit(real_tanh(-0.0)) && signbit(real_erf(-0.0)) && signbit(real_sin(-0.0)) &&
+                real_erf(nan) != real_erf(nan));
 }
 
 /* Every task alone gives what all of them give together. */
@@ -130,8 +133,16 @@ static void test_pieces(void **state)
         a[i] = i * 37 % 101 / 7.0 - 5;
         b[i] = i * 53 % 97 / 9.0 - 4;
     }
-    const artel__wide_product product = {
-        .outer = 2, .lead = 2, .rows = 3, .columns = 4, .inner = 5, .a_stride = 30, .b_stride = 0, .a = a, .b = b, .y = y};
+    const artel__wide_product product = {.outer = 2,
+                                         .lead = 2,
+                                         .rows = 3,
+                                         .columns = 4,
+                                         .inner = 5,
+                                         .a_stride = 30,
+                                         .b_stride = 0,
+                                         .a = a,
+                                         .b = b,
+                                         .y = y};
     check_pieces(artel__wide_product_kernels[0], &product, y, 48 * sizeof *y);
     assert_true(fabs(y[27] - (a[30] * b[15] + a[31] * b[16] + a[32] * b[17] + a[33] * b[18] + a[34] * b[19])) < 1e-13);
     const artel__wide_reduce reduce = {
@@ -139,11 +150,13 @@ static void test_pieces(void **state)
     check_pieces(artel__wide_reduce_kernels[0], &reduce, y, 24 * sizeof *y);
     const artel__wide_order order = {.outer = 6, .length = 20, .x = a, .y = place};
     check_pieces(artel__wide_order_kernels[0], &order, place, sizeof place);
-    for (int i = 0; i < 120; i++) assert_true(i % 20 == 0 || a[i / 20 * 20 + place[i - 1]] <= a[i / 20 * 20 + place[i]]);
+    for (int i = 0; i < 120; i++)
+        assert_true(i % 20 == 0 || a[i / 20 * 20 + place[i - 1]] <= a[i / 20 * 20 + place[i]]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions), cmocka_unit_test(test_edges), cmocka_unit_test(test_pieces)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions), cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_pieces)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

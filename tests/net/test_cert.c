@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cluster's certificates as files: made, read, renewed, verified; what must be refused, and full disks. Skipped where
- * libartel-tls.so was not built. */
+/* The cluster's certificates as files: made, read, renewed, verified; what must be refused, and full disks. Skipped
+ * where libartel-tls.so was not built. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,8 @@ static void test_life(void **state)
     assert_string_equal(files.certificate, at(b, "c/worker-0/tls.crt"));
     files = files_of(b, "c/worker-0", "worker-0"); /* the folder itself */
     assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now), ARTEL_OK);
-    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){NULL, NULL}, b->now + 99 * DAY), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){NULL, NULL}, b->now + 99 * DAY),
+                     ARTEL_OK);
     assert_mode(at(b, "c/ca.key"), 0600);
     assert_mode(files.key, 0600);
     assert_int_equal(artel__cert_read(&b->maker, files.certificate, info), ARTEL_OK);
@@ -150,7 +151,8 @@ static void test_renewing(void **state)
     const char *key = content(b, files.key), *old = content(b, files.certificate);
     refuse(b, &files, "worker-0", b->now + 2 * DAY, "expired");
     assert_int_equal(artel__cert_renew(&b->maker, at(b, "c"), "worker-0", 50), ARTEL_OK);
-    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now + 49 * DAY), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now + 49 * DAY),
+                     ARTEL_OK);
     assert_string_equal(content(b, files.key), key);
     assert_string_not_equal(content(b, files.certificate), old);
     assert_int_equal(artel__cert_read(&b->maker, files.certificate, info), ARTEL_OK);
@@ -177,23 +179,28 @@ static void test_refusals(void **state)
     assert_int_equal(issue(b, "c", "worker-0", 10), ARTEL_OK);
     assert_int_equal(issue(b, "c", "worker-1", 10), ARTEL_OK);
     assert_int_equal(issue(b, "d", "worker-0", 10), ARTEL_OK);
-    const artel__tls_files own = files_of(b, "c", "worker-0"), other = files_of(b, "c", "worker-1"), foreign = files_of(b, "d", "worker-0");
+    const artel__tls_files own = files_of(b, "c", "worker-0"), other = files_of(b, "c", "worker-1"),
+                           foreign = files_of(b, "d", "worker-0");
     refuse(b, &own, "worker-1", b->now, "another task");
     refuse(b, &own, "worker-0", b->now + 11 * DAY, "expired");
     refuse(b, &own, "worker-0", b->now - DAY, "not yet valid");
     refuse(b, &(artel__tls_files){foreign.authority, own.certificate, own.key}, NULL, b->now, "it does not hold");
     refuse(b, &(artel__tls_files){own.authority, foreign.certificate, foreign.key}, NULL, b->now, "it does not hold");
-    refuse(b, &(artel__tls_files){own.authority, own.certificate, other.key}, NULL, b->now, "key is another certificate's");
-    refuse(b, &(artel__tls_files){own.authority, at(b, "c/ca.crt"), at(b, "c/ca.key")}, NULL, b->now, "it does not hold");
+    refuse(b, &(artel__tls_files){own.authority, own.certificate, other.key}, NULL, b->now,
+           "key is another certificate's");
+    refuse(b, &(artel__tls_files){own.authority, at(b, "c/ca.crt"), at(b, "c/ca.key")}, NULL, b->now,
+           "it does not hold");
     refuse(b, &(artel__tls_files){own.certificate, other.certificate, other.key}, NULL, b->now, "it does not hold");
     refuse(b, &(artel__tls_files){own.authority, own.key, own.key}, NULL, b->now, "it is no certificate");
-    refuse(b, &(artel__tls_files){own.key, own.certificate, own.key}, NULL, b->now, "the authority's certificate cannot be read");
-    refuse(b, &(artel__tls_files){own.authority, own.certificate, own.certificate}, NULL, b->now, "the key cannot be read");
+    refuse(b, &(artel__tls_files){own.key, own.certificate, own.key}, NULL, b->now,
+           "the authority's certificate cannot be read");
+    refuse(b, &(artel__tls_files){own.authority, own.certificate, own.certificate}, NULL, b->now,
+           "the key cannot be read");
     refuse(b, &(artel__tls_files){own.authority, own.certificate, at(b, "none")}, NULL, b->now, "cannot open");
     /* the wrong authority's key signs nothing */
-    assert_int_equal(
-        artel__write_private_file(b->ctx, at(b, "c/ca.key"), content(b, at(b, "d/ca.key")), strlen(content(b, at(b, "d/ca.key")))),
-        ARTEL_OK);
+    assert_int_equal(artel__write_private_file(b->ctx, at(b, "c/ca.key"), content(b, at(b, "d/ca.key")),
+                                               strlen(content(b, at(b, "d/ca.key")))),
+                     ARTEL_OK);
     assert_int_equal(issue(b, "c", "worker-2", 10), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(b->ctx)->what, "key is another one's"));
 }
@@ -218,8 +225,8 @@ static void test_damage(void **state)
         char was = flipped[i];
         flipped[i] = was == 'A' ? 'B' : 'A';
         assert_int_equal(artel__write_file(b->ctx, bad, flipped, length), ARTEL_OK);
-        artel_status status =
-            artel__cert_verify(&b->maker, &(artel__tls_files){own.authority, bad, own.key}, (artel__cert_owner){NULL, NULL}, b->now);
+        artel_status status = artel__cert_verify(&b->maker, &(artel__tls_files){own.authority, bad, own.key},
+                                                 (artel__cert_owner){NULL, NULL}, b->now);
         if (status >= 0) fail_msg("byte %zu flipped, and nobody noticed", i);
         artel__operation_begin(b->ctx);
         flipped[i] = was;
@@ -255,7 +262,8 @@ static void test_names(void **state)
     assert_int_equal(issue(b, "c", "worker-0", 36501), ARTEL_ERROR_INVALID);
 }
 
-/* Each system call and each allocation fails once: a folder is there whole or not at all, and nothing is left beside it. */
+/* Each system call and each allocation fails once: a folder is there whole or not at all, and nothing is left beside
+ * it. */
 static void test_failures(void **state)
 {
     bench *b = *state;
@@ -276,7 +284,8 @@ static void test_failures(void **state)
             assert_int_equal(artel__list_directory(b->ctx, at(b, "c"), &names), ARTEL_OK);
             assert_int_equal(names.count, (status == ARTEL_OK ? 3 : 2) + (size_t)kind);
             artel__paths_fini(&names);
-            assert_false(artel__file_exists(artel__arena_printf(&b->arena, "%s/c/.%s.%ld.tmp", b->dir, name, (long)getpid())));
+            assert_false(
+                artel__file_exists(artel__arena_printf(&b->arena, "%s/c/.%s.%ld.tmp", b->dir, name, (long)getpid())));
             if (status == ARTEL_OK) break;
             assert_true(n < 200);
         }
@@ -285,7 +294,8 @@ static void test_failures(void **state)
     }
 }
 
-/* A process that runs takes what was renewed, and passes over what is damaged or belongs to another key, until it is whole. */
+/* A process that runs takes what was renewed, and passes over what is damaged or belongs to another key, until it is
+ * whole. */
 static void test_taken_while_running(void **state)
 {
     bench *b = *state;
@@ -304,7 +314,8 @@ static void test_taken_while_running(void **state)
     artel__mapping whole, foreign;
     assert_int_equal(artel__map_file(b->ctx, files.certificate, &whole), ARTEL_OK);
     assert_int_equal(artel__map_file(b->ctx, other.certificate, &foreign), ARTEL_OK);
-    assert_int_equal(artel__write_file(b->ctx, files.certificate, foreign.bytes, foreign.size), ARTEL_OK); /* not this key's */
+    assert_int_equal(artel__write_file(b->ctx, files.certificate, foreign.bytes, foreign.size),
+                     ARTEL_OK); /* not this key's */
     assert_int_equal(tls.part->identity_ends(tls.identity), second);
     assert_int_equal(artel__write_file(b->ctx, files.certificate, whole.bytes, whole.size / 2), ARTEL_OK);
     assert_int_equal(tls.part->identity_ends(tls.identity), second);

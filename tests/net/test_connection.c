@@ -221,8 +221,9 @@ static void unusable_files(void **state)
     support_mesh mesh;
     artel__tls tls = {.part = NULL};
     open_site(&mesh, false);
-    assert_int_equal(artel__tls_open(mesh.ctx, &(artel__tls_files){"/nowhere/ca", "/nowhere/cert", "/nowhere/key"}, &tls),
-                     ARTEL_ERROR_INVALID);
+    assert_int_equal(
+        artel__tls_open(mesh.ctx, &(artel__tls_files){"/nowhere/ca", "/nowhere/cert", "/nowhere/key"}, &tls),
+        ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(mesh.ctx)->what, "/nowhere/ca"));
     artel__tls_close(&tls);
     close_site(&mesh);
@@ -343,7 +344,8 @@ static int hear_words(artel__connection *c, int heard)
     return heard;
 }
 
-/* The other end says its last words and ends. This side notices by sending, and more than once, before it reads: it hears them all. */
+/* The other end says its last words and ends. This side notices by sending, and more than once, before it reads: it
+ * hears them all. */
 static void last_words(void **state)
 {
     (void)state;
@@ -377,7 +379,8 @@ static void last_words(void **state)
     }
 }
 
-/* Many last words, of which the kernel still holds some when the other end sends and does not read: none is lost where both part. */
+/* Many last words, of which the kernel still holds some when the other end sends and does not read: none is lost where
+ * both part. */
 static void parting(void **state)
 {
     (void)state;

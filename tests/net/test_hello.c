@@ -13,8 +13,10 @@
 
 static artel__hello example(void)
 {
-    artel__hello h = {
-        .purpose = ARTEL__NET_CONTROL, .job = 0x1112131415161718, .incarnation = 0x2122232425262728, .generation = 0x31323334};
+    artel__hello h = {.purpose = ARTEL__NET_CONTROL,
+                      .job = 0x1112131415161718,
+                      .incarnation = 0x2122232425262728,
+                      .generation = 0x31323334};
     memset(h.identity, 0x41, sizeof h.identity);
     memset(h.nonce, 0x51, sizeof h.nonce);
     strcpy(h.task, "worker-0");
@@ -25,8 +27,9 @@ static artel__hello example(void)
 static void golden_bytes(void **state)
 {
     (void)state;
-    static const uint8_t head[32] = {0x61, 0x72, 0x74, 0x48, 3,    0,    1,    2,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
-                                     0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31, 0,    0,    0,    0};
+    static const uint8_t head[32] = {0x61, 0x72, 0x74, 0x48, 3,    0,    1,    2,    0x18, 0x17, 0x16,
+                                     0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23,
+                                     0x22, 0x21, 0x34, 0x33, 0x32, 0x31, 0,    0,    0,    0};
     uint8_t wanted[ARTEL__HELLO_BYTES] = {0}, bytes[ARTEL__HELLO_BYTES];
     memcpy(wanted, head, sizeof head);
     memset(wanted + 32, 0x41, 32);
@@ -76,7 +79,8 @@ static void malformed(void **state)
     static const struct {
         int at;
         uint8_t value;
-    } wrong[] = {{6, 3}, {6, 0}, {7, 0}, {7, 3}, {28, 1}, {80, 0}, {80, 7}, {81, 0}, {143, 'x'}, {144, 200}, {216, 1}, {219, 1}};
+    } wrong[] = {{6, 3},  {6, 0},  {7, 0},     {7, 3},     {28, 1},  {80, 0},
+                 {80, 7}, {81, 0}, {143, 'x'}, {144, 200}, {216, 1}, {219, 1}};
     artel__hello h = example(), back;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint8_t bytes[ARTEL__HELLO_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that are read where their sender has them: when they are lent and when copied, when the send is done, what a withdrawal,
- * a loss and the end of the memory do to who reads, and what a peer may say. */
+/* Messages that are read where their sender has them: when they are lent and when copied, when the send is done, what a
+ * withdrawal, a loss and the end of the memory do to who reads, and what a peer may say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,8 +113,9 @@ static void copied(void **state)
     static uint8_t elsewhere[LONG];
     scene s;
     open_scene(&s);
-    const artel__net_piece pieces[][2] = {
-        {{s.memory, 1000}, {s.memory + 5000, 100}}, {{s.memory, LONG}, {elsewhere, 8}}, {{elsewhere, LONG}, {s.memory, 8}}};
+    const artel__net_piece pieces[][2] = {{{s.memory, 1000}, {s.memory + 5000, 100}},
+                                          {{s.memory, LONG}, {elsewhere, 8}},
+                                          {{elsewhere, LONG}, {s.memory, 8}}};
     for (uint32_t i = 0; i < 3; i++) {
         artel__net_request send = tcp_request(1, i, pieces[i]), receive = tcp_request(0, i, NULL);
         send.pieces = 2;
@@ -145,7 +146,8 @@ static void over_sockets(void **state)
     close_scene(&s);
 }
 
-/* A sender that withdraws does not wait; the reader learns that what it has read is void, and the next message is good again. */
+/* A sender that withdraws does not wait; the reader learns that what it has read is void, and the next message is good
+ * again. */
 static void recalled(void **state)
 {
     (void)state;
@@ -246,7 +248,8 @@ static void blocks_come_and_go(void **state)
     close_scene(&s);
 }
 
-/* With more blocks at once than an end keeps, the others are copied; when those are freed, there is room for new ones. */
+/* With more blocks at once than an end keeps, the others are copied; when those are freed, there is room for new ones.
+ */
 static void too_many_blocks(void **state)
 {
     (void)state;
@@ -318,7 +321,8 @@ static void put_header(forger *f, const artel__frame *frame)
     uint8_t *at = f->bytes + f->count;
     artel__frame_encode(frame, at);
     uint32_t crc = artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4);
-    artel__bytes_put(at + ARTEL__FRAME_BYTES - 4, artel__tcp_seal(crc, artel__connection_mask(f->connection, true), f->number++), 4);
+    artel__bytes_put(at + ARTEL__FRAME_BYTES - 4,
+                     artel__tcp_seal(crc, artel__connection_mask(f->connection, true), f->number++), 4);
     f->count += ARTEL__FRAME_BYTES;
 }
 
@@ -330,7 +334,8 @@ typedef struct description {
 static void put_description(forger *f, const description *d)
 {
     uint8_t *at = f->bytes + f->count, zero[4] = {0};
-    at = artel__bytes_put(at, artel__tcp_seal(artel__crc32c(0, zero, 4), artel__connection_mask(f->connection, true), f->number++), 4);
+    at = artel__bytes_put(
+        at, artel__tcp_seal(artel__crc32c(0, zero, 4), artel__connection_mask(f->connection, true), f->number++), 4);
     at = artel__bytes_put(at, 0, 4);
     at = artel__bytes_put(at, d->block, 8);
     at = artel__bytes_put(at, d->recalls, 8);
@@ -398,8 +403,10 @@ static void send_short(int socket, int fd)
         char room[CMSG_SPACE(sizeof(int))];
     } box = {.room = {0}};
     struct iovec one = {&(char){1}, 1};
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room, .msg_controllen = sizeof box.room};
-    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    struct msghdr message = {
+        .msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room, .msg_controllen = sizeof box.room};
+    *CMSG_FIRSTHDR(&message) =
+        (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
     memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof fd);
     assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), 1);
 }
@@ -423,7 +430,8 @@ static void forged_headers(void **state)
             artel__net_request after = tcp_request(0, 9, NULL);
             assert_int_equal(artel__net_receive(f.mesh.endpoint[1], &after), ARTEL_OK);
             put_header(&f, &frame[i]);
-            if (frame[i].lent == 2) put_description(&f, &(description){.block = f.block.id, .place = {{0, LONG}, {0, 0}}});
+            if (frame[i].lent == 2)
+                put_description(&f, &(description){.block = f.block.id, .place = {{0, LONG}, {0, 0}}});
             put_header(&f, &(artel__frame){.kind = ARTEL__FRAME_NODES, .generation = 5, .slice = 9});
             bool good = shares && i >= 4;
             assert_int_equal(deliver(&f, &after), good);
@@ -434,7 +442,8 @@ static void forged_headers(void **state)
     }
 }
 
-/* What is handed over in place of a block is not mapped: the connection ends with its first message, and no descriptor stays open. */
+/* What is handed over in place of a block is not mapped: the connection ends with its first message, and no descriptor
+ * stays open. */
 static void forged_blocks(void **state)
 {
     (void)state;
@@ -506,7 +515,8 @@ static void random_descriptions(void **state)
                 for (size_t b = 0; b < receive.piece[k].bytes; b++) sum += ((const uint8_t *)receive.piece[k].data)[b];
             }
             assert_true(sum == 3 * (d.place[0][1] + d.place[1][1]));
-            assert_int_equal(artel__net_release(f.mesh.endpoint[1], &receive), d.recalls ? ARTEL_ERROR_CANCELLED : ARTEL_OK);
+            assert_int_equal(artel__net_release(f.mesh.endpoint[1], &receive),
+                             d.recalls ? ARTEL_ERROR_CANCELLED : ARTEL_OK);
         }
         artel__net_withdraw(f.mesh.endpoint[1], &receive);
         close_forger(&f);

@@ -100,7 +100,8 @@ static void noise(void **state)
         for (int i = 0; i < 8; i++) {
             uint8_t bytes[400];
             for (size_t k = 0; k < sizeof bytes; k++) bytes[k] = (uint8_t)((k + 1) * (size_t)(i * 37 + 11) >> 2);
-            static const char *const known[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-x\r\n", "\x16\x03\x01\x02", "artH\x01"};
+            static const char *const known[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-x\r\n",
+                                                "\x16\x03\x01\x02", "artH\x01"};
             if (i < 4) memcpy(bytes, known[i], strlen(known[i]));
             int fd = dial(&mesh);
             assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
@@ -161,7 +162,8 @@ static void silence(void **state)
     }
 }
 
-/* Who has said half a word, or less than the first record that it announced, wakes nobody; not when it goes on, and is gone once it ends. */
+/* Who has said half a word, or less than the first record that it announced, wakes nobody; not when it goes on, and is
+ * gone once it ends. */
 static void half_a_word(void **state)
 {
     (void)state;
@@ -268,9 +270,11 @@ static void farewell(void **state)
     for (int i = 0; i < 3; i++) snprintf(path[i], sizeof path[i], "%s/%s", folder, files[i]);
     support_authority *authority = support_authority_create(path[0]);
     for (int rank = 0; rank < 2; rank++) { /* rank 0: from tomorrow on */
-        support_issue(authority, &(support_certificate){rank ? "worker-1" : "worker-0", path[1], path[2], rank ? -60 : 86400, 172800});
+        support_issue(authority, &(support_certificate){rank ? "worker-1" : "worker-0", path[1], path[2],
+                                                        rank ? -60 : 86400, 172800});
         artel__tls_close(&mesh.tls[rank]);
-        assert_int_equal(artel__tls_open(mesh.ctx, &(artel__tls_files){path[0], path[1], path[2]}, &mesh.tls[rank]), ARTEL_OK);
+        assert_int_equal(artel__tls_open(mesh.ctx, &(artel__tls_files){path[0], path[1], path[2]}, &mesh.tls[rank]),
+                         ARTEL_OK);
     }
     support_authority_destroy(authority);
     for (int i = 0; i < 3; i++) unlink(path[i]);
@@ -350,7 +354,8 @@ static void honest_crowd(void **state)
     support_mesh mesh;
     open_site(&mesh, true);
     mesh.site[0].handshake_ns = mesh.site[1].handshake_ns = LONG_NS; /* none has had its time */
-    for (int i = 0; i < CALLERS; i++) assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
     assert_int_equal(meet_all(&mesh, near, 0, CALLERS, CALLERS), CALLERS);
     assert_int_equal(mesh.incidents, 0);
     for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
@@ -413,7 +418,8 @@ static void no_files(void **state)
     assert_int_equal(artel__listener_pending(listener), 0);
     assert_true(artel__listener_deadline(listener) < INT64_MAX);
     assert_int_equal(poll(&ready, 1, 0), 0);
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && !artel__listener_pending(listener);) {
+    for (int64_t until = artel__now_ns() + INT64_C(20000000000);
+         artel__now_ns() < until && !artel__listener_pending(listener);) {
         artel__listener_progress(listener);
         poll(&ready, 1, 5);
     }
@@ -444,8 +450,9 @@ static void addresses(void **state)
     assert_false(artel__net_address_is_loopback(&b));
     assert_true(artel__net_address_parse("10.1.2.3:065535", &b));
     assert_int_equal(artel__net_address_port(&b), 65535);
-    static const char *const wrong[] = {"",         ":80",       "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:+80",
-                                        "[::1]:-0", "[::1]:80 ", "[::1]: 80", "[::1:80",    "host:80",     "1.2.3.4:99999999"};
+    static const char *const wrong[] = {
+        "",         ":80",       "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:+80",
+        "[::1]:-0", "[::1]:80 ", "[::1]: 80", "[::1:80",    "host:80",     "1.2.3.4:99999999"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__net_address_parse(wrong[i], &a));
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
     assert_int_equal(artel__net_address_resolve(ctx, "nowhere", &a), ARTEL_ERROR_INVALID);

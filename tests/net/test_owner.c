@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user at the other end: this one's processes, those of another user (where the test runs as root), and ends that nobody holds. A
- * process of another user is refused before it has said a word that counts. */
+/* The user at the other end: this one's processes, those of another user (where the test runs as root), and ends that
+ * nobody holds. A process of another user is refused before it has said a word that counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,8 @@ static void own_process(void **state)
     assert_false(artel__net_owner_is_trusted(geteuid() + 1));
 }
 
-/* A process of nobody connects to rank 1 and greets as worker-0 would; it ends with 1 when it is answered as a member is. */
+/* A process of nobody connects to rank 1 and greets as worker-0 would; it ends with 1 when it is answered as a member
+ * is. */
 static int greet_as_another_user(const support_mesh *mesh)
 {
     artel__net_address to;
@@ -74,7 +75,8 @@ static int greet_as_another_user(const support_mesh *mesh)
     snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh->listener[1]));
     if (!artel__net_address_parse(text, &to) || setuid(NOBODY) != 0) return 2;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const artel__hello hello = {.purpose = ARTEL__NET_CONTROL, .job = 7, .incarnation = 1, .task = "worker-0", .to = "worker-1"};
+    const artel__hello hello = {
+        .purpose = ARTEL__NET_CONTROL, .job = 7, .incarnation = 1, .task = "worker-0", .to = "worker-1"};
     artel__hello_encode(&hello, bytes);
     if (connect(fd, (const struct sockaddr *)&to.socket, to.bytes) != 0) return 3;
     if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) != (ssize_t)sizeof bytes) return 4;

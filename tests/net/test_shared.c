@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory shared between two processes: how they meet, the bytes, sleeping and waking, what a peer can do to it, and what is left
- * afterwards. That it carries messages as other transports do is tested in test_transport.c and tests/coll/test_over_tcp.c. */
+/* Memory shared between two processes: how they meet, the bytes, sleeping and waking, what a peer can do to it, and
+ * what is left afterwards. That it carries messages as other transports do is tested in test_transport.c and
+ * tests/coll/test_over_tcp.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +108,8 @@ static void long_runs_arrive(void **state)
         seed = seed * 1664525u + 1013904223u;
         size_t bytes = 3000 + (seed >> 8) % (MOST - 3000);
         memset(to, 0xff, sizeof to);
-        assert_int_equal(artel__shared_write(p.near, &(struct iovec){from + at % PERIOD, bytes}, 1, &why), (int64_t)bytes);
+        assert_int_equal(artel__shared_write(p.near, &(struct iovec){from + at % PERIOD, bytes}, 1, &why),
+                         (int64_t)bytes);
         assert_int_equal(artel__shared_read(p.far, &(struct iovec){to, sizeof to}, 1, &why), (int64_t)bytes);
         assert_memory_equal(to, from + at % PERIOD, bytes);
         for (size_t k = bytes; k < sizeof to; k++) assert_int_equal(to[k], 0xff);
@@ -220,7 +222,8 @@ static artel__shared *shared_of(artel__connection *c)
     return artel__connection_carrier(c)->shared;
 }
 
-/* Who does not want to share is not made to, on either side; what is shared is one segment. Control connections share nothing. */
+/* Who does not want to share is not made to, on either side; what is shared is one segment. Control connections share
+ * nothing. */
 static void agreeing(void **state)
 {
     (void)state;
@@ -234,7 +237,8 @@ static void agreeing(void **state)
             mesh.site[1].shares = wish & 2;
             for (int control = 0; control < 2; control++) {
                 artel__connection *near, *far;
-                assert_int_equal(support_mesh_dial(&mesh, 0, 1, control ? ARTEL__NET_CONTROL : ARTEL__NET_DATA, &near), ARTEL_OK);
+                assert_int_equal(support_mesh_dial(&mesh, 0, 1, control ? ARTEL__NET_CONTROL : ARTEL__NET_DATA, &near),
+                                 ARTEL_OK);
                 far = support_mesh_meet(&mesh, 1, near);
                 assert_non_null(far);
                 assert_int_equal(artel__connection_get_state(near), ARTEL__CONNECTION_OPEN);
@@ -377,9 +381,10 @@ static void a_killed_peer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_arrive),      cmocka_unit_test(long_runs_arrive), cmocka_unit_test(waking),   cmocka_unit_test(cores),
-        cmocka_unit_test(damaged_positions), cmocka_unit_test(refused_meetings), cmocka_unit_test(agreeing), cmocka_unit_test(last_words),
-        cmocka_unit_test(garbage),           cmocka_unit_test(a_killed_peer),
+        cmocka_unit_test(bytes_arrive),  cmocka_unit_test(long_runs_arrive),  cmocka_unit_test(waking),
+        cmocka_unit_test(cores),         cmocka_unit_test(damaged_positions), cmocka_unit_test(refused_meetings),
+        cmocka_unit_test(agreeing),      cmocka_unit_test(last_words),        cmocka_unit_test(garbage),
+        cmocka_unit_test(a_killed_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

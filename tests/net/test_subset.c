@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first ranks of an endpoint as an endpoint of their own: who belongs to it, what goes through to the endpoint behind it, and that
- * both can be used side by side. That it does all that a transport must do is tested by test_transport.c. */
+/* The first ranks of an endpoint as an endpoint of their own: who belongs to it, what goes through to the endpoint
+ * behind it, and that both can be used side by side. That it does all that a transport must do is tested by
+ * test_transport.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,8 @@ static void close_group(group *g)
 static artel__net_request request_of(int peer, uint32_t slice, const artel__net_piece *piece)
 {
     artel__net_request r = {.peer = peer, .piece = piece, .pieces = piece ? 1 : 0};
-    r.frame = (artel__frame){.kind = ARTEL__FRAME_NODES, .generation = 1, .step = 2, .collective = 3, .node = 4, .slice = slice};
+    r.frame = (artel__frame){
+        .kind = ARTEL__FRAME_NODES, .generation = 1, .step = 2, .collective = 3, .node = 4, .slice = slice};
     return r;
 }
 
@@ -117,7 +119,8 @@ static void others_are_no_peers(void **state)
     close_group(&g);
 }
 
-/* Messages of the whole and of the part at once, in every combination of who is progressed; they differ in their frames. */
+/* Messages of the whole and of the part at once, in every combination of who is progressed; they differ in their
+ * frames. */
 static void both_at_once(void **state)
 {
     (void)state;
@@ -152,7 +155,8 @@ static void withdrawn(void **state)
 static void assert_all_progress(const group *g, artel_status status)
 {
     for (int r = 0; r < RANKS; r++) assert_int_equal(artel__net_progress(g->whole[r]), status);
-    for (int r = 0; r < PART; r++) assert_int_equal(artel__net_progress((artel__endpoint *)(uintptr_t)&g->part[r].base), status);
+    for (int r = 0; r < PART; r++)
+        assert_int_equal(artel__net_progress((artel__endpoint *)(uintptr_t)&g->part[r].base), status);
 }
 
 /* Whichever of the two is cancelled, the other is, and either ends it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the TCP driver has: peers that are lost, windows, lengths, generations, cancellations that come late, messages
- * withdrawn in the middle. */
+/* What only the TCP driver has: peers that are lost, windows, lengths, generations, cancellations that come late,
+ * messages withdrawn in the middle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -212,7 +212,8 @@ static void what_overtakes_arrives_first(void **state)
             assert_int_equal(artel__net_send(mesh.endpoint[1], &send[i]), ARTEL_OK);
         }
         if (late) run_a_little(&mesh);
-        for (int i = ALL - 1; late && i >= 0; i--) assert_int_equal(artel__net_receive(mesh.endpoint[0], &receive[i]), ARTEL_OK);
+        for (int i = ALL - 1; late && i >= 0; i--)
+            assert_int_equal(artel__net_receive(mesh.endpoint[0], &receive[i]), ARTEL_OK);
         assert_int_equal(tcp_run(&mesh, 0, &receive[LONG]), ARTEL_OK);
         assert_true(artel__net_done(&receive[LONG + 1]) && !artel__net_done(&receive[LONG - 1]));
         for (int i = 0; i < ALL; i++) {
@@ -304,8 +305,8 @@ static void late_cancellations_harm_nobody(void **state)
     tcp_close(&mesh);
 }
 
-/* A send that is half on its way is taken back: its memory is free at once, the receiver never sees it, and what follows
- * arrives whole. */
+/* A send that is half on its way is taken back: its memory is free at once, the receiver never sees it, and what
+ * follows arrives whole. */
 static void withdrawn_in_the_middle(void **state)
 {
     (void)state;
@@ -315,7 +316,8 @@ static void withdrawn_in_the_middle(void **state)
         uint8_t *copy = malloc(LARGE);
         memcpy(copy, large, LARGE);
         artel__net_piece piece = {copy, LARGE}, whole = {large, LARGE};
-        artel__net_request send = tcp_request(0, 0, &piece), again = tcp_request(0, 0, &whole), receive = tcp_request(1, 0, NULL);
+        artel__net_request send = tcp_request(0, 0, &piece), again = tcp_request(0, 0, &whole),
+                           receive = tcp_request(1, 0, NULL);
         assert_int_equal(artel__net_receive(mesh.endpoint[0], &receive), ARTEL_OK);
         assert_int_equal(artel__net_send(mesh.endpoint[1], &send), ARTEL_OK);
         artel__net_progress(mesh.endpoint[1]); /* fills the socket */
@@ -373,7 +375,8 @@ static void received_in_place(void **state)
         uint8_t *to = calloc(1, LARGE + 1);
         artel__net_piece from[3] = {{large, cut}, {large + cut, 5}, {large + cut + 5, rest}};
         artel__net_piece into[3] = {{to, cut}, {to + cut, 5}, {to + cut + 5, rest}};
-        artel__net_request send = tcp_request(0, 0, from), receive = tcp_request(1, 0, NULL), again = tcp_request(1, 0, NULL);
+        artel__net_request send = tcp_request(0, 0, from), receive = tcp_request(1, 0, NULL),
+                           again = tcp_request(1, 0, NULL);
         send.pieces = 3;
         receive.into = into;
         receive.intos = 3;

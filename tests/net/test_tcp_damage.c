@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that were damaged, repeated, left out or made by a stranger on their way: the connection is condemned, nothing is taken. */
+/* Frames that were damaged, repeated, left out or made by a stranger on their way: the connection is condemned, nothing
+ * is taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,8 +211,9 @@ static void lengths_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forged_right),           cmocka_unit_test(every_flipped_bit), cmocka_unit_test(repeated_and_left_out),
-        cmocka_unit_test(lengths_beyond_32_bits), cmocka_unit_test(unasked_lengths),   cmocka_unit_test(lengths_that_cannot_be),
+        cmocka_unit_test(forged_right),          cmocka_unit_test(every_flipped_bit),
+        cmocka_unit_test(repeated_and_left_out), cmocka_unit_test(lengths_beyond_32_bits),
+        cmocka_unit_test(unasked_lengths),       cmocka_unit_test(lengths_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

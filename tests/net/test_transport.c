@@ -75,7 +75,8 @@ static void close_part(void *place)
     free(p);
 }
 
-static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool shares, void **place, artel__endpoint **endpoints)
+static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool shares, void **place,
+                              artel__endpoint **endpoints)
 {
     support_mesh *mesh = calloc(1, sizeof *mesh);
     mesh->ctx = ctx;
@@ -169,7 +170,8 @@ static void over_drivers(void (*check)(group *))
 static artel__net_request request_of(int peer, uint32_t slice, const artel__net_piece *piece, int pieces)
 {
     artel__net_request r = {.peer = peer, .piece = piece, .pieces = pieces};
-    r.frame = (artel__frame){.kind = ARTEL__FRAME_NODES, .generation = 1, .step = 2, .collective = 3, .node = 4, .slice = slice};
+    r.frame = (artel__frame){
+        .kind = ARTEL__FRAME_NODES, .generation = 1, .step = 2, .collective = 3, .node = 4, .slice = slice};
     return r;
 }
 

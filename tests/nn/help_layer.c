@@ -37,7 +37,8 @@ static char *sequential(const char *batch_shape, const char *dtype, const char *
     char *text = malloc(size);
     assert_non_null(text);
     snprintf(text, size,
-             "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
+             "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": "
+             "\"InputLayer\", \"config\": "
              "{\"batch_shape\": %s, \"dtype\": \"%s\", \"name\": \"in\"}}, %s]}}",
              batch_shape, dtype, layers);
     return text;
@@ -60,7 +61,8 @@ void layer_open_model(layer_bench *bench, const char *record)
         int64_t count = artel_shape_count(&variable->shape);
         float *plain = malloc((size_t)count * sizeof *plain + 1);
         layer_numbers(plain, count, (uint32_t)i + 1);
-        for (int64_t k = 0; k < count; k++) plain[k] = 0.5f * plain[k] + (strstr(variable->name, "variance") ? 1.0f : 0.0f);
+        for (int64_t k = 0; k < count; k++)
+            plain[k] = 0.5f * plain[k] + (strstr(variable->name, "variance") ? 1.0f : 0.0f);
         artel__state_store(bench->state, i, plain);
         free(plain);
     }
@@ -143,7 +145,8 @@ static void build(layer_bench *bench, session *s, bool training)
 static void start(layer_bench *bench, session *s, int64_t rows, bool training)
 {
     artel_status status = artel__graph_seal(&s->graph);
-    artel__plan_options options = {.batch_size = rows, .shards = 8, .replicas = 1, .isa = artel__context_isa(bench->ctx)};
+    artel__plan_options options = {
+        .batch_size = rows, .shards = 8, .replicas = 1, .isa = artel__context_isa(bench->ctx)};
     if (status == ARTEL_OK) status = artel__plan_create(bench->ctx, &s->graph, &options, &s->plan);
     if (status == ARTEL_OK) status = artel__run_create(s->plan, bench->state, bench->pool, NULL, &s->run);
     if (status < 0) fail_msg("%s: %s", artel_context_error(bench->ctx)->where, artel_context_error(bench->ctx)->what);
@@ -163,7 +166,8 @@ void layer_run(layer_bench *bench, const void *const *x, int64_t rows, bool trai
     session s = {.input = NULL};
     build(bench, &s, training);
     const artel__value *value = &s.graph.value[s.out[0].value];
-    *out = (layer_result){.shape = value->shape, .count = rows * artel_shape_count(&value->shape), .random_ops = (int)s.graph.random_ops};
+    *out = (layer_result){
+        .shape = value->shape, .count = rows * artel_shape_count(&value->shape), .random_ops = (int)s.graph.random_ops};
     artel_dtype dtype = value->dtype;
     assert_true(out->count <= (int64_t)ARTEL__COUNT(out->data));
     int kept = artel__graph_keep(&s.graph, s.out[0].value), mask = -1;
@@ -176,7 +180,8 @@ void layer_run(layer_bench *bench, const void *const *x, int64_t rows, bool trai
     assert_int_equal(artel__run_compute(s.run, &s.step, x), ARTEL_OK);
     if (apply) artel__run_apply(s.run, &s.step);
     artel__convert(dtype, artel__run_kept(s.run, kept), ARTEL_DTYPE_FLOAT32, out->data, out->count);
-    if (mask >= 0) memcpy(out->mask, artel__run_kept(s.run, mask), (size_t)(rows * artel_shape_count(&out->mask_shape)));
+    if (mask >= 0)
+        memcpy(out->mask, artel__run_kept(s.run, mask), (size_t)(rows * artel_shape_count(&out->mask_shape)));
     finish(&s);
 }
 
@@ -201,13 +206,17 @@ static void build_derivative(layer_bench *bench, derivative *d, bool training)
     assert_true(d->row_count <= (int64_t)ARTEL__COUNT(d->coefficient));
     layer_numbers(d->coefficient, d->row_count, 99);
     d->output_kept = artel__graph_keep(graph, out);
-    artel__value_id seed =
-        artel__op_add(graph, artel__op_fill_like(graph, out, 0), artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, d->coefficient));
+    artel__value_id seed = artel__op_add(graph, artel__op_fill_like(graph, out, 0),
+                                         artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, d->coefficient));
     int count = 0;
     for (int i = 0; i < model->variables->count; i++) wanted[count++] = artel__graph_variable(graph, i);
     for (int i = 0; i < model->inputs; i++) wanted[count++] = d->s.input[i];
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &out, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = count};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &out,
+                                    .seeds = &seed,
+                                    .target_count = 1,
+                                    .wanted = wanted,
+                                    .wanted_count = count};
     graph->phase = ARTEL__PHASE_BACKWARD;
     artel_status status = artel__graph_differentiate(graph, &request, found);
     if (status < 0) fail_msg("%s: %s", artel_context_error(bench->ctx)->where, artel_context_error(bench->ctx)->what);
@@ -247,7 +256,8 @@ static void check_variable(layer_bench *bench, derivative *d, int v, const void 
     artel__state *other;
     assert_int_equal(artel__state_create(bench->ctx, bench->model->variables, &other), ARTEL_OK);
     weighted(d, x, rows);
-    memcpy(artel__state_data(other, v), artel__run_kept(d->s.run, d->variable_kept[v]), (size_t)variable->count * sizeof(float));
+    memcpy(artel__state_data(other, v), artel__run_kept(d->s.run, d->variable_kept[v]),
+           (size_t)variable->count * sizeof(float));
     artel__state_fetch(other, v, gradient);
     artel__state_destroy(other);
     layer_get(bench, v, plain);

@@ -30,7 +30,8 @@ typedef struct layer_result {
     int random_ops;
 } layer_result;
 
-/* A Sequential of one input and the layers given as JSON records, variables drawn from (-0.5, 0.5) (variances from (0.5, 1.5)). */
+/* A Sequential of one input and the layers given as JSON records, variables drawn from (-0.5, 0.5) (variances from
+ * (0.5, 1.5)). */
 void layer_open(layer_bench *bench, const char *batch_shape, const char *dtype, const char *layers);
 /* A model of any kind from its whole record. */
 void layer_open_model(layer_bench *bench, const char *record);

@@ -27,7 +27,8 @@ static void explain(nn_bench *bench, artel_status status)
 
 void nn_seal(nn_bench *bench)
 {
-    artel__plan_options options = {.batch_size = bench->fold.batch, .shards = 8, .replicas = 1, .isa = artel__context_isa(bench->ctx)};
+    artel__plan_options options = {
+        .batch_size = bench->fold.batch, .shards = 8, .replicas = 1, .isa = artel__context_isa(bench->ctx)};
     explain(bench, bench->graph.status);
     explain(bench, artel__graph_seal(&bench->graph));
     explain(bench, artel__plan_create(bench->ctx, &bench->graph, &options, &bench->plan));

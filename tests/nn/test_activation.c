@@ -42,7 +42,8 @@ static void test_values(void **state)
     }
 }
 
-static void read_one(nn_bench *bench, const char *text, artel_status expected, const char *part, artel__activation_config *out)
+static void read_one(nn_bench *bench, const char *text, artel_status expected, const char *part,
+                     artel__activation_config *out)
 {
     json_t *json = nn_json(text);
     artel_status status = artel__activation_read(&bench->arena, "dense_1", json, out);
@@ -66,8 +67,10 @@ static void test_reading(void **state)
     assert_string_equal(artel__activation_name(&config), "linear");
     read_one(&bench, "'relu'", ARTEL_OK, NULL, &config);
     assert_true(artel__activation_is_relu(&config));
-    read_one(&bench, "{'class_name': 'ReLU', 'config': {'name': 'r', 'dtype': 'float32', 'trainable': true, 'max_value': null}}", ARTEL_OK,
-             NULL, &config);
+    read_one(
+        &bench,
+        "{'class_name': 'ReLU', 'config': {'name': 'r', 'dtype': 'float32', 'trainable': true, 'max_value': null}}",
+        ARTEL_OK, NULL, &config);
     assert_true(artel__activation_is_relu(&config));
     read_one(&bench, "{'class_name': 'ReLU', 'config': {'max_value': 6.0}}", ARTEL_OK, NULL, &config);
     assert_false(artel__activation_is_relu(&config));
@@ -76,9 +79,12 @@ static void test_reading(void **state)
     read_one(&bench, "'threshold'", ARTEL_ERROR_UNSUPPORTED, "threshold", &config);
     read_one(&bench, "17", ARTEL_ERROR_CORRUPT, "neither", &config);
     read_one(&bench, "{'class_name': 'ReLU', 'config': {'slope': 1}}", ARTEL_ERROR_UNSUPPORTED, "slope", &config);
-    read_one(&bench, "{'class_name': 'ReLU', 'config': {'max_value': 'much'}}", ARTEL_ERROR_INVALID, "max_value", &config);
-    read_one(&bench, "{'class_name': 'Mine', 'registered_name': 'p>Mine', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "Mine", &config);
-    read_one(&bench, "{'class_name': '__lambda__', 'config': {'value': 'x'}}", ARTEL_ERROR_UNSUPPORTED, "Python", &config);
+    read_one(&bench, "{'class_name': 'ReLU', 'config': {'max_value': 'much'}}", ARTEL_ERROR_INVALID, "max_value",
+             &config);
+    read_one(&bench, "{'class_name': 'Mine', 'registered_name': 'p>Mine', 'config': {}}", ARTEL_ERROR_UNSUPPORTED,
+             "Mine", &config);
+    read_one(&bench, "{'class_name': '__lambda__', 'config': {'value': 'x'}}", ARTEL_ERROR_UNSUPPORTED, "Python",
+             &config);
     nn_fini(&bench);
 }
 
@@ -99,6 +105,7 @@ static void test_axis(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_reading), cmocka_unit_test(test_axis)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_reading),
+                                       cmocka_unit_test(test_axis)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ typedef struct moments_row {
 
 /* Shape [3, 3, 20, 40]: fan in 180, fan out 360. */
 #define UNIFORM(variance) 0.0, sqrt(variance), -sqrt(3.0 * (variance)), sqrt(3.0 * (variance))
-#define CUT(variance) 0.0, sqrt(variance), -2 * sqrt(variance) / 0.8796256610342398, 2 * sqrt(variance) / 0.8796256610342398
+#define CUT(variance) \
+    0.0, sqrt(variance), -2 * sqrt(variance) / 0.8796256610342398, 2 * sqrt(variance) / 0.8796256610342398
 
 static void test_moments(void **state)
 {
@@ -41,16 +42,20 @@ static void test_moments(void **state)
         {"{'class_name': 'RandomNormal', 'config': {'mean': 1.0, 'stddev': 0.2, 'seed': null}}", 1, 0.2, 0, 2},
         {"'uniform'", 0, 0.1 / sqrt(12), -0.05, 0.05},
         {"{'class_name': 'RandomUniform', 'config': {'minval': -1.0, 'maxval': 3.0}}", 1, 4 / sqrt(12), -1, 3},
-        {"{'class_name': 'TruncatedNormal', 'config': {'mean': 0.5, 'stddev': 0.3}}", 0.5, 0.3 * 0.8796256610342398, -0.1, 1.1},
+        {"{'class_name': 'TruncatedNormal', 'config': {'mean': 0.5, 'stddev': 0.3}}", 0.5, 0.3 * 0.8796256610342398,
+         -0.1, 1.1},
         {"'glorot_uniform'", UNIFORM(1 / 270.0)},
         {"'GlorotNormal'", CUT(1 / 270.0)},
         {"'he_uniform'", UNIFORM(2 / 180.0)},
         {"'he_normal'", CUT(2 / 180.0)},
         {"'lecun_uniform'", UNIFORM(1 / 180.0)},
         {"'lecun_normal'", CUT(1 / 180.0)},
-        {"{'class_name': 'VarianceScaling', 'config': {'scale': 0.5, 'mode': 'fan_out', 'distribution': 'uniform'}}", UNIFORM(0.5 / 360)},
-        {"{'class_name': 'VarianceScaling', 'config': {'scale': 2.0, 'mode': 'fan_avg', 'distribution': 'normal'}}", CUT(2 / 270.0)},
-        {"{'class_name': 'VarianceScaling', 'config': {'input_axes': [2], 'output_axes': [-1], 'distribution': 'uniform'}}",
+        {"{'class_name': 'VarianceScaling', 'config': {'scale': 0.5, 'mode': 'fan_out', 'distribution': 'uniform'}}",
+         UNIFORM(0.5 / 360)},
+        {"{'class_name': 'VarianceScaling', 'config': {'scale': 2.0, 'mode': 'fan_avg', 'distribution': 'normal'}}",
+         CUT(2 / 270.0)},
+        {"{'class_name': 'VarianceScaling', 'config': {'input_axes': [2], 'output_axes': [-1], 'distribution': "
+         "'uniform'}}",
          UNIFORM(1 / 20.0)},
     };
     nn_bench bench;
@@ -66,8 +71,10 @@ static void test_moments(void **state)
             low = fmin(low, x[i]);
             high = fmax(high, x[i]);
         }
-        if (fabs(sum / count - rows[r].mean) > 4 * spread / sqrt(count)) fail_msg("%s: mean %g", rows[r].json, sum / count);
-        if (fabs(sqrt(squares / count) - spread) > 0.03 * spread) fail_msg("%s: deviation %g", rows[r].json, sqrt(squares / count));
+        if (fabs(sum / count - rows[r].mean) > 4 * spread / sqrt(count))
+            fail_msg("%s: mean %g", rows[r].json, sum / count);
+        if (fabs(sqrt(squares / count) - spread) > 0.03 * spread)
+            fail_msg("%s: deviation %g", rows[r].json, sqrt(squares / count));
         double slack = 1e-6 * fmax(fabs(rows[r].low), fabs(rows[r].high));
         if (low < rows[r].low - slack || high > rows[r].high + slack) fail_msg("%s: %g to %g", rows[r].json, low, high);
         if (high - low < 0.65 * (rows[r].high - rows[r].low)) fail_msg("%s: only %g to %g", rows[r].json, low, high);
@@ -96,8 +103,9 @@ static void test_seeds(void **state)
     check_same(&bench, "'he_normal'", 1, 1, false);
     check_same(&bench, "'orthogonal'", 2, 0, false);
     check_same(&bench, "{'class_name': 'GlorotUniform', 'config': {'seed': 17}}", 2, 4, true);
-    check_same(&bench, "{'class_name': 'HeNormal', 'config': {'seed': {'class_name': 'SeedGenerator', 'config': {'seed': 3}}}}", 2, 4,
-               true);
+    check_same(&bench,
+               "{'class_name': 'HeNormal', 'config': {'seed': {'class_name': 'SeedGenerator', 'config': {'seed': 3}}}}",
+               2, 4, true);
     nn_fini(&bench);
 }
 
@@ -106,8 +114,10 @@ static void test_golden(void **state)
 {
     (void)state;
     static const double uniform[] = {-1.07340741, -0.81884557, -0.587013662, 0.463620186, -0.813040197, 1.07679486};
-    static const double normal[] = {0.00616258616, -0.077145271, -0.0204135422, -0.0829876587, 0.0670102164, -0.00541082537};
-    static const double orthogonal[] = {0.718082011, 0.439884126, -0.137788773, -0.669725478, 0.682182193, -0.598305762};
+    static const double normal[] = {0.00616258616, -0.077145271, -0.0204135422,
+                                    -0.0829876587, 0.0670102164, -0.00541082537};
+    static const double orthogonal[] = {0.718082011,  0.439884126, -0.137788773,
+                                        -0.669725478, 0.682182193, -0.598305762};
     nn_bench bench;
     nn_init(&bench, 1);
     artel_shape shape = artel__shape(2, (int64_t)3, (int64_t)2);
@@ -126,7 +136,8 @@ static void test_golden(void **state)
 
 static void check_orthogonal(nn_bench *bench, const char *text, const artel_shape *shape, double gain)
 {
-    int64_t columns = shape->dim[shape->rank - 1], rows = artel_shape_count(shape) / columns, few = rows < columns ? rows : columns;
+    int64_t columns = shape->dim[shape->rank - 1], rows = artel_shape_count(shape) / columns,
+            few = rows < columns ? rows : columns;
     float *q = fill(bench, text, 9, 2, shape);
     for (int64_t a = 0; a < few; a++) {
         for (int64_t b = 0; b < few; b++) {
@@ -145,7 +156,8 @@ static void test_matrices(void **state)
     (void)state;
     nn_bench bench;
     nn_init(&bench, 1);
-    artel_shape tall = artel__shape(2, (int64_t)30, (int64_t)11), wide = artel__shape(3, (int64_t)2, (int64_t)5, (int64_t)40);
+    artel_shape tall = artel__shape(2, (int64_t)30, (int64_t)11),
+                wide = artel__shape(3, (int64_t)2, (int64_t)5, (int64_t)40);
     artel_shape square = artel__shape(2, (int64_t)3, (int64_t)4);
     check_orthogonal(&bench, "'orthogonal'", &tall, 1);
     check_orthogonal(&bench, "{'class_name': 'Orthogonal', 'config': {'gain': 1.5}}", &wide, 1.5);
@@ -181,7 +193,8 @@ static void test_refused(void **state)
     refuse(&bench, "'orthogonal'", ARTEL_ERROR_INVALID, "two axes");
     refuse(&bench, "{'class_name': 'VarianceScaling', 'config': {'mode': 'fan'}}", ARTEL_ERROR_INVALID, "fan_in");
     refuse(&bench, "{'class_name': 'VarianceScaling', 'config': {'scale': 0}}", ARTEL_ERROR_INVALID, "scale");
-    refuse(&bench, "{'class_name': 'GlorotUniform', 'config': {'input_axes': [0], 'output_axes': [3]}}", ARTEL_ERROR_INVALID, "axes");
+    refuse(&bench, "{'class_name': 'GlorotUniform', 'config': {'input_axes': [0], 'output_axes': [3]}}",
+           ARTEL_ERROR_INVALID, "axes");
     refuse(&bench, "{'class_name': 'RandomNormal', 'config': {'seed': 'x'}}", ARTEL_ERROR_INVALID, "seed");
     refuse(&bench, "{'class_name': 'Constant', 'config': {'value': [1, 2]}}", ARTEL_ERROR_INVALID, "value");
     nn_fini(&bench);
@@ -212,9 +225,11 @@ static void test_parts(void **state)
         assert_true(artel__initializer_has_parts(&initializer));
         for (size_t r = 0; r < ARTEL__COUNT(runs); r++) {
             int64_t first = runs[r][0], count = runs[r][1];
-            artel_status status = artel__initializer_fill_part(bench.ctx, &initializer, 3, 2, &shape, first, count, part);
+            artel_status status =
+                artel__initializer_fill_part(bench.ctx, &initializer, 3, 2, &shape, first, count, part);
             assert_int_equal(status, ARTEL_OK);
-            if (memcmp(part, whole + first, (size_t)count * sizeof *part)) fail_msg("%s: from %d on", texts[t], (int)first);
+            if (memcmp(part, whole + first, (size_t)count * sizeof *part))
+                fail_msg("%s: from %d on", texts[t], (int)first);
         }
         test_free(whole);
     }
@@ -239,8 +254,9 @@ static void test_wholes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments),  cmocka_unit_test(test_seeds),   cmocka_unit_test(test_golden),
-                                       cmocka_unit_test(test_matrices), cmocka_unit_test(test_refused), cmocka_unit_test(test_parts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments), cmocka_unit_test(test_seeds),
+                                       cmocka_unit_test(test_golden),  cmocka_unit_test(test_matrices),
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_parts),
                                        cmocka_unit_test(test_wholes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,25 +12,29 @@
 
 static layer_result result;
 
-/* A Functional with inputs "a" and "b" (rows of the shapes given; none: one input) and one more layer or operation "y". */
-static char *functional(const char *a, const char *b, const char *module, const char *class_name, const char *config, const char *args)
+/* A Functional with inputs "a" and "b" (rows of the shapes given; none: one input) and one more layer or operation "y".
+ */
+static char *functional(const char *a, const char *b, const char *module, const char *class_name, const char *config,
+                        const char *args)
 {
     char *text = malloc(8192), second[512] = "";
     assert_non_null(text);
     if (b)
-        snprintf(
-            second, sizeof second,
-            "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_shape\": %s, \"dtype\": \"float32\"}, "
-            "\"inbound_nodes\": []}, ",
-            b);
-    snprintf(
-        text, 8192,
-        "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"name\": \"a\", "
-        "\"config\": {\"name\": \"a\", \"batch_shape\": %s, \"dtype\": \"float32\"}, \"inbound_nodes\": []}, %s{\"module\": \"%s\", "
-        "\"class_name\": \"%s\", \"name\": \"y\", \"config\": {\"name\": \"y\"%s%s}, \"inbound_nodes\": [{\"args\": %s, \"kwargs\": "
-        "{}}]}], "
-        "\"input_layers\": [[\"a\", 0, 0]%s], \"output_layers\": [[\"y\", 0, 0]]}}",
-        a, second, module, class_name, *config ? ", " : "", config, args, b ? ", [\"b\", 0, 0]" : "");
+        snprintf(second, sizeof second,
+                 "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_shape\": %s, "
+                 "\"dtype\": \"float32\"}, "
+                 "\"inbound_nodes\": []}, ",
+                 b);
+    snprintf(text, 8192,
+             "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": "
+             "\"InputLayer\", \"name\": \"a\", "
+             "\"config\": {\"name\": \"a\", \"batch_shape\": %s, \"dtype\": \"float32\"}, \"inbound_nodes\": []}, "
+             "%s{\"module\": \"%s\", "
+             "\"class_name\": \"%s\", \"name\": \"y\", \"config\": {\"name\": \"y\"%s%s}, \"inbound_nodes\": "
+             "[{\"args\": %s, \"kwargs\": "
+             "{}}]}], "
+             "\"input_layers\": [[\"a\", 0, 0]%s], \"output_layers\": [[\"y\", 0, 0]]}}",
+             a, second, module, class_name, *config ? ", " : "", config, args, b ? ", [\"b\", 0, 0]" : "");
     return text;
 }
 
@@ -60,8 +64,9 @@ static const graph_row operations[] = {
     {"Add", "", PAIR, "[null, 2, 3]", "[null, 3]", "(None, 2, 3)"},
     {"Multiply", "", "[" T("a") ", 2.5]", "[null, 3]", NULL, "(None, 3)"},
     {"Subtract", "", "[1, " T("a") "]", "[null, 3]", NULL, "(None, 3)"},
-    {"Add", "", "[" T("a") ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [[1, 2, 3]], \"dtype\": \"float32\"}}]", "[null, 3]",
-     NULL, "(None, 3)"},
+    {"Add", "",
+     "[" T("a") ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [[1, 2, 3]], \"dtype\": \"float32\"}}]",
+     "[null, 3]", NULL, "(None, 3)"},
     {"Power", "", "[" T("a") ", 2]", "[null, 3]", NULL, "(None, 3)"},
     {"Maximum", "", "[" T("a") ", 0.01]", "[null, 3]", NULL, "(None, 3)"},
     {"Tanh", "", ONE, "[null, 3]", NULL, "(None, 3)"},
@@ -84,9 +89,10 @@ static const graph_row operations[] = {
     {"Flip", "\"axis\": 1", ONE, "[null, 3]", NULL, "(None, 3)"},
     {"Pad", "\"pad_width\": [[0, 0], [1, 2]]", ONE, "[null, 3]", NULL, "(None, 6)"},
     {"GetItem", "", "[" T("a") ", [" SLICE("null", "null", "null") ", 1]]", "[null, 3, 2]", NULL, "(None, 2)"},
-    {"GetItem", "", "[" T("a") ", [" SLICE("null", "null", "null") ", " SLICE("null", "null", "-2") "]]", "[null, 4, 2]", NULL,
-     "(None, 2, 2)"},
-    {"GetItem", "", "[" T("a") ", [{\"class_name\": \"__ellipsis__\", \"config\": {}}, null, " SLICE("1", "null", "null") "]]",
+    {"GetItem", "", "[" T("a") ", [" SLICE("null", "null", "null") ", " SLICE("null", "null", "-2") "]]",
+     "[null, 4, 2]", NULL, "(None, 2, 2)"},
+    {"GetItem", "",
+     "[" T("a") ", [{\"class_name\": \"__ellipsis__\", \"config\": {}}, null, " SLICE("1", "null", "null") "]]",
      "[null, 4, 3]", NULL, "(None, 4, 1, 2)"},
 };
 
@@ -142,11 +148,12 @@ static void what_mixes_rows_is_refused(void **state)
     };
     for (size_t i = 0; i < ARTEL__COUNT(refused); i++) {
         char message[1100];
-        char *text =
-            functional(refused[i].a, refused[i].b, "keras.src.ops.numpy", refused[i].class_name, refused[i].config, refused[i].args);
+        char *text = functional(refused[i].a, refused[i].b, "keras.src.ops.numpy", refused[i].class_name,
+                                refused[i].config, refused[i].args);
         artel_status status = layer_refused_model(text, message);
         free(text);
-        if (status >= 0 || !strstr(message, refused[i].expected)) fail_msg("%s: %d %s", refused[i].class_name, status, message);
+        if (status >= 0 || !strstr(message, refused[i].expected))
+            fail_msg("%s: %d %s", refused[i].class_name, status, message);
     }
 }
 
@@ -162,17 +169,21 @@ static void merged_masks_are_valid_where_any_is(void **state)
 {
     (void)state;
     layer_bench bench;
-    layer_open_model(
-        &bench, "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
-                "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_input_shape\": [null, 3, 1]}, "
-                "\"inbound_nodes\": []}, "
-                "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_input_shape\": [null, 3, 1]}, "
-                "\"inbound_nodes\": []}, "
-                "{\"class_name\": \"Masking\", \"name\": \"c\", \"config\": {\"name\": \"c\"}, \"inbound_nodes\": [[[\"a\", 0, 0, {}]]]}, "
-                "{\"class_name\": \"Masking\", \"name\": \"d\", \"config\": {\"name\": \"d\"}, \"inbound_nodes\": [[[\"b\", 0, 0, {}]]]}, "
-                "{\"class_name\": \"Maximum\", \"name\": \"y\", \"config\": {\"name\": \"y\"}, \"inbound_nodes\": [[[\"c\", 0, 0, {}], "
-                "[\"d\", 0, 0, {}]]]}], "
-                "\"input_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]], \"output_layers\": [[\"y\", 0, 0]]}}");
+    layer_open_model(&bench, "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
+                             "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", "
+                             "\"batch_input_shape\": [null, 3, 1]}, "
+                             "\"inbound_nodes\": []}, "
+                             "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", "
+                             "\"batch_input_shape\": [null, 3, 1]}, "
+                             "\"inbound_nodes\": []}, "
+                             "{\"class_name\": \"Masking\", \"name\": \"c\", \"config\": {\"name\": \"c\"}, "
+                             "\"inbound_nodes\": [[[\"a\", 0, 0, {}]]]}, "
+                             "{\"class_name\": \"Masking\", \"name\": \"d\", \"config\": {\"name\": \"d\"}, "
+                             "\"inbound_nodes\": [[[\"b\", 0, 0, {}]]]}, "
+                             "{\"class_name\": \"Maximum\", \"name\": \"y\", \"config\": {\"name\": \"y\"}, "
+                             "\"inbound_nodes\": [[[\"c\", 0, 0, {}], "
+                             "[\"d\", 0, 0, {}]]]}], "
+                             "\"input_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]], \"output_layers\": [[\"y\", 0, 0]]}}");
     const void *in[] = {(float[]){-1, 0, 0}, (float[]){-2, -3, 0}};
     layer_run(&bench, in, 1, false, false, &result);
     layer_assert_floats(&result, (float[]){-1, -3, 0}, 3, 0); /* -3: the masked 0 gives way */
@@ -185,44 +196,54 @@ static void a_mask_may_be_an_argument(void **state)
 {
     (void)state;
     layer_bench bench;
-    layer_open_model(
-        &bench, "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
-                "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_shape\": [null, 3, 1]}, "
-                "\"inbound_nodes\": []}, "
-                "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_shape\": [null, 3], \"dtype\": "
-                "\"int32\"}, "
-                "\"inbound_nodes\": []}, "
-                "{\"module\": \"keras.src.ops.numpy\", \"class_name\": \"NotEqual\", \"name\": \"n\", \"config\": {\"name\": \"n\"}, "
-                "\"inbound_nodes\": [{\"args\": [" T(
-                    "b") ", 0], \"kwargs\": {}}]}, "
-                         "{\"class_name\": \"GlobalAveragePooling1D\", \"name\": \"y\", \"config\": {\"name\": \"y\"}, \"inbound_nodes\": "
-                         "[{\"args\": [" T(
-                             "a") "], "
-                                  "\"kwargs\": {\"mask\": " T(
-                                      "n") "}}]}], \"input_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]], \"output_layers\": [\"y\", 0, 0]}}");
+    layer_open_model(&bench,
+                     "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
+                     "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_shape\": "
+                     "[null, 3, 1]}, "
+                     "\"inbound_nodes\": []}, "
+                     "{\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_shape\": "
+                     "[null, 3], \"dtype\": "
+                     "\"int32\"}, "
+                     "\"inbound_nodes\": []}, "
+                     "{\"module\": \"keras.src.ops.numpy\", \"class_name\": \"NotEqual\", \"name\": \"n\", \"config\": "
+                     "{\"name\": \"n\"}, "
+                     "\"inbound_nodes\": [{\"args\": [" T(
+                         "b") ", 0], \"kwargs\": {}}]}, "
+                              "{\"class_name\": \"GlobalAveragePooling1D\", \"name\": \"y\", \"config\": {\"name\": "
+                              "\"y\"}, \"inbound_nodes\": "
+                              "[{\"args\": [" T("a") "], "
+                                                     "\"kwargs\": {\"mask\": " T(
+                                                         "n") "}}]}], \"input_layers\": [[\"a\", 0, 0], [\"b\", 0, "
+                                                              "0]], \"output_layers\": [\"y\", 0, 0]}}");
     const void *in[] = {(float[]){1, 2, 6}, (int32_t[]){4, 0, 5}};
     layer_run(&bench, in, 1, false, false, &result);
     layer_assert_floats(&result, (float[]){3.5f}, 1, 0);
     layer_close(&bench);
 }
 
-#define INNER                                                                                                                             \
-    "{\"class_name\": \"Functional\", \"name\": \"inner\", \"config\": {\"name\": \"inner\", \"layers\": [{\"class_name\": "              \
-    "\"InputLayer\", "                                                                                                                    \
-    "\"name\": \"p\", \"config\": {\"name\": \"p\", \"batch_shape\": [null, 2]}, \"inbound_nodes\": []}, {\"class_name\": "               \
-    "\"InputLayer\", "                                                                                                                    \
-    "\"name\": \"q\", \"config\": {\"name\": \"q\", \"batch_shape\": [null, 2]}, \"inbound_nodes\": []}, {\"class_name\": \"Subtract\", " \
-    "\"name\": \"s\", \"config\": {\"name\": \"s\"}, \"inbound_nodes\": [{\"args\": [[" T("p") ", " T(                                    \
-        "q") "]], \"kwargs\": {}}]}, "                                                                                                    \
-             "{\"class_name\": \"Dense\", \"name\": \"d\", \"config\": {\"name\": \"d\", \"units\": 1}, \"inbound_nodes\": [{\"args\": "  \
-             "[" T("s") "], "                                                                                                             \
-                        "\"kwargs\": {}}]}], \"input_layers\": {\"p\": [\"p\", 0, 0], \"q\": [\"q\", 0, 0]}, \"output_layers\": [\"d\", " \
+#define INNER                                                                                                  \
+    "{\"class_name\": \"Functional\", \"name\": \"inner\", \"config\": {\"name\": \"inner\", \"layers\": "     \
+    "[{\"class_name\": "                                                                                       \
+    "\"InputLayer\", "                                                                                         \
+    "\"name\": \"p\", \"config\": {\"name\": \"p\", \"batch_shape\": [null, 2]}, \"inbound_nodes\": []}, "     \
+    "{\"class_name\": "                                                                                        \
+    "\"InputLayer\", "                                                                                         \
+    "\"name\": \"q\", \"config\": {\"name\": \"q\", \"batch_shape\": [null, 2]}, \"inbound_nodes\": []}, "     \
+    "{\"class_name\": \"Subtract\", "                                                                          \
+    "\"name\": \"s\", \"config\": {\"name\": \"s\"}, \"inbound_nodes\": [{\"args\": [[" T("p") ", " T(         \
+        "q") "]], \"kwargs\": {}}]}, "                                                                         \
+             "{\"class_name\": \"Dense\", \"name\": \"d\", \"config\": {\"name\": \"d\", \"units\": 1}, "      \
+             "\"inbound_nodes\": [{\"args\": "                                                                 \
+             "[" T("s") "], "                                                                                  \
+                        "\"kwargs\": {}}]}], \"input_layers\": {\"p\": [\"p\", 0, 0], \"q\": [\"q\", 0, 0]}, " \
+                        "\"output_layers\": [\"d\", "                                                          \
                         "0, 0]}, "
 
 static artel_status count_paths(void *user, const artel__model_variable *variable)
 {
     int *seen = user;
-    assert_string_equal(variable->path, *seen ? "layers/functional/layers/dense/vars/1" : "layers/functional/layers/dense/vars/0");
+    assert_string_equal(variable->path,
+                        *seen ? "layers/functional/layers/dense/vars/1" : "layers/functional/layers/dense/vars/0");
     ++*seen;
     return ARTEL_OK;
 }
@@ -232,12 +253,14 @@ static void inner_models_take_inputs_by_name(void **state)
     (void)state;
     layer_bench bench;
     layer_open_model(
-        &bench, "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
-                "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_shape\": [null, 2]}, "
-                "\"inbound_nodes\": []}, {\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", \"batch_shape\": "
-                "[null, 2]}, \"inbound_nodes\": []}, " INNER "\"inbound_nodes\": [{\"args\": [{\"q\": " T("a") ", \"p\": " T(
-                    "b") "}], \"kwargs\": {\"mask\": null}}]}], \"input_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]], "
-                         "\"output_layers\": [[\"inner\", 0, 0]]}}");
+        &bench,
+        "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
+        "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_shape\": [null, 2]}, "
+        "\"inbound_nodes\": []}, {\"class_name\": \"InputLayer\", \"name\": \"b\", \"config\": {\"name\": \"b\", "
+        "\"batch_shape\": "
+        "[null, 2]}, \"inbound_nodes\": []}, " INNER "\"inbound_nodes\": [{\"args\": [{\"q\": " T("a") ", \"p\": " T(
+            "b") "}], \"kwargs\": {\"mask\": null}}]}], \"input_layers\": [[\"a\", 0, 0], [\"b\", 0, 0]], "
+                 "\"output_layers\": [[\"inner\", 0, 0]]}}");
     int seen = 0;
     assert_int_equal(artel__model_visit(bench.model, count_paths, &seen), ARTEL_OK);
     assert_int_equal(seen, 2);
@@ -253,9 +276,12 @@ static void inner_models_take_inputs_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_have_shape_and_gradient),      cmocka_unit_test(operations_have_shape_and_gradient),
-        cmocka_unit_test(what_mixes_rows_is_refused),          cmocka_unit_test(layers_and_operations_of_one_name_differ),
-        cmocka_unit_test(merged_masks_are_valid_where_any_is), cmocka_unit_test(a_mask_may_be_an_argument),
+        cmocka_unit_test(merges_have_shape_and_gradient),
+        cmocka_unit_test(operations_have_shape_and_gradient),
+        cmocka_unit_test(what_mixes_rows_is_refused),
+        cmocka_unit_test(layers_and_operations_of_one_name_differ),
+        cmocka_unit_test(merged_masks_are_valid_where_any_is),
+        cmocka_unit_test(a_mask_may_be_an_argument),
         cmocka_unit_test(inner_models_take_inputs_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,15 +34,18 @@ static void convolution_pads_like_tensorflow(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 4, 1]", "float32",
-               "{\"class_name\": \"Conv1D\", \"config\": {\"name\": \"c\", \"filters\": 1, \"kernel_size\": 2, \"strides\": 1, "
+               "{\"class_name\": \"Conv1D\", \"config\": {\"name\": \"c\", \"filters\": 1, \"kernel_size\": 2, "
+               "\"strides\": 1, "
                "\"padding\": \"same\", \"use_bias\": false}}");
     layer_set(&bench, 0, (float[]){10, 1});
     const void *in[] = {(float[]){1, 2, 3, 4}};
-    layer_run(&bench, in, 1, false, false, &result); /* one more step behind: the smaller half of the padding is in front */
+    layer_run(&bench, in, 1, false, false,
+              &result); /* one more step behind: the smaller half of the padding is in front */
     layer_assert_floats(&result, (float[]){12, 23, 34, 40}, 4, 0);
     layer_close(&bench);
     layer_open(&bench, "[null, 4, 1]", "float32",
-               "{\"class_name\": \"Conv1D\", \"config\": {\"name\": \"c\", \"filters\": 1, \"kernel_size\": 2, \"padding\": \"causal\", "
+               "{\"class_name\": \"Conv1D\", \"config\": {\"name\": \"c\", \"filters\": 1, \"kernel_size\": 2, "
+               "\"padding\": \"causal\", "
                "\"use_bias\": false}}");
     layer_set(&bench, 0, (float[]){10, 1});
     layer_run(&bench, in, 1, false, false, &result);
@@ -55,7 +58,8 @@ static void averages_count_what_is_inside(void **state)
     (void)state;
     layer_bench bench;
     run_layer("[null, 3, 1]",
-              "{\"class_name\": \"AveragePooling1D\", \"config\": {\"name\": \"p\", \"pool_size\": 2, \"padding\": \"same\"}}",
+              "{\"class_name\": \"AveragePooling1D\", \"config\": {\"name\": \"p\", \"pool_size\": 2, \"padding\": "
+              "\"same\"}}",
               (float[]){2, 4, 7}, 1, &bench);
     layer_assert_floats(&result, (float[]){3, 7}, 2, 0);
     layer_close(&bench);
@@ -66,7 +70,8 @@ static void batch_statistics_move(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 1]", "float32",
-               "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"momentum\": 0.75, \"epsilon\": 0.0}}");
+               "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"momentum\": 0.75, "
+               "\"epsilon\": 0.0}}");
     layer_set(&bench, 0, (float[]){2});
     layer_set(&bench, 1, (float[]){1});
     layer_set(&bench, 2, (float[]){4});
@@ -74,7 +79,8 @@ static void batch_statistics_move(void **state)
     const void *in[] = {(float[]){1, 3, 5, 7}};
     layer_run(&bench, in, 4, true, true, &result);
     float deviation = sqrtf(5), mean, variance;
-    layer_assert_floats(&result, (float[]){-6 / deviation + 1, -2 / deviation + 1, 2 / deviation + 1, 6 / deviation + 1}, 4, 1e-5f);
+    layer_assert_floats(
+        &result, (float[]){-6 / deviation + 1, -2 / deviation + 1, 2 / deviation + 1, 6 / deviation + 1}, 4, 1e-5f);
     layer_get(&bench, 2, &mean);
     layer_get(&bench, 3, &variance);
     assert_true(fabsf(mean - 4.0f) < 1e-6f && fabsf(variance - 7.25f) < 1e-5f); /* 0.75 * 8 + 0.25 * 5 */
@@ -88,7 +94,8 @@ static void a_frozen_normalisation_infers(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 1]", "float32",
-               "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"trainable\": false, \"epsilon\": 0.0}}");
+               "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"trainable\": false, "
+               "\"epsilon\": 0.0}}");
     for (int i = 0; i < 4; i++) layer_set(&bench, i, (float[]){i == 3 ? 4.0f : 1.0f});
     const void *in[] = {(float[]){1, 3, 5}};
     layer_run(&bench, in, 3, true, true, &result);
@@ -118,7 +125,8 @@ static void noise_is_for_training_only(void **state)
     }
     assert_true(dropped > 850 && dropped < 1200);
     layer_close(&bench);
-    layer_open(&bench, "[null, 8, 8]", "float32", "{\"class_name\": \"SpatialDropout1D\", \"config\": {\"name\": \"d\", \"rate\": 0.5}}");
+    layer_open(&bench, "[null, 8, 8]", "float32",
+               "{\"class_name\": \"SpatialDropout1D\", \"config\": {\"name\": \"d\", \"rate\": 0.5}}");
     layer_run(&bench, in, 8, true, false, &result);
     for (int i = 0; i < 512; i++) assert_true(result.data[i] == result.data[i / 64 * 64 + i % 8]);
     layer_close(&bench);
@@ -129,7 +137,8 @@ static void embeddings_look_up_and_mask(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 3]", "int32",
-               "{\"class_name\": \"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 3, \"output_dim\": 2, \"mask_zero\": true}}");
+               "{\"class_name\": \"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 3, \"output_dim\": 2, "
+               "\"mask_zero\": true}}");
     layer_set(&bench, 0, (float[]){1, 2, 3, 4, 5, 6});
     const void *in[] = {(int32_t[]){2, 0, 1}};
     layer_run(&bench, in, 1, false, false, &result);
@@ -155,15 +164,18 @@ static void masks_reach_those_that_use_them(void **state)
     (void)state;
     layer_bench bench;
     float x[] = {0, 0, 2, 4, 4, 8};
-    run_layer("[null, 3, 2]",
-              "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"Rescaling\", \"config\": {\"name\": \"r\", "
-              "\"scale\": 1, \"offset\": 1}}, {\"class_name\": \"GlobalAveragePooling1D\", \"config\": {\"name\": \"g\"}}",
-              x, 1, &bench);
+    run_layer(
+        "[null, 3, 2]",
+        "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"Rescaling\", \"config\": "
+        "{\"name\": \"r\", "
+        "\"scale\": 1, \"offset\": 1}}, {\"class_name\": \"GlobalAveragePooling1D\", \"config\": {\"name\": \"g\"}}",
+        x, 1, &bench);
     layer_assert_floats(&result, (float[]){4, 7}, 2, 1e-6f);
     assert_false(result.masked);
     layer_close(&bench);
     run_layer("[null, 3, 2]",
-              "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}}",
+              "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"Flatten\", \"config\": "
+              "{\"name\": \"f\"}}",
               x, 1, &bench);
     assert_false(result.masked); /* Flatten does not support masks */
     layer_close(&bench);
@@ -174,7 +186,8 @@ static void masked_statistics_leave_steps_out(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 3, 1]", "float32",
-               "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"BatchNormalization\", \"config\": "
+               "{\"class_name\": \"Masking\", \"config\": {\"name\": \"m\"}}, {\"class_name\": \"BatchNormalization\", "
+               "\"config\": "
                "{\"name\": \"b\", "
                "\"momentum\": 0.5, \"epsilon\": 0.0, \"center\": false, \"scale\": false}}");
     layer_set(&bench, 0, (float[]){0});
@@ -187,7 +200,8 @@ static void masked_statistics_leave_steps_out(void **state)
     assert_true(fabsf(result.data[1] + 3 / deviation) < 1e-5f && fabsf(result.data[5] - 3 / deviation) < 1e-5f);
     layer_close(&bench);
     layer_open(&bench, "[null, 3]", "int32",
-               "{\"class_name\": \"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 4, \"output_dim\": 2, \"mask_zero\": true}}, "
+               "{\"class_name\": \"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 4, \"output_dim\": 2, "
+               "\"mask_zero\": true}}, "
                "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"epsilon\": 0.1}}");
     const void *tokens[] = {(int32_t[]){1, 2, 0, 3, 0, 0, 2, 2, 1}};
     layer_check_gradients(&bench, tokens, 3, true);
@@ -198,7 +212,8 @@ static void normalisation_takes_adapted_numbers(void **state)
 {
     (void)state;
     layer_bench bench;
-    layer_open(&bench, "[null, 2]", "float32", "{\"class_name\": \"Normalization\", \"config\": {\"name\": \"n\", \"axis\": [-1]}}");
+    layer_open(&bench, "[null, 2]", "float32",
+               "{\"class_name\": \"Normalization\", \"config\": {\"name\": \"n\", \"axis\": [-1]}}");
     assert_int_equal(bench.model->variables->count, 3);
     assert_int_equal(bench.model->variables->item[2].dtype, ARTEL_DTYPE_INT64);
     layer_set(&bench, 0, (float[]){1, 2});
@@ -226,7 +241,8 @@ static void time_distributed_shares_its_weights(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 2, 2, 1]", "float32",
-               "{\"class_name\": \"TimeDistributed\", \"config\": {\"name\": \"t\", \"layer\": {\"class_name\": \"Conv1D\", \"config\": "
+               "{\"class_name\": \"TimeDistributed\", \"config\": {\"name\": \"t\", \"layer\": {\"class_name\": "
+               "\"Conv1D\", \"config\": "
                "{\"name\": \"c\", \"filters\": 1, \"kernel_size\": 2, \"use_bias\": false}}}}");
     assert_int_equal(bench.model->variables->count, 1);
     assert_string_equal(bench.model->variables->item[0].name, "t/c/kernel");
@@ -244,7 +260,8 @@ static void time_distributed_normalises_by_step(void **state)
     (void)state;
     layer_bench bench;
     layer_open(&bench, "[null, 2, 1]", "float32",
-               "{\"class_name\": \"TimeDistributed\", \"config\": {\"name\": \"t\", \"layer\": {\"class_name\": \"BatchNormalization\", "
+               "{\"class_name\": \"TimeDistributed\", \"config\": {\"name\": \"t\", \"layer\": {\"class_name\": "
+               "\"BatchNormalization\", "
                "\"config\": "
                "{\"name\": \"b\", \"momentum\": 0.5, \"epsilon\": 0.0, \"center\": false, \"scale\": false}}}}");
     layer_set(&bench, 0, (float[]){0});

@@ -56,8 +56,8 @@ static void check_values(const value_row *row)
     bool sparse = row->target == DATA_CLASS;
     assert_int_equal(loss.target == ARTEL__TARGET_INDEX, sparse);
     artel_shape shape = artel__shape(1, (int64_t)COLUMNS), none = {.rank = 0};
-    artel__value_id y =
-        artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, sparse ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32, sparse ? &none : &shape);
+    artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW,
+                                           sparse ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32, sparse ? &none : &shape);
     artel__value_id p = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
     artel__graph_keep(&bench.graph, artel__loss_add(&bench.graph, &loss, y, p));
     nn_seal(&bench);
@@ -124,7 +124,8 @@ static void test_logits_of_sigmoid(void **state)
     nn_fini(&bench);
 }
 
-static void read_one(nn_bench *bench, const char *text, artel_status expected, const char *part, artel__loss_config *out)
+static void read_one(nn_bench *bench, const char *text, artel_status expected, const char *part,
+                     artel__loss_config *out)
 {
     json_t *json = nn_json(text);
     artel_status status = artel__loss_read(&bench->arena, json, out);
@@ -146,35 +147,43 @@ static void test_reading(void **state)
     assert_int_equal(loss.reduction, ARTEL__REDUCTION_MEAN_BATCH);
     read_one(&bench, "'MeanSquaredError'", ARTEL_OK, NULL, &loss);
     assert_string_equal(loss.name, "mean_squared_error");
-    read_one(&bench, "{'class_name': 'Huber', 'config': {'name': 'huber_loss', 'reduction': 'sum'}}", ARTEL_OK, NULL, &loss);
+    read_one(&bench, "{'class_name': 'Huber', 'config': {'name': 'huber_loss', 'reduction': 'sum'}}", ARTEL_OK, NULL,
+             &loss);
     assert_string_equal(loss.name, "huber_loss");
     assert_int_equal(loss.reduction, ARTEL__REDUCTION_SUM);
-    read_one(&bench, "{'class_name': 'MeanAbsoluteError', 'config': {'reduction': 'mean_with_sample_weight', 'dtype': 'float32'}}",
-             ARTEL_OK, NULL, &loss);
+    read_one(
+        &bench,
+        "{'class_name': 'MeanAbsoluteError', 'config': {'reduction': 'mean_with_sample_weight', 'dtype': 'float32'}}",
+        ARTEL_OK, NULL, &loss);
     assert_int_equal(loss.reduction, ARTEL__REDUCTION_WEIGHTED_MEAN);
     read_one(&bench, "{'class_name': 'MeanAbsoluteError', 'config': {'reduction': null}}", ARTEL_OK, NULL, &loss);
     assert_int_equal(loss.reduction, ARTEL__REDUCTION_NONE);
-    read_one(&bench, "{'module': 'builtins', 'class_name': 'function', 'config': 'log_cosh', 'registered_name': 'function'}", ARTEL_OK,
-             NULL, &loss);
+    read_one(&bench,
+             "{'module': 'builtins', 'class_name': 'function', 'config': 'log_cosh', 'registered_name': 'function'}",
+             ARTEL_OK, NULL, &loss);
     assert_string_equal(loss.name, "log_cosh");
     read_one(&bench,
-             "{'class_name': 'LossFunctionWrapper', 'config': {'fn': {'class_name': 'function', 'config': 'huber'}, 'name': 'mine', "
+             "{'class_name': 'LossFunctionWrapper', 'config': {'fn': {'class_name': 'function', 'config': 'huber'}, "
+             "'name': 'mine', "
              "'delta': 2.0}}",
              ARTEL_OK, NULL, &loss);
     assert_string_equal(loss.name, "mine");
-    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': -1}}", ARTEL_OK, NULL, &loss);
+    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': -1}}", ARTEL_OK, NULL,
+             &loss);
     assert_true(loss.has_ignored);
     assert_int_equal(loss.ignored, -1);
     assert_int_equal(loss.target, ARTEL__TARGET_INDEX);
     read_one(&bench, "'mean_sqared_error'", ARTEL_ERROR_UNSUPPORTED, "did you mean mean_squared_error", &loss);
     read_one(&bench, "'Circlet'", ARTEL_ERROR_UNSUPPORTED, "Circlet", &loss);
     read_one(&bench, "'crossentropy'", ARTEL_ERROR_UNSUPPORTED, "binary_crossentropy", &loss);
-    read_one(&bench, "{'class_name': 'MeanSquaredError', 'config': {'delta': 1.0}}", ARTEL_ERROR_UNSUPPORTED, "delta", &loss);
-    read_one(&bench, "{'class_name': 'BinaryCrossentropy', 'config': {'label_smoothing': 2}}", ARTEL_ERROR_INVALID, "label_smoothing",
+    read_one(&bench, "{'class_name': 'MeanSquaredError', 'config': {'delta': 1.0}}", ARTEL_ERROR_UNSUPPORTED, "delta",
              &loss);
-    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': 'x'}}", ARTEL_ERROR_INVALID,
-             "ignore_class", &loss);
-    read_one(&bench, "{'class_name': 'LossFunctionWrapper', 'config': {}}", ARTEL_ERROR_CORRUPT, "loss function", &loss);
+    read_one(&bench, "{'class_name': 'BinaryCrossentropy', 'config': {'label_smoothing': 2}}", ARTEL_ERROR_INVALID,
+             "label_smoothing", &loss);
+    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': 'x'}}",
+             ARTEL_ERROR_INVALID, "ignore_class", &loss);
+    read_one(&bench, "{'class_name': 'LossFunctionWrapper', 'config': {}}", ARTEL_ERROR_CORRUPT, "loss function",
+             &loss);
     nn_fini(&bench);
 }
 
@@ -184,7 +193,8 @@ static void test_mask(void **state)
     nn_bench bench;
     artel__loss_config loss;
     nn_init(&bench, 3);
-    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': 1}}", ARTEL_OK, NULL, &loss);
+    read_one(&bench, "{'class_name': 'SparseCategoricalCrossentropy', 'config': {'ignore_class': 1}}", ARTEL_OK, NULL,
+             &loss);
     artel_shape none = {.rank = 0};
     artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_INT32, &none);
     artel__graph_keep(&bench.graph, artel__loss_mask(&bench.graph, &loss, y, ARTEL__NO_VALUE));

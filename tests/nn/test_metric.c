@@ -73,11 +73,14 @@ static void add_batch(const value_row *row, setup *s, int k, double *sums)
     int count = 9 + 4 * k, width = row->prediction == DATA_ONE ? 1 : COLUMNS;
     nn_init(&bench, count);
     artel_shape none = {.rank = 0};
-    artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, s->sparse ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32,
-                                           s->sparse ? &none : &s->shape);
-    artel__value_id p = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &s->shape), w = ARTEL__NO_VALUE;
+    artel__value_id y =
+        artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, s->sparse ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32,
+                           s->sparse ? &none : &s->shape);
+    artel__value_id p = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &s->shape),
+                    w = ARTEL__NO_VALUE;
     if (s->weighted) w = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &none);
-    artel__graph_keep(&bench.graph, artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &s->metric, y, p, w)));
+    artel__graph_keep(&bench.graph,
+                      artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &s->metric, y, p, w)));
     nn_seal(&bench);
     float prediction[MOST * COLUMNS], target[MOST * COLUMNS], weight[MOST];
     int32_t classes[MOST];
@@ -102,7 +105,8 @@ static void check_row(const value_row *row)
     artel__loss_config loss;
     json_t *sparse = nn_json("'sparse_categorical_crossentropy'"), *json = nn_json(row->json);
     assert_int_equal(artel__loss_read(&bench.arena, sparse, &loss), ARTEL_OK);
-    setup s = {.shape = artel__shape(1, (int64_t)(row->prediction == DATA_ONE ? 1 : COLUMNS)), .sparse = row->target == DATA_CLASS};
+    setup s = {.shape = artel__shape(1, (int64_t)(row->prediction == DATA_ONE ? 1 : COLUMNS)),
+               .sparse = row->target == DATA_CLASS};
     artel_status status = artel__metric_read(&bench.arena, json, &s.shape, s.sparse ? &loss : NULL, &s.metric);
     if (status < 0) fail_msg("%s: %s", row->json, artel_context_error(bench.ctx)->what);
     assert_string_equal(s.metric.name, row->name);
@@ -113,7 +117,8 @@ static void check_row(const value_row *row)
         s.weighted = weighted;
         add_batch(row, &s, 0, sums);
         add_batch(row, &s, 1, sums);
-        nn_assert_near(artel__metric_result(&s.metric, sums, 0), weighted ? row->weighted : row->plain, 2e-5, row->json);
+        nn_assert_near(artel__metric_result(&s.metric, sums, 0), weighted ? row->weighted : row->plain, 2e-5,
+                       row->json);
         free(sums);
     }
     json_decref(sparse);
@@ -141,7 +146,8 @@ static void test_positions(void **state)
     artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_INT32, &places);
     artel__value_id p = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
     artel__value_id w = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &places);
-    artel__graph_keep(&bench.graph, artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &metric, y, p, w)));
+    artel__graph_keep(&bench.graph,
+                      artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &metric, y, p, w)));
     nn_seal(&bench);
     float prediction[] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0};
     nn_run(&bench, (const void *[]){(int32_t[]){0, 2, 2, 0}, prediction, (float[]){1, 2, 0, 5}});
@@ -160,13 +166,15 @@ static void test_sorted_classes(void **state)
     artel__metric metric;
     nn_init(&bench, 3);
     artel_shape shape = artel__shape(1, (int64_t)3), none = {.rank = 0};
-    json_t *json = nn_json("{'class_name': 'SparseTopKCategoricalAccuracy', 'config': {'from_sorted_ids': true, 'k': 2}}");
+    json_t *json =
+        nn_json("{'class_name': 'SparseTopKCategoricalAccuracy', 'config': {'from_sorted_ids': true, 'k': 2}}");
     assert_int_equal(artel__metric_read(&bench.arena, json, &shape, NULL, &metric), ARTEL_OK);
     json_decref(json);
     artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_INT32, &none);
     artel__value_id p = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
     artel__value_id w = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &none);
-    artel__graph_keep(&bench.graph, artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &metric, y, p, w)));
+    artel__graph_keep(&bench.graph,
+                      artel__op_all_reduce(&bench.graph, artel__metric_add(&bench.graph, &metric, y, p, w)));
     nn_seal(&bench);
     float prediction[] = {7, 2, 5, 1, 2, 9, 4, 4, 4};
     nn_run(&bench, (const void *[]){(int32_t[]){2, 9, 4}, prediction, (float[]){1, 2, 4}});
@@ -193,7 +201,8 @@ static void test_lists(void **state)
     artel__metric metric;
     artel_shape shape = artel__shape(1, (int64_t)3);
     nn_init(&bench, 1);
-    json_t *precision = nn_json("{'class_name': 'Precision', 'config': {'thresholds': [0.5, 0.2]}}"), *score = nn_json("'F1Score'");
+    json_t *precision = nn_json("{'class_name': 'Precision', 'config': {'thresholds': [0.5, 0.2]}}"),
+           *score = nn_json("'F1Score'");
     assert_int_equal(artel__metric_read(&bench.arena, precision, &shape, NULL, &metric), ARTEL_OK);
     assert_int_equal(metric.values, 2);
     /* negatives and positives below 0.2, below 0.5, above */
@@ -219,8 +228,10 @@ static void test_refused(void **state)
     read_one(&bench, "{'class_name': 'Precision', 'config': {'class_id': 4}}", ARTEL_ERROR_INVALID, "class_id");
     read_one(&bench, "{'class_name': 'Precision', 'config': {'thresholds': 1.5}}", ARTEL_ERROR_INVALID, "thresholds");
     read_one(&bench, "{'class_name': 'AUC', 'config': {'curve': 'ROCK'}}", ARTEL_ERROR_INVALID, "curve");
-    read_one(&bench, "{'class_name': 'AUC', 'config': {'num_thresholds': 900000}}", ARTEL_ERROR_UNSUPPORTED, "fewer thresholds");
-    read_one(&bench, "{'class_name': 'AUC', 'config': {'multi_label': true, 'num_labels': 3}}", ARTEL_ERROR_UNSUPPORTED, "num_labels");
+    read_one(&bench, "{'class_name': 'AUC', 'config': {'num_thresholds': 900000}}", ARTEL_ERROR_UNSUPPORTED,
+             "fewer thresholds");
+    read_one(&bench, "{'class_name': 'AUC', 'config': {'multi_label': true, 'num_labels': 3}}", ARTEL_ERROR_UNSUPPORTED,
+             "num_labels");
     read_one(&bench, "{'class_name': 'SensitivityAtSpecificity', 'config': {}}", ARTEL_ERROR_INVALID, "specificity");
     read_one(&bench, "{'class_name': 'function', 'config': 'my_metric'}", ARTEL_ERROR_UNSUPPORTED, "my_metric");
     read_one(&bench, "{'class_name': 'M', 'registered_name': 'p>M', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "Python");
@@ -229,7 +240,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_positions), cmocka_unit_test(test_lists),
-                                       cmocka_unit_test(test_sorted_classes), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_positions),
+                                       cmocka_unit_test(test_lists), cmocka_unit_test(test_sorted_classes),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,8 @@ static void build(model *m, const char *text, bool second)
     for (int i = 0; i < m->slots.file_count; i++) {
         int slot = m->slots.file_order[i];
         float *data = artel__state_data(state, slot);
-        for (int64_t k = 0; k < variables->item[slot].count; k++) data[k] = artel__optimizer_slot_start(&m->optimizer, &m->slots, slot);
+        for (int64_t k = 0; k < variables->item[slot].count; k++)
+            data[k] = artel__optimizer_slot_start(&m->optimizer, &m->slots, slot);
     }
     for (int i = 0; i < 12; i++) ((float *)artel__state_data(state, m->trainable[0]))[i] = nn_number(i, 0.2, -1, 1);
     for (int i = 0; i < 5; i++) ((float *)artel__state_data(state, m->trainable[1]))[i] = nn_number(i, 0.6, -1, 1);
@@ -101,7 +102,8 @@ static void test_values(void **state)
         model m;
         build(&m, rows[i].json, true);
         steps(&m, 5);
-        const float *a = artel__state_data(m.bench.state, m.trainable[0]), *b = artel__state_data(m.bench.state, m.trainable[1]);
+        const float *a = artel__state_data(m.bench.state, m.trainable[0]),
+                    *b = artel__state_data(m.bench.state, m.trainable[1]);
         const double found[] = {a[0], a[3], b[0], b[3]};
         for (int k = 0; k < 4; k++) nn_assert_near(found[k], rows[i].expected[k], 2e-6, rows[i].json);
         check_slots(&m, &rows[i]);
@@ -114,9 +116,11 @@ static void test_no_gradient(void **state)
 {
     (void)state;
     model m;
-    build(&m, "{'class_name': 'Adam', 'config': {'weight_decay': 0.1, 'global_clipnorm': 0.5, 'use_ema': true}}", false);
+    build(&m, "{'class_name': 'Adam', 'config': {'weight_decay': 0.1, 'global_clipnorm': 0.5, 'use_ema': true}}",
+          false);
     steps(&m, 2);
-    const float *b = artel__state_data(m.bench.state, m.trainable[1]), *average = artel__state_data(m.bench.state, m.slots.average[1]);
+    const float *b = artel__state_data(m.bench.state, m.trainable[1]),
+                *average = artel__state_data(m.bench.state, m.slots.average[1]);
     for (int i = 0; i < 5; i++) {
         assert_true(b[i] == nn_number(i, 0.6, -1, 1));
         nn_assert_near(average[i], b[i], 1e-6, "average");
@@ -135,7 +139,8 @@ static void test_period_is_told(void **state)
         build(&m, json[i], true);
         artel__text_init(&text, m.bench.ctx);
         artel__plan_dump(m.bench.plan, &text);
-        assert_true((strstr(text.data, "optimize") != NULL) && (strstr(text.data, " every 3 steps") != NULL) == (i == 0));
+        assert_true((strstr(text.data, "optimize") != NULL) &&
+                    (strstr(text.data, " every 3 steps") != NULL) == (i == 0));
         assert_true((strstr(text.data, "clear") != NULL) == (i == 0));
         artel__text_fini(&text);
         fini(&m);
@@ -156,32 +161,37 @@ static void check_record(const char *text, const char *expected)
     fini(&m);
 }
 
-#define BASE                                                                                                                       \
-    "'weight_decay': null, 'clipnorm': null, 'global_clipnorm': null, 'clipvalue': null, 'use_ema': false, 'ema_momentum': 0.99, " \
+#define BASE                                                                                                 \
+    "'weight_decay': null, 'clipnorm': null, 'global_clipnorm': null, 'clipvalue': null, 'use_ema': false, " \
+    "'ema_momentum': 0.99, "                                                                                 \
     "'ema_overwrite_frequency': null, 'loss_scale_factor': null, 'gradient_accumulation_steps': null, "
 
 /* As Keras 3.15 serialises the same optimizer. */
 static void test_records(void **state)
 {
     (void)state;
+    check_record("'adam'",
+                 "{'module': 'keras.optimizers', 'class_name': 'Adam', 'config': {'name': 'adam', 'learning_rate': "
+                 "0.0010000000474974513, " BASE
+                 "'beta_1': 0.9, 'beta_2': 0.999, 'epsilon': 1e-07, 'amsgrad': false}, 'registered_name': null}");
     check_record(
-        "'adam'",
-        "{'module': 'keras.optimizers', 'class_name': 'Adam', 'config': {'name': 'adam', 'learning_rate': 0.0010000000474974513, " BASE
-        "'beta_1': 0.9, 'beta_2': 0.999, 'epsilon': 1e-07, 'amsgrad': false}, 'registered_name': null}");
-    check_record("{'class_name': 'SGD', 'config': {'learning_rate': 1, 'momentum': 0.5, 'name': 'mine', 'decay': 0.1}}",
-                 "{'module': 'keras.optimizers', 'class_name': 'SGD', 'config': {'name': 'mine', 'learning_rate': 1.0, " BASE
-                 "'momentum': 0.5, 'nesterov': false}, 'registered_name': null}");
+        "{'class_name': 'SGD', 'config': {'learning_rate': 1, 'momentum': 0.5, 'name': 'mine', 'decay': 0.1}}",
+        "{'module': 'keras.optimizers', 'class_name': 'SGD', 'config': {'name': 'mine', 'learning_rate': 1.0, " BASE
+        "'momentum': 0.5, 'nesterov': false}, 'registered_name': null}");
     check_record(
-        "{'class_name': 'RMSprop', 'config': {'learning_rate': {'class_name': 'CosineDecay', 'config': {'initial_learning_rate': 0.1, "
+        "{'class_name': 'RMSprop', 'config': {'learning_rate': {'class_name': 'CosineDecay', 'config': "
+        "{'initial_learning_rate': 0.1, "
         "'decay_steps': 15}}}}",
         "{'module': 'keras.optimizers', 'class_name': 'RMSprop', 'config': {'name': 'rm_sprop', 'learning_rate': "
-        "{'module': 'keras.optimizers.schedules', 'class_name': 'CosineDecay', 'config': {'initial_learning_rate': 0.1, 'decay_steps': 15, "
-        "'alpha': 0.0, 'name': 'CosineDecay', 'warmup_target': null, 'warmup_steps': 0}, 'registered_name': null}, " BASE
-        "'rho': 0.9, 'momentum': 0.0, 'epsilon': 1e-07, 'centered': false}, 'registered_name': null}");
-    check_record(
-        "{'class_name': 'adagrad', 'config': {'learning_rate': {'class_name': 'ByReplicas', 'config': {'table': {'2': 0.25, '5': 0.5}}}}}",
-        "{'module': 'keras.optimizers', 'class_name': 'Adagrad', 'config': {'name': 'adagrad', 'learning_rate': 0.25, " BASE
-        "'initial_accumulator_value': 0.1, 'epsilon': 1e-07}, 'registered_name': null}");
+        "{'module': 'keras.optimizers.schedules', 'class_name': 'CosineDecay', 'config': {'initial_learning_rate': "
+        "0.1, 'decay_steps': 15, "
+        "'alpha': 0.0, 'name': 'CosineDecay', 'warmup_target': null, 'warmup_steps': 0}, 'registered_name': "
+        "null}, " BASE "'rho': 0.9, 'momentum': 0.0, 'epsilon': 1e-07, 'centered': false}, 'registered_name': null}");
+    check_record("{'class_name': 'adagrad', 'config': {'learning_rate': {'class_name': 'ByReplicas', 'config': "
+                 "{'table': {'2': 0.25, '5': 0.5}}}}}",
+                 "{'module': 'keras.optimizers', 'class_name': 'Adagrad', 'config': {'name': 'adagrad', "
+                 "'learning_rate': 0.25, " BASE
+                 "'initial_accumulator_value': 0.1, 'epsilon': 1e-07}, 'registered_name': null}");
 }
 
 static void test_rate(void **state)
@@ -192,7 +202,8 @@ static void test_rate(void **state)
     read_optimizer(&m, "'sgd'");
     assert_int_equal(artel__optimizer_set_rate(&m.optimizer, 0.1), ARTEL_OK);
     assert_true(artel__schedule_rate(&m.optimizer.schedule, 7) == (double)0.1f);
-    assert_true(json_real_value(json_object_get(json_object_get(m.optimizer.record, "config"), "learning_rate")) == (double)0.1f);
+    assert_true(json_real_value(json_object_get(json_object_get(m.optimizer.record, "config"), "learning_rate")) ==
+                (double)0.1f);
     nn_expect_failure(m.bench.ctx, artel__optimizer_set_rate(&m.optimizer, NAN), ARTEL_ERROR_INVALID, "learning_rate");
     fini(&m);
 }
@@ -214,22 +225,26 @@ static void test_refused(void **state)
     nn_init(&bench, 1);
     refuse(&bench, "'adm'", ARTEL_ERROR_UNSUPPORTED, "did you mean Adam");
     refuse(&bench, "'MultiOptimizer'", ARTEL_ERROR_UNSUPPORTED, "MultiOptimizer");
-    refuse(&bench, "{'class_name': 'Muon', 'config': {'exclude_layers': ['den.*']}}", ARTEL_ERROR_UNSUPPORTED, "exclude_layers");
+    refuse(&bench, "{'class_name': 'Muon', 'config': {'exclude_layers': ['den.*']}}", ARTEL_ERROR_UNSUPPORTED,
+           "exclude_layers");
     refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {}}", ARTEL_ERROR_INVALID, "inner_optimizer");
-    refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': 'adam', 'clipnorm': 1}}", ARTEL_ERROR_UNSUPPORTED,
-           "clipnorm");
+    refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': 'adam', 'clipnorm': 1}}",
+           ARTEL_ERROR_UNSUPPORTED, "clipnorm");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'beta1': 0.9}}", ARTEL_ERROR_UNSUPPORTED, "beta1");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'beta_1': 1.5}}", ARTEL_ERROR_INVALID, "beta_1");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'learning_rate': -1}}", ARTEL_ERROR_INVALID, "rate");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'learning_rate': 1e39}}", ARTEL_ERROR_INVALID, "rate");
-    refuse(&bench, "{'class_name': 'SGD', 'config': {'clipnorm': 1.0, 'clipvalue': 1.0}}", ARTEL_ERROR_INVALID, "more than one");
+    refuse(&bench, "{'class_name': 'SGD', 'config': {'clipnorm': 1.0, 'clipvalue': 1.0}}", ARTEL_ERROR_INVALID,
+           "more than one");
     refuse(&bench, "{'class_name': 'SGD', 'config': {'gradient_accumulation_steps': 0}}", ARTEL_ERROR_INVALID,
            "gradient_accumulation_steps");
     refuse(&bench, "{'class_name': 'SGD', 'config': {'loss_scale_factor': 0.0}}", ARTEL_ERROR_INVALID, "scaled by 0");
     refuse(&bench,
-           "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': {'class_name': 'SGD', 'config': {'loss_scale_factor': 2}}}}",
+           "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': {'class_name': 'SGD', 'config': "
+           "{'loss_scale_factor': 2}}}}",
            ARTEL_ERROR_UNSUPPORTED, "loss_scale_factor");
-    refuse(&bench, "{'class_name': 'Mine', 'registered_name': 'p>Mine', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "Mine");
+    refuse(&bench, "{'class_name': 'Mine', 'registered_name': 'p>Mine', 'config': {}}", ARTEL_ERROR_UNSUPPORTED,
+           "Mine");
     nn_fini(&bench);
 }
 

@@ -35,16 +35,22 @@ static void test_regularizers(void **state)
     expect(&bench, "'l2'", 0, 0.01);
     expect(&bench, "'L2'", 0, 0.01);
     expect(&bench, "'l1_l2'", 0, 0);
-    expect(&bench, "{'module': 'keras.regularizers', 'class_name': 'L1', 'config': {'l1': 0.009999999776482582}, 'registered_name': null}",
+    expect(&bench,
+           "{'module': 'keras.regularizers', 'class_name': 'L1', 'config': {'l1': 0.009999999776482582}, "
+           "'registered_name': null}",
            0.009999999776482582, 0);
     expect(&bench, "{'class_name': 'L1L2', 'config': {'l1': 0.5, 'l2': 2}}", 0.5, 2);
-    assert_int_equal(read_regularizer(&bench, "{'class_name': 'OrthogonalRegularizer', 'config': {'factor': 0.5, 'mode': 'columns'}}", &r),
-                     ARTEL_OK);
+    assert_int_equal(
+        read_regularizer(&bench,
+                         "{'class_name': 'OrthogonalRegularizer', 'config': {'factor': 0.5, 'mode': 'columns'}}", &r),
+        ARTEL_OK);
     assert_true(r.orthogonal == 0.5 && r.columns && r.l1 == 0 && r.l2 == 0);
     nn_expect_failure(bench.ctx, read_regularizer(&bench, "'orthogonal'", &r), ARTEL_ERROR_UNSUPPORTED, "orthogonal");
     nn_expect_failure(bench.ctx, read_regularizer(&bench, "'l3'", &r), ARTEL_ERROR_UNSUPPORTED, "dense");
-    nn_expect_failure(bench.ctx, read_regularizer(&bench, "{'class_name': 'L2', 'config': {'l2': -1}}", &r), ARTEL_ERROR_INVALID, "l2");
-    nn_expect_failure(bench.ctx, read_regularizer(&bench, "{'class_name': 'L2', 'config': {'l1': 1}}", &r), ARTEL_ERROR_UNSUPPORTED, "l1");
+    nn_expect_failure(bench.ctx, read_regularizer(&bench, "{'class_name': 'L2', 'config': {'l2': -1}}", &r),
+                      ARTEL_ERROR_INVALID, "l2");
+    nn_expect_failure(bench.ctx, read_regularizer(&bench, "{'class_name': 'L2', 'config': {'l1': 1}}", &r),
+                      ARTEL_ERROR_UNSUPPORTED, "l1");
     nn_fini(&bench);
 }
 
@@ -93,7 +99,8 @@ static void test_constraints(void **state)
         double norm = norm_of(i, 12, 2);
         nn_assert_near(w[i], (i + 1) * (fmin(norm, 15) / (1e-7 + norm)), 1e-6, "greatest norm");
     }
-    constrain("{'class_name': 'MinMaxNorm', 'config': {'min_value': 11.0, 'max_value': 14.0, 'rate': 0.5, 'axis': 0}}", 1, w);
+    constrain("{'class_name': 'MinMaxNorm', 'config': {'min_value': 11.0, 'max_value': 14.0, 'rate': 0.5, 'axis': 0}}",
+              1, w);
     for (int i = 0; i < 12; i++) {
         double norm = norm_of(i, 12, 4), wanted = 0.5 * fmin(fmax(norm, 11), 14) + 0.5 * norm;
         nn_assert_near(w[i], (i + 1) * (wanted / (1e-7 + norm)), 1e-6, "both");
@@ -111,7 +118,8 @@ static void test_constraints_refused(void **state)
     artel__constraint_apply(&bench.graph, &config, 0); /* nothing to add */
     assert_int_equal(bench.graph.nodes, 0);
     json_t *json = nn_json("'max_nrm'");
-    nn_expect_failure(bench.ctx, artel__constraint_read(&bench.arena, "dense", json, &config), ARTEL_ERROR_UNSUPPORTED, "max_norm");
+    nn_expect_failure(bench.ctx, artel__constraint_read(&bench.arena, "dense", json, &config), ARTEL_ERROR_UNSUPPORTED,
+                      "max_norm");
     json_decref(json);
     json = nn_json("{'class_name': 'MaxNorm', 'config': {'axis': [0, 3]}}");
     assert_int_equal(artel__constraint_read(&bench.arena, "dense", json, &config), ARTEL_OK);

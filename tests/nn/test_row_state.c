@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State of rows: what a row of a batch leaves behind is what that row of the next begins with, in training and in inference. */
+/* State of rows: what a row of a batch leaves behind is what that row of the next begins with, in training and in
+ * inference. */
 #include "help_layer.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ static void open_rnn(layer_bench *bench, const char *more)
 {
     char layers[1024];
     snprintf(layers, sizeof layers,
-             "{\"class_name\": \"SimpleRNN\", \"config\": {\"name\": \"r\", \"units\": 1, \"activation\": \"linear\", \"use_bias\": false, "
+             "{\"class_name\": \"SimpleRNN\", \"config\": {\"name\": \"r\", \"units\": 1, \"activation\": \"linear\", "
+             "\"use_bias\": false, "
              "\"stateful\": true%s}, \"build_config\": {\"input_shape\": [%d, 2, 1]}}",
              more, BATCH);
     layer_open(bench, "[5, 2, 1]", "float32", layers);

@@ -57,10 +57,11 @@ static double rate_of(nn_bench *bench, const char *text, int replicas, int64_t b
 static void test_tables(void **state)
 {
     (void)state;
-    static const char *const by_replicas = "{'class_name': 'ByReplicas', 'config': {'table': {'5': 0.1, '10': 0.15, '20': 0.175}}}";
-    static const char *const nested =
-        "{'class_name': 'ByBatchSize', 'config': {'table': {'1': 0.5, '64': {'class_name': 'InverseTimeDecay', 'config': "
-        "{'initial_learning_rate': 0.5, 'decay_steps': 1, 'decay_rate': 1.0}}}}}";
+    static const char *const by_replicas =
+        "{'class_name': 'ByReplicas', 'config': {'table': {'5': 0.1, '10': 0.15, '20': 0.175}}}";
+    static const char *const nested = "{'class_name': 'ByBatchSize', 'config': {'table': {'1': 0.5, '64': "
+                                      "{'class_name': 'InverseTimeDecay', 'config': "
+                                      "{'initial_learning_rate': 0.5, 'decay_steps': 1, 'decay_rate': 1.0}}}}}";
     nn_bench bench;
     nn_init(&bench, 1);
     assert_true(rate_of(&bench, by_replicas, 5, 1, 9) == (double)0.1f);
@@ -76,7 +77,8 @@ static void test_tables(void **state)
 static void test_scaling(void **state)
 {
     (void)state;
-    static const char *const plain = "{'class_name': 'LinearScaling', 'config': {'base_rate': 0.1, 'base_batch': 256, 'warmup_steps': 10}}";
+    static const char *const plain =
+        "{'class_name': 'LinearScaling', 'config': {'base_rate': 0.1, 'base_batch': 256, 'warmup_steps': 10}}";
     static const char *const after =
         "{'class_name': 'LinearScaling', 'config': {'base_rate': 0.1, 'warmup_steps': 4, 'after': {'class_name': "
         "'ExponentialDecay', 'config': {'initial_learning_rate': 0.1, 'decay_steps': 2, 'decay_rate': 0.25}}}}";
@@ -98,12 +100,15 @@ static void test_complete(void **state)
     (void)state;
     nn_bench bench;
     nn_init(&bench, 1);
-    json_t *call = nn_json("{'class_name': 'cosine_decay', 'config': {'initial': 0.1, 'steps': 1000, 'warmup': 3}}"), *full, *wanted;
+    json_t *call = nn_json("{'class_name': 'cosine_decay', 'config': {'initial': 0.1, 'steps': 1000, 'warmup': 3}}"),
+           *full, *wanted;
     assert_int_equal(artel__schedule_spell_out(bench.ctx, call), ARTEL_OK);
     assert_int_equal(artel__schedule_complete(bench.ctx, call, &full), ARTEL_OK);
-    wanted = nn_json("{'module': 'keras.optimizers.schedules', 'class_name': 'CosineDecay', 'config': {'initial_learning_rate': 0.1, "
-                     "'decay_steps': 1000, "
-                     "'alpha': 0.0, 'name': 'CosineDecay', 'warmup_target': null, 'warmup_steps': 3}, 'registered_name': null}");
+    wanted = nn_json(
+        "{'module': 'keras.optimizers.schedules', 'class_name': 'CosineDecay', 'config': {'initial_learning_rate': "
+        "0.1, "
+        "'decay_steps': 1000, "
+        "'alpha': 0.0, 'name': 'CosineDecay', 'warmup_target': null, 'warmup_steps': 3}, 'registered_name': null}");
     assert_true(json_equal(full, wanted));
     json_decref(call);
     json_decref(full);
@@ -126,17 +131,21 @@ static void test_refused(void **state)
     nn_bench bench;
     nn_init(&bench, 1);
     refuse(&bench, "{'class_name': 'CosineDcay', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "CosineDecay");
-    refuse(&bench, "{'class_name': 'CosineDecay', 'config': {'decay_steps': 3}}", ARTEL_ERROR_INVALID, "initial_learning_rate");
-    refuse(&bench, "{'class_name': 'ExponentialDecay', 'config': {'initial_learning_rate': 1, 'decay_steps': 0, 'decay_rate': 1}}",
-           ARTEL_ERROR_INVALID, "decay_steps");
-    refuse(&bench, "{'class_name': 'PiecewiseConstantDecay', 'config': {'boundaries': [1, 2], 'values': [1, 2]}}", ARTEL_ERROR_INVALID,
-           "boundaries");
-    refuse(&bench, "{'class_name': 'PiecewiseConstantDecay', 'config': {'boundaries': [3, 2], 'values': [1, 2, 3]}}", ARTEL_ERROR_INVALID,
-           "rise");
+    refuse(&bench, "{'class_name': 'CosineDecay', 'config': {'decay_steps': 3}}", ARTEL_ERROR_INVALID,
+           "initial_learning_rate");
+    refuse(
+        &bench,
+        "{'class_name': 'ExponentialDecay', 'config': {'initial_learning_rate': 1, 'decay_steps': 0, 'decay_rate': 1}}",
+        ARTEL_ERROR_INVALID, "decay_steps");
+    refuse(&bench, "{'class_name': 'PiecewiseConstantDecay', 'config': {'boundaries': [1, 2], 'values': [1, 2]}}",
+           ARTEL_ERROR_INVALID, "boundaries");
+    refuse(&bench, "{'class_name': 'PiecewiseConstantDecay', 'config': {'boundaries': [3, 2], 'values': [1, 2, 3]}}",
+           ARTEL_ERROR_INVALID, "rise");
     refuse(&bench, "{'class_name': 'ByReplicas', 'config': {'table': {'5': 0.1}}}", ARTEL_ERROR_INVALID, "2 or less");
     refuse(&bench, "{'class_name': 'ByReplicas', 'config': {'table': {'x': 0.1}}}", ARTEL_ERROR_INVALID, "key");
     refuse(&bench,
-           "{'class_name': 'ByReplicas', 'config': {'table': {'1': {'class_name': 'ByReplicas', 'config': {'table': {'1': true}}}}}}",
+           "{'class_name': 'ByReplicas', 'config': {'table': {'1': {'class_name': 'ByReplicas', 'config': {'table': "
+           "{'1': true}}}}}}",
            ARTEL_ERROR_CORRUPT, "neither");
     refuse(&bench, "[0.1]", ARTEL_ERROR_CORRUPT, "neither");
     nn_fini(&bench);
@@ -144,7 +153,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_keras), cmocka_unit_test(test_tables), cmocka_unit_test(test_scaling),
-                                       cmocka_unit_test(test_complete), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_keras), cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_scaling), cmocka_unit_test(test_complete),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,8 @@ static artel__logs logs_of(json_t *object, artel__log_value items[MAX_LOGS])
 
 static artel__summary_total total_of(const json_t *pair)
 {
-    return (artel__summary_total){(int64_t)json_integer_value(json_array_get(pair, 0)), json_number_value(json_array_get(pair, 1))};
+    return (artel__summary_total){(int64_t)json_integer_value(json_array_get(pair, 0)),
+                                  json_number_value(json_array_get(pair, 1))};
 }
 
 static void run_table(artel_context *ctx, json_t *root)
@@ -199,8 +200,8 @@ static artel_status board_weight(artel__tensorboard *board, const json_t *call)
         (void)artel__json_number(json_array_get(values, i), &value);
         block[i] = (float)value;
     }
-    artel_status status =
-        artel__tensorboard_weight(board, integer(call, "epoch"), string(call, "path"), ARTEL_DTYPE_FLOAT32, block, (int64_t)count);
+    artel_status status = artel__tensorboard_weight(board, integer(call, "epoch"), string(call, "path"),
+                                                    ARTEL_DTYPE_FLOAT32, block, (int64_t)count);
     free(block);
     return status;
 }
@@ -211,11 +212,14 @@ static artel_status board_call(artel__tensorboard *board, json_t *call)
     artel__logs logs = logs_of(json_object_get(call, "logs"), items);
     const char *what = string(call, "call");
     if (strcmp(what, "graph") == 0) return artel__tensorboard_graph(board, string(call, "json"));
-    if (strcmp(what, "batch_end") == 0) return artel__tensorboard_batch_end(board, integer(call, "step"), logs, number(call, "seconds"));
+    if (strcmp(what, "batch_end") == 0)
+        return artel__tensorboard_batch_end(board, integer(call, "step"), logs, number(call, "seconds"));
     if (strcmp(what, "test_end") == 0) return artel__tensorboard_test_end(board, integer(call, "iterations"), logs);
     if (strcmp(what, "weight") == 0) return board_weight(board, call);
-    if (strcmp(what, "text") == 0) return artel__tensorboard_text(board, string(call, "tag"), integer(call, "step"), string(call, "text"));
-    const artel__tensorboard_epoch epoch = {integer(call, "epoch"), number(call, "learning_rate"), number(call, "steps_per_second")};
+    if (strcmp(what, "text") == 0)
+        return artel__tensorboard_text(board, string(call, "tag"), integer(call, "step"), string(call, "text"));
+    const artel__tensorboard_epoch epoch = {integer(call, "epoch"), number(call, "learning_rate"),
+                                            number(call, "steps_per_second")};
     return artel__tensorboard_epoch_end(board, &epoch, logs);
 }
 
@@ -224,8 +228,8 @@ static void run_tensorboard(artel_context *ctx, json_t *root)
     artel__tensorboard *board;
     json_t *call;
     size_t index;
-    const artel__tensorboard_options options = {integer(root, "update_freq"), integer(root, "histogram_freq"), truth(root, "write_graph"),
-                                                truth(root, "write_steps_per_second")};
+    const artel__tensorboard_options options = {integer(root, "update_freq"), integer(root, "histogram_freq"),
+                                                truth(root, "write_graph"), truth(root, "write_steps_per_second")};
     must(ctx, artel__tensorboard_create(ctx, string(root, "log_dir"), &options, &board));
     json_array_foreach(json_object_get(root, "calls"), index, call) must(ctx, board_call(board, call));
     must(ctx, artel__tensorboard_destroy(board));

@@ -24,7 +24,8 @@ static void check_log(scratch *s, const char *expected)
 }
 
 static const artel__log_value two[] = {{"loss", (double)0.25f}, {"accuracy", 1}};
-static const artel__log_value validated[] = {{"loss", 1e-5}, {"accuracy", NAN}, {"val_loss", 3}, {"val_accuracy", INFINITY}};
+static const artel__log_value validated[] = {
+    {"loss", 1e-5}, {"accuracy", NAN}, {"val_loss", 3}, {"val_accuracy", INFINITY}};
 
 static void columns_are_sorted_and_get_val_ones(void **state)
 {
@@ -44,7 +45,8 @@ static void later_columns_are_left_out(void **state)
     scratch s;
     artel__csv_log *log;
     scratch_init(&s);
-    assert_int_equal(artel__csv_log_create(s.ctx, scratch_path(&s, "log.csv"), &(artel__csv_log_options){0}, &log), ARTEL_OK);
+    assert_int_equal(artel__csv_log_create(s.ctx, scratch_path(&s, "log.csv"), &(artel__csv_log_options){0}, &log),
+                     ARTEL_OK);
     assert_int_equal(artel__csv_log_epoch(log, 0, (artel__logs){1, two}), ARTEL_OK);
     assert_int_equal(artel__csv_log_epoch(log, 1, (artel__logs){4, validated}), ARTEL_OK);
     assert_int_equal(artel__csv_log_destroy(log), ARTEL_OK);
@@ -120,7 +122,8 @@ static void two_that_write_the_same_write_it_once(void **state)
     scratch s;
     artel__csv_log *log[2];
     scratch_init(&s);
-    assert_int_equal(artel__csv_log_create(s.ctx, scratch_path(&s, "log.csv"), &(artel__csv_log_options){0}, &log[0]), ARTEL_OK);
+    assert_int_equal(artel__csv_log_create(s.ctx, scratch_path(&s, "log.csv"), &(artel__csv_log_options){0}, &log[0]),
+                     ARTEL_OK);
     assert_int_equal(artel__csv_log_epoch(log[0], 0, (artel__logs){1, two}), ARTEL_OK);
     log[1] = go_on(&s, 1);
     for (int i = 0; i < 6; i++) {

@@ -50,15 +50,18 @@ static void writes_the_kinds_of_a_run(void **state)
     assert_int_equal(artel__events_evaluate(k.events, -1, metrics), ARTEL_OK);
     assert_int_equal(artel__events_checkpoint(k.events, "dir/ckpt-10", 10), ARTEL_OK);
     assert_int_equal(artel__events_end(k.events, &end), ARTEL_OK);
-    sink_fini(&k, "{\"event\": \"start\", \"role\": \"worker\", \"task\": null, \"pid\": 7, \"strategy\": \"mirrored\", \"replicas\": 2, "
-                  "\"threads\": 4, \"shards\": 8, \"arithmetic\": \"artel-1/avx2\", \"resumed_from\": null}\n"
-                  "{\"event\": \"step\", \"epoch\": 0, \"step\": 1, \"loss\": 0.10000000149011612}\n"
-                  "{\"event\": \"epoch\", \"epoch\": 0, \"accuracy\": 0.5, \"loss\": 0.10000000149011612, \"val_loss\": NaN}\n"
-                  "{\"event\": \"evaluate\", \"accuracy\": 0.5, \"loss\": 0.10000000149011612, "
-                  "\"metrics\": {\"accuracy\": 0.5, \"loss\": 0.10000000149011612}}\n"
-                  "{\"event\": \"checkpoint\", \"path\": \"dir/ckpt-10\", \"step\": 10}\n"
-                  "{\"event\": \"end\", \"steps\": 10, \"examples\": 320, \"examples_per_second\": 1000.0, \"step_ms\": null, "
-                  "\"first_step_ms\": 2.5, \"start_ms\": 40.0, \"peak_rss_bytes\": 1048576, \"digest\": \"ab\"}\n");
+    sink_fini(
+        &k,
+        "{\"event\": \"start\", \"role\": \"worker\", \"task\": null, \"pid\": 7, \"strategy\": \"mirrored\", "
+        "\"replicas\": 2, "
+        "\"threads\": 4, \"shards\": 8, \"arithmetic\": \"artel-1/avx2\", \"resumed_from\": null}\n"
+        "{\"event\": \"step\", \"epoch\": 0, \"step\": 1, \"loss\": 0.10000000149011612}\n"
+        "{\"event\": \"epoch\", \"epoch\": 0, \"accuracy\": 0.5, \"loss\": 0.10000000149011612, \"val_loss\": NaN}\n"
+        "{\"event\": \"evaluate\", \"accuracy\": 0.5, \"loss\": 0.10000000149011612, "
+        "\"metrics\": {\"accuracy\": 0.5, \"loss\": 0.10000000149011612}}\n"
+        "{\"event\": \"checkpoint\", \"path\": \"dir/ckpt-10\", \"step\": 10}\n"
+        "{\"event\": \"end\", \"steps\": 10, \"examples\": 320, \"examples_per_second\": 1000.0, \"step_ms\": null, "
+        "\"first_step_ms\": 2.5, \"start_ms\": 40.0, \"peak_rss_bytes\": 1048576, \"digest\": \"ab\"}\n");
 }
 
 static void writes_the_kinds_of_a_cluster(void **state)
@@ -71,10 +74,11 @@ static void writes_the_kinds_of_a_cluster(void **state)
     const artel__event_fault fault = {1, "host\"1\"", "reduce", "reset by peer"};
     assert_int_equal(artel__events_membership(k.events, &membership), ARTEL_OK);
     assert_int_equal(artel__events_fault(k.events, &fault), ARTEL_OK);
-    sink_fini(&k,
-              "{\"event\": \"membership\", \"generation\": 3, \"members\": [\"worker:0\", \"worker:2\"], \"joined\": [], "
-              "\"left\": [\"worker:1\"], \"why\": \"heartbeat silent\", \"pause_ms\": 12.5}\n"
-              "{\"event\": \"fault\", \"rank\": 1, \"host\": \"host\\\"1\\\"\", \"phase\": \"reduce\", \"cause\": \"reset by peer\"}\n");
+    sink_fini(
+        &k, "{\"event\": \"membership\", \"generation\": 3, \"members\": [\"worker:0\", \"worker:2\"], \"joined\": [], "
+            "\"left\": [\"worker:1\"], \"why\": \"heartbeat silent\", \"pause_ms\": 12.5}\n"
+            "{\"event\": \"fault\", \"rank\": 1, \"host\": \"host\\\"1\\\"\", \"phase\": \"reduce\", \"cause\": "
+            "\"reset by peer\"}\n");
 }
 
 static void builds_free_events(void **state)

@@ -27,10 +27,13 @@ static void collects_and_writes_lists(void **state)
     scratch_init(&s);
     assert_int_equal(artel__run_history_create(s.ctx, &history), ARTEL_OK);
     check_print(&s, history, "{}");
-    for (int i = 0; i < 3; i++) assert_int_equal(artel__run_history_append(history, (artel__logs){i == 1 ? 2 : 1, items}), ARTEL_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(artel__run_history_append(history, (artel__logs){i == 1 ? 2 : 1, items}), ARTEL_OK);
     assert_int_equal(artel__run_history_write(history, scratch_path(&s, "h.json")), ARTEL_OK);
     char *text = slurp(scratch_path(&s, "h.json"), NULL);
-    assert_string_equal(text, "{\"loss\": [0.10000000149011612, 0.10000000149011612, 0.10000000149011612], \"val_loss\": [-Infinity]}\n");
+    assert_string_equal(
+        text,
+        "{\"loss\": [0.10000000149011612, 0.10000000149011612, 0.10000000149011612], \"val_loss\": [-Infinity]}\n");
     free(text);
     artel__run_history_destroy(history);
     scratch_fini(&s);
@@ -77,8 +80,9 @@ static void keeps_lists(void **state)
 static void refuses_damaged_text(void **state)
 {
     (void)state;
-    static const char *const damaged[] = {"",       "[]",          "{\"a\": 1}",      "{\"a\": [1,]}",  "{\"a\": [\"x\"]}",
-                                          "{\"a\"", "{\"a\": [1]", "{\"a\": [true]}", "{\"a\": [1]} x", "{\"a\": [[\"x\"]]}"};
+    static const char *const damaged[] = {
+        "",       "[]",          "{\"a\": 1}",      "{\"a\": [1,]}",  "{\"a\": [\"x\"]}",
+        "{\"a\"", "{\"a\": [1]", "{\"a\": [true]}", "{\"a\": [1]} x", "{\"a\": [[\"x\"]]}"};
     scratch s;
     artel__run_history *history;
     scratch_init(&s);
@@ -104,7 +108,8 @@ static void lists_grow(void **state)
     for (int i = 0; i < 1000; i++) {
         char name[32];
         snprintf(name, sizeof name, "m%d", i % 50);
-        assert_int_equal(artel__run_history_append(history, (artel__logs){1, (artel__log_value[]){{name, i}}}), ARTEL_OK);
+        assert_int_equal(artel__run_history_append(history, (artel__logs){1, (artel__log_value[]){{name, i}}}),
+                         ARTEL_OK);
     }
     assert_int_equal(artel__run_history_count(history), 50);
     const double *values = artel__run_history_values(history, 49, &count);

@@ -40,7 +40,8 @@ static void spells_floats_as_python(void **state)
         {-INFINITY, "-inf"},
     };
     char buffer[ARTEL__PYTHON_FLOAT_SIZE];
-    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) assert_string_equal(artel__python_float(buffer, cases[i].value), cases[i].text);
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++)
+        assert_string_equal(artel__python_float(buffer, cases[i].value), cases[i].text);
 }
 
 static void floats_survive_the_way_through_text(void **state)
@@ -104,7 +105,8 @@ static void shows_small_numbers_with_an_exponent(void **state)
     assert_string_equal(artel__progress_number(b, sizeof b, 0.00100001, true), "0.0010");
     assert_string_equal(artel__progress_number(b, sizeof b, 0, true), "0.0000e+00");
     assert_string_equal(artel__progress_number(b, sizeof b, -2, true), "-2.0000");
-    assert_string_equal(artel__progress_number(b, sizeof b, -2, false), "-2.0000e+00"); /* Keras does so in its verbose 2 */
+    assert_string_equal(artel__progress_number(b, sizeof b, -2, false),
+                        "-2.0000e+00"); /* Keras does so in its verbose 2 */
     assert_string_equal(artel__progress_number(b, sizeof b, NAN, true), "nan");
     assert_string_equal(artel__progress_number(b, sizeof b, INFINITY, false), "inf");
 }
@@ -128,7 +130,8 @@ static void joins_elements(void **state)
         const char *name;
         size_t count;
         bool list;
-    } groups[] = {{"a", 1, false}, {"f", 2, true}, {"f", 1, true}, {"g", 1, true}, {"g", 1, true}, {"h[]", 1, false}, {"[0]", 1, false}};
+    } groups[] = {{"a", 1, false}, {"f", 2, true},    {"f", 1, true},   {"g", 1, true},
+                  {"g", 1, true},  {"h[]", 1, false}, {"[0]", 1, false}};
     artel__log_group group = {.first = 0};
     size_t seen = 0;
     for (; artel__logs_next((artel__logs){ARTEL__COUNT(items), items}, &group); seen++) {

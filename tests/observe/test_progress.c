@@ -66,13 +66,14 @@ static void draws_on_a_terminal(void **state)
     artel__progress_update(b.progress, 5, logs);
     pass(&b, 0.5);
     artel__progress_end(b.progress, logs);
-    bar_fini(&b, "Epoch 1/5\n"
-                 "\r\x1b[1m 1/10\x1b[0m \x1b[32m━━\x1b[0m\x1b[37m" CELLS10 CELLS5 "━━━\x1b[0m \x1b[1m18s\x1b[0m 2s/step"
-                 " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K"
-                 "\r\x1b[1m 5/10\x1b[0m \x1b[32m" CELLS10 "\x1b[0m\x1b[37m" CELLS10 "\x1b[0m \x1b[1m0s\x1b[0m 100ms/step"
-                 " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K"
-                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m3s\x1b[0m 100ms/step"
-                 " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K\n");
+    bar_fini(&b,
+             "Epoch 1/5\n"
+             "\r\x1b[1m 1/10\x1b[0m \x1b[32m━━\x1b[0m\x1b[37m" CELLS10 CELLS5 "━━━\x1b[0m \x1b[1m18s\x1b[0m 2s/step"
+             " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K"
+             "\r\x1b[1m 5/10\x1b[0m \x1b[32m" CELLS10 "\x1b[0m\x1b[37m" CELLS10 "\x1b[0m \x1b[1m0s\x1b[0m 100ms/step"
+             " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K"
+             "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m3s\x1b[0m 100ms/step"
+             " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K\n");
 }
 
 static void a_pipe_gets_the_last_state_plain(void **state)
@@ -188,14 +189,16 @@ static void rows_stand_below_on_a_terminal(void **state)
     artel__progress_pause(b.progress);
     artel__progress_update(b.progress, 10, (artel__logs){0, NULL});
     artel__progress_end(b.progress, (artel__logs){0, NULL});
-    bar_fini(&b, "\r\x1b[1m 5/10\x1b[0m \x1b[32m" CELLS10 "\x1b[0m\x1b[37m" CELLS10 "\x1b[0m \x1b[1m1s\x1b[0m 200ms/step\x1b[K"
+    bar_fini(&b, "\r\x1b[1m 5/10\x1b[0m \x1b[32m" CELLS10 "\x1b[0m\x1b[37m" CELLS10
+                 "\x1b[0m \x1b[1m1s\x1b[0m 200ms/step\x1b[K"
                  "\none\x1b[K\ntwo, which is longer than the terminal \x1b[K\x1b[2A\r"
                  "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 200ms/step\x1b[K"
                  "\none\x1b[K\n\x1b[J\x1b[A\x1b[1A\r"
                  "\r\x1b[J"
                  "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 200ms/step\x1b[K"
                  "\none\x1b[K\x1b[1A\r"
-                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m2s\x1b[0m 200ms/step\x1b[K\n\x1b[J");
+                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20
+                 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m2s\x1b[0m 200ms/step\x1b[K\n\x1b[J");
 }
 
 static void a_pipe_gets_no_rows(void **state)

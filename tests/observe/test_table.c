@@ -62,7 +62,8 @@ static void prints_connections_and_wraps(void **state)
          .connected_to = "a_very_long_layer_name_which_will_not_fit[0][0], add[0][0]",
          .params = 272},
     };
-    const artel__summary summary = {.model_name = "f", .rows = rows, .row_count = 3, .connections = true, .trainable = {407, 1628}};
+    const artel__summary summary = {
+        .model_name = "f", .rows = rows, .row_count = 3, .connections = true, .trainable = {407, 1628}};
     check(&summary, "Model: \"f\"\n"
                     "┏━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━┓\n"
                     "┃ Layer (type)        ┃ Output Shape      ┃    Param # ┃ Connected to      ┃\n"
@@ -91,8 +92,12 @@ static void prints_odd_input(void **state)
     for (int columns = 1; columns < 200; columns += 7) {
         scratch s;
         artel__text text;
-        const artel__summary summary = {
-            .model_name = "m", .rows = rows, .row_count = 2, .connections = true, .show_trainable = true, .columns = columns};
+        const artel__summary summary = {.model_name = "m",
+                                        .rows = rows,
+                                        .row_count = 2,
+                                        .connections = true,
+                                        .show_trainable = true,
+                                        .columns = columns};
         scratch_init(&s);
         artel__text_init(&text, s.ctx);
         assert_int_equal(artel__summary_render(s.ctx, &summary, &text), ARTEL_OK);

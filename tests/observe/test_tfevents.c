@@ -62,10 +62,12 @@ static void records_are_tensorflows(void **state)
     check_hex(record + 9, length - 9, "1a0d627261696e2e4576656e743a3252070a05617274656c");
     record = next_record(file, size, &at, &length);
     assert_int_equal(record[0], 0x09);
-    check_hex(record + 9, length - 9,
-              "2a270a250a0a65706f63685f6c6f7373420a08011200220436d7b83e4a0b0a090a077363616c617273"); /* Keras 3.15's bytes */
+    check_hex(
+        record + 9, length - 9,
+        "2a270a250a0a65706f63685f6c6f7373420a08011200220436d7b83e4a0b0a090a077363616c617273"); /* Keras 3.15's bytes */
     record = next_record(file, size, &at, &length);
-    check_hex(record + 9, length - 9, "10ac022a270a250a0a62617463685f6c6f7373420a08011200220436d7b83e4a0b0a090a077363616c617273");
+    check_hex(record + 9, length - 9,
+              "10ac022a270a250a0a62617463685f6c6f7373420a08011200220436d7b83e4a0b0a090a077363616c617273");
     record = next_record(file, size, &at, &length);
     check_hex(record + 9, length - 9,
               "2a2d0a2b0a056b657261734208080712004202"
@@ -137,7 +139,8 @@ static void buckets_of_odd_data(void **state)
     artel__histogram_compute(ARTEL_DTYPE_FLOAT32, equal, 3, rows);
     assert_true(rows[0][0] == 2.5 && rows[0][1] == 2.5 && rows[0][2] == 0 && rows[29][0] == 2.5 && rows[29][2] == 3);
     artel__histogram_compute(ARTEL_DTYPE_FLOAT32, equal, 0, rows);
-    for (int b = 0; b < ARTEL__HISTOGRAM_BUCKETS; b++) assert_true(rows[b][0] == 0 && rows[b][1] == 0 && rows[b][2] == 0);
+    for (int b = 0; b < ARTEL__HISTOGRAM_BUCKETS; b++)
+        assert_true(rows[b][0] == 0 && rows[b][1] == 0 && rows[b][2] == 0);
     artel__histogram_compute(ARTEL_DTYPE_FLOAT32, odd, 5, rows);
     assert_true(rows[0][0] == 1 && rows[0][2] == 1 && rows[29][1] == 2 && rows[29][2] == 1);
     artel__histogram_compute(ARTEL_DTYPE_FLOAT64, far, 2, rows);

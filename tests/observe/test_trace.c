@@ -30,13 +30,16 @@ static void writes_every_kind(void **state)
         text,
         "[\n{\"ph\": \"M\", \"pid\": 3, \"tid\": 0, \"name\": \"process_name\", \"args\": {\"name\": \"worker:3\"}},\n"
         "{\"ph\": \"M\", \"pid\": 3, \"tid\": 1, \"name\": \"thread_name\", \"args\": {\"name\": \"replica 1\"}},\n"
-        "{\"ph\": \"X\", \"pid\": 3, \"tid\": 1, \"name\": \"dense \\\"a\\\"\", \"cat\": \"op\", \"ts\": 1.500, \"dur\": 2.501, "
+        "{\"ph\": \"X\", \"pid\": 3, \"tid\": 1, \"name\": \"dense \\\"a\\\"\", \"cat\": \"op\", \"ts\": 1.500, "
+        "\"dur\": 2.501, "
         "\"args\": {\"rows\": 8}},\n"
         "{\"ph\": \"i\", \"pid\": 3, \"tid\": 1, \"name\": \"save\", \"ts\": 2000.000, \"s\": \"t\"},\n"
         "{\"ph\": \"C\", \"pid\": 3, \"tid\": 0, \"name\": \"loss\", \"ts\": 0.005, \"args\": {\"value\": 0.5}},\n"
         "{\"ph\": \"C\", \"pid\": 3, \"tid\": 0, \"name\": \"loss\", \"ts\": 0.006, \"args\": {\"value\": 0.0}},\n"
-        "{\"ph\": \"s\", \"pid\": 3, \"tid\": 1, \"name\": \"message\", \"ts\": 1.600, \"cat\": \"flow\", \"id\": 77},\n"
-        "{\"ph\": \"f\", \"pid\": 3, \"tid\": 2, \"name\": \"message\", \"ts\": 1.700, \"cat\": \"flow\", \"id\": 77, \"bp\": \"e\"}\n]\n");
+        "{\"ph\": \"s\", \"pid\": 3, \"tid\": 1, \"name\": \"message\", \"ts\": 1.600, \"cat\": \"flow\", \"id\": "
+        "77},\n"
+        "{\"ph\": \"f\", \"pid\": 3, \"tid\": 2, \"name\": \"message\", \"ts\": 1.700, \"cat\": \"flow\", \"id\": 77, "
+        "\"bp\": \"e\"}\n]\n");
     free(text);
     scratch_fini(&s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of maximum pools that take over the ReLU's: where they may, with the same bits; and where nobody else needs it, over x. */
+/* Gradients of maximum pools that take over the ReLU's: where they may, with the same bits; and where nobody else needs
+ * it, over x. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +71,8 @@ static artel__value_id add_pool(artel__graph *g, artel__value_id x, form f, bool
 static void build(graph_bench *b, form f, bool fuse)
 {
     artel__graph *g = &b->graph;
-    artel_shape row = {.rank = 1, .dim = {WIDTH}}, image = {.rank = 3, .dim = {1, WIDTH, 1}}, matrix = {.rank = 2, .dim = {3, WIDTH}};
+    artel_shape row = {.rank = 1, .dim = {WIDTH}}, image = {.rank = 3, .dim = {1, WIDTH, 1}},
+                matrix = {.rank = 2, .dim = {3, WIDTH}};
     graph_bench_begin(b, ROWS);
     int variable = artel__variables_add(&b->variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &matrix, 3);
     artel__value_id wanted[2] = {artel__graph_variable(g, variable), ARTEL__NO_VALUE}, gradient[2];
@@ -79,7 +81,8 @@ static void build(graph_bench *b, form f, bool fuse)
         x = artel__op_narrow(g, x, ARTEL_DTYPE_BFLOAT16);
         g->precision = ARTEL_DTYPE_BFLOAT16;
     }
-    artel__value_id relu = add_relu(g, artel__op_reshape(g, x, &image), wanted[0], f), out = add_pool(g, relu, f, false);
+    artel__value_id relu = add_relu(g, artel__op_reshape(g, x, &image), wanted[0], f),
+                    out = add_pool(g, relu, f, false);
     if (f == TWICE) out = artel__op_add(g, out, add_pool(g, relu, f, true));
     if (f == KEPT) wanted[1] = relu;
     artel__value_id seeds = artel__op_affine(g, out, 1.0f, -0.4f);
@@ -120,7 +123,8 @@ static void same_bits(void **state)
         assert_int_equal(count_nodes(&joined.graph, &artel__op_unary_gradient_def, &mask), f >= FIRST_REFUSED);
         assert_int_equal(count_nodes(&joined.graph, &artel__op_pool_gradient_def, &pool), 1 + (f == TWICE));
         bool over = joined.plan->root[pool->output[0]] == joined.plan->root[pool->input[1]];
-        assert_int_equal(over, f == INSIDE || f == BEHIND || f == NARROW || f == LEAKY); /* LEAKY: the mask is made of its input */
+        assert_int_equal(over, f == INSIDE || f == BEHIND || f == NARROW ||
+                                   f == LEAKY); /* LEAKY: the mask is made of its input */
         graph_bench_finish(&apart, 1);
         graph_bench_finish(&joined, 2);
         assert_int_equal(artel__run_compute(apart.run, &apart.step, apart.inputs), ARTEL_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operation of ops.list in a small graph: its gradient against differences, its bits against every instruction set and
- * number of threads. A new operation fails test_coverage until it has a case here. */
+/* Every operation of ops.list in a small graph: its gradient against differences, its bits against every instruction
+ * set and number of threads. A new operation fails test_coverage until it has a case here. */
 #include "support/op_cases.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ static void open_graph(op_graph *g)
 /* Two convolutions that differ are two texts of --explain. */
 static void test_description(void **state)
 {
-    static const char *const expected[] = {"conv2d[2x3/2,2 ", " groups=2 dilation=2,2]", "[3x2/2,2 7x6x3 -> 4x3x4 groups=1 dilation=2,2]"};
+    static const char *const expected[] = {"conv2d[2x3/2,2 ", " groups=2 dilation=2,2]",
+                                           "[3x2/2,2 7x6x3 -> 4x3x4 groups=1 dilation=2,2]"};
     static const int shapes[] = {1, 2, 4};
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -63,7 +64,8 @@ static int64_t operations(const artel__conv2d_shape *s)
     int64_t count = 0;
     for (int64_t i = 0; i < s->oh * s->ow * s->kh * s->kw; i++) {
         int64_t tap = i % (s->kh * s->kw), pixel = i / (s->kh * s->kw);
-        int64_t y = pixel / s->ow * s->sh - s->top + tap / s->kw * s->dh, x = pixel % s->ow * s->sw - s->left + tap % s->kw * s->dw;
+        int64_t y = pixel / s->ow * s->sh - s->top + tap / s->kw * s->dh,
+                x = pixel % s->ow * s->sw - s->left + tap % s->kw * s->dw;
         count += y >= 0 && y < s->ih && x >= 0 && x < s->iw;
     }
     return 2 * count * (s->ic / s->groups) * s->oc;
@@ -92,9 +94,14 @@ static void test_stop_gradient(void **state)
     op_check_bits(&c);
     op_graph g;
     open_graph(&g);
-    artel__value_id out = stopped(&g), wanted[] = {g.fed[0].id, g.fed[1].id}, found[2], seed = artel__op_fill_like(&g.graph, out, 1);
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &out, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = 2};
+    artel__value_id out = stopped(&g), wanted[] = {g.fed[0].id, g.fed[1].id}, found[2],
+                    seed = artel__op_fill_like(&g.graph, out, 1);
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &out,
+                                    .seeds = &seed,
+                                    .target_count = 1,
+                                    .wanted = wanted,
+                                    .wanted_count = 2};
     assert_int_equal(artel__graph_differentiate(&g.graph, &request, found), ARTEL_OK);
     assert_int_equal(found[0], ARTEL__NO_VALUE);
     assert_true(found[1] >= 0);
@@ -109,7 +116,8 @@ static void test_coverage(void **state)
     op_check_coverage();
 }
 
-/* Vectors that are only known to be orthogonal to all others have no gradient, in TensorFlow neither: refused by name, once it is wanted. */
+/* Vectors that are only known to be orthogonal to all others have no gradient, in TensorFlow neither: refused by name,
+ * once it is wanted. */
 static void test_whole_bases(void **state)
 {
     static const struct {
@@ -124,9 +132,14 @@ static void test_whole_bases(void **state)
         op_graph g;
         open_graph(&g);
         artel__value_id x = op_row(&g, OP_SIGNED, SHAPE(rows[i].m, rows[i].n)), found = ARTEL__NO_VALUE;
-        artel__value_id y = artel__op_decompose(&g.graph, rows[i].function, true, x), seed = artel__op_affine(&g.graph, y, 0, 1);
-        artel__differentiate request = {
-            .add = &artel__op_binary_def, .targets = &y, .seeds = &seed, .target_count = 1, .wanted = &x, .wanted_count = 1};
+        artel__value_id y = artel__op_decompose(&g.graph, rows[i].function, true, x),
+                        seed = artel__op_affine(&g.graph, y, 0, 1);
+        artel__differentiate request = {.add = &artel__op_binary_def,
+                                        .targets = &y,
+                                        .seeds = &seed,
+                                        .target_count = 1,
+                                        .wanted = &x,
+                                        .wanted_count = 1};
         assert_int_equal(g.graph.status, ARTEL_OK);
         artel__graph_differentiate(&g.graph, &request, &found);
         assert_non_null(strstr(artel_context_error(g.ctx)->advice, rows[i].advice));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices do not compute: it is refused by name, all of it at once, and the page says the same. No plug-in takes part. */
+/* What devices do not compute: it is refused by name, all of it at once, and the page says the same. No plug-in takes
+ * part. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static artel_status infer_same(artel__infer *infer)
     return ARTEL_OK;
 }
 
-static const artel__op_def first_def = {.name = "first", .infer = infer_same}, second_def = {.name = "second", .infer = infer_same};
+static const artel__op_def first_def = {.name = "first", .infer = infer_same},
+                           second_def = {.name = "second", .infer = infer_same};
 
 /* Two operations without a lowering, one of them twice: one message with both names. */
 static void test_refused(void **state)
@@ -63,7 +65,8 @@ static void test_page(void **state)
     fclose(file);
     for (int i = 0; artel__ops[i]; i++) {
         snprintf(quoted, sizeof quoted, "`%s`", artel__ops[i]->name);
-        if ((strstr(page, quoted) != NULL) != (artel__ops[i]->lower != NULL)) fail_msg("docs/devices.md is wrong about %s", quoted);
+        if ((strstr(page, quoted) != NULL) != (artel__ops[i]->lower != NULL))
+            fail_msg("docs/devices.md is wrong about %s", quoted);
     }
 }
 

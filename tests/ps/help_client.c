@@ -53,7 +53,8 @@ void client_answer(world *w, uint32_t task, uint32_t part, uint32_t item, artel_
         p->asked[part] = w->now - 50 * WORLD_MS;
         return;
     }
-    if (!w->truth[part].position[item]) world_fail(w, "client %u is told of item %u, which nobody has acknowledged", task, item);
+    if (!w->truth[part].position[item])
+        world_fail(w, "client %u is told of item %u, which nobody has acknowledged", task, item);
     p->done |= (uint8_t)(1 << part);
     if (p->done + 1 != 1 << w->options.parts) return;
     w->finished[item] = 1;
@@ -75,11 +76,13 @@ void world_acknowledge(world *w, uint32_t task, uint32_t part, uint32_t item, ui
         return;
     }
     if (t->position[item] && t->position[item] != position)
-        world_fail(w, "part %u item %u is acknowledged at %u and at %u", part, item, t->position[item], (unsigned)position);
+        world_fail(w, "part %u item %u is acknowledged at %u and at %u", part, item, t->position[item],
+                   (unsigned)position);
     if (t->at[position] && t->at[position] != 1 + item)
         world_fail(w, "part %u position %u has items %u and %u", part, (unsigned)position, t->at[position] - 1, item);
     if (w->options.mistake == WORLD_RIGHT && (s->length < position || s->list[position - 1] != item))
-        world_fail(w, "task %u part %u acknowledges item %u at %u, where it is not", task, part, item, (unsigned)position);
+        world_fail(w, "task %u part %u acknowledges item %u at %u, where it is not", task, part, item,
+                   (unsigned)position);
     if (!t->position[item]) w->sum.acknowledged++;
     t->position[item] = (uint32_t)position;
     t->at[position] = 1 + item;
@@ -100,7 +103,8 @@ static void check_head(world *w, uint32_t task, uint32_t part)
     for (uint32_t i = 0; i < s->length; i++) {
         if (seen[s->list[i]]++) world_fail(w, "task %u part %u has item %u twice", task, part, s->list[i]);
         if (t->position[s->list[i]] && t->position[s->list[i]] != i + 1)
-            world_fail(w, "task %u part %u has item %u at %u, acknowledged at %u", task, part, s->list[i], i + 1, t->position[s->list[i]]);
+            world_fail(w, "task %u part %u has item %u at %u, acknowledged at %u", task, part, s->list[i], i + 1,
+                       t->position[s->list[i]]);
     }
     for (uint32_t i = 0; i < w->options.items; i++)
         if (t->position[i] && !seen[i]) world_fail(w, "task %u part %u has lost item %u", task, part, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server's driver does around a holder (ps/holder.h): carries messages, keeps the state, moves copies, answers clients; and the mistakes. */
+/* What a server's driver does around a holder (ps/holder.h): carries messages, keeps the state, moves copies, answers
+ * clients; and the mistakes. */
 #include "help_world_impl.h"
 
 #include <stdio.h>
@@ -31,7 +32,8 @@ static void apply(void *user, uint32_t part, const artel__log_entry *entry, cons
     store *s = &w->process[at->task].part[part];
     uint32_t item = (uint32_t)entry->client;
     if (entry->position != s->length + 1 || s->length == WORLD_LONGEST) {
-        world_fail(w, "task %u part %u applies position %u after %u", at->task, part, (unsigned)entry->position, s->length);
+        world_fail(w, "task %u part %u applies position %u after %u", at->task, part, (unsigned)entry->position,
+                   s->length);
         return;
     }
     s->list[s->length++] = item;
@@ -57,7 +59,8 @@ static void send_data(void *user, uint32_t task, const artel__log_message *messa
     world_send(at->w, 1, at->task, task, bytes, 1 + artel__ps_log_write(message, bytes + 1));
 }
 
-static void answer_client(world *w, uint32_t task, uint32_t client, uint32_t part, uint32_t item, artel__log_answer answer)
+static void answer_client(world *w, uint32_t task, uint32_t client, uint32_t part, uint32_t item,
+                          artel__log_answer answer)
 {
     uint8_t bytes[32], *at = artel__bytes_put(bytes, WORD_ANSWER, 1);
     at = artel__bytes_put(at, part, 1);
@@ -160,7 +163,9 @@ static bool accept_late(world *w, uint32_t task, const artel__holding_action *a)
 {
     process *p = &w->process[task];
     for (uint32_t i = 0; i < w->options.parts; i++)
-        if (artel__chain_find(&a->view->chain[i], task) >= 0 && (a->fresh || p->holding->part[i] != ARTEL__HOLDING_LEVEL)) return false;
+        if (artel__chain_find(&a->view->chain[i], task) >= 0 &&
+            (a->fresh || p->holding->part[i] != ARTEL__HOLDING_LEVEL))
+            return false;
     for (uint32_t i = 0; i < w->options.parts; i++) {
         if (artel__chain_find(&a->view->chain[i], task) < 0) continue;
         event *e = world_post(w, w->now, EVENT_LEVEL, task);
@@ -173,7 +178,8 @@ static bool accept_late(world *w, uint32_t task, const artel__holding_action *a)
 
 static void trace(const world *w, uint32_t task, const artel__holding_action *a)
 {
-    static const char *const name[] = {"send", "fence", "accept", "serve", "drop", "copy", "learn", "lost", "fall back", "report"};
+    static const char *const name[] = {"send", "fence", "accept", "serve",     "drop",
+                                       "copy", "learn", "lost",   "fall back", "report"};
     if (a->kind == ARTEL__HOLDING_SEND) return;
     printf("%9.3f task %u %s part %u %s\n", (double)w->now / 1e6, task, name[a->kind], a->part, a->text ? a->text : "");
     for (uint32_t i = 0; a->view && i < w->options.parts; i++)
@@ -189,11 +195,13 @@ static bool filter(void *user, const artel__holding_action *a)
     process *p = &w->process[at->task];
     world_mistake m = w->options.mistake;
     if (w->options.trace) trace(w, at->task, a);
-    if (a->kind == ARTEL__HOLDING_SEND && (m == WORLD_AMNESIA || m == WORLD_LONGEST_WINS) && a->bytes[0] == ARTEL__HOLDING_PROMISE) {
+    if (a->kind == ARTEL__HOLDING_SEND && (m == WORLD_AMNESIA || m == WORLD_LONGEST_WINS) &&
+        a->bytes[0] == ARTEL__HOLDING_PROMISE) {
         plant(w, at->task, a);
         return false;
     }
-    for (uint32_t i = 0; i < w->options.parts && a->kind == ARTEL__HOLDING_ACCEPT && a->fresh; i++) p->part[i].length = 0;
+    for (uint32_t i = 0; i < w->options.parts && a->kind == ARTEL__HOLDING_ACCEPT && a->fresh; i++)
+        p->part[i].length = 0;
     if (m == WORLD_STALE_COPY && a->kind == ARTEL__HOLDING_COPY_FROM) p->stale |= (uint8_t)(1 << a->part);
     if (m == WORLD_STALE_COPY) return a->kind != ARTEL__HOLDING_DROP && a->kind != ARTEL__HOLDING_COPY_FROM;
     if (m != WORLD_NO_FENCE) return true;
@@ -226,7 +234,8 @@ void driver_begin(world *w, uint32_t task)
 {
     static uint8_t alone[WORLD_TASKS][WORLD_TASKS];
     process *p = &w->process[task];
-    artel__holder_config c = {.batches = WORLD_ITEMS, .nudge_ns = 40 * WORLD_MS, .ops = &ops, .user = place_of(w, task)};
+    artel__holder_config c = {
+        .batches = WORLD_ITEMS, .nudge_ns = 40 * WORLD_MS, .ops = &ops, .user = place_of(w, task)};
     c.holding = (artel__holding_config){.tasks = w->tasks,
                                         .self = task,
                                         .parts = w->options.parts,
@@ -280,8 +289,8 @@ void driver_begun(world *w, uint32_t task, uint32_t part, uint64_t epoch)
     artel__holder_begun(p->holder, w->now, part, epoch);
 }
 
-/* Whoever comes into service has at each position what was acknowledged there. A holder that does not serve may have an entry that nobody
- * else has. */
+/* Whoever comes into service has at each position what was acknowledged there. A holder that does not serve may have an
+ * entry that nobody else has. */
 void driver_served(world *w, uint32_t task)
 {
     for (uint32_t part = 0; part < w->options.parts; part++) {
@@ -289,8 +298,8 @@ void driver_served(world *w, uint32_t task)
         for (uint32_t i = 0; i < s->length && artel__part_log_serves(s->log); i++) {
             uint32_t known = w->truth[part].at[i + 1];
             if (known && known != 1 + s->list[i])
-                world_fail(w, "task %u part %u serves item %u at position %u, where %u was acknowledged", task, part, s->list[i], i + 1,
-                           known - 1);
+                world_fail(w, "task %u part %u serves item %u at position %u, where %u was acknowledged", task, part,
+                           s->list[i], i + 1, known - 1);
         }
     }
 }
@@ -301,7 +310,8 @@ static void on_push(world *w, uint32_t task, uint32_t from, uint32_t part, uint6
 {
     store *s = &w->process[task].part[part];
     uint64_t position;
-    artel__log_entry e = {.client = item, .item = item, .kind = ARTEL__LOG_GRADIENT, .flags = ARTEL__LOG_STEP, .source = (uint16_t)from};
+    artel__log_entry e = {
+        .client = item, .item = item, .kind = ARTEL__LOG_GRADIENT, .flags = ARTEL__LOG_STEP, .source = (uint16_t)from};
     if (w->options.mistake == WORLD_NO_TABLE) {
         e.item = ARTEL__NO_ITEM;
         e.sequence = ++w->order;
@@ -350,7 +360,8 @@ static void take_copy(world *w, uint32_t task, uint32_t part, bool levelling, ui
     for (uint32_t i = 0; i < s->length; i++) s->list[i] = (uint32_t)artel__bytes_take(&list, 4);
     if (artel__holder_copied(p->holder, w->now, part, epoch, levelling, at, table))
         world_fail(w, "task %u: a copy's table is damaged", task);
-    if (artel__part_log_applied(s->log) != s->length) world_fail(w, "task %u: a copy's table is of another position", task);
+    if (artel__part_log_applied(s->log) != s->length)
+        world_fail(w, "task %u: a copy's table is of another position", task);
 }
 
 void driver_data(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, size_t count)

@@ -201,14 +201,16 @@ static void strike(world *w)
         world_heal(w);
         return;
     }
-    event *next = world_post(w, w->now + (int64_t)world_draw(w, 2 * (uint64_t)w->options.fault_ns) + 1000, EVENT_FAULT, 0);
+    event *next =
+        world_post(w, w->now + (int64_t)world_draw(w, 2 * (uint64_t)w->options.fault_ns) + 1000, EVENT_FAULT, 0);
     next->life = 0;
     if (w->options.gentle && (is_cut(w) || !copies_are_complete(w))) return;
     uint64_t kind = world_draw(w, 10);
     uint32_t task = (uint32_t)world_draw(w, w->tasks);
     if (kind < 5) {
         world_kill(w, task, kind == 0);
-        event *e = world_post(w, w->now + (int64_t)(5 * WORLD_MS + (int64_t)world_draw(w, 300 * WORLD_MS)), EVENT_START, task);
+        event *e =
+            world_post(w, w->now + (int64_t)(5 * WORLD_MS + (int64_t)world_draw(w, 300 * WORLD_MS)), EVENT_START, task);
         e->life = 0;
     } else if (kind < 8) {
         cut_some(w);
@@ -310,7 +312,8 @@ world *world_create(const world_options *options)
         w->server[t] = server || (t == 0 && options->servers == 1);
     }
     artel__holding_vote(role, w->tasks, w->votes);
-    for (uint32_t p = 0; p < options->parts; p++) w->first[p] = (uint16_t)(options->voters - options->servers + p % options->servers);
+    for (uint32_t p = 0; p < options->parts; p++)
+        w->first[p] = (uint16_t)(options->voters - options->servers + p % options->servers);
     return w;
 }
 
@@ -361,15 +364,17 @@ void world_dump(world *w, uint32_t task)
         return;
     }
     const artel__holding *h = p->holding;
-    printf("task %u: promised %u of %lx accepted %u known %u held %d fenced %d remembers %d phase %d ballot %u pendings %u\n", task,
-           h->promised.counter, (long)h->promised.incarnation, h->accepted.ballot.counter, h->known.ballot.counter, h->held, h->fenced,
-           h->remembers, h->phase, h->ballot.counter, h->pendings);
+    printf("task %u: promised %u of %lx accepted %u known %u held %d fenced %d remembers %d phase %d ballot %u "
+           "pendings %u\n",
+           task, h->promised.counter, (long)h->promised.incarnation, h->accepted.ballot.counter,
+           h->known.ballot.counter, h->held, h->fenced, h->remembers, h->phase, h->ballot.counter, h->pendings);
     for (uint32_t i = 0; i < w->options.parts; i++) {
         const artel__part_log *l = p->part[i].log;
-        printf("   part %u state %u assigned %u want %d place %d of %d fenced %d level %d serving %d paused %d copying %d last %u applied "
+        printf("   part %u state %u assigned %u want %d place %d of %d fenced %d level %d serving %d paused %d copying "
+               "%d last %u applied "
                "%u told %u have %u\n",
-               i, h->part[i], h->assigned[i], h->want_copied, l->place, l->holders, l->fenced, l->level, l->serving, l->paused, l->copying,
-               (unsigned)l->last, (unsigned)l->applied, (unsigned)l->told, (unsigned)l->have);
+               i, h->part[i], h->assigned[i], h->want_copied, l->place, l->holders, l->fenced, l->level, l->serving,
+               l->paused, l->copying, (unsigned)l->last, (unsigned)l->applied, (unsigned)l->told, (unsigned)l->have);
     }
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameter servers that do not exist: production view machines, logs and codec, a model of the driver, of clients, and of a network.
+/* Parameter servers that do not exist: production view machines, logs and codec, a model of the driver, of clients, and
+ * of a network.
  *
- * Time is a number; the next event in (time, order of creation) happens next; everything random comes from the seed, so a failing seed
- * replays. Tasks talk over two planes, as drivers do (control and data): each pair and plane keeps its order, loses what it carries over a
- * cut, and on a reset. A killed process loses its memory, with or without word to its peers.
+ * Time is a number; the next event in (time, order of creation) happens next; everything random comes from the seed, so
+ * a failing seed replays. Tasks talk over two planes, as drivers do (control and data): each pair and plane keeps its
+ * order, loses what it carries over a cut, and on a reset. A killed process loses its memory, with or without word to
+ * its peers.
  *
- * The state of a part is the list of the items applied to it, so loss, doubling and order show at once. Clients push every item to every
- * part until it is acknowledged; items of a client that dies are issued to others, and now and then an item is issued twice.
+ * The state of a part is the list of the items applied to it, so loss, doubling and order show at once. Clients push
+ * every item to every part until it is acknowledged; items of a client that dies are issued to others, and now and then
+ * an item is issued twice.
  */
 #ifndef HELP_WORLD_H
 #define HELP_WORLD_H
@@ -62,7 +65,8 @@ world *world_create(const world_options *options);
 void world_destroy(world *w);
 void world_start(world *w, uint32_t task);
 void world_start_all(world *w);
-/* Until all items are acknowledged by all parts and every part has its copies, or until `limit`. True: that happened. */
+/* Until all items are acknowledged by all parts and every part has its copies, or until `limit`. True: that happened.
+ */
 bool world_run(world *w, int64_t limit);
 /* For directed scenarios: until the time, however far the items are. */
 void world_pass(world *w, int64_t until);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For test_partition.py: reads lines "RULE ELEMENT_BYTES DIMENSION...", prints for each the rows of the pieces and where the next pieces in turn lie
- * on `servers` servers: prog_partition SERVERS. */
+/* For test_partition.py: reads lines "RULE ELEMENT_BYTES DIMENSION...", prints for each the rows of the pieces and
+ * where the next pieces in turn lie on `servers` servers: prog_partition SERVERS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,9 @@ int main(int argc, char **argv)
         artel__text_init(&name, ctx);
         for (int64_t i = 0; i < pieces; i++) {
             int place;
-            int64_t rows = rank ? artel__partition_offset(shape[0], pieces, i + 1) - artel__partition_offset(shape[0], pieces, i) : 1;
+            int64_t rows =
+                rank ? artel__partition_offset(shape[0], pieces, i + 1) - artel__partition_offset(shape[0], pieces, i)
+                     : 1;
             artel__place_in_turn(made++, 1, servers, &place);
             artel__text_clear(&name);
             artel__place_name(place, true, &name);

@@ -26,9 +26,10 @@ static const artel__ps_head head = {.op = ARTEL__PS_PUSH,
 static void a_head_has_these_bytes(void **state)
 {
     (void)state;
-    static const uint8_t golden[ARTEL__PS_HEAD_BYTES] = {3,    1, 3, 2, 7, 0, 0, 0, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
-                                                         0x21, 0, 0, 0, 0, 0, 0, 0, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31,
-                                                         0x41, 0, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0x54, 0x53, 0x52, 0x51};
+    static const uint8_t golden[ARTEL__PS_HEAD_BYTES] = {
+        3,    1, 3, 2, 7, 0, 0, 0, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
+        0x21, 0, 0, 0, 0, 0, 0, 0, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31,
+        0x41, 0, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0x54, 0x53, 0x52, 0x51};
     uint8_t bytes[ARTEL__PS_HEAD_BYTES];
     artel__ps_head read;
     artel__ps_head_write(&head, bytes);
@@ -88,8 +89,15 @@ static void entries_come_back(void **state)
 {
     (void)state;
     uint8_t bytes[ARTEL__PS_LOG_BYTES + 5];
-    artel__log_message m = {.word = ARTEL__LOG_APPEND, .part = 2, .epoch = 77, .position = 12, .digest_at = 64, .digest = 5}, read;
-    m.entry = (artel__log_entry){.position = 12, .epoch = 70, .client = 3, .sequence = 4, .item = artel__item(2, 9), .iteration = 11};
+    artel__log_message m = {.word = ARTEL__LOG_APPEND,
+                            .part = 2,
+                            .epoch = 77,
+                            .position = 12,
+                            .digest_at = 64,
+                            .digest = 5},
+                       read;
+    m.entry = (artel__log_entry){
+        .position = 12, .epoch = 70, .client = 3, .sequence = 4, .item = artel__item(2, 9), .iteration = 11};
     m.entry.length = 5;
     m.entry.kind = ARTEL__LOG_ROWS;
     m.entry.flags = ARTEL__LOG_STEP;

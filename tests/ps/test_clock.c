@@ -17,7 +17,8 @@ static const char *apply(artel__roster *r, artel__log_kind kind, uint64_t client
 {
     uint8_t payload[8];
     artel__bytes_put(payload, clock, 8);
-    artel__log_entry e = {.kind = (uint8_t)kind, .client = client, .length = kind == ARTEL__LOG_LEAVE ? 0 : 8, .item = ARTEL__NO_ITEM};
+    artel__log_entry e = {
+        .kind = (uint8_t)kind, .client = client, .length = kind == ARTEL__LOG_LEAVE ? 0 : 8, .item = ARTEL__NO_ITEM};
     return artel__roster_apply(r, &e, payload);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synchronous collection: nodes that tile the tree, PREPARE and COMMIT under deaths of trainers and clerks, first K of N. */
+/* Synchronous collection: nodes that tile the tree, PREPARE and COMMIT under deaths of trainers and clerks, first K of
+ * N. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,9 +54,9 @@ static void nodes_tile_the_tree(void **state)
     assert_int_equal(c.applied, 4);
 }
 
-/* A job in which a trainer dies now and then: all begin the step anew in the next generation, the clerk starts without memory, some
- * parts forget what was on its way. Whatever happens, no two parts are more than one step apart, no part takes a step before all are
- * prepared, and each takes every step once. */
+/* A job in which a trainer dies now and then: all begin the step anew in the next generation, the clerk starts without
+ * memory, some parts forget what was on its way. Whatever happens, no two parts are more than one step apart, no part
+ * takes a step before all are prepared, and each takes every step once. */
 typedef struct job {
     artel__collection part[PARTS];
     uint8_t state[PARTS];
@@ -73,7 +74,8 @@ static void push_some(job *j, uint64_t step, int chances)
         artel__collection *c = &j->part[rand() % PARTS];
         artel__collected got = artel__collection_offer(c, step, j->generation, out[rand() % count]);
         assert_true(got != ARTEL__COLLECT_WRONG && got != ARTEL__COLLECT_AHEAD);
-        if (got == ARTEL__COLLECT_COMPLETE || got == ARTEL__COLLECT_RESTART_COMPLETE) assert_true(artel__collection_prepare(c, step));
+        if (got == ARTEL__COLLECT_COMPLETE || got == ARTEL__COLLECT_RESTART_COMPLETE)
+            assert_true(artel__collection_prepare(c, step));
     }
 }
 
@@ -82,7 +84,8 @@ static void tell(job *j, bool commit)
     for (uint32_t p = 0; p < PARTS; p++) {
         artel__collection *c = &j->part[p];
         if (commit && artel__clerk_owes(&j->clerk, p) && rand() % 2) {
-            for (uint32_t q = 0; q < PARTS; q++) assert_true(j->part[q].prepared || j->part[q].applied == j->clerk.step);
+            for (uint32_t q = 0; q < PARTS; q++)
+                assert_true(j->part[q].prepared || j->part[q].applied == j->clerk.step);
             artel__collection_commit(c, j->clerk.step);
         }
         if (rand() % 3) assert_true(artel__clerk_hear(&j->clerk, p, c->applied, c->prepared));
@@ -138,7 +141,8 @@ static void a_clerk_finishes_what_another_began(void **state)
     assert_true(artel__clerk_hear(&c, 0, 7, true));
     assert_true(artel__clerk_hear(&c, 1, 7, true));
     assert_int_equal(artel__clerk_decide(&c), ARTEL__CLERK_WAIT);
-    assert_true(artel__clerk_hear(&c, 2, 8, false)); /* it has taken the step, so all were prepared and the barrier was passed */
+    assert_true(artel__clerk_hear(&c, 2, 8,
+                                  false)); /* it has taken the step, so all were prepared and the barrier was passed */
     assert_int_equal(artel__clerk_decide(&c), ARTEL__CLERK_COMMIT);
     assert_true(artel__clerk_owes(&c, 0) && !artel__clerk_owes(&c, 2));
     assert_false(artel__clerk_hear(&c, 0, 6, false));

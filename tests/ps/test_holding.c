@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storms over production view machines, logs and codec: kills without memory, cuts one way and both, partitions, lost messages. No acknowledged
- * update is lost, doubled or at two positions, and when the storm is over every item is applied everywhere. Of a failing seed:
- * test_holding SEED SHAPE prints what happened.
- * timeout: 300
- * long form: 1500
+/* timeout: 300 */
+/* long form: 1500 */
+/* Storms over production view machines, logs and codec: kills without memory, cuts one way and both, partitions, lost
+ * messages. No acknowledged update is lost, doubled or at two positions, and when the storm is over every item is
+ * applied everywhere. Of a failing seed: test_holding SEED SHAPE prints what happened.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,11 +47,12 @@ static void storms(void **state)
         all.deaths += s.deaths;
         all.fallbacks += s.fallbacks;
     }
-    print_message("%u updates acknowledged in %u views, %u deaths, %u times back to a checkpoint\n", (unsigned)all.acknowledged,
-                  (unsigned)all.views, (unsigned)all.deaths, (unsigned)all.fallbacks);
+    print_message("%u updates acknowledged in %u views, %u deaths, %u times back to a checkpoint\n",
+                  (unsigned)all.acknowledged, (unsigned)all.views, (unsigned)all.deaths, (unsigned)all.fallbacks);
 }
 
-/* What the promises cover: one fault, and the next when all parts have their copies again. Nothing goes back to a checkpoint then. */
+/* What the promises cover: one fault, and the next when all parts have their copies again. Nothing goes back to a
+ * checkpoint then. */
 static void one_fault_at_a_time(void **state)
 {
     (void)state;
@@ -61,7 +62,8 @@ static void one_fault_at_a_time(void **state)
 static void equal_seeds_give_equal_runs(void **state)
 {
     (void)state;
-    for (uint64_t seed = 5; seed < 9; seed++) assert_int_equal(run(seed, WORLD_LARGE, false).events, run(seed, WORLD_LARGE, false).events);
+    for (uint64_t seed = 5; seed < 9; seed++)
+        assert_int_equal(run(seed, WORLD_LARGE, false).events, run(seed, WORLD_LARGE, false).events);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kill point of a 30-update run at three voters and two copies: chief, head and follower die before each single message that they
- * get, and come back soon, late, or never. Everything is applied once, and nothing goes back to a checkpoint.
- * timeout: 300
+/* timeout: 300 */
+/* Every kill point of a 30-update run at three voters and two copies: chief, head and follower die before each single
+ * message that they get, and come back soon, late, or never. Everything is applied once, and nothing goes back to a
+ * checkpoint.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +44,8 @@ static void kill_before(const world_options *o, uint32_t task, uint32_t message,
     bool done = world_run(w, 20 * WORLD_SECOND);
     const char *wrong = world_wrong(w);
     if (wrong || !done || world_count(w).fallbacks)
-        fail_msg("task %u killed before message %u, back after %d ms: %s", (unsigned)task, (unsigned)message, (int)(restart / WORLD_MS),
+        fail_msg("task %u killed before message %u, back after %d ms: %s", (unsigned)task, (unsigned)message,
+                 (int)(restart / WORLD_MS),
                  wrong   ? wrong
                  : !done ? "it hangs"
                          : "it went back to a checkpoint");
@@ -85,7 +87,8 @@ static void every_kill_point_of_the_beginning(void **state)
             world_kill_at(w, task, m, 50 * WORLD_MS);
             bool done = world_run(w, 20 * WORLD_SECOND);
             if (!done || world_wrong(w))
-                fail_msg("task %u killed before message %u: %s", (unsigned)task, (unsigned)m, done ? world_wrong(w) : "it hangs");
+                fail_msg("task %u killed before message %u: %s", (unsigned)task, (unsigned)m,
+                         done ? world_wrong(w) : "it hangs");
             world_destroy(w);
         }
 }

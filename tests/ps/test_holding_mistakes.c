@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker sees mistakes: each of seven, planted around the production code, is found within 20,000 storms. The search begins at a seed
- * that finds it, so it is short as long as the timing of the machine stays as it is.
- * timeout: 300
+/* timeout: 300 */
+/* The checker sees mistakes: each of seven, planted around the production code, is found within 20,000 storms. The
+ * search begins at a seed that finds it, so it is short as long as the timing of the machine stays as it is.
  */
 #include <setjmp.h>
 #include <stdarg.h>

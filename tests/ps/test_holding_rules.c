@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of the view machine one by one: H1 and H5 on a single machine, message by message, the others as scenarios. */
+/* The rules of the view machine one by one: H1 and H5 on a single machine, message by message, the others as scenarios.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,8 @@ static void end(single *s)
 static void hear(single *s, uint32_t from, artel__holding_kind kind, uint32_t counter, const artel__view *view)
 {
     uint8_t bytes[400];
-    artel__holding_message m = {.kind = (uint8_t)kind, .task = (uint16_t)from, .from = 10 + from, .to = 11, .about = {counter, 10 + from}};
+    artel__holding_message m = {
+        .kind = (uint8_t)kind, .task = (uint16_t)from, .from = 10 + from, .to = 11, .about = {counter, 10 + from}};
     m.view = (artel__view *)(uintptr_t)view;
     size_t count = artel__holding_encode(&m, 3, 1, bytes);
     s->sent = (artel__holding_message){0};
@@ -92,7 +94,8 @@ static void h1_ballots_only_rise(void **state)
     (void)state;
     single s;
     begin(&s, 3);
-    hear(&s, 0, ARTEL__HOLDING_BALLOT, 3, NULL); /* not above what this life begins at: its incarnation is, its counter not */
+    hear(&s, 0, ARTEL__HOLDING_BALLOT, 3,
+         NULL); /* not above what this life begins at: its incarnation is, its counter not */
     assert_int_equal(s.sent.kind, ARTEL__HOLDING_PROMISE);
     hear(&s, 0, ARTEL__HOLDING_BALLOT, 2, NULL);
     assert_int_equal(s.sent.kind, ARTEL__HOLDING_HIGHER);
@@ -129,7 +132,8 @@ static void h5_nothing_is_served_before_hold(void **state)
     assert_non_null(artel__holding_serving(s.h));
     assert_true(artel__holding_remembers(s.h) && s.serves == 1);
     hear(&s, 2, ARTEL__HOLDING_BALLOT, 2, NULL); /* promised: it goes on serving */
-    assert_true(s.sent.kind == ARTEL__HOLDING_PROMISE && s.sent.flags & ARTEL__HOLDING_REMEMBERS && s.state[0] == ARTEL__HOLDING_LEVEL);
+    assert_true(s.sent.kind == ARTEL__HOLDING_PROMISE && s.sent.flags & ARTEL__HOLDING_REMEMBERS &&
+                s.state[0] == ARTEL__HOLDING_LEVEL);
     assert_non_null(artel__holding_serving(s.h));
     assert_int_equal(s.fences, 0);
     hear(&s, 2, ARTEL__HOLDING_VIEW, 2, make_view(2, 2, 2, 1)); /* accepted: over */
@@ -189,7 +193,8 @@ static world *boot(world_options o)
 {
     world *w = world_create(&o);
     world_start_all(w);
-    while (world_now(w) < WORLD_SECOND && world_count(w).acknowledged < 10 * o.parts) world_pass(w, world_now(w) + WORLD_MS / 2);
+    while (world_now(w) < WORLD_SECOND && world_count(w).acknowledged < 10 * o.parts)
+        world_pass(w, world_now(w) + WORLD_MS / 2);
     assert_true(world_count(w).acknowledged >= 10 * o.parts);
     return w;
 }
@@ -327,7 +332,8 @@ static void h8_the_lowest_voter_that_is_heard_leads(void **state)
     finish(w);
 }
 
-/* A head on the smaller side with a client: it has not got every holder, so it applies and acknowledges nothing; the others go on. */
+/* A head on the smaller side with a client: it has not got every holder, so it applies and acknowledges nothing; the
+ * others go on. */
 static void a_head_alone_acknowledges_nothing(void **state)
 {
     (void)state;

@@ -42,14 +42,16 @@ static void heads_have_these_bytes(void **state)
     (void)state;
     const artel__lane_head head = {
         .op = 6, .flags = 2, .part = 0x30001, .install = 1, .item = 2, .position = 3, .rate = -1, .a = 4, .b = 5};
-    static const uint8_t golden[ARTEL__LANE_HEAD] = {6, 2, 0, 0, 1, 0, 3, 0, 1, 0, 0, 0, 0, 0,    0,    0, 2, 0, 0, 0, 0, 0, 0, 0, 3,
-                                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf0, 0xbf, 4, 0, 0, 0, 0, 0, 0, 0, 5};
+    static const uint8_t golden[ARTEL__LANE_HEAD] = {6, 2, 0, 0, 1,    0,    3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2,
+                                                     0, 0, 0, 0, 0,    0,    0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                     0, 0, 0, 0, 0xf0, 0xbf, 4, 0, 0, 0, 0, 0, 0, 0, 5};
     uint8_t bytes[ARTEL__LANE_HEAD];
     artel__lane_head back;
     artel__slot_encode(&head, bytes);
     assert_memory_equal(bytes, golden, sizeof golden);
     artel__slot_decode(bytes, &back);
-    assert_true(back.op == 6 && back.flags == 2 && back.part == 0x30001 && back.install == 1 && back.item == 2 && back.position == 3);
+    assert_true(back.op == 6 && back.flags == 2 && back.part == 0x30001 && back.install == 1 && back.item == 2 &&
+                back.position == 3);
     assert_true(back.rate == -1 && back.a == 4 && back.b == 5);
 }
 

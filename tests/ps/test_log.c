@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One part's log, holder by holder: order, window, duplicates, levelling, copies, digests, and that every payload is given back once. */
+/* One part's log, holder by holder: order, window, duplicates, levelling, copies, digests, and that every payload is
+ * given back once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,7 +142,8 @@ static bench *make(uint64_t keep_bytes)
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
     for (uint32_t i = 0; i < HOLDERS; i++) {
         holder *h = &b->holder[i];
-        artel__part_log_config c = {.part = 3, .self = i, .batches = BATCHES, .keep_bytes = keep_bytes, .ops = &ops, .user = h};
+        artel__part_log_config c = {
+            .part = 3, .self = i, .batches = BATCHES, .keep_bytes = keep_bytes, .ops = &ops, .user = h};
         h->bench = b;
         h->number = i;
         assert_int_equal(artel__part_log_create(b->ctx, &c, &h->log), ARTEL_OK);
@@ -167,7 +169,8 @@ static void view(bench *b, uint64_t epoch, const uint16_t *chain, int holders)
 
 static artel__log_answer push(bench *b, uint32_t head, uint64_t epoch, uint64_t item, uint64_t *position)
 {
-    artel__log_entry e = {.client = 5, .item = item, .length = 8, .kind = ARTEL__LOG_GRADIENT, .flags = ARTEL__LOG_STEP};
+    artel__log_entry e = {
+        .client = 5, .item = item, .length = 8, .kind = ARTEL__LOG_GRADIENT, .flags = ARTEL__LOG_STEP};
     void *payload = make_payload(b, item);
     artel__log_answer a = artel__part_log_push(b->holder[head].log, epoch, &e, payload, position);
     if (a != ARTEL__LOG_WAIT) release(&b->holder[head], payload);
@@ -178,7 +181,8 @@ static void all_alike(bench *b, const uint16_t *chain, int holders)
 {
     for (int i = 1; i < holders; i++) {
         assert_int_equal(b->holder[chain[i]].state, b->holder[chain[0]].state);
-        assert_int_equal(artel__part_log_applied(b->holder[chain[i]].log), artel__part_log_applied(b->holder[chain[0]].log));
+        assert_int_equal(artel__part_log_applied(b->holder[chain[i]].log),
+                         artel__part_log_applied(b->holder[chain[0]].log));
         assert_int_equal(b->holder[chain[i]].differs, 0);
     }
 }
@@ -267,7 +271,8 @@ static void passes_follow_one_another(void **state)
 static artel__log_answer word(bench *b, uint64_t client, uint64_t sequence, artel__log_kind kind)
 {
     uint64_t at;
-    artel__log_entry e = {.client = client, .sequence = sequence, .item = ARTEL__NO_ITEM, .length = 8, .kind = (uint8_t)kind};
+    artel__log_entry e = {
+        .client = client, .sequence = sequence, .item = ARTEL__NO_ITEM, .length = 8, .kind = (uint8_t)kind};
     void *payload = make_payload(b, sequence);
     artel__log_answer a = artel__part_log_push(b->holder[0].log, 1, &e, payload, &at);
     if (a != ARTEL__LOG_WAIT) release(&b->holder[0], payload);
@@ -286,7 +291,8 @@ static void words_count_by_sequence(void **state)
     assert_int_equal(word(b, 2, 3, ARTEL__LOG_RATE), ARTEL__LOG_WAIT);
     assert_int_equal(word(b, 1, 5, ARTEL__LOG_LEAVE), ARTEL__LOG_WAIT);
     assert_int_equal(word(b, 1, 6, ARTEL__LOG_RATE), ARTEL__LOG_ALREADY); /* of one that has left */
-    for (uint64_t c = 10; c < 8 + ARTEL__LOG_CLIENTS; c++) assert_int_equal(word(b, c, 1, ARTEL__LOG_RATE), ARTEL__LOG_WAIT);
+    for (uint64_t c = 10; c < 8 + ARTEL__LOG_CLIENTS; c++)
+        assert_int_equal(word(b, c, 1, ARTEL__LOG_RATE), ARTEL__LOG_WAIT);
     assert_int_equal(word(b, 5000, 1, ARTEL__LOG_RATE), ARTEL__LOG_WAIT); /* in the place of the one that left */
     assert_int_equal(word(b, 5001, 1, ARTEL__LOG_RATE), ARTEL__LOG_BUSY);
     unmake(b);

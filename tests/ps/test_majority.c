@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one thread */
 /* Votes: three processes that take themselves for the chief, and ps tasks that are with one of them, with another, or
  * restarted. All states that can be reached are gone through; in none of them two have a majority. And who is left when
  * one is lost goes on.
- * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ typedef struct search {
 static uint32_t pack(const search *s, const world *w)
 {
     uint32_t n = 0;
-    for (int i = 0; i < s->servers; i++) n = (n * (uint32_t)(s->chiefs + 1) + w->with[i]) * (uint32_t)(s->chiefs + 1) + w->remembers[i];
+    for (int i = 0; i < s->servers; i++)
+        n = (n * (uint32_t)(s->chiefs + 1) + w->with[i]) * (uint32_t)(s->chiefs + 1) + w->remembers[i];
     for (int c = 1; c <= s->chiefs; c++) n = n * 2 + w->holds[c];
     return n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting and placing. The table of pieces was printed by TensorFlow 2's partitioners; test_partition.py asks the one that is installed. */
+/* Cutting and placing. The table of pieces was printed by TensorFlow 2's partitioners; test_partition.py asks the one
+ * that is installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +90,8 @@ static void the_first_pieces_are_one_longer(void **state)
         for (int64_t pieces = 1; pieces <= rows; pieces++)
             for (int64_t row = 0; row < rows; row++) {
                 int64_t p = artel__partition_find(rows, pieces, row);
-                assert_true(row >= artel__partition_offset(rows, pieces, p) && row < artel__partition_offset(rows, pieces, p + 1));
+                assert_true(row >= artel__partition_offset(rows, pieces, p) &&
+                            row < artel__partition_offset(rows, pieces, p + 1));
             }
 }
 
@@ -122,7 +124,8 @@ static void texts_are_read(void **state)
     static const char *const bad[] = {"",          "fixed",   "fixed:",  "fixed:0", "fixed:2:2",
                                       "min:0",     "min:1:0", "min:",    "max",     "max:-1",
                                       "max:1:2:3", "max:1T",  "minimal", "none:1",  "fixed:99999999999999999999"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(artel__partition_read(ctx, bad[i], 2, &r), ARTEL_ERROR_INVALID);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(artel__partition_read(ctx, bad[i], 2, &r), ARTEL_ERROR_INVALID);
 }
 
 /* The wide model: 8 tables of a million rows of 16, in stripes of so many pieces, and small dense layers. */

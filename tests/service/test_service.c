@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the processes of a data service stand on: the cache, the journal with its damage, descriptions that come from the network. */
+/* What the processes of a data service stand on: the cache, the journal with its damage, descriptions that come from
+ * the network. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,7 +112,8 @@ static void add_entries(bench *b, int from, int to)
     int count = 0;
     assert_int_equal(artel__journal_open(b->ctx, b->path, count_entry, &count, &journal), ARTEL_OK);
     assert_int_equal(count, from);
-    for (int n = from; n < to; n++) assert_int_equal(artel__journal_add(&journal, json_pack("{s:i}", "n", n)), ARTEL_OK);
+    for (int n = from; n < to; n++)
+        assert_int_equal(artel__journal_add(&journal, json_pack("{s:i}", "n", n)), ARTEL_OK);
     artel__journal_close(&journal);
 }
 
@@ -157,9 +159,12 @@ static void journal_has_one_writer(void **state)
 /* ---- descriptions ---- */
 
 static const char described[] =
-    "{\"name\":\"d\",\"policy\":\"file\",\"print\":\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"rows\":7,"
-    "\"row_bytes\":32,\"draws\":true,\"sorted\":false,\"columns\":[{\"name\":\"x\",\"role\":\"input\",\"dtype\":\"float32\","
-    "\"shape\":[3],\"pixels\":false},{\"name\":\"y\",\"role\":\"target\",\"dtype\":\"int64\",\"shape\":[],\"pixels\":false}],"
+    "{\"name\":\"d\",\"policy\":\"file\",\"print\":"
+    "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"rows\":7,"
+    "\"row_bytes\":32,\"draws\":true,\"sorted\":false,\"columns\":[{\"name\":\"x\",\"role\":\"input\",\"dtype\":"
+    "\"float32\","
+    "\"shape\":[3],\"pixels\":false},{\"name\":\"y\",\"role\":\"target\",\"dtype\":\"int64\",\"shape\":[],\"pixels\":"
+    "false}],"
     "\"parts\":[{\"name\":\"a\",\"rows\":0},{\"name\":\"b\",\"rows\":4},{\"name\":\"c\",\"rows\":3}]}";
 
 static artel_status read_description(bench *b, artel__arena *arena, const char *text, artel__service_dataset *out)
@@ -214,7 +219,8 @@ static void descriptions_are_checked(void **state)
         artel__service_dataset d;
         const char *at = strstr(described, wrong[i][0]);
         assert_non_null(at);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - described), described, wrong[i][1], at + strlen(wrong[i][0]));
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - described), described, wrong[i][1],
+                 at + strlen(wrong[i][0]));
         artel__arena_init(&arena, b->ctx);
         assert_int_equal(read_description(b, &arena, text, &d), ARTEL_ERROR_INVALID);
         says(b, ARTEL_ERROR_INVALID, "damaged");
@@ -226,7 +232,8 @@ static void descriptions_are_checked(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements), CASE(journal_survives_crashes), CASE(journal_has_one_writer),
-                                       CASE(descriptions_travel), CASE(descriptions_are_checked)};
+    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements), CASE(journal_survives_crashes),
+                                       CASE(journal_has_one_writer), CASE(descriptions_travel),
+                                       CASE(descriptions_are_checked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

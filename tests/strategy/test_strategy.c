@@ -26,7 +26,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static artel__strategy_plan plan(artel_context *ctx, const char *name, int replicas, int threads, int32_t shards, int64_t batch)
+static artel__strategy_plan plan(artel_context *ctx, const char *name, int replicas, int threads, int32_t shards,
+                                 int64_t batch)
 {
     artel__strategy_request request = {replicas, threads, shards, batch, NULL, false};
     artel__strategy_plan out;
@@ -40,8 +41,8 @@ static artel__strategy_plan plan(artel_context *ctx, const char *name, int repli
     return out;
 }
 
-static void refused(artel_context *ctx, const char *name, artel__strategy_request request, artel_status status, const char *where,
-                    const char *advice)
+static void refused(artel_context *ctx, const char *name, artel__strategy_request request, artel_status status,
+                    const char *where, const char *advice)
 {
     artel__strategy_plan out;
     artel__operation_begin(ctx);
@@ -62,7 +63,8 @@ static void one_device(void **state)
         assert_string_equal(p.note, "");
         assert_int_equal(plan(*state, names[i], 1, 7, 8, 32).threads_of[0], 7);
     }
-    refused(*state, "one-device", (artel__strategy_request){2, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "mirrored");
+    refused(*state, "one-device", (artel__strategy_request){2, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas",
+            "mirrored");
 }
 
 static void mirrored(void **state)
@@ -88,13 +90,15 @@ static void mirrored(void **state)
 static void central_storage(void **state)
 {
     for (int replicas = 0; replicas <= 8; replicas++) {
-        artel__strategy_plan p = plan(*state, "central-storage", replicas, 5, 8, 96), m = plan(*state, "mirrored", replicas, 5, 8, 96);
+        artel__strategy_plan p = plan(*state, "central-storage", replicas, 5, 8, 96),
+                             m = plan(*state, "mirrored", replicas, 5, 8, 96);
         assert_string_equal(p.name, "central-storage");
         assert_true(p.common && !p.cluster);
         assert_int_equal(p.replicas, m.replicas);
         assert_memory_equal(p.threads_of, m.threads_of, sizeof p.threads_of);
     }
-    refused(*state, "central-storage", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".shards", ".shards 16");
+    refused(*state, "central-storage", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID,
+            ".shards", ".shards 16");
 }
 
 static void automatic(void **state)
@@ -121,16 +125,22 @@ static void notes(void **state)
 
 static void refusals(void **state)
 {
-    refused(*state, "mirrored", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".shards", ".shards 16");
-    refused(*state, "mirrored", (artel__strategy_request){-1, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "256");
-    refused(*state, "mirrored", (artel__strategy_request){257, 0, 4096, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "256");
-    refused(*state, "one-device", (artel__strategy_request){0, -1, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".threads", "from 1");
-    refused(*state, "one-device", (artel__strategy_request){0, 1025, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".threads", "1024");
+    refused(*state, "mirrored", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".shards",
+            ".shards 16");
+    refused(*state, "mirrored", (artel__strategy_request){-1, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas",
+            "256");
+    refused(*state, "mirrored", (artel__strategy_request){257, 0, 4096, 32, NULL, false}, ARTEL_ERROR_INVALID,
+            ".replicas", "256");
+    refused(*state, "one-device", (artel__strategy_request){0, -1, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".threads",
+            "from 1");
+    refused(*state, "one-device", (artel__strategy_request){0, 1025, 8, 32, NULL, false}, ARTEL_ERROR_INVALID,
+            ".threads", "1024");
     refused(*state, "mirored", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy",
             "did you mean mirrored?");
     refused(*state, "one_device", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy",
             "did you mean one-device?");
-    refused(*state, "quux-and-more", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy", "auto");
+    refused(*state, "quux-and-more", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID,
+            ".strategy", "auto");
 }
 
 /* Its own replicas are planned as mirrored's; the others' are learnt when the cluster forms. */

@@ -28,7 +28,8 @@ void graph_bench_begin(graph_bench *b, int64_t rows)
 
 void graph_bench_plan(graph_bench *b)
 {
-    artel__plan_options options = {.batch_size = b->rows, .shards = 8, .replicas = 1, .isa = artel__context_isa(b->ctx)};
+    artel__plan_options options = {
+        .batch_size = b->rows, .shards = 8, .replicas = 1, .isa = artel__context_isa(b->ctx)};
     assert_int_equal(artel__plan_create(b->ctx, &b->graph, &options, &b->plan), ARTEL_OK);
 }
 

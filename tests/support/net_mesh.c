@@ -84,7 +84,8 @@ artel_status support_mesh_listen(support_mesh *mesh)
     return ARTEL_OK;
 }
 
-artel_status support_mesh_dial(support_mesh *mesh, int from, int to, artel__net_purpose purpose, artel__connection **out)
+artel_status support_mesh_dial(support_mesh *mesh, int from, int to, artel__net_purpose purpose,
+                               artel__connection **out)
 {
     artel__connection_request request = {.purpose = purpose, .task = mesh->site[to].self.task};
     if (!address_of(mesh, to, artel__listener_port(mesh->listener[to]), &request.to)) return ARTEL_ERROR_IO;
@@ -137,7 +138,8 @@ static artel_status connect_all(support_mesh *mesh)
 {
     ARTEL_TRY(support_mesh_listen(mesh));
     for (int r = 0; r < mesh->ranks; r++) {
-        artel__tcp_options options = {.rank = r, .ranks = mesh->ranks, .window = mesh->window, .spin_ns = mesh->spin_ns};
+        artel__tcp_options options = {
+            .rank = r, .ranks = mesh->ranks, .window = mesh->window, .spin_ns = mesh->spin_ns};
         ARTEL_TRY(artel__tcp_create(mesh->ctx, &options, &mesh->endpoint[r]));
     }
     for (int a = 0; a < mesh->ranks; a++) {

@@ -16,7 +16,8 @@ typedef struct support_mesh {
     bool secure, shares;
     size_t window;                         /* 0: the driver's */
     const char *host[SUPPORT_MOST_RANKS];  /* the address of each rank; NULL: 127.0.0.1 */
-    const char *space[SUPPORT_MOST_RANKS]; /* the network namespace (of `ip netns`) its sockets are made in; NULL: where the thread is */
+    const char *space[SUPPORT_MOST_RANKS]; /* the network namespace (of `ip netns`) its sockets are made in; NULL: where
+                                              the thread is */
     int64_t spin_ns;
     char folder[64];
     artel__site site[SUPPORT_MOST_RANKS];
@@ -29,8 +30,8 @@ typedef struct support_mesh {
     char reason[512];
 } support_mesh;
 
-/* The caller fills in ctx, ranks, secure, shares, window, host, space; connects every pair. With namespaces (needs root) the
- * calling thread is left in one of them. */
+/* The caller fills in ctx, ranks, secure, shares, window, host, space; connects every pair. With namespaces (needs
+ * root) the calling thread is left in one of them. */
 artel_status support_mesh_open(support_mesh *mesh);
 /* Closes what is left; endpoints that the test closed must have been cleared. */
 void support_mesh_close(support_mesh *mesh);
@@ -38,7 +39,8 @@ void support_mesh_close(support_mesh *mesh);
 /* Sites and listeners without connections: task "worker-<rank>" of job 7. */
 artel_status support_mesh_listen(support_mesh *mesh);
 /* Begins a connection between two ranks. */
-artel_status support_mesh_dial(support_mesh *mesh, int from, int to, artel__net_purpose purpose, artel__connection **out);
+artel_status support_mesh_dial(support_mesh *mesh, int from, int to, artel__net_purpose purpose,
+                               artel__connection **out);
 /* Moves a connection and the listener of `to` until the connection is open or lost and so is the other end; returns the
  * other end when it is open. */
 artel__connection *support_mesh_meet(support_mesh *mesh, int to, artel__connection *from);

@@ -54,8 +54,8 @@ artel__value_id op_weight(op_graph *g, op_numbers numbers, int64_t rows, artel_s
     char name[32];
     snprintf(name, sizeof name, "w%d", g->variables.count);
     assert_true(g->variables.count < 16);
-    int index = artel__variables_add(&g->variables, artel__arena_strdup(&g->arena, name), ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32,
-                                     &shape, rows);
+    int index = artel__variables_add(&g->variables, artel__arena_strdup(&g->arena, name), ARTEL__VARIABLE_TRAINABLE,
+                                     ARTEL_DTYPE_FLOAT32, &shape, rows);
     assert_true(index >= 0);
     g->variable_numbers[index] = numbers;
     return artel__graph_variable(&g->graph, index);
@@ -145,7 +145,8 @@ static void set_data(op_machine *m, int64_t rows)
         uint64_t state = (uint64_t)i + 3;
         for (int64_t k = 0; k < count && m->g.fed[i].numbers == OP_INDICES; k++)
             ((int32_t *)numbers)[k] = (int32_t)(uniform(&state) * (float)m->g.fed[i].limit);
-        for (int64_t k = 0; k < count && m->g.fed[i].numbers == OP_BITS; k++) ((uint8_t *)numbers)[k] = uniform(&state) < 0.6f;
+        for (int64_t k = 0; k < count && m->g.fed[i].numbers == OP_BITS; k++)
+            ((uint8_t *)numbers)[k] = uniform(&state) < 0.6f;
         m->data[i] = numbers;
     }
 }
@@ -177,10 +178,12 @@ void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa i
     artel__plan_options options = {.batch_size = rows, .shards = 8, .replicas = 1, .isa = isa};
     check_status(c, ctx, artel__pool_create(ctx, threads, &m->pool));
     check_status(c, ctx, artel__plan_create(ctx, &m->g.graph, &options, &m->plan));
-    for (int i = 0; threads > 1 && i < m->g.graph.nodes; i++) m->plan->node[i].cost = INT64_C(1) << 40; /* wakes the threads */
+    for (int i = 0; threads > 1 && i < m->g.graph.nodes; i++)
+        m->plan->node[i].cost = INT64_C(1) << 40; /* wakes the threads */
     check_status(c, ctx, artel__run_create(m->plan, m->state, m->pool, NULL, &m->run));
     artel__fold_plan_make(&m->fold, 8, 0, 8, rows, m->start);
-    m->step = (artel__step){.fold = &m->fold, .seed = 7, .batch = 3, .iteration = 2, .learning_rate = 0.1, .training = c->training};
+    m->step = (artel__step){
+        .fold = &m->fold, .seed = 7, .batch = 3, .iteration = 2, .learning_rate = 0.1, .training = c->training};
 }
 
 void op_machine_close(op_machine *m)
@@ -232,7 +235,8 @@ static double slope(probe *p, double h)
     return (moved(p, h) - moved(p, -h)) / (2 * h);
 }
 
-static void check_direction(probe *p, const op_case *c, const char *what, const float *gradient, uint64_t seed, int64_t rows)
+static void check_direction(probe *p, const op_case *c, const char *what, const float *gradient, uint64_t seed,
+                            int64_t rows)
 {
     double exact = 0, size = 0;
     uint64_t state = seed;
@@ -245,25 +249,29 @@ static void check_direction(probe *p, const op_case *c, const char *what, const 
     moved(p, 0);
     double tolerance = (c->tolerance > 0 ? c->tolerance : 2e-3) * (1 + size);
     if (!(fabs(exact - numeric) <= tolerance))
-        fail_msg("%s, %s, %lld rows: gradient %.8g, difference %.8g, tolerance %g", c->name, what, (long long)rows, exact, numeric,
-                 tolerance);
+        fail_msg("%s, %s, %lld rows: gradient %.8g, difference %.8g, tolerance %g", c->name, what, (long long)rows,
+                 exact, numeric, tolerance);
 }
 
 static void check_operand(op_machine *m, const op_case *c, int n, int64_t rows)
 {
     bool variable = n >= m->g.feds;
     int v = n - m->g.feds;
-    int64_t count =
-        variable ? artel_shape_count(&m->g.variables.item[v].shape) : rows * artel_shape_count(&m->g.graph.value[m->g.fed[n].id].shape);
+    int64_t count = variable ? artel_shape_count(&m->g.variables.item[v].shape)
+                             : rows * artel_shape_count(&m->g.graph.value[m->g.fed[n].id].shape);
     float *gradient = malloc((size_t)count * sizeof(float)), *base = malloc((size_t)count * sizeof(float));
-    probe p = {
-        m,    variable ? v : -1, variable ? malloc((size_t)count * sizeof(float)) : m->data[n], base, malloc((size_t)count * sizeof(float)),
-        count};
+    probe p = {m,
+               variable ? v : -1,
+               variable ? malloc((size_t)count * sizeof(float)) : m->data[n],
+               base,
+               malloc((size_t)count * sizeof(float)),
+               count};
     compute(m);
     if (variable) {
         artel__state *other;
         assert_int_equal(artel__state_create(m->g.ctx, &m->g.variables, &other), ARTEL_OK);
-        memcpy(artel__state_data(other, v), artel__run_kept(m->run, m->kept[n]), (size_t)m->g.variables.item[v].count * sizeof(float));
+        memcpy(artel__state_data(other, v), artel__run_kept(m->run, m->kept[n]),
+               (size_t)m->g.variables.item[v].count * sizeof(float));
         artel__state_fetch(other, v, gradient);
         artel__state_destroy(other);
         artel__state_fetch(m->state, v, base);
@@ -326,7 +334,9 @@ static void check_scratch(const op_machine *m, const char *name)
         memset(params, 0, sizeof params);
         node->exec->fill(&args, params);
         size_t needed = node->kernel->scratch_bytes(params);
-        if (needed > planned) fail_msg("%s: %s: scratch of %zu bytes is needed, of %zu planned", name, node->kernel->name, needed, planned);
+        if (needed > planned)
+            fail_msg("%s: %s: scratch of %zu bytes is needed, of %zu planned", name, node->kernel->name, needed,
+                     planned);
     }
 }
 
@@ -340,12 +350,15 @@ static record record_of(const op_case *c, int64_t rows, artel__isa isa, int thre
     const artel__graph *graph = &m.g.graph;
     for (int i = 0; i < graph->kept_count; i++) {
         const artel__value *value = &graph->value[graph->kept[i]];
-        int64_t blocks = value->domain == ARTEL__DOMAIN_ROW ? rows : value->domain == ARTEL__DOMAIN_NODES ? m.fold.nodes : 1;
+        int64_t blocks = value->domain == ARTEL__DOMAIN_ROW     ? rows
+                         : value->domain == ARTEL__DOMAIN_NODES ? m.fold.nodes
+                                                                : 1;
         append(&r, artel__run_kept(m.run, i), (size_t)(blocks * value->storage) * artel_dtype_size(value->dtype));
     }
     artel__run_apply(m.run, &m.step);
     for (int i = 0; i < m.g.variables.count; i++)
-        append(&r, artel__state_data(m.state, i), (size_t)m.g.variables.item[i].count * artel_dtype_size(m.g.variables.item[i].dtype));
+        append(&r, artel__state_data(m.state, i),
+               (size_t)m.g.variables.item[i].count * artel_dtype_size(m.g.variables.item[i].dtype));
     op_machine_close(&m);
     return r;
 }

@@ -12,7 +12,8 @@
 
 #include "exec/cpu/plan_impl.h"
 
-#define SHAPE(...) ((artel_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
+#define SHAPE(...) \
+    ((artel_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 #define SCALAR ((artel_shape){.rank = 0})
 
 /* What inputs and variables hold. */
@@ -65,7 +66,8 @@ typedef struct op_case {
     bool kinks;     /* has one that jumps: it is computed, and not compared with a difference */
     bool training;
     double tolerance;            /* 0: the usual */
-    bool (*flat)(int parameter); /* or NULL: parameters whose gradient is 0 by definition, where differences show jumps or nothing */
+    bool (*flat)(int parameter); /* or NULL: parameters whose gradient is 0 by definition, where differences show jumps
+                                    or nothing */
 } op_case;
 
 /* A graph with its plan and run. */
@@ -89,9 +91,11 @@ typedef struct op_machine {
 void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads);
 void op_machine_close(op_machine *m);
 
-/* The gradient of a weighted sum of the result by every float input and variable, in random directions, for several batches. */
+/* The gradient of a weighted sum of the result by every float input and variable, in random directions, for several
+ * batches. */
 void op_check_gradients(const op_case *c);
-/* Results, gradients and variables behind apply: the same bits with 1, 2, 5 threads and every instruction set of this machine. */
+/* Results, gradients and variables behind apply: the same bits with 1, 2, 5 threads and every instruction set of this
+ * machine. */
 void op_check_bits(const op_case *c);
 /* Fails unless the cases so far contained every operation of ops.list, and differentiated every one that can be. */
 void op_check_coverage(void);

@@ -17,7 +17,8 @@ typedef struct op_family {
 
 /* Ended by one without cases. */
 extern const op_family op_cases_elementwise[], op_cases_product[], op_cases_shape[], op_cases_reduce[], op_cases_norm[],
-    op_cases_recurrent[], op_cases_train[], op_cases_gather[], op_cases_rows[], op_cases_second[], op_cases_wide[], op_cases_decompose[];
+    op_cases_recurrent[], op_cases_train[], op_cases_gather[], op_cases_rows[], op_cases_second[], op_cases_wide[],
+    op_cases_decompose[];
 
 /* `gradients`: those alone whose gradients are compared with differences. */
 void op_each(void (*check)(const op_case *c), bool gradients);

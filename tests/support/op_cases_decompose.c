@@ -33,7 +33,8 @@ static artel__value_id decompose(op_graph *g)
         {ARTEL__DECOMPOSITION_SINGULAR, false, 1, 1, 1},  {ARTEL__DECOMPOSITION_QR, false, 1, 1, 1},
     };
     int i = g->parameter;
-    artel__value_id y = artel__op_decompose(&g->graph, rows[i].function, rows[i].whole, matrices(g, rows[i].m, rows[i].n));
+    artel__value_id y =
+        artel__op_decompose(&g->graph, rows[i].function, rows[i].whole, matrices(g, rows[i].m, rows[i].n));
     return rows[i].result ? artel__graph_output(&g->graph, y, rows[i].result) : y;
 }
 

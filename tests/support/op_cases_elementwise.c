@@ -21,8 +21,8 @@ static artel__value_id unary(op_graph *g)
                                                            [ARTEL__UNARY_CLIP] = {-0.1f, 1.5f},
                                                            [ARTEL__UNARY_POWER] = {1.7f}};
     artel__unary f = (artel__unary)g->parameter;
-    bool positive = f == ARTEL__UNARY_LOG || f == ARTEL__UNARY_SQRT || f == ARTEL__UNARY_RSQRT || f == ARTEL__UNARY_POWER ||
-                    f == ARTEL__UNARY_RECIPROCAL || f == ARTEL__UNARY_LOG1P;
+    bool positive = f == ARTEL__UNARY_LOG || f == ARTEL__UNARY_SQRT || f == ARTEL__UNARY_RSQRT ||
+                    f == ARTEL__UNARY_POWER || f == ARTEL__UNARY_RECIPROCAL || f == ARTEL__UNARY_LOG1P;
     return artel__op_unary(&g->graph, f, constants[f], op_row(g, positive ? OP_POSITIVE : OP_SIGNED, SHAPE(3, 7)));
 }
 
@@ -32,10 +32,12 @@ static artel__value_id unary_wide(op_graph *g)
     return artel__op_unary(&g->graph, (artel__unary)g->parameter, NULL, artel__op_affine(&g->graph, x, 8.3f, 0.21f));
 }
 
-/* `x` where it is a number, 7 where not, and behind it what shows its zeros' signs: a quotient (not of equals, of which either is taken). */
+/* `x` where it is a number, 7 where not, and behind it what shows its zeros' signs: a quotient (not of equals, of which
+ * either is taken). */
 static artel__value_id shown(op_graph *g, artel__value_id x, bool equals)
 {
-    artel__value_id seven = artel__op_affine(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_ZERO_TEST, NULL, x), 0, 7);
+    artel__value_id seven =
+        artel__op_affine(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_ZERO_TEST, NULL, x), 0, 7);
     x = artel__op_where(&g->graph, artel__op_compare(&g->graph, ARTEL__COMPARE_EQUAL, x, x), x, seven);
     if (equals) return x;
     artel__value_id both[] = {x, artel__op_unary(&g->graph, ARTEL__UNARY_RECIPROCAL, NULL, x)};
@@ -46,15 +48,17 @@ static artel__value_id shown(op_graph *g, artel__value_id x, bool equals)
 static artel__value_id edges(op_graph *g, artel__value_id x)
 {
     artel__value_id zero = artel__op_affine(&g->graph, x, 0, 0), far = artel__op_affine(&g->graph, x, INFINITY, 0);
-    artel__value_id part[] = {artel__op_binary(&g->graph, ARTEL__BINARY_MUL, x, artel__op_unary(&g->graph, ARTEL__UNARY_ABS, NULL, zero)),
-                              x, far, artel__op_binary(&g->graph, ARTEL__BINARY_SUB, far, far)};
+    artel__value_id part[] = {
+        artel__op_binary(&g->graph, ARTEL__BINARY_MUL, x, artel__op_unary(&g->graph, ARTEL__UNARY_ABS, NULL, zero)), x,
+        far, artel__op_binary(&g->graph, ARTEL__BINARY_SUB, far, far)};
     return artel__op_concat(&g->graph, part, 4, 0);
 }
 
 static artel__value_id unary_edges(op_graph *g)
 {
     artel__value_id x = edges(g, op_row(g, OP_SIGNED, SHAPE(8)));
-    float constants[3] = {g->parameter == ARTEL__UNARY_RELU ? 0.0f : 1.0f, g->parameter == ARTEL__UNARY_RELU ? INFINITY : 2.0f, 0.0f};
+    float constants[3] = {g->parameter == ARTEL__UNARY_RELU ? 0.0f : 1.0f,
+                          g->parameter == ARTEL__UNARY_RELU ? INFINITY : 2.0f, 0.0f};
     return shown(g, artel__op_unary(&g->graph, (artel__unary)g->parameter, constants, x), false);
 }
 
@@ -63,23 +67,29 @@ static artel__value_id binary_edges(op_graph *g)
 {
     artel__value_id a = edges(g, op_row(g, OP_SIGNED, SHAPE(3))), b = edges(g, op_row(g, OP_SIGNED, SHAPE(3)));
     artel_shape column = SHAPE(12, 1), all = SHAPE(144);
-    artel__value_id y = artel__op_binary(&g->graph, (artel__binary)g->parameter, artel__op_reshape(&g->graph, b, &column), a);
-    return shown(g, artel__op_reshape(&g->graph, y, &all), g->parameter == ARTEL__BINARY_MAX || g->parameter == ARTEL__BINARY_MIN);
+    artel__value_id y =
+        artel__op_binary(&g->graph, (artel__binary)g->parameter, artel__op_reshape(&g->graph, b, &column), a);
+    return shown(g, artel__op_reshape(&g->graph, y, &all),
+                 g->parameter == ARTEL__BINARY_MAX || g->parameter == ARTEL__BINARY_MIN);
 }
 
 /* Quotients of quotients, whose divisors' product would overflow. */
 static artel__value_id quotients(op_graph *g)
 {
-    artel__value_id a = op_row(g, OP_POSITIVE, SHAPE(6)), b = artel__op_affine(&g->graph, op_row(g, OP_POSITIVE, SHAPE(6)), 3e38f, 0);
-    artel__value_id large = artel__op_affine(&g->graph, a, 1e20f, 1e20f), y = artel__op_binary(&g->graph, ARTEL__BINARY_DIV, large, b);
-    return artel__op_affine(&g->graph, artel__op_binary(&g->graph, ARTEL__BINARY_DIV, y, artel__op_affine(&g->graph, a, 1, 9)), 1e20f, 0);
+    artel__value_id a = op_row(g, OP_POSITIVE, SHAPE(6)),
+                    b = artel__op_affine(&g->graph, op_row(g, OP_POSITIVE, SHAPE(6)), 3e38f, 0);
+    artel__value_id large = artel__op_affine(&g->graph, a, 1e20f, 1e20f),
+                    y = artel__op_binary(&g->graph, ARTEL__BINARY_DIV, large, b);
+    return artel__op_affine(
+        &g->graph, artel__op_binary(&g->graph, ARTEL__BINARY_DIV, y, artel__op_affine(&g->graph, a, 1, 9)), 1e20f, 0);
 }
 
 /* The tail of the normal distribution has digits of its own. */
 static artel__value_id gelu_tail(op_graph *g)
 {
     artel__value_id v = artel__op_affine(&g->graph, op_row(g, OP_POSITIVE, SHAPE(7)), -9, 0);
-    artel__value_id tail = artel__op_binary(&g->graph, ARTEL__BINARY_DIV, artel__op_unary(&g->graph, ARTEL__UNARY_GELU, NULL, v), v);
+    artel__value_id tail =
+        artel__op_binary(&g->graph, ARTEL__BINARY_DIV, artel__op_unary(&g->graph, ARTEL__UNARY_GELU, NULL, v), v);
     return artel__op_unary(&g->graph, ARTEL__UNARY_LOG, NULL, tail);
 }
 
@@ -98,7 +108,8 @@ static artel__value_id small_divisors(op_graph *g)
 {
     artel__binary divide = g->parameter ? ARTEL__BINARY_DIV_NO_NAN : ARTEL__BINARY_DIV;
     artel__value_id a = op_row(g, OP_POSITIVE, SHAPE(6)), b = op_row(g, OP_POSITIVE, SHAPE(6));
-    return artel__op_binary(&g->graph, divide, artel__op_affine(&g->graph, a, 1e-25f, 0), artel__op_affine(&g->graph, b, 1e-25f, 0));
+    return artel__op_binary(&g->graph, divide, artel__op_affine(&g->graph, a, 1e-25f, 0),
+                            artel__op_affine(&g->graph, b, 1e-25f, 0));
 }
 
 static op_numbers binary_numbers(int f)
@@ -108,7 +119,8 @@ static op_numbers binary_numbers(int f)
     return picks ? OP_APART : f == ARTEL__BINARY_POW || divides ? OP_POSITIVE : OP_SIGNED;
 }
 
-/* APART of both would tie: the second is moved by a quarter of the distance. Remainders jump at whole quotients: theirs lie in -1 .. 0. */
+/* APART of both would tie: the second is moved by a quarter of the distance. Remainders jump at whole quotients: theirs
+ * lie in -1 .. 0. */
 static artel__value_id shifted(op_graph *g, artel__value_id x)
 {
     if (g->parameter == ARTEL__BINARY_MOD) return artel__op_affine(&g->graph, x, 0.5f, -1.6f);
@@ -117,19 +129,22 @@ static artel__value_id shifted(op_graph *g, artel__value_id x)
 
 static artel__value_id binary(op_graph *g)
 {
-    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5)), b = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5));
+    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5)),
+                    b = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5));
     return artel__op_binary(&g->graph, (artel__binary)g->parameter, a, shifted(g, b));
 }
 
 static artel__value_id binary_broadcast(op_graph *g)
 {
-    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 1, 5)), b = op_row(g, binary_numbers(g->parameter), SHAPE(4, 1));
+    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 1, 5)),
+                    b = op_row(g, binary_numbers(g->parameter), SHAPE(4, 1));
     return artel__op_binary(&g->graph, (artel__binary)g->parameter, a, shifted(g, b));
 }
 
 static artel__value_id binary_global(op_graph *g)
 {
-    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5)), b = op_weight(g, binary_numbers(g->parameter), 0, SHAPE(5));
+    artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5)),
+                    b = op_weight(g, binary_numbers(g->parameter), 0, SHAPE(5));
     if (g->parameter == ARTEL__BINARY_MOD) return artel__op_binary(&g->graph, ARTEL__BINARY_MOD, a, shifted(g, b));
     return artel__op_binary(&g->graph, (artel__binary)g->parameter, shifted(g, b), a);
 }
@@ -138,20 +153,23 @@ static artel__value_id select_where(op_graph *g)
 {
     artel__value_id a = op_row(g, OP_SIGNED, SHAPE(4, 6)), b = op_row(g, OP_SIGNED, SHAPE(6));
     artel__value_id near = artel__op_compare_scalar(&g->graph, ARTEL__COMPARE_LESS, a, 0);
-    artel__value_id both = artel__op_logical_or(&g->graph, near, artel__op_logical_not(&g->graph, op_row(g, OP_BITS, SHAPE(6))));
+    artel__value_id both =
+        artel__op_logical_or(&g->graph, near, artel__op_logical_not(&g->graph, op_row(g, OP_BITS, SHAPE(6))));
     return artel__op_where(&g->graph, artel__op_logical_and(&g->graph, both, near), a, b);
 }
 
 static artel__value_id compare(op_graph *g)
 {
     artel__value_id a = op_row(g, OP_SIGNED, SHAPE(4, 6)), b = op_row(g, OP_SIGNED, SHAPE(6));
-    return artel__op_cast(&g->graph, artel__op_compare(&g->graph, (artel__comparison)g->parameter, a, b), ARTEL_DTYPE_FLOAT32);
+    return artel__op_cast(&g->graph, artel__op_compare(&g->graph, (artel__comparison)g->parameter, a, b),
+                          ARTEL_DTYPE_FLOAT32);
 }
 
 static artel__value_id casts(op_graph *g)
 {
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(4, 6));
-    artel__value_id wide = artel__op_cast(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_TANH, NULL, x), ARTEL_DTYPE_FLOAT64);
+    artel__value_id wide =
+        artel__op_cast(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_TANH, NULL, x), ARTEL_DTYPE_FLOAT64);
     return artel__op_cast(&g->graph, wide, ARTEL_DTYPE_FLOAT32);
 }
 

@@ -26,7 +26,8 @@ static artel__value_id order(op_graph *g)
     return as_float(g, artel__op_order(&g->graph, x));
 }
 
-/* 0: what is sorted; 1: by row and line, with inner axes; 2: the same indices for all; 3: of no inner axis; 4: the first axis */
+/* 0: what is sorted; 1: by row and line, with inner axes; 2: the same indices for all; 3: of no inner axis; 4: the
+ * first axis */
 static artel__value_id take(op_graph *g)
 {
     static const int32_t index[] = {2, 0, 2, 3, 3};
@@ -35,7 +36,8 @@ static artel__value_id take(op_graph *g)
         artel__value_id x = op_row(g, OP_APART, SHAPE(3, 5));
         return artel__op_take(graph, x, artel__op_order(graph, x), 1);
     }
-    if (g->parameter == 1) return artel__op_take(graph, op_row(g, OP_SIGNED, SHAPE(2, 4, 3)), op_indices(g, 4, SHAPE(2, 5)), 1);
+    if (g->parameter == 1)
+        return artel__op_take(graph, op_row(g, OP_SIGNED, SHAPE(2, 4, 3)), op_indices(g, 4, SHAPE(2, 5)), 1);
     if (g->parameter == 2) return artel__op_take(graph, op_row(g, OP_SIGNED, SHAPE(2, 4, 3)), fixed(g, index, 5), 1);
     if (g->parameter == 3) return artel__op_take(graph, op_row(g, OP_SIGNED, SHAPE(2, 4)), fixed(g, index, 4), 1);
     return artel__op_take(graph, op_row(g, OP_SIGNED, SHAPE(4, 3)), op_indices(g, 4, SHAPE(6)), 0);
@@ -48,7 +50,8 @@ static artel__value_id integer(op_graph *g)
     artel__value_id x = op_indices(g, 97, SHAPE(4, 6)), less = fixed(g, (const int32_t[]){48}, 1);
     /* both signs: x - 48, as remainders of 96 */
     artel__value_id high = artel__op_compare(graph, ARTEL__COMPARE_GREATER, x, less);
-    artel__value_id signed_x = artel__op_where(graph, high, as_float(g, x), artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, as_float(g, x)));
+    artel__value_id signed_x =
+        artel__op_where(graph, high, as_float(g, x), artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, as_float(g, x)));
     x = artel__op_cast(graph, signed_x, ARTEL_DTYPE_INT32);
     return as_float(g, artel__op_integer(graph, (artel__integer_op)g->parameter, x, fixed(g, other, 6)));
 }
@@ -69,7 +72,8 @@ static artel__value_id symmetric(op_graph *g, artel__value_id x)
     return artel__op_add(&g->graph, x, artel__op_transpose(&g->graph, x, (const int[]){0, 2, 1}));
 }
 
-/* 0: solve; 1: inverse; 2: Cholesky; 3: determinant; 4: lines exchanged; 5, 6: one of the two sides is the same for all; 7: one by one */
+/* 0: solve; 1: inverse; 2: Cholesky; 3: determinant; 4: lines exchanged; 5, 6: one of the two sides is the same for
+ * all; 7: one by one */
 static artel__value_id matrix(op_graph *g)
 {
     static const float side[] = {1, -2, 0.5f, 0.25f, 3, 1, 1, -1};
@@ -77,12 +81,15 @@ static artel__value_id matrix(op_graph *g)
     artel_shape tall = SHAPE(4, 2), square = SHAPE(4, 4);
     float turned[16] = {0.1f, 2, 0, 0, 1, 0.2f, 0, 0.5f, 0, 0, 0.1f, 3, 0, 0.25f, 2, 0};
     if (g->parameter == 5)
-        return artel__op_matrix(graph, ARTEL__MATRIX_SOLVE, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &square, turned),
+        return artel__op_matrix(graph, ARTEL__MATRIX_SOLVE,
+                                artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &square, turned),
                                 op_row(g, OP_SIGNED, SHAPE(2, 4, 3)));
-    if (g->parameter == 7) return artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, op_row(g, OP_POSITIVE, SHAPE(3, 1, 1)), ARTEL__NO_VALUE);
+    if (g->parameter == 7)
+        return artel__op_matrix(graph, ARTEL__MATRIX_INVERSE, op_row(g, OP_POSITIVE, SHAPE(3, 1, 1)), ARTEL__NO_VALUE);
     artel__value_id a = matrices(g, op_row(g, OP_SIGNED, SHAPE(2, 4, 4)), 4);
     if (g->parameter == 6)
-        return artel__op_matrix(graph, ARTEL__MATRIX_SOLVE, a, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &tall, side));
+        return artel__op_matrix(graph, ARTEL__MATRIX_SOLVE, a,
+                                artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &tall, side));
     if (g->parameter == 4) a = artel__op_slice(graph, a, 1, 3, 4, -1);
     if (g->parameter == 2) a = symmetric(g, a);
     if (g->parameter == 0 || g->parameter == 4)
@@ -96,8 +103,8 @@ static artel__value_id small_spread(op_graph *g)
     static const float few[] = {1, -2};
     artel_shape shape = SHAPE(2);
     artel__value_id sum = artel__op_reduce(&g->graph, ARTEL__REDUCE_SUM, op_row(g, OP_SIGNED, SHAPE(4)), 1u, false);
-    artel__value_id x =
-        artel__op_binary(&g->graph, ARTEL__BINARY_MUL, sum, artel__op_constant(&g->graph, ARTEL_DTYPE_FLOAT32, &shape, few));
+    artel__value_id x = artel__op_binary(&g->graph, ARTEL__BINARY_MUL, sum,
+                                         artel__op_constant(&g->graph, ARTEL_DTYPE_FLOAT32, &shape, few));
     return artel__op_affine(&g->graph, x, 1, 1);
 }
 

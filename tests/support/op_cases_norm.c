@@ -20,7 +20,8 @@ static artel__value_id batch_norm(op_graph *g)
     norm.beta = op_weight(g, OP_SIGNED, 0, SHAPE(5));
     norm.mean = op_weight(g, OP_SIGNED, 0, SHAPE(5));
     norm.variance = op_weight(g, OP_POSITIVE, 0, SHAPE(5));
-    return g->parameter == 2 ? artel__op_batch_norm_inference(&g->graph, &norm) : artel__op_batch_norm_training(&g->graph, &norm);
+    return g->parameter == 2 ? artel__op_batch_norm_inference(&g->graph, &norm)
+                             : artel__op_batch_norm_training(&g->graph, &norm);
 }
 
 /* A residual and ReLU or ReLU6 join the normalisation. */
@@ -35,7 +36,8 @@ static artel__value_id batch_norm_fused(op_graph *g)
     norm.variance = op_weight(g, OP_POSITIVE, 0, SHAPE(5));
     artel__value_id y = artel__op_batch_norm_training(&g->graph, &norm), *kept = &y;
     if (g->parameter & 1) y = artel__op_add(&g->graph, y, other);
-    y = artel__op_unary(&g->graph, ARTEL__UNARY_RELU6, NULL, g->parameter & 2 ? artel__op_affine(&g->graph, y, 8, 0) : y);
+    y = artel__op_unary(&g->graph, ARTEL__UNARY_RELU6, NULL,
+                        g->parameter & 2 ? artel__op_affine(&g->graph, y, 8, 0) : y);
     assert_int_equal(artel__op_fuse(&g->graph, &kept, 1), ARTEL_OK);
     return y;
 }
@@ -65,7 +67,8 @@ static artel__value_id pool_apart(op_graph *g)
     artel__pool_axis(&shape, 0, 1, 1, 1, false);
     artel__pool_axis(&shape, 1, 6, 2, 2 + (g->parameter >> 1), false);
     artel__pool_axis(&shape, 2, 5, 2, 2, g->parameter & 1);
-    return artel__op_pool(&g->graph, ARTEL__POOL_MAX, artel__op_affine(&g->graph, op_row(g, OP_APART, SHAPE(6, 5, 3)), 1.5f, 0.1f), &shape);
+    return artel__op_pool(&g->graph, ARTEL__POOL_MAX,
+                          artel__op_affine(&g->graph, op_row(g, OP_APART, SHAPE(6, 5, 3)), 1.5f, 0.1f), &shape);
 }
 
 /* The gradient of the pool is that of the ReLU too. */
@@ -98,7 +101,8 @@ static artel__value_id embedding_rows(op_graph *g)
     d.wanted_count = 1;
     graph->batch_size = 64;
     assert_int_equal(artel__graph_differentiate(graph, &d, &gradient), ARTEL_OK);
-    artel__optimize o = {.options = {.rule = ARTEL__RULE_ADAGRAD, .epsilon = 1e-7}, .squared_norm = ARTEL__NO_VALUE, .rows = true};
+    artel__optimize o = {
+        .options = {.rule = ARTEL__RULE_ADAGRAD, .epsilon = 1e-7}, .squared_norm = ARTEL__NO_VALUE, .rows = true};
     artel__embedding_rows rows;
     assert_null(artel__op_embedding_rows(graph, gradient, true, &rows));
     o.u_product = o.scale = ARTEL__NO_VALUE;

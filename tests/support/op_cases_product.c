@@ -59,15 +59,16 @@ static artel__value_id product_of_panels(op_graph *g)
 }
 
 /* Input, output, window, stride, dilation, what is in front, groups. */
-#define CONV(ih_, iw_, ic_, oh_, ow_, oc_, kh_, kw_, stride, dilation, top_, left_, groups_)                                \
-    {                                                                                                                       \
-        .ih = ih_, .iw = iw_, .ic = ic_, .oh = oh_, .ow = ow_, .oc = oc_, .kh = kh_, .kw = kw_, .sh = stride, .sw = stride, \
-        .dh = dilation, .dw = dilation, .top = top_, .left = left_, .groups = groups_                                       \
+#define CONV(ih_, iw_, ic_, oh_, ow_, oc_, kh_, kw_, stride, dilation, top_, left_, groups_)                  \
+    {                                                                                                         \
+        .ih = ih_, .iw = iw_, .ic = ic_, .oh = oh_, .ow = ow_, .oc = oc_, .kh = kh_, .kw = kw_, .sh = stride, \
+        .sw = stride, .dh = dilation, .dw = dilation, .top = top_, .left = left_, .groups = groups_           \
     }
 
-const artel__conv2d_shape op_conv_shapes[] = {CONV(5, 6, 3, 5, 6, 5, 3, 3, 1, 1, 1, 1, 1), CONV(6, 5, 2, 3, 2, 4, 2, 3, 2, 1, 0, 0, 1),
-                                              CONV(6, 6, 4, 4, 4, 6, 2, 2, 1, 2, 0, 0, 2), CONV(3, 3, 8, 3, 3, 4, 1, 1, 1, 1, 0, 0, 1),
-                                              CONV(7, 6, 3, 4, 3, 4, 3, 2, 2, 2, 2, 0, 1)};
+const artel__conv2d_shape op_conv_shapes[] = {
+    CONV(5, 6, 3, 5, 6, 5, 3, 3, 1, 1, 1, 1, 1), CONV(6, 5, 2, 3, 2, 4, 2, 3, 2, 1, 0, 0, 1),
+    CONV(6, 6, 4, 4, 4, 6, 2, 2, 1, 2, 0, 0, 2), CONV(3, 3, 8, 3, 3, 4, 1, 1, 1, 1, 0, 0, 1),
+    CONV(7, 6, 3, 4, 3, 4, 3, 2, 2, 2, 2, 0, 1)};
 
 static artel__value_id build_conv(op_graph *g, artel__fused activation)
 {
@@ -90,7 +91,8 @@ static artel__value_id conv_relu(op_graph *g)
 
 static artel__value_id build_transposed(op_graph *g, artel__fused activation)
 {
-    const artel__conv2d_shape *s = &op_conv_shapes[g->parameter < 2 ? g->parameter : g->parameter + 1]; /* those without groups */
+    const artel__conv2d_shape *s =
+        &op_conv_shapes[g->parameter < 2 ? g->parameter : g->parameter + 1]; /* those without groups */
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->oh, s->ow, s->oc)),
                     w = op_weight(g, OP_SIGNED, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
     return artel__op_conv2d_transpose(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->ic)), s, activation);

@@ -19,8 +19,9 @@ static artel__value_id recurrent(op_graph *g)
                                        .zero_output_for_mask = second && odd,
                                        .sequences = !odd || second}};
     artel_shape columns = SHAPE(gates * u);
-    r.projected = artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(t, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
-                                    ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    r.projected =
+        artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(t, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
+                          ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
     r.weights = op_weight(g, OP_SIGNED, u, SHAPE(u, gates * u));
     r.bias = cell == ARTEL__CELL_GRU && second ? op_weight(g, OP_SIGNED, 0, SHAPE(gates * u)) : ARTEL__NO_VALUE;
     r.mask = odd ? op_row(g, OP_BITS, SHAPE(t)) : ARTEL__NO_VALUE;
@@ -36,7 +37,8 @@ static artel__value_id recurrent(op_graph *g)
 
 static artel__value_id attention(op_graph *g)
 {
-    artel__attention a = {.scale = 0.7f, .causal = g->parameter & 1, .rate = g->parameter & 4 ? 0.3 : 0, .mask = ARTEL__NO_VALUE};
+    artel__attention a = {
+        .scale = 0.7f, .causal = g->parameter & 1, .rate = g->parameter & 4 ? 0.3 : 0, .mask = ARTEL__NO_VALUE};
     a.query = op_row(g, OP_SIGNED, SHAPE(3, 4, 5));
     a.key = op_row(g, OP_SIGNED, SHAPE(4, 2, 5));
     a.value = op_row(g, OP_SIGNED, SHAPE(4, 2, 3));
@@ -53,7 +55,8 @@ static artel__value_id attention_of_axes(op_graph *g)
     a.query = op_row(g, OP_SIGNED, SHAPE(2, 3, 4, 5));
     a.key = op_row(g, OP_SIGNED, SHAPE(2, 4, 2, 5));
     a.value = op_row(g, OP_SIGNED, SHAPE(2, 4, 2, 3));
-    a.mask = g->parameter ? artel__op_constant(&g->graph, ARTEL_DTYPE_BOOL, &shape, seen) : op_row(g, OP_BITS, SHAPE(4, 1, 4));
+    a.mask = g->parameter ? artel__op_constant(&g->graph, ARTEL_DTYPE_BOOL, &shape, seen)
+                          : op_row(g, OP_BITS, SHAPE(4, 1, 4));
     return artel__op_attention(&g->graph, &a);
 }
 
@@ -68,8 +71,9 @@ static artel__value_id recurrent_by_argument(op_graph *g)
                                        .recurrent = {ARTEL__UNARY_SIGMOID, {0}},
                                        .reset_after = g->parameter & 1}};
     artel_shape columns = SHAPE(gates * u);
-    r.projected = artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(t, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
-                                    ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    r.projected =
+        artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(t, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
+                          ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
     r.weights = op_weight(g, OP_SIGNED, u, SHAPE(u, gates * u));
     r.mask = op_row(g, OP_BITS, SHAPE(t));
     r.bias = r.h0 = r.c0 = r.keep = ARTEL__NO_VALUE;

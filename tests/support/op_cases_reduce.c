@@ -11,14 +11,15 @@ static artel__value_id reduce(op_graph *g)
     artel__reduction f = (artel__reduction)(g->parameter / 4);
     bool picks = f == ARTEL__REDUCE_MAX || f == ARTEL__REDUCE_MIN;
     static const uint32_t axes[] = {1, 4, 6, 7};
-    return artel__op_reduce(&g->graph, f, op_row(g, picks ? OP_APART : OP_SIGNED, SHAPE(3, 2, 4)), axes[g->parameter % 4],
-                            g->parameter % 2);
+    return artel__op_reduce(&g->graph, f, op_row(g, picks ? OP_APART : OP_SIGNED, SHAPE(3, 2, 4)),
+                            axes[g->parameter % 4], g->parameter % 2);
 }
 
 static artel__value_id softmax(op_graph *g)
 {
     artel__softmax_op f = (artel__softmax_op)(g->parameter / 3);
-    op_numbers numbers = f == ARTEL__SPARSEMAX ? OP_FAR_APART : OP_SIGNED; /* Keras' sparsemax jumps where its support changes */
+    op_numbers numbers =
+        f == ARTEL__SPARSEMAX ? OP_FAR_APART : OP_SIGNED; /* Keras' sparsemax jumps where its support changes */
     return artel__op_softmax(&g->graph, f, op_row(g, numbers, SHAPE(3, 4, 5)), g->parameter % 3);
 }
 
@@ -61,7 +62,8 @@ static artel__value_id batch_groups(op_graph *g)
     artel__graph *graph = &g->graph;
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(4, 1)), member = artel__op_batch_groups(graph, 4);
     artel__value_id apart = artel__op_binary(graph, ARTEL__BINARY_MUL, x, member);
-    artel__value_id sums = artel__op_batch_sum(graph, artel__op_all_reduce(graph, artel__op_fold_sum(graph, apart)), apart);
+    artel__value_id sums =
+        artel__op_batch_sum(graph, artel__op_all_reduce(graph, artel__op_fold_sum(graph, apart)), apart);
     return artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_binary(graph, ARTEL__BINARY_MUL, sums, member));
 }
 

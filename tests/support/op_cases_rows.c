@@ -8,9 +8,11 @@
 static artel__value_id discretized(op_graph *g)
 {
     static const float boundary[] = {-0.5f, 0.1f, 0.4f};
-    static const artel__discretize settings = {boundary, 3, {.mode = ARTEL__ENCODE_COUNT, .depth = 4, .dtype = ARTEL_DTYPE_FLOAT32}};
+    static const artel__discretize settings = {
+        boundary, 3, {.mode = ARTEL__ENCODE_COUNT, .depth = 4, .dtype = ARTEL_DTYPE_FLOAT32}};
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5)), y = op_row(g, OP_SIGNED, SHAPE(4));
-    return artel__op_add(&g->graph, artel__op_row_function(&g->graph, &artel__discretize_function, &settings, &x, 1), y);
+    return artel__op_add(&g->graph, artel__op_row_function(&g->graph, &artel__discretize_function, &settings, &x, 1),
+                         y);
 }
 
 const op_family op_cases_rows[] = {

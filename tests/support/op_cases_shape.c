@@ -52,7 +52,8 @@ static artel__value_id warp(op_graph *g)
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5, 4, 3));
     artel__value_id map = artel__op_add(&g->graph, artel__op_uniform(&g->graph, x, -0.7, 0.9, &six, how == 3),
                                         artel__op_constant(&g->graph, ARTEL_DTYPE_FLOAT32, &unit, identity));
-    artel__warp_settings settings = {.height = 4, .width = 6, .bilinear = how % 2 == 0, .mode = (artel__warp_fill)(how / 2), .fill = 0.5f};
+    artel__warp_settings settings = {
+        .height = 4, .width = 6, .bilinear = how % 2 == 0, .mode = (artel__warp_fill)(how / 2), .fill = 0.5f};
     if (deep) {
         artel__value_id depth = artel__op_uniform(&g->graph, x, -0.04, 0.04, &two, false);
         map = artel__op_concat(&g->graph, (artel__value_id[]){map, depth}, 2, 0);

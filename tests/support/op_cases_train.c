@@ -12,7 +12,8 @@
 
 static artel__value_id loss(op_graph *g)
 {
-    artel__loss_input s = {.op = (artel__loss)g->parameter, .a = g->parameter == ARTEL__LOSS_HUBER ? 0.5f : 0.1f, .b = 0.25f, .c = 2.0f};
+    artel__loss_input s = {
+        .op = (artel__loss)g->parameter, .a = g->parameter == ARTEL__LOSS_HUBER ? 0.5f : 0.1f, .b = 0.25f, .c = 2.0f};
     bool hinge = s.op == ARTEL__LOSS_HINGE || s.op == ARTEL__LOSS_SQUARED_HINGE;
     artel__value_id x = op_row(g, OP_SIMPLEX, SHAPE(3, 5));
     if (artel__loss_is_sparse(s.op)) {
@@ -21,7 +22,9 @@ static artel__value_id loss(op_graph *g)
         return artel__op_loss(&g->graph, &s, op_indices(g, 5, SHAPE(3)), x);
     }
     /* TensorFlow's gradient of the crossentropy of logits takes it that targets add up to 1. */
-    op_numbers numbers = hinge ? OP_SIGNED : s.op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ? OP_SIMPLEX : OP_POSITIVE;
+    op_numbers numbers = hinge                                                 ? OP_SIGNED
+                         : s.op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ? OP_SIMPLEX
+                                                                               : OP_POSITIVE;
     artel__value_id target = op_row(g, numbers, SHAPE(3, 5));
     g->fed[g->feds - 1].wanted = false;
     if (s.op <= ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR) target = artel__op_affine(&g->graph, target, 1.0f, 2.0f);
@@ -38,13 +41,15 @@ static artel__value_id pairs(op_graph *g)
 {
     artel__pairs_settings s = {.gamma = 4, .margin = 0.3, .others = g->parameter};
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3));
-    return artel__op_pairs(&g->graph, &s, op_indices(g, 2, (artel_shape){.rank = 0}), artel__op_affine(&g->graph, x, 0.3f, 0));
+    return artel__op_pairs(&g->graph, &s, op_indices(g, 2, (artel_shape){.rank = 0}),
+                           artel__op_affine(&g->graph, x, 0.3f, 0));
 }
 
 static artel__value_id loss_seed(op_graph *g)
 {
     artel__value_id like = op_row(g, OP_SIGNED, SHAPE(3)), weights = op_row(g, OP_POSITIVE, SHAPE(3));
-    artel__loss_seed seed = {.like = like, .weights = weights, .denominator = ARTEL__NO_VALUE, .scale = 1.5, .sum = g->parameter};
+    artel__loss_seed seed = {
+        .like = like, .weights = weights, .denominator = ARTEL__NO_VALUE, .scale = 1.5, .sum = g->parameter};
     return artel__op_loss_seed(&g->graph, &seed);
 }
 
@@ -92,7 +97,8 @@ static artel__value_id optimize(op_graph *g)
     artel__op_assign(graph, op_weight(g, OP_SIGNED, 7, shape), o.variable);
     artel__op_accumulate(graph, op_weight(g, OP_SIGNED, 7, shape), o.gradient, 1 + rule % 2);
     artel__op_clear(graph, op_weight(g, OP_SIGNED, 7, shape));
-    artel__constrain_config config = {.op = (artel__constraint)(rule % 4), .a = 0.5f, .b = 1.0f, .c = 0.5f, .from = 0, .to = 1};
+    artel__constrain_config config = {
+        .op = (artel__constraint)(rule % 4), .a = 0.5f, .b = 1.0f, .c = 0.5f, .from = 0, .to = 1};
     artel__op_constrain(graph, &config, o.variable);
     return result;
 }
@@ -138,14 +144,16 @@ static artel__value_id step_numbers(op_graph *g)
 {
     artel__graph *graph = &g->graph;
     artel__value_id x = artel__op_plain(graph, op_weight(g, OP_SIGNED, 7, SHAPE(7, 37)), 7);
-    artel__value_id w = op_weight(g, OP_SIGNED, 7, SHAPE(7, 37)), n = artel__op_step_number(graph, (artel__step_number)g->parameter, -0.8);
+    artel__value_id w = op_weight(g, OP_SIGNED, 7, SHAPE(7, 37)),
+                    n = artel__op_step_number(graph, (artel__step_number)g->parameter, -0.8);
     graph->phase = ARTEL__PHASE_APPLY;
     artel__op_assign(graph, w, artel__op_panels_of(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, n), 7));
     graph->phase = ARTEL__PHASE_FORWARD;
     return artel__op_squared_norm(graph, x);
 }
 
-/* What is read is the value; the gradient is that of the variable, as if it were added to what the value is without it. */
+/* What is read is the value; the gradient is that of the variable, as if it were added to what the value is without it.
+ */
 static artel__value_id stand_in(op_graph *g)
 {
     artel__graph *graph = &g->graph;

@@ -28,18 +28,24 @@ static artel__value_id product(op_graph *g)
     artel__value_id b = wide(g, g->parameter == 1 ? op_weight(g, OP_SIGNED, 0, right) : op_row(g, OP_SIGNED, right));
     artel__value_id y = artel__op_wide_product(graph, a, b);
     if (g->parameter < 3) return narrow(g, y);
-    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, y), one = artel__op_fill_like(graph, square, 1), slope;
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &square, .seeds = &one, .target_count = 1, .wanted = &a, .wanted_count = 1};
+    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, y),
+                    one = artel__op_fill_like(graph, square, 1), slope;
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &square,
+                                    .seeds = &one,
+                                    .target_count = 1,
+                                    .wanted = &a,
+                                    .wanted_count = 1};
     artel__graph_differentiate(graph, &request, &slope);
     return narrow(g, slope);
 }
 
 static artel__value_id unary(op_graph *g)
 {
-    static const artel__unary functions[] = {ARTEL__UNARY_EXPONENTIAL, ARTEL__UNARY_LOG,  ARTEL__UNARY_TANH,  ARTEL__UNARY_ERF,
-                                             ARTEL__UNARY_GELU,        ARTEL__UNARY_SIN,  ARTEL__UNARY_COS,   ARTEL__UNARY_SQRT,
-                                             ARTEL__UNARY_SIGMOID,     ARTEL__UNARY_SILU, ARTEL__UNARY_POWER, ARTEL__UNARY_SOFTPLUS};
+    static const artel__unary functions[] = {ARTEL__UNARY_EXPONENTIAL, ARTEL__UNARY_LOG,   ARTEL__UNARY_TANH,
+                                             ARTEL__UNARY_ERF,         ARTEL__UNARY_GELU,  ARTEL__UNARY_SIN,
+                                             ARTEL__UNARY_COS,         ARTEL__UNARY_SQRT,  ARTEL__UNARY_SIGMOID,
+                                             ARTEL__UNARY_SILU,        ARTEL__UNARY_POWER, ARTEL__UNARY_SOFTPLUS};
     artel__value_id x = wide(g, op_row(g, OP_POSITIVE, SHAPE(5)));
     return narrow(g, artel__op_unary_exact(&g->graph, functions[g->parameter], (double[]){1.7, 0, 0}, x));
 }
@@ -47,7 +53,8 @@ static artel__value_id unary(op_graph *g)
 /* With an operand that is shared by all rows, and one of fewer axes. */
 static artel__value_id binary(op_graph *g)
 {
-    artel__value_id a = wide(g, op_row(g, OP_POSITIVE, SHAPE(3, 4))), b = wide(g, op_weight(g, OP_POSITIVE, 0, SHAPE(4)));
+    artel__value_id a = wide(g, op_row(g, OP_POSITIVE, SHAPE(3, 4))),
+                    b = wide(g, op_weight(g, OP_POSITIVE, 0, SHAPE(4)));
     return narrow(g, artel__op_binary(&g->graph, (artel__binary)g->parameter, a, b));
 }
 
@@ -63,9 +70,12 @@ static artel__value_id select_elements(op_graph *g)
     artel__graph *graph = &g->graph;
     artel__value_id x = wide(g, op_row(g, OP_APART, SHAPE(3, 5))), y = wide(g, op_row(g, OP_APART, SHAPE(3, 5)));
     if (g->parameter == 0) return narrow(g, artel__op_where(graph, op_row(g, OP_BITS, SHAPE(3, 5)), x, y));
-    if (g->parameter == 1) return narrow(g, artel__op_add(graph, artel__op_take(graph, x, artel__op_order(graph, x), 1), y));
-    if (g->parameter == 2) return narrow(g, artel__op_add(graph, artel__op_softmax(graph, ARTEL__LOG_SOFTMAX, x, 1), y));
-    artel__value_id part[2] = {artel__op_pad(graph, x, (int64_t[]){0, 1}, (int64_t[]){0, 2}, 0.1), artel__op_slice(graph, y, 1, 4, 3, -2)};
+    if (g->parameter == 1)
+        return narrow(g, artel__op_add(graph, artel__op_take(graph, x, artel__op_order(graph, x), 1), y));
+    if (g->parameter == 2)
+        return narrow(g, artel__op_add(graph, artel__op_softmax(graph, ARTEL__LOG_SOFTMAX, x, 1), y));
+    artel__value_id part[2] = {artel__op_pad(graph, x, (int64_t[]){0, 1}, (int64_t[]){0, 2}, 0.1),
+                               artel__op_slice(graph, y, 1, 4, 3, -2)};
     return narrow(g, artel__op_concat(graph, part, 2, 1));
 }
 
@@ -74,7 +84,8 @@ static artel__value_id rows(op_graph *g)
 {
     artel__value_id x = wide(g, op_row(g, OP_SIGNED, SHAPE(3)));
     if (g->parameter == 1) return narrow(g, artel__op_batch_max(&g->graph, x));
-    return narrow(g, artel__op_batch_sum(&g->graph, artel__op_all_reduce(&g->graph, artel__op_fold_sum(&g->graph, x)), x));
+    return narrow(g,
+                  artel__op_batch_sum(&g->graph, artel__op_all_reduce(&g->graph, artel__op_fold_sum(&g->graph, x)), x));
 }
 
 const op_family op_cases_wide[] = {

@@ -25,8 +25,8 @@ static uint32_t draw(uint32_t *state, uint32_t below)
     return (*state >> 8) % below;
 }
 
-static artel__value_id random_node(artel__graph *g, uint32_t *r, const artel__value_id *pool, int count, artel__value_id w,
-                                   artel__value_id bias)
+static artel__value_id random_node(artel__graph *g, uint32_t *r, const artel__value_id *pool, int count,
+                                   artel__value_id w, artel__value_id bias)
 {
     artel_shape flat = {.rank = 1, .dim = {WIDTH}}, square = {.rank = 2, .dim = {2, 3}};
     artel__value_id a = pool[draw(r, (uint32_t)count)], b = pool[draw(r, (uint32_t)count)];
@@ -37,12 +37,17 @@ static artel__value_id random_node(artel__graph *g, uint32_t *r, const artel__va
     case 3: return artel__op_binary(g, ARTEL__BINARY_MUL, a, bias);
     case 4: return artel__op_softmax(g, ARTEL__SOFTMAX, a, 0);
     case 5: return artel__op_product(g, a, w, bias, 1, &flat, ARTEL__FUSED_RELU);
-    case 6: return artel__op_reshape(g, artel__op_unary(g, ARTEL__UNARY_SQUARE, NULL, artel__op_reshape(g, a, &square)), &flat);
+    case 6:
+        return artel__op_reshape(g, artel__op_unary(g, ARTEL__UNARY_SQUARE, NULL, artel__op_reshape(g, a, &square)),
+                                 &flat);
     case 7: return artel__op_slice(g, artel__op_concat(g, (artel__value_id[]){a, b}, 2, 0), 0, 3, WIDTH, 1);
     case 8: return artel__op_dropout(g, a, 0.3, &(artel_shape){.rank = 0});
     case 9: return artel__op_layer_norm(g, ARTEL__LAYER_NORM_LAYER, a, bias, ARTEL__NO_VALUE, 1, 1e-3f);
-    case 10: return artel__op_batch_norm_training(g, &(artel__batch_norm){.x = a, .gamma = bias, .beta = bias, .epsilon = 1e-3f});
-    default: return artel__op_reshape(g, artel__op_transpose(g, artel__op_reshape(g, a, &square), (int[]){1, 0}), &flat);
+    case 10:
+        return artel__op_batch_norm_training(
+            g, &(artel__batch_norm){.x = a, .gamma = bias, .beta = bias, .epsilon = 1e-3f});
+    default:
+        return artel__op_reshape(g, artel__op_transpose(g, artel__op_reshape(g, a, &square), (int[]){1, 0}), &flat);
     }
 }
 
@@ -62,8 +67,12 @@ void random_graph_build(artel__graph *g, artel__variables *variables, uint32_t s
     out = made[MADE];
     for (int i = MADE - 4; i < MADE; i++) out = artel__op_add(g, out, made[i]);
     artel__value_id seeds = artel__op_fill_like(g, out, 0.5);
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &out, .seeds = &seeds, .target_count = 1, .wanted = wanted, .wanted_count = 3};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &out,
+                                    .seeds = &seeds,
+                                    .target_count = 1,
+                                    .wanted = wanted,
+                                    .wanted_count = 3};
     artel__graph_keep(g, out);
     assert_int_equal(artel__graph_differentiate(g, &request, gradient), ARTEL_OK);
     if (gradient[2] >= 0) artel__graph_keep(g, gradient[2]);

@@ -106,11 +106,13 @@ static void test_saturation(void **state)
 static void test_one_rounding(void **state)
 {
     static const double d[] = {1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-8 + 0x1p-50};
-    static const int64_t i[] = {((int64_t)1 << 60) + ((int64_t)1 << 36) + 1, 16777217, ((int64_t)1 << 60) + ((int64_t)1 << 52) + 1};
+    static const int64_t i[] = {((int64_t)1 << 60) + ((int64_t)1 << 36) + 1, 16777217,
+                                ((int64_t)1 << 60) + ((int64_t)1 << 52) + 1};
     uint16_t half[3];
     float single[3];
     (void)state;
-    artel__convert(ARTEL_DTYPE_FLOAT64, d, ARTEL_DTYPE_FLOAT16, half, 1); /* by way of float32 it would be a tie, and 1 */
+    artel__convert(ARTEL_DTYPE_FLOAT64, d, ARTEL_DTYPE_FLOAT16, half,
+                   1); /* by way of float32 it would be a tie, and 1 */
     assert_int_equal(half[0], 0x3C01);
     artel__convert(ARTEL_DTYPE_FLOAT64, d + 1, ARTEL_DTYPE_BFLOAT16, half, 1);
     assert_int_equal(half[0], 0x3F81);
@@ -120,9 +122,10 @@ static void test_one_rounding(void **state)
     assert_int_equal(half[2], 0x5D81); /* above the tie by one in 2^60 */
 }
 
-static const artel_dtype numeric[] = {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT64, ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_BFLOAT16,
-                                      ARTEL_DTYPE_INT8,    ARTEL_DTYPE_INT16,   ARTEL_DTYPE_INT32,   ARTEL_DTYPE_INT64,
-                                      ARTEL_DTYPE_UINT8,   ARTEL_DTYPE_UINT16,  ARTEL_DTYPE_UINT32,  ARTEL_DTYPE_UINT64};
+static const artel_dtype numeric[] = {ARTEL_DTYPE_FLOAT32,  ARTEL_DTYPE_FLOAT64, ARTEL_DTYPE_FLOAT16,
+                                      ARTEL_DTYPE_BFLOAT16, ARTEL_DTYPE_INT8,    ARTEL_DTYPE_INT16,
+                                      ARTEL_DTYPE_INT32,    ARTEL_DTYPE_INT64,   ARTEL_DTYPE_UINT8,
+                                      ARTEL_DTYPE_UINT16,   ARTEL_DTYPE_UINT32,  ARTEL_DTYPE_UINT64};
 
 /* Small integers go from any type to any other and back; more of them than one piece holds, and nothing beyond. */
 static void test_every_pair(void **state)
@@ -168,8 +171,9 @@ static void test_bools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_halves),   cmocka_unit_test(test_rounding_of_halves), cmocka_unit_test(test_saturation),
-        cmocka_unit_test(test_one_rounding), cmocka_unit_test(test_every_pair),         cmocka_unit_test(test_bools),
+        cmocka_unit_test(test_all_halves), cmocka_unit_test(test_rounding_of_halves),
+        cmocka_unit_test(test_saturation), cmocka_unit_test(test_one_rounding),
+        cmocka_unit_test(test_every_pair), cmocka_unit_test(test_bools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,8 @@ static void test_text(void **state)
 static void test_broadcast(void **state)
 {
     (void)state;
-    artel_shape a = artel__shape(3, N(2), N(1), N(4)), b = artel__shape(2, N(3), N(1)), out, wanted = artel__shape(3, N(2), N(3), N(4));
+    artel_shape a = artel__shape(3, N(2), N(1), N(4)), b = artel__shape(2, N(3), N(1)), out,
+                wanted = artel__shape(3, N(2), N(3), N(4));
     assert_true(artel__shape_broadcast(&a, &b, &out));
     assert_true(artel__shape_equal(&out, &wanted));
     assert_true(artel__shape_broadcast(&b, &a, &out));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a row where they can be told by hand: bounds, masks, unknown terms, n-grams; UTF-8; vocabularies against a search. */
+/* Functions of a row where they can be told by hand: bounds, masks, unknown terms, n-grams; UTF-8; vocabularies against
+ * a search. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,8 @@ static const char *result_of(bench *b, const artel__row_function *f, const void 
     for (int64_t i = 0; i < out.count; i++) {
         const char *gap = i ? " " : "";
         if (out.dtype == ARTEL_DTYPE_STRING)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", gap, (int)room.string[i].length, room.string[i].bytes);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", gap, (int)room.string[i].length,
+                                     room.string[i].bytes);
         else
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%g", gap, artel__cell_number(&out, i));
     }
@@ -101,7 +103,8 @@ static void test_encodings(void **state)
     artel__cells in = cells_of(ARTEL_DTYPE_INT32, x, 6), one = cells_of(ARTEL_DTYPE_INT32, x, 1), none = one;
     none.shape.rank = 0;
     assert_string_equal(result_of(*state, &artel__categories_function, &s, &in), "1 0 0 1");
-    assert_non_null(strstr(result_of(*state, &artel__categories_function, &s, &none), "the batch would count as one sample"));
+    assert_non_null(
+        strstr(result_of(*state, &artel__categories_function, &s, &none), "the batch would count as one sample"));
     s.encoding.mode = ARTEL__ENCODE_ONE_HOT;
     assert_string_equal(result_of(*state, &artel__categories_function, &s, &one), "0 0 0 1");
     s.encoding.mode = ARTEL__ENCODE_MULTI_HOT; /* of more axes the first goes */
@@ -121,8 +124,10 @@ static artel__table *table_of(bench *b, artel__string *words, int64_t count)
 
 static void test_lookup(void **state)
 {
-    artel__string words[] = {string_of("b"), string_of("a"), string_of("")}, x[] = {words[1], string_of("zz"), words[2], words[0]};
-    artel__lookup s = {.table = table_of(*state, words, 3), .oov = 1, .encoding = {.dtype = ARTEL_DTYPE_INT32, .depth = 4}};
+    artel__string words[] = {string_of("b"), string_of("a"), string_of("")},
+                  x[] = {words[1], string_of("zz"), words[2], words[0]};
+    artel__lookup s = {
+        .table = table_of(*state, words, 3), .oov = 1, .encoding = {.dtype = ARTEL_DTYPE_INT32, .depth = 4}};
     artel__cells in = cells_of(ARTEL_DTYPE_STRING, x, 4);
     s.oov_word = string_of("[UNK]");
     assert_string_equal(result_of(*state, &artel__lookup_function, &s, &in), "2 0 3 1");
@@ -202,7 +207,8 @@ static void test_utf8(void **state)
         {"\x80", 1, 0},
         {"a\0b", 3, 3},
     };
-    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) assert_int_equal(artel__utf8_valid(cases[i].bytes, cases[i].length), cases[i].good);
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++)
+        assert_int_equal(artel__utf8_valid(cases[i].bytes, cases[i].length), cases[i].good);
 }
 
 /* Every word is found, and nothing else, among a few thousand. */
@@ -232,8 +238,9 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bins),  cmocka_unit_test(test_encodings), cmocka_unit_test(test_lookup), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_utf8),      cmocka_unit_test(test_table),
+        cmocka_unit_test(test_bins),     cmocka_unit_test(test_encodings), cmocka_unit_test(test_lookup),
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_texts),     cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, open_bench, close_bench);
 }

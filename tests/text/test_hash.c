@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fingerprints and keyed hashes, against values that TensorFlow gives: one text of every length at which another function begins. */
+/* Fingerprints and keyed hashes, against values that TensorFlow gives: one text of every length at which another
+ * function begins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 
 static const uint64_t buckets = ((uint64_t)1 << 61) - 1;
 
-/* tf.strings.to_hash_bucket_fast and to_hash_bucket_strong (key [3, 2^50 + 9]) of the beginning of the alphabet over and over. */
+/* tf.strings.to_hash_bucket_fast and to_hash_bucket_strong (key [3, 2^50 + 9]) of the beginning of the alphabet over
+ * and over. */
 static const struct {
     size_t length;
     uint64_t fast, strong;

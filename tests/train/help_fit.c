@@ -15,20 +15,24 @@
 #include "help_fit.h"
 #include "help_train.h"
 
-#define DENSE(name, units, activation) \
-    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units ", \"activation\": \"" activation "\"}}"
-#define SEQUENTIAL(shape, layers)                                                                                               \
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": " \
+#define DENSE(name, units, activation)                                                   \
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units \
+    ", \"activation\": \"" activation "\"}}"
+#define SEQUENTIAL(shape, layers)                                                                                   \
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", " \
+    "\"config\": "                                                                                                  \
     "{\"batch_shape\": " shape ", \"dtype\": \"float32\", \"name\": \"in\"}}, " layers "]}}"
 
-const char fit_mlp[] = SEQUENTIAL("[null, 9]", DENSE("a", "21", "relu") ", {\"class_name\": \"Dropout\", \"config\": {\"name\": \"drop\", "
-                                                                        "\"rate\": 0.4}}, " DENSE("b", "4", "softmax"));
+const char fit_mlp[] =
+    SEQUENTIAL("[null, 9]", DENSE("a", "21", "relu") ", {\"class_name\": \"Dropout\", \"config\": {\"name\": \"drop\", "
+                                                     "\"rate\": 0.4}}, " DENSE("b", "4", "softmax"));
 const char fit_cnn[] = SEQUENTIAL(
-    "[null, 6, 6, 2]",
-    "{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 5, \"kernel_size\": [3, 3], \"padding\": \"same\"}}, "
-    "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"n\"}}, {\"class_name\": \"ReLU\", \"config\": {\"name\": \"r\"}}, "
-    "{\"class_name\": \"MaxPooling2D\", \"config\": {\"name\": \"p\", \"pool_size\": [2, 2]}}, "
-    "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("b", "4", "softmax"));
+    "[null, 6, 6, 2]", "{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 5, \"kernel_size\": "
+                       "[3, 3], \"padding\": \"same\"}}, "
+                       "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"n\"}}, {\"class_name\": "
+                       "\"ReLU\", \"config\": {\"name\": \"r\"}}, "
+                       "{\"class_name\": \"MaxPooling2D\", \"config\": {\"name\": \"p\", \"pool_size\": [2, 2]}}, "
+                       "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("b", "4", "softmax"));
 
 void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel_shape row)
 {
@@ -37,7 +41,8 @@ void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel
     strcpy(b->folder, "/tmp/artel-fit-XXXXXX");
     assert_non_null(mkdtemp(b->folder));
     b->model = train_model(b->ctx, json);
-    assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"), ARTEL_OK);
+    assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"),
+                     ARTEL_OK);
     b->x = malloc((size_t)(rows * width) * sizeof *b->x);
     for (int64_t i = 0; i < rows * width; i++) b->x[i] = (float)((i * 7919) % 211) / 100.0f - 1.0f;
     for (int64_t i = 0; i < rows; i++) b->y[i] = (int32_t)((i * 31 + i / 7) % 4);
@@ -67,7 +72,8 @@ static void on_event(void *user, const artel_event *event)
     fit_bench *b = user;
     artel_model *none;
     if (event->kind == ARTEL_EVENT_START) b->resumed = event->resumed_from;
-    if (event->kind == ARTEL_EVENT_START && b->fails) assert_int_equal(artel_model_load(b->ctx, "/nowhere", &none), ARTEL_ERROR_NOT_FOUND);
+    if (event->kind == ARTEL_EVENT_START && b->fails)
+        assert_int_equal(artel_model_load(b->ctx, "/nowhere", &none), ARTEL_ERROR_NOT_FOUND);
     if (event->kind == ARTEL_EVENT_FAULT) snprintf(b->fault, sizeof b->fault, "%s", event->text);
     if (event->kind != ARTEL_EVENT_STEP || event->validation) return;
     b->steps = event->step;
@@ -95,5 +101,7 @@ artel_fit_options fit_options(fit_bench *b, int64_t batch, int replicas, int thr
 
 void fit_expect(fit_bench *b, artel_status status, artel_status wanted)
 {
-    if (status != wanted) fail_msg("status %d: %s: %s", (int)status, artel_context_error(b->ctx)->where, artel_context_error(b->ctx)->what);
+    if (status != wanted)
+        fail_msg("status %d: %s: %s", (int)status, artel_context_error(b->ctx)->where,
+                 artel_context_error(b->ctx)->what);
 }

@@ -8,10 +8,11 @@
 
 #include "base/file.h"
 
-static const char record[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
-    "{\"batch_shape\": [null, 5], \"dtype\": \"float32\", \"name\": \"in\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", "
-    "\"units\": 4, \"activation\": \"softmax\"}}]}}";
+static const char record[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": "
+                             "[{\"class_name\": \"InputLayer\", \"config\": "
+                             "{\"batch_shape\": [null, 5], \"dtype\": \"float32\", \"name\": \"in\"}}, "
+                             "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", "
+                             "\"units\": 4, \"activation\": \"softmax\"}}]}}";
 
 artel_model *train_model(artel_context *ctx, const char *text)
 {
@@ -38,8 +39,9 @@ void train_open(train_bench *b, int64_t rows)
     assert_true(b->x && b->y);
     for (int64_t i = 0; i < rows * 5; i++) b->x[i] = (float)((i * 7919) % 211) / 100.0f - 1.0f;
     for (int64_t i = 0; i < rows; i++) b->y[i] = (int32_t)((i * 31 + i / 7) % 4);
-    artel_data_array arrays[] = {{.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {rows, 5}}, .values = b->x},
-                                 {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = {.rank = 1, .dim = {rows}}, .values = b->y}};
+    artel_data_array arrays[] = {
+        {.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {rows, 5}}, .values = b->x},
+        {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = {.rank = 1, .dim = {rows}}, .values = b->y}};
     assert_int_equal(artel_data_from_memory(b->ctx, arrays, 2, &b->data), ARTEL_OK);
 }
 
@@ -79,7 +81,8 @@ artel_fit_options train_options(train_bench *b, int replicas)
 void train_expect(const train_bench *b, artel_status status, artel_status wanted)
 {
     const artel_error *error = artel_context_error(b->ctx);
-    if (status != wanted) fail_msg("status %d instead of %d: %s: %s", (int)status, (int)wanted, error->where, error->what);
+    if (status != wanted)
+        fail_msg("status %d instead of %d: %s: %s", (int)status, (int)wanted, error->where, error->what);
 }
 
 void train_digest(const char *optimizer, int64_t batch, int replicas, const char *callbacks, char out[65])

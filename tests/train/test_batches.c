@@ -38,7 +38,8 @@ static void peeks_what_comes(void **state)
         for (int shuffle = 0; shuffle < 2; shuffle++) {
             artel__arena arena;
             artel__arena_init(&arena, ctx);
-            artel__batches plain = open_batches(&arena, shuffle, size, false), b = open_batches(&arena, shuffle, size, true);
+            artel__batches plain = open_batches(&arena, shuffle, size, false),
+                           b = open_batches(&arena, shuffle, size, true);
             uint64_t told[STEPS + 1 + ARTEL__PREFETCH_AHEAD][ROWS];
             int64_t counts[STEPS + 1 + ARTEL__PREFETCH_AHEAD] = {0};
             for (int i = 0; i < STEPS; i++) {

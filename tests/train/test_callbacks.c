@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks that cannot do what they are asked for are refused before the first step; what a run is like is in tests/oracle. */
+/* Callbacks that cannot do what they are asked for are refused before the first step; what a run is like is in
+ * tests/oracle. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +19,13 @@ static artel_status fit_with(train_bench *b, const char *callbacks)
 static void refuse(train_bench *b, const char *callbacks, const char *part)
 {
     train_expect(b, fit_with(b, callbacks), ARTEL_ERROR_INVALID);
-    if (!strstr(artel_context_error(b->ctx)->what, part)) fail_msg("\"%s\" does not say %s", artel_context_error(b->ctx)->what, part);
+    if (!strstr(artel_context_error(b->ctx)->what, part))
+        fail_msg("\"%s\" does not say %s", artel_context_error(b->ctx)->what, part);
 }
 
 #define EARLY(config) "[{\"class_name\": \"EarlyStopping\", \"config\": {" config "}}]"
-#define SAVE(file, config) "[{\"class_name\": \"ModelCheckpoint\", \"config\": {\"filepath\": \"%s/" file "\"" config "}}]"
+#define SAVE(file, config) \
+    "[{\"class_name\": \"ModelCheckpoint\", \"config\": {\"filepath\": \"%s/" file "\"" config "}}]"
 
 static void test_directions(void **state)
 {
@@ -30,7 +33,8 @@ static void test_directions(void **state)
     train_bench b;
     train_open(&b, 40);
     train_expect(&b, artel_model_compile(b.model, NULL, NULL, "[\"accuracy\"]"), ARTEL_OK);
-    refuse(&b, EARLY("\"monitor\": \"acuracy\""), "whether more or less of \"acuracy\" is better (the run has loss, accuracy,");
+    refuse(&b, EARLY("\"monitor\": \"acuracy\""),
+           "whether more or less of \"acuracy\" is better (the run has loss, accuracy,");
     refuse(&b, EARLY("\"monitor\": \"val_acuracy\""), "\"val_acuracy\"");
     train_expect(&b, fit_with(&b, EARLY("\"monitor\": \"acuracy\", \"mode\": \"max\"")), ARTEL_OK);
     train_expect(&b, fit_with(&b, EARLY("\"monitor\": \"accuracy\"")), ARTEL_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint directory in which several processes are at work: whose half-written folders are swept, and one step published by many
- * at once. */
+/* A checkpoint directory in which several processes are at work: whose half-written folders are swept, and one step
+ * published by many at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static void make_old(const char *path)
 static void test_only_what_the_dead_left_is_swept(void **state)
 {
     char host[65] = "", alive[ARTEL__CHECKPOINT_PATH], dead[ARTEL__CHECKPOINT_PATH], own[ARTEL__CHECKPOINT_PATH];
-    char far[ARTEL__CHECKPOINT_PATH], far_old[ARTEL__CHECKPOINT_PATH], odd[ARTEL__CHECKPOINT_PATH], whole[ARTEL__CHECKPOINT_PATH];
+    char far[ARTEL__CHECKPOINT_PATH], far_old[ARTEL__CHECKPOINT_PATH], odd[ARTEL__CHECKPOINT_PATH],
+        whole[ARTEL__CHECKPOINT_PATH];
     (void)state;
     gethostname(host, sizeof host - 1);
     pid_t gone = fork();
@@ -78,7 +79,8 @@ static void test_only_what_the_dead_left_is_swept(void **state)
     make("tmp-ckpt-7.old", odd);
     make("ckpt-7", whole);
     assert_int_equal(artel__checkpoint_sweep(ctx, directory), ARTEL_OK);
-    assert_true(artel__is_directory(alive) && artel__is_directory(far) && artel__is_directory(odd) && artel__is_directory(whole));
+    assert_true(artel__is_directory(alive) && artel__is_directory(far) && artel__is_directory(odd) &&
+                artel__is_directory(whole));
     assert_false(artel__is_directory(dead) || artel__is_directory(own) || artel__is_directory(far_old));
 }
 

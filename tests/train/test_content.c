@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run that is continued goes on with the rows it was trained on before: changed ones in the middle are noticed, unchanged ones pass. */
+/* A run that is continued goes on with the rows it was trained on before: changed ones in the middle are noticed,
+ * unchanged ones pass. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static void check_changed(const char *check, int64_t stop, bool changed, const c
     for (int row = 4000; changed && row < 6000; row++) b.x[5 * row + 3] += 0.5f;
     artel_status status = artel_model_fit(b.model, b.data, &o, NULL);
     if ((status < 0) != (part[0] != 0)) fail_msg("%s, stopped at %d: status %d", check, (int)stop, (int)status);
-    if (part[0] && !strstr(artel_context_error(b.ctx)->what, part)) fail_msg("it says: %s", artel_context_error(b.ctx)->what);
+    if (part[0] && !strstr(artel_context_error(b.ctx)->what, part))
+        fail_msg("it says: %s", artel_context_error(b.ctx)->what);
     assert_int_equal(b.resumed, part[0] && strcmp(check, "reading") != 0 ? 0 : stop);
     train_close(&b);
 }
@@ -51,9 +53,11 @@ static void test_changed(void **state)
     (void)state;
     check_changed("auto", 13, true, "these differ: data content");
     check_changed("start", 13, true, "these differ: data content");
-    check_changed("reading", 13, true, "not those that this run was trained on before"); /* in the midst of the second pass */
+    check_changed("reading", 13, true,
+                  "not those that this run was trained on before"); /* in the midst of the second pass */
     check_changed("reading", 10, true, "not those that this run was trained on before"); /* between two passes */
-    check_changed("reading", 3, true, "not those that this run was trained on before");  /* the first pass is half of each */
+    check_changed("reading", 3, true,
+                  "not those that this run was trained on before"); /* the first pass is half of each */
     check_changed("off", 13, true, "");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Late steps of rows against the walk of the whole table: for every rule, the same bits in variable and slots, whenever one looks. */
+/* Late steps of rows against the walk of the whole table: for every rule, the same bits in variable and slots, whenever
+ * one looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,8 @@ static int32_t draw_tokens(int32_t *token)
     return count;
 }
 
-static void step(const artel__apply_options *options, table *t, const artel__apply_rows *rows, float rate, int64_t iteration, float product)
+static void step(const artel__apply_options *options, table *t, const artel__apply_rows *rows, float rate,
+                 int64_t iteration, float product)
 {
     artel__apply_rows p = *rows;
     p.apply.count = SIZE;
@@ -78,7 +80,8 @@ static void compare(artel_context *ctx, const artel__apply_options *options, flo
     }
     late = walked;
     assert_int_equal(artel__pool_create(ctx, 2, &pool), ARTEL_OK);
-    artel__deferred_table of = {.options = options, .squares = true, .rows = ROWS, .width = WIDTH, .variable = late.variable};
+    artel__deferred_table of = {
+        .options = options, .squares = true, .rows = ROWS, .width = WIDTH, .variable = late.variable};
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) of.slot[k] = late.slot[k];
     assert_int_equal(artel__deferred_create(ctx, &of, pool, &deferred), ARTEL_OK);
     artel__deferred_begin(deferred);
@@ -100,7 +103,8 @@ static void compare(artel_context *ctx, const artel__apply_options *options, flo
         artel__deferred_mark(deferred, &steps, token, count);
         artel__deferred_rows(deferred, &steps, look, looked);
         for (int32_t k = 0; k < looked; k++)
-            assert_memory_equal(walked.variable + look[k] * WIDTH, late.variable + look[k] * WIDTH, WIDTH * sizeof(float));
+            assert_memory_equal(walked.variable + look[k] * WIDTH, late.variable + look[k] * WIDTH,
+                                WIDTH * sizeof(float));
         if (i % 150 != 149) continue;
         artel__deferred_all(deferred, &steps);
         artel__deferred_begin(deferred);
@@ -125,7 +129,10 @@ static void rules_agree_with_the_walk(void **user)
         {.rule = ARTEL__RULE_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
         {.rule = ARTEL__RULE_ADAM, .beta_1 = 0.5, .beta_2 = 0.6, .epsilon = 1e-7, .amsgrad = true},
         {.rule = ARTEL__RULE_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7, .weight_decay = 0.004},
-        {.rule = ARTEL__RULE_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 0}, /* zeros become NaN: nobody may sleep */
+        {.rule = ARTEL__RULE_ADAM,
+         .beta_1 = 0.9,
+         .beta_2 = 0.999,
+         .epsilon = 0}, /* zeros become NaN: nobody may sleep */
         {.rule = ARTEL__RULE_ADADELTA, .rho = 0.95, .epsilon = 1e-7},
         {.rule = ARTEL__RULE_ADAMAX, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
         {.rule = ARTEL__RULE_NADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
@@ -133,7 +140,8 @@ static void rules_agree_with_the_walk(void **user)
         {.rule = ARTEL__RULE_FTRL, .learning_rate_power = -0.5, .l1 = 0.01, .l2 = 0.1, .beta = 0.2},
     };
     artel_context *ctx = *user;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) compare(ctx, &rules[i], rules[i].rule == ARTEL__RULE_FTRL ? 0.1f : 0.0f);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        compare(ctx, &rules[i], rules[i].rule == ARTEL__RULE_FTRL ? 0.1f : 0.0f);
 }
 
 static int set_up(void **user)

@@ -13,13 +13,16 @@
 
 /* -- replicas and threads -- */
 
-static void digest_of(const char *json, const char *optimizer, int64_t batch, int64_t rows, int replicas, int threads, char out[65])
+static void digest_of(const char *json, const char *optimizer, int64_t batch, int64_t rows, int replicas, int threads,
+                      char out[65])
 {
     fit_bench b;
     bool image = json == fit_cnn;
-    fit_open(&b, json, rows, image ? 72 : 9, image ? (artel_shape){.rank = 3, .dim = {6, 6, 2}} : (artel_shape){.rank = 1, .dim = {9}});
+    fit_open(&b, json, rows, image ? 72 : 9,
+             image ? (artel_shape){.rank = 3, .dim = {6, 6, 2}} : (artel_shape){.rank = 1, .dim = {9}});
     artel_fit_options o = fit_options(&b, batch, replicas, threads);
-    fit_expect(&b, artel_model_compile(b.model, optimizer, "sparse_categorical_crossentropy", "[\"accuracy\"]"), ARTEL_OK);
+    fit_expect(&b, artel_model_compile(b.model, optimizer, "sparse_categorical_crossentropy", "[\"accuracy\"]"),
+               ARTEL_OK);
     fit_expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
     assert_int_equal(artel_model_digest(b.model, out), ARTEL_OK);
     fit_close(&b);
@@ -34,7 +37,8 @@ static void check_replicas(const char *json, int64_t batch, int64_t rows)
         for (int threads = 1; threads <= 2; threads++) {
             digest_of(json, "adam", batch, rows, replicas[r], threads * replicas[r], other);
             if (strcmp(first, other) != 0)
-                fail_msg("batch %lld, %d replicas, %d threads each: another digest", (long long)batch, replicas[r], threads);
+                fail_msg("batch %lld, %d replicas, %d threads each: another digest", (long long)batch, replicas[r],
+                         threads);
         }
     }
 }
@@ -127,8 +131,9 @@ static void test_label_out_of_range(void **state)
         assert_string_equal(before, after);
         b.y[41] = 1;
         artel_data *fresh;
-        artel_data_array arrays[] = {{.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {48, 9}}, .values = b.x},
-                                     {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = {.rank = 1, .dim = {48}}, .values = b.y}};
+        artel_data_array arrays[] = {
+            {.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {.rank = 2, .dim = {48, 9}}, .values = b.x},
+            {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = {.rank = 1, .dim = {48}}, .values = b.y}};
         assert_int_equal(artel_data_from_memory(b.ctx, arrays, 2, &fresh), ARTEL_OK);
         fit_expect(&b, artel_model_fit(b.model, fresh, &o, NULL), ARTEL_OK);
         artel_data_destroy(fresh);
@@ -173,8 +178,9 @@ static void test_class_weights(void **state)
 static void test_class_weights_refused(void **state)
 {
     (void)state;
-    static const char *const weights[] = {"{\"00\": 1}",  "{\"-0\": 1}", "{\"+1\": 1}",   "{\"1.0\": 1}",   "{\" 1\": 1}", "{\"0\": 1e400}",
-                                          "{\"0\": NaN}", "{\"0\": -1}", "{\"0\": null}", "{\"0\": \"1\"}", "[1, 2]",      "{\"0\": true}"};
+    static const char *const weights[] = {"{\"00\": 1}",   "{\"-0\": 1}",    "{\"+1\": 1}",  "{\"1.0\": 1}",
+                                          "{\" 1\": 1}",   "{\"0\": 1e400}", "{\"0\": NaN}", "{\"0\": -1}",
+                                          "{\"0\": null}", "{\"0\": \"1\"}", "[1, 2]",       "{\"0\": true}"};
     for (size_t i = 0; i < ARTEL__COUNT(weights); i++) {
         fit_bench b;
         fit_open_mlp(&b, 40);
@@ -209,7 +215,8 @@ static void test_batch_norm_groups(void **state)
         grouped_digest(groups[g], 16, 23, 1, first[g]);
         for (int r = 0; r < 3; r++) {
             grouped_digest(groups[g], 16, 23, replicas[r], other);
-            if (strcmp(first[g], other) != 0) fail_msg("%d groups, %d replicas: another digest", groups[g], replicas[r]);
+            if (strcmp(first[g], other) != 0)
+                fail_msg("%d groups, %d replicas: another digest", groups[g], replicas[r]);
         }
         for (int k = 0; k < g; k++) assert_string_not_equal(first[k], first[g]);
     }
@@ -280,10 +287,12 @@ static void test_struct_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp_on_replicas), cmocka_unit_test(test_cnn_on_replicas),       cmocka_unit_test(test_optimizers_on_replicas),
-        cmocka_unit_test(test_recompute),       cmocka_unit_test(test_label_out_of_range),    cmocka_unit_test(test_stop_on_nan),
-        cmocka_unit_test(test_class_weights),   cmocka_unit_test(test_class_weights_refused), cmocka_unit_test(test_batch_norm_groups),
-        cmocka_unit_test(test_wrong_groups),    cmocka_unit_test(test_wrong_arithmetic),      cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_mlp_on_replicas),        cmocka_unit_test(test_cnn_on_replicas),
+        cmocka_unit_test(test_optimizers_on_replicas), cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_label_out_of_range),     cmocka_unit_test(test_stop_on_nan),
+        cmocka_unit_test(test_class_weights),          cmocka_unit_test(test_class_weights_refused),
+        cmocka_unit_test(test_batch_norm_groups),      cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_wrong_arithmetic),       cmocka_unit_test(test_struct_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits end in the same bits when they are interrupted anywhere and continued; checkpoints that are not theirs are refused. */
+/* Fits end in the same bits when they are interrupted anywhere and continued; checkpoints that are not theirs are
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +18,10 @@
 
 /* -- interruption -- */
 
-static const char callbacks[] = "[{\"class_name\": \"EarlyStopping\", \"config\": {\"monitor\": \"loss\", \"patience\": 3, "
-                                "\"restore_best_weights\": true}}, {\"class_name\": \"ReduceLROnPlateau\", \"config\": {\"monitor\": "
-                                "\"loss\", \"factor\": 0.5, \"patience\": 0, \"min_delta\": 10.0}}]";
+static const char callbacks[] =
+    "[{\"class_name\": \"EarlyStopping\", \"config\": {\"monitor\": \"loss\", \"patience\": 3, "
+    "\"restore_best_weights\": true}}, {\"class_name\": \"ReduceLROnPlateau\", \"config\": {\"monitor\": "
+    "\"loss\", \"factor\": 0.5, \"patience\": 0, \"min_delta\": 10.0}}]";
 
 static artel_fit_options long_run(fit_bench *b, int replicas, char *directory)
 {
@@ -94,8 +96,8 @@ static int64_t number_in(json_t *manifest, const char *key)
     return json_integer_value(json_object_get(manifest, key));
 }
 
-/* A position counts the units that are in the state beside it: those of steps, batches of validation, ends of epochs. Tasks that
- * begin with checkpoints of other moments compare states by it. */
+/* A position counts the units that are in the state beside it: those of steps, batches of validation, ends of epochs.
+ * Tasks that begin with checkpoints of other moments compare states by it. */
 static void check_position(fit_bench *b, const char *directory, int64_t step)
 {
     char path[256];
@@ -104,7 +106,8 @@ static void check_position(fit_bench *b, const char *directory, int64_t step)
     fit_expect(b, artel__json_load_file(b->ctx, path, &manifest), ARTEL_OK);
     int64_t rows = number_in(manifest, "validation_row"), ended = number_in(manifest, "epoch");
     assert_int_equal(number_in(manifest, "step"), step);
-    assert_int_equal(number_in(manifest, "unit"), step + (rows + 15) / 16 + 2 * ended); /* an epoch: one batch of validation, its end */
+    assert_int_equal(number_in(manifest, "unit"),
+                     step + (rows + 15) / 16 + 2 * ended); /* an epoch: one batch of validation, its end */
     json_decref(manifest);
 }
 

@@ -58,7 +58,8 @@ static void test_profile(void **state)
         if (!i) continue;
         assert_int_equal(p.calls, 6);
         assert_true(p.forward && p.backward && p.apply && p.layer);
-        /* forward and weight gradients of 9 x 21 and 21 x 4, data gradient of the second; replica 0 has 4 of the 8 rows */
+        /* forward and weight gradients of 9 x 21 and 21 x 4, data gradient of the second; replica 0 has 4 of the 8 rows
+         */
         assert_float_equal(p.operations, 2.0 * 4 * (2 * 9 * 21 + 3 * 21 * 4), 0.5);
     }
     assert_string_equal(digest[0], digest[1]);
@@ -91,7 +92,8 @@ static void spans_apart(void *user, int64_t step, const artel_profile_node *node
             bool before = nodes[k].begin_ns + nodes[k].longest_ns <= nodes[i].begin_ns;
             bool behind = nodes[i].begin_ns + nodes[i].longest_ns <= nodes[k].begin_ns;
             if (k != i && nodes[i].ns && nodes[k].ns && !before && !behind)
-                fail_msg("%s of %s and %s of %s at once", nodes[i].operation, nodes[i].layer, nodes[k].operation, nodes[k].layer);
+                fail_msg("%s of %s and %s of %s at once", nodes[i].operation, nodes[i].layer, nodes[k].operation,
+                         nodes[k].layer);
         }
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels: device */
 /* timeout: 120 */
-/* Trainers and predictors on XLA's plug-in for the CPU: near those on processors, the same bits on two of its devices as on one, and the words
- * of a device that is not there. Skipped without the plug-in. */
+/* Trainers and predictors on XLA's plug-in for the CPU: near those on processors, the same bits on two of its devices
+ * as on one, and the words of a device that is not there. Skipped without the plug-in. */
 #include "help_train.h"
 
 #include <math.h>
@@ -75,7 +75,8 @@ static void predict(train_bench *b, const char *device, float out[ROWS][CLASSES]
     for (int64_t row = 0, count = 16; row < ROWS; row += count) {
         count = row % 3 ? 5 : 16;
         if (count > ROWS - row) count = ROWS - row;
-        train_expect(b, artel_predictor_run(p, (const void *[]){b->x + row * WIDTH}, count, (float *[]){out[row]}), ARTEL_OK);
+        train_expect(b, artel_predictor_run(p, (const void *[]){b->x + row * WIDTH}, count, (float *[]){out[row]}),
+                     ARTEL_OK);
     }
     artel_predictor_destroy(p);
 }
@@ -125,7 +126,8 @@ static bool has_plugin(void)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trainer_is_near), cmocka_unit_test(predictor_is_near), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trainer_is_near), cmocka_unit_test(predictor_is_near),
+                                       cmocka_unit_test(refusals)};
     setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     if (has_plugin()) return cmocka_run_group_tests(tests, NULL, NULL);
     printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictors give the bits of predict and evaluate, take no memory in a steady call, run beside one another, and refuse what does not fit. */
+/* Predictors give the bits of predict and evaluate, take no memory in a steady call, run beside one another, and refuse
+ * what does not fit. */
 #include "help_train.h"
 
 #include <pthread.h>
@@ -53,7 +54,8 @@ static void bits_of_predict(void **state)
         for (int64_t row = 0; row < ROWS;) {
             int64_t count = 1 + row % most;
             if (count > ROWS - row) count = ROWS - row;
-            train_expect(&b, artel_predictor_run(p, (const void *[]){b.x + row * WIDTH}, count, (float *[]){out[row]}), ARTEL_OK);
+            train_expect(&b, artel_predictor_run(p, (const void *[]){b.x + row * WIDTH}, count, (float *[]){out[row]}),
+                         ARTEL_OK);
             row += count;
         }
         assert_memory_equal(out, all, sizeof out);
@@ -94,7 +96,9 @@ static void steady_calls_take_no_memory(void **state)
         uint64_t before = artel__heap_calls(b.ctx);
         for (int k = 0; k < 50; k++) {
             train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, 1 + k % 8, (float *[]){out[0]}), ARTEL_OK);
-            train_expect(&b, artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, 1 + k % 8, &loss, NULL), ARTEL_OK);
+            train_expect(&b,
+                         artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, 1 + k % 8, &loss, NULL),
+                         ARTEL_OK);
         }
         if (i > 0) assert_int_equal(artel__heap_calls(b.ctx), before);
     }
@@ -120,7 +124,8 @@ static void loss_of_evaluate(void **state)
         o.shards = 1;
         train_expect(&b, artel_data_from_memory(b.ctx, arrays, 2, &data), ARTEL_OK);
         train_expect(&b, artel_model_evaluate(b.model, data, &o, &history), ARTEL_OK);
-        train_expect(&b, artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, rows, &loss, losses), ARTEL_OK);
+        train_expect(&b, artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, rows, &loss, losses),
+                     ARTEL_OK);
         assert_true((float)loss == (float)artel_history_values(history, "loss", NULL)[0]);
         assert_true(losses[0] == loss);
         artel_history_destroy(history);
@@ -182,8 +187,10 @@ static void refusals(void **state)
     train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, 3, (float *[]){out}), ARTEL_ERROR_INVALID);
     train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, 0, (float *[]){out}), ARTEL_ERROR_INVALID);
     train_expect(&b, artel_predictor_run(p, none, 1, (float *[]){out}), ARTEL_ERROR_INVALID);
-    train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, 1, (float *[]){NULL}), ARTEL_OK); /* nothing is wanted */
-    train_expect(&b, artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, 1, &loss, NULL), ARTEL_ERROR_INVALID);
+    train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, 1, (float *[]){NULL}),
+                 ARTEL_OK); /* nothing is wanted */
+    train_expect(&b, artel_predictor_loss(p, (const void *[]){b.x}, (const void *[]){b.y}, 1, &loss, NULL),
+                 ARTEL_ERROR_INVALID);
     train_expect(&b, artel_predictor_input(p, 0, &dtype, &row), ARTEL_OK);
     assert_true(dtype == ARTEL_DTYPE_FLOAT32 && row.rank == 1 && row.dim[0] == WIDTH);
     train_expect(&b, artel_predictor_output(p, 0, &row), ARTEL_OK);
@@ -203,16 +210,18 @@ static void refusals(void **state)
 static artel_model *load_categories(train_bench *b, const char *dtype, const char *layer)
 {
     char text[1024];
-    snprintf(
-        text, sizeof text,
-        "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
-        "{\"batch_shape\": [null, %d], \"dtype\": \"%s\", \"name\": \"words\"}}, %s, {\"class_name\": \"Dense\", \"config\": {\"name\": "
-        "\"d\", \"units\": %d}}]}}",
-        WIDTH, dtype, layer, CLASSES);
+    snprintf(text, sizeof text,
+             "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": "
+             "\"InputLayer\", \"config\": "
+             "{\"batch_shape\": [null, %d], \"dtype\": \"%s\", \"name\": \"words\"}}, %s, {\"class_name\": \"Dense\", "
+             "\"config\": {\"name\": "
+             "\"d\", \"units\": %d}}]}}",
+             WIDTH, dtype, layer, CLASSES);
     return train_model(b->ctx, text);
 }
 
-/* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Strings are in no graph. */
+/* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Strings are in
+ * no graph. */
 static void bins_and_strings(void **state)
 {
     (void)state;
@@ -221,9 +230,10 @@ static void bins_and_strings(void **state)
     artel_model *own = b.model;
     artel_predictor *p;
     float all[ROWS][CLASSES], out[ROWS][CLASSES];
-    b.model = load_categories(&b, "float32",
-                              "{\"class_name\": \"Discretization\", \"config\": {\"name\": \"b\", \"bin_boundaries\": [-0.5, 0.1, 0.6], "
-                              "\"output_mode\": \"count\"}}");
+    b.model = load_categories(
+        &b, "float32",
+        "{\"class_name\": \"Discretization\", \"config\": {\"name\": \"b\", \"bin_boundaries\": [-0.5, 0.1, 0.6], "
+        "\"output_mode\": \"count\"}}");
     train_expect(&b, artel_model_initialise(b.model, 3), ARTEL_OK);
     predict_all(&b, all);
     p = make(&b, ROWS, false);
@@ -231,9 +241,10 @@ static void bins_and_strings(void **state)
     assert_memory_equal(out, all, sizeof out);
     artel_predictor_destroy(p);
     artel_model_destroy(b.model);
-    b.model = load_categories(&b, "string",
-                              "{\"class_name\": \"StringLookup\", \"config\": {\"name\": \"l\", \"vocabulary\": [\"a\"], \"output_mode\": "
-                              "\"count\"}}");
+    b.model = load_categories(
+        &b, "string",
+        "{\"class_name\": \"StringLookup\", \"config\": {\"name\": \"l\", \"vocabulary\": [\"a\"], \"output_mode\": "
+        "\"count\"}}");
     train_expect(&b, artel_predictor_create(b.model, NULL, &p), ARTEL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(artel_context_error(b.ctx)->what, "takes strings"));
     artel_model_destroy(b.model);
@@ -244,8 +255,12 @@ static void bins_and_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_of_predict),  cmocka_unit_test(outlives_training),        cmocka_unit_test(steady_calls_take_no_memory),
-        cmocka_unit_test(loss_of_evaluate), cmocka_unit_test(several_at_the_same_time), cmocka_unit_test(refusals),
+        cmocka_unit_test(bits_of_predict),
+        cmocka_unit_test(outlives_training),
+        cmocka_unit_test(steady_calls_take_no_memory),
+        cmocka_unit_test(loss_of_evaluate),
+        cmocka_unit_test(several_at_the_same_time),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(bins_and_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rates that are written for the size of a job are those of the job that runs: not of the moment they are set, nor of another one. */
+/* Rates that are written for the size of a job are those of the job that runs: not of the moment they are set, nor of
+ * another one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static void expect_rate(const char *optimizer, int64_t batch, int replicas, cons
     snprintf(plain, sizeof plain, "sgd:learning_rate=%g", rate);
     train_digest(plain, batch, 1, NULL, first);
     train_digest(optimizer, batch, replicas, callbacks, other);
-    if (strcmp(first, other) != 0) fail_msg("batch %d, %d replicas: not the rate %g: %s", (int)batch, replicas, rate, optimizer);
+    if (strcmp(first, other) != 0)
+        fail_msg("batch %d, %d replicas: not the rate %g: %s", (int)batch, replicas, rate, optimizer);
 }
 
 static void test_tables(void **state)
@@ -27,7 +29,8 @@ static void test_tables(void **state)
     expect_rate("sgd:learning_rate=" BATCH, 19, 1, NULL, 0.5);
     expect_rate("sgd:learning_rate=" BATCH, 20, 1, NULL, 0.25);
     expect_rate("sgd:learning_rate=" BATCH, 40, 2, NULL, 0.125);
-    expect_rate("sgd:learning_rate={\"class_name\": \"LinearScaling\", \"config\": {\"base_rate\": 0.25, \"base_batch\": 16, \"after\": "
+    expect_rate("sgd:learning_rate={\"class_name\": \"LinearScaling\", \"config\": {\"base_rate\": 0.25, "
+                "\"base_batch\": 16, \"after\": "
                 "{\"class_name\": \"ByReplicas\", \"config\": {\"table\": {\"1\": 0.25, \"2\": 0.0625}}}}}",
                 32, 2, NULL, 0.125);
 }
@@ -35,7 +38,8 @@ static void test_tables(void **state)
 static void test_scheduler(void **state)
 {
     (void)state;
-    static const char callbacks[] = "[{\"class_name\": \"LearningRateScheduler\", \"config\": {\"schedule\": " REPLICAS "}}]";
+    static const char callbacks[] =
+        "[{\"class_name\": \"LearningRateScheduler\", \"config\": {\"schedule\": " REPLICAS "}}]";
     expect_rate("sgd", 16, 2, callbacks, 0.25);
     expect_rate("sgd", 16, 4, callbacks, 0.125);
 }
@@ -100,19 +104,23 @@ static void test_continued(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[][2] = {{"{}", "no object with entries"}, {"{\"1\": true}", "neither"}, {"{\"x\": 0.1}", "key"}};
+    static const char *const wrong[][2] = {
+        {"{}", "no object with entries"}, {"{\"1\": true}", "neither"}, {"{\"x\": 0.1}", "key"}};
     train_bench b;
     train_open(&b, 40);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[256];
-        snprintf(text, sizeof text, "sgd:learning_rate={\"class_name\": \"ByReplicas\", \"config\": {\"table\": %s}}", wrong[i][0]);
+        snprintf(text, sizeof text, "sgd:learning_rate={\"class_name\": \"ByReplicas\", \"config\": {\"table\": %s}}",
+                 wrong[i][0]);
         assert_true(artel_model_compile(b.model, text, NULL, NULL) < 0);
         assert_non_null(strstr(artel_context_error(b.ctx)->what, wrong[i][1]));
     }
-    train_expect(&b,
-                 artel_model_compile(b.model, "sgd:learning_rate={\"class_name\": \"ByReplicas\", \"config\": {\"table\": {\"5\": 0.1}}}",
-                                     NULL, NULL),
-                 ARTEL_OK);
+    train_expect(
+        &b,
+        artel_model_compile(b.model,
+                            "sgd:learning_rate={\"class_name\": \"ByReplicas\", \"config\": {\"table\": {\"5\": 0.1}}}",
+                            NULL, NULL),
+        ARTEL_OK);
     artel_fit_options o = train_options(&b, 2);
     train_expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(b.ctx)->what, "replicas 2 or less"));

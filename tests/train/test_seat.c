@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ownership of shards changes between two steps and changes no bit: two sessions train together, swap their ranks, and one of
- * them goes on alone; the variables are those of one session that did all steps by itself. */
+/* Ownership of shards changes between two steps and changes no bit: two sessions train together, swap their ranks, and
+ * one of them goes on alone; the variables are those of one session that did all steps by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ enum {
 };
 
 static const char mlp[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", "
+    "\"config\": "
     "{\"batch_shape\": [null, 9], \"dtype\": \"float32\", \"name\": \"in\"}}, "
     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 21, \"activation\": \"relu\"}}, "
     "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"n\"}}, "
@@ -35,11 +36,15 @@ static const char mlp[] =
 
 /* Products of two bfloat16 operands of more terms than a block of tiles has. */
 static const char mixed[] =
-    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", "
+    "\"config\": "
     "{\"batch_shape\": [null, 9], \"dtype\": \"float32\", \"name\": \"in\"}}, "
-    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 100, \"activation\": \"relu\", \"dtype\": \"mixed_bfloat16\"}}, "
-    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"b\", \"units\": 300, \"activation\": \"tanh\", \"dtype\": \"mixed_bfloat16\"}}, "
-    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 100, \"activation\": \"tanh\", \"dtype\": \"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 100, \"activation\": \"relu\", \"dtype\": "
+    "\"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"b\", \"units\": 300, \"activation\": \"tanh\", \"dtype\": "
+    "\"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 100, \"activation\": \"tanh\", \"dtype\": "
+    "\"mixed_bfloat16\"}}, "
     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"c\", \"units\": 4, \"activation\": \"softmax\"}}]}}";
 
 typedef struct trainer {
@@ -86,7 +91,8 @@ static void open_trainer_of(trainer *t, const char *record, const char *arithmet
     open_data(t);
     artel__data_wants wants;
     assert_int_equal(artel__settings_read(&t->arena, t->model, true, 1, BATCH, &t->settings), ARTEL_OK);
-    assert_int_equal(artel__objective_wants(&t->arena, t->model->nn, &t->settings, ARTEL__MODE_TRAIN, &wants), ARTEL_OK);
+    assert_int_equal(artel__objective_wants(&t->arena, t->model->nn, &t->settings, ARTEL__MODE_TRAIN, &wants),
+                     ARTEL_OK);
     assert_int_equal(artel__data_bind(t->data, &wants, &t->feed), ARTEL_OK);
     artel__session_options options = {.model = t->model,
                                       .settings = &t->settings,
@@ -152,8 +158,12 @@ static void train_together(artel_context *ctx, trainer *pair, uint32_t generatio
     for (int i = 0; i < 2; i++) {
         int rank = i ? 1 - first : first;
         endpoint[i] = artel__fabric_endpoint(fabric, rank);
-        seat[i] = (artel__mesh_seat){
-            .generation = generation, .job = 9, .first = rank, .ranks = 2, .endpoint = &endpoint[i], .activity = &activity[i]};
+        seat[i] = (artel__mesh_seat){.generation = generation,
+                                     .job = 9,
+                                     .first = rank,
+                                     .ranks = 2,
+                                     .endpoint = &endpoint[i],
+                                     .activity = &activity[i]};
         pair[i].seat = &seat[i];
         pair[i].from = from;
         pair[i].to = to;
@@ -163,7 +173,9 @@ static void train_together(artel_context *ctx, trainer *pair, uint32_t generatio
     for (int i = 0; i < 2; i++) assert_int_equal(pair[i].status, ARTEL_OK);
     /* The sessions are seated elsewhere before the fabric goes. */
     for (int i = 0; i < 2; i++)
-        assert_int_equal(artel__session_seat(pair[i].session, &(artel__mesh_seat){.generation = generation + 1, .ranks = 1}), ARTEL_OK);
+        assert_int_equal(
+            artel__session_seat(pair[i].session, &(artel__mesh_seat){.generation = generation + 1, .ranks = 1}),
+            ARTEL_OK);
     artel__fabric_destroy(fabric);
 }
 
@@ -186,8 +198,10 @@ static void test_ownership_changes_no_bit(void **state)
     close_trainer(&one);
 }
 
-/* Steps of the mixed model: alone as --arithmetic says, or as a record does, which comes to a session that has made a plan already. */
-static uint64_t train_mixed(const char *asked, const artel__mesh_seat *seat, artel__arithmetic checkpoint, char words[128])
+/* Steps of the mixed model: alone as --arithmetic says, or as a record does, which comes to a session that has made a
+ * plan already. */
+static uint64_t train_mixed(const char *asked, const artel__mesh_seat *seat, artel__arithmetic checkpoint,
+                            char words[128])
 {
     static trainer one;
     open_trainer_of(&one, mixed, asked);
@@ -200,7 +214,8 @@ static uint64_t train_mixed(const char *asked, const artel__mesh_seat *seat, art
     return hash;
 }
 
-/* Who asked for an arithmetic, who is told it by a record and who finds it in a checkpoint compute the same, on any machine. */
+/* Who asked for an arithmetic, who is told it by a record and who finds it in a checkpoint compute the same, on any
+ * machine. */
 static void test_arithmetic_is_stated(void **state)
 {
     (void)state;
@@ -275,7 +290,8 @@ static void test_only_a_profile_reads_clocks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ownership_changes_no_bit), cmocka_unit_test(test_arithmetic_is_stated),
-                                       cmocka_unit_test(test_seats_take_no_memory), cmocka_unit_test(test_only_a_profile_reads_clocks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ownership_changes_no_bit), cmocka_unit_test(test_arithmetic_is_stated),
+        cmocka_unit_test(test_seats_take_no_memory), cmocka_unit_test(test_only_a_profile_reads_clocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,10 @@ static void *serve(void *user)
 static void begin_generation(bench *b)
 {
     for (int r = 0; r < RANKS; r++)
-        b->lane[r] = (artel__lane){
-            .endpoint = artel__fabric_endpoint(b->fabric, r), .peer = SERVER, .job = 9, .generation = b->service.seat.generation};
+        b->lane[r] = (artel__lane){.endpoint = artel__fabric_endpoint(b->fabric, r),
+                                   .peer = SERVER,
+                                   .job = 9,
+                                   .generation = b->service.seat.generation};
     b->forward = b->lane[OTHER];
     assert_int_equal(pthread_create(&b->thread, NULL, serve, b), 0);
     b->runs = true;
@@ -88,20 +90,22 @@ static void change_generation(bench *b)
 
 static void open_service(bench *b)
 {
-    b->service = (artel__service){
-        .fit = &b->fit,
-        .cluster = b->cluster,
-        .seat = {.ranks = RANKS, .job = 9, .generation = 1},
-        .endpoint = artel__fabric_endpoint(b->fabric, SERVER),
-        .type = {[CHIEF] = ARTEL__TASK_CHIEF, [WORKER] = ARTEL__TASK_WORKER, [SERVER] = ARTEL__TASK_PS, [OTHER] = ARTEL__TASK_PS},
-        .task = {0, 1, 2, 3},
-        .chief = CHIEF,
-        .servers = 2,
-        .workers = 1,
-        .server = {SERVER, OTHER},
-        .staleness = -1,
-        .partitioner = "none",
-        .copies = 1};
+    b->service = (artel__service){.fit = &b->fit,
+                                  .cluster = b->cluster,
+                                  .seat = {.ranks = RANKS, .job = 9, .generation = 1},
+                                  .endpoint = artel__fabric_endpoint(b->fabric, SERVER),
+                                  .type = {[CHIEF] = ARTEL__TASK_CHIEF,
+                                           [WORKER] = ARTEL__TASK_WORKER,
+                                           [SERVER] = ARTEL__TASK_PS,
+                                           [OTHER] = ARTEL__TASK_PS},
+                                  .task = {0, 1, 2, 3},
+                                  .chief = CHIEF,
+                                  .servers = 2,
+                                  .workers = 1,
+                                  .server = {SERVER, OTHER},
+                                  .staleness = -1,
+                                  .partitioner = "none",
+                                  .copies = 1};
 }
 
 static int open_bench(void **state)
@@ -264,7 +268,8 @@ static void an_unknown_variable_is_refused(void **state)
     b->piece[count] = (artel__net_piece){b->zeros, 40}; /* of a variable that this model does not have */
     assert_int_equal(end_by(b, WORKER, push_of(0), count + 1), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
-    assert_non_null(strstr(artel_context_error(b->fit.ctx)->advice, "run the same artel, model and options everywhere"));
+    assert_non_null(
+        strstr(artel_context_error(b->fit.ctx)->advice, "run the same artel, model and options everywhere"));
 }
 
 /* What nobody says who runs the same program: each ends the server with the same words. */
@@ -275,19 +280,21 @@ static void what_fits_nothing_is_refused(void **state)
         int from;
         artel__lane_head head;
     } odd[] = {
-        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},                                    /* without a gradient */
-        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED, .item = 1000}},                      /* of a later epoch */
-        {WORKER, {.op = ARTEL__SERVE_PULL, .install = INSTALLED, .part = ARTEL__MOST_SERVERS}},       /* of a part that cannot be */
-        {WORKER, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},                /* the chief's word */
-        {WORKER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                                 /* a server's */
-        {WORKER, {.op = ARTEL__SERVE_TICKET, .install = INSTALLED}},                                  /* to the chief */
-        {WORKER, {.op = 99, .install = INSTALLED}},                                                   /* nobody's */
-        {OTHER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},                                     /* a worker's */
-        {OTHER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                                  /* to a copy */
-        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},                 /* without a state */
-        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 0}},                       /* of no parts */
-        {CHIEF, {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
-        {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                                   /* nobody */
+        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},               /* without a gradient */
+        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED, .item = 1000}}, /* of a later epoch */
+        {WORKER,
+         {.op = ARTEL__SERVE_PULL, .install = INSTALLED, .part = ARTEL__MOST_SERVERS}}, /* of a part that cannot be */
+        {WORKER, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},  /* the chief's word */
+        {WORKER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                   /* a server's */
+        {WORKER, {.op = ARTEL__SERVE_TICKET, .install = INSTALLED}},                    /* to the chief */
+        {WORKER, {.op = 99, .install = INSTALLED}},                                     /* nobody's */
+        {OTHER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},                       /* a worker's */
+        {OTHER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                    /* to a copy */
+        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},   /* without a state */
+        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 0}},         /* of no parts */
+        {CHIEF,
+         {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
+        {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                            /* nobody */
         {WORKER, {.op = ARTEL__SERVE_MEET, .a = 5, .b = ARTEL__MEET_HOLDS}},
         {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}}, /* to nobody */
     };
@@ -314,7 +321,8 @@ static void an_item_counts_once(void **state)
         assert_true(answer.flags == ARTEL__ANSWER_ALREADY && answer.position == item + 1);
     }
     change_generation(b);
-    for (uint64_t item = 0; item < 3; item++) assert_int_equal(say(b, WORKER, push_of(item), count).flags, ARTEL__ANSWER_ALREADY);
+    for (uint64_t item = 0; item < 3; item++)
+        assert_int_equal(say(b, WORKER, push_of(item), count).flags, ARTEL__ANSWER_ALREADY);
     assert_int_equal(position(b), 3);
     assert_int_equal(say(b, WORKER, push_of(3), count).flags, ARTEL__ANSWER_OK);
     assert_int_equal(position(b), 4);
@@ -342,8 +350,9 @@ static void a_chief_with_a_majority_is_remembered(void **state)
     } said[] = {{5, ARTEL__MEET_ASKS, 0}, {5, ARTEL__MEET_WAITS, 0}, {5, ARTEL__MEET_HOLDS, 0},
                 {6, ARTEL__MEET_ASKS, 5}, {6, ARTEL__MEET_WAITS, 5}, {6, ARTEL__MEET_HOLDS, 5}};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = said[i].chief, .b = said[i].what}, 0).a,
-                         said[i].before);
+        assert_int_equal(
+            say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = said[i].chief, .b = said[i].what}, 0).a,
+            said[i].before);
         change_generation(b);
     }
     assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = 7}, 0).a, 6);
@@ -370,10 +379,12 @@ static void a_head_answers_when_its_copy_has_it(void **state)
     artel__lane_head head = take_forward(b, &copy);
     assert_true(head.op == ARTEL__SERVE_FORWARD && head.item == 0 && head.position == 0 && head.install == INSTALLED);
     call(b, WORKER, &pull, (artel__lane_head){.op = ARTEL__SERVE_PULL, .install = INSTALLED}, 0);
-    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 1); /* so it has looked at all that came before */
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a,
+                     1); /* so it has looked at all that came before */
     assert_int_equal(artel__net_progress(b->lane[WORKER].endpoint), ARTEL_OK);
     assert_false(artel__slot_arrived(&push) || artel__slot_arrived(&pull));
-    assert_int_equal(artel__lane_answer(&b->forward, &copy, &(artel__lane_head){.op = ARTEL__SERVE_FORWARD}, NULL, 0), ARTEL_OK);
+    assert_int_equal(artel__lane_answer(&b->forward, &copy, &(artel__lane_head){.op = ARTEL__SERVE_FORWARD}, NULL, 0),
+                     ARTEL_OK);
     assert_int_equal(hear(b, WORKER, &push).position, 1);
     assert_int_equal(hear(b, WORKER, &pull).position, 1);
     artel__lane_withdraw(&b->forward, &copy);
@@ -385,7 +396,8 @@ static void a_copy_applies_in_order(void **state)
     bench *b = *state;
     artel__lane_slot slot[2] = {{.room = 0}};
     artel__lane_head assign = head_of_part,
-                     forward = {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED, .item = 1, .rate = 0.1, .position = 1};
+                     forward = {
+                         .op = ARTEL__SERVE_FORWARD, .install = INSTALLED, .item = 1, .rate = 0.1, .position = 1};
     assign.flags = 0;
     give_part(b, assign);
     int count = list_pieces(b, ARTEL__PART_UPDATE);
@@ -423,7 +435,8 @@ static void memory_is_refused_by_name(void **state)
     uint64_t calls = artel__heap_calls(b->fit.ctx) - before, failed = 0;
     for (uint64_t n = 1; n <= calls; n++) {
         if (!b->runs) begin_generation(b);
-        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).flags, ARTEL__ANSWER_OK); /* it has begun */
+        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).flags,
+                         ARTEL__ANSWER_OK); /* it has begun */
         artel__operation_begin(b->fit.ctx);
         artel__fail_allocation_after(b->fit.ctx, n);
         if (installs(b)) continue; /* a line for artel status has had the memory that is lacking */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trainers and memory: a steady step takes none, and an allocation that fails, whichever it is, is an error and leaves nothing behind. */
+/* Trainers and memory: a steady step takes none, and an allocation that fails, whichever it is, is an error and leaves
+ * nothing behind. */
 #include "help_train.h"
 
 #include "artel/trainer.h"
@@ -78,6 +79,7 @@ static void every_lost_allocation_is_an_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_steps_take_no_memory), cmocka_unit_test(every_lost_allocation_is_an_error)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_steps_take_no_memory),
+                                       cmocka_unit_test(every_lost_allocation_is_an_error)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dissemination of barrier.c, with two calls in each message: that of the lowest position heard of, and that of the lowest one
- * that differs from it. Of two such pairs comes that of both sets: the lower of the lowest; and the lowest of the four that
- * differs from it. Hearing something twice changes nothing, so the number of members need not be a power of two.
+/* The dissemination of barrier.c, with two calls in each message: that of the lowest position heard of, and that of the
+ * lowest one that differs from it. Of two such pairs comes that of both sets: the lower of the lowest; and the lowest
+ * of the four that differs from it. Hearing something twice changes nothing, so the number of members need not be a
+ * power of two.
  */
 #include "coll/algo/agree.h"
 
@@ -42,8 +43,8 @@ static artel__call_seen take_seen(const uint8_t **at)
 
 static bool equal(const artel__coll_signature *a, const artel__coll_signature *b)
 {
-    return a->kind == b->kind && a->reduction == b->reduction && a->dtype == b->dtype && a->refused == b->refused && a->root == b->root &&
-           a->count == b->count && a->detail == b->detail;
+    return a->kind == b->kind && a->reduction == b->reduction && a->dtype == b->dtype && a->refused == b->refused &&
+           a->root == b->root && a->count == b->count && a->detail == b->detail;
 }
 
 static void consider(artel__agreement *a, const artel__call_seen *seen)
@@ -134,7 +135,8 @@ int artel__agreement_waits_for(const artel__agreement *a)
 {
     if (a->round < a->rounds) return a->receive[a->round].peer;
     for (int32_t k = 0; k < a->posted; k++) {
-        if (!artel__net_done(&a->send[k])) return a->send[k].peer; /* who has not taken this member's word is not here */
+        if (!artel__net_done(&a->send[k]))
+            return a->send[k].peer; /* who has not taken this member's word is not here */
     }
     return -1;
 }
@@ -161,7 +163,8 @@ void artel__coll_signature_text(const artel__coll_signature *call, artel__text *
                            (unsigned)(call->detail & 0xffffffff));
     else
         artel__text_printf(out, " of %lld x %s", (long long)call->count, artel_dtype_name((artel_dtype)call->dtype));
-    if (call->count >= 0 && call->detail) artel__text_printf(out, " in parts or an order (%08x)", (unsigned)(call->detail & 0xffffffff));
+    if (call->count >= 0 && call->detail)
+        artel__text_printf(out, " in parts or an order (%08x)", (unsigned)(call->detail & 0xffffffff));
     if (has(call->kind, ARTEL__COLL_BROADCAST, ARTEL__COLL_REDUCE, ARTEL__COLL_GATHER))
         artel__text_printf(out, " with root %d", (int)call->root);
 }

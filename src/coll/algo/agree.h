@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Agreement on what is called: every member learns whether all have called the same.
  *
- * It travels beside the collective, on messages of its own, so it costs no time where the data takes longer, and a member whose
- * data cannot arrive is told all the same. Each member sends ceil(log2 n) messages of 64 bytes over as many connections and receives
- * as many over others. It is a barrier, too. */
+ * It travels beside the collective, on messages of its own, so it costs no time where the data takes longer, and a
+ * member whose data cannot arrive is told all the same. Each member sends ceil(log2 n) messages of 64 bytes over as
+ * many connections and receives as many over others. It is a barrier, too. */
 #ifndef ARTEL_COLL_AGREE_H
 #define ARTEL_COLL_AGREE_H
 
@@ -34,8 +34,8 @@ typedef struct artel__call_seen {
 typedef struct artel__agreement {
     const artel__team *team;
     artel__frame frame;
-    /* in: `first` is this member's own; out, when it is done: the call of member 0, and of the first one that called something
-     * else (position -1: nobody did). The same on all members. */
+    /* in: `first` is this member's own; out, when it is done: the call of member 0, and of the first one that called
+     * something else (position -1: nobody did). The same on all members. */
     artel__call_seen first, other;
     /* Its own. */
     int32_t round, rounds, posted;

@@ -18,7 +18,8 @@ static size_t row_bytes(const artel__coll_segment *segment)
 
 static size_t rows_of(const artel__all_gather *t, int32_t rank)
 {
-    return (size_t)(artel__coll_first_row(t->base.layout, t->batch, rank + 1) - artel__coll_first_row(t->base.layout, t->batch, rank));
+    return (size_t)(artel__coll_first_row(t->base.layout, t->batch, rank + 1) -
+                    artel__coll_first_row(t->base.layout, t->batch, rank));
 }
 
 static char *target(const artel__all_gather *t, const artel__coll_segment *segment, int32_t rank)
@@ -38,8 +39,8 @@ static void copy_own(artel__all_gather *t)
 static void fill(const artel__all_gather *t, int32_t step, int32_t node, artel__net_request *request)
 {
     int32_t ranks = t->base.endpoint->ranks;
-    *request =
-        (artel__net_request){.peer = (t->base.endpoint->rank + step) % ranks, .frame = t->base.frame, .overtakes = t->base.overtakes};
+    *request = (artel__net_request){
+        .peer = (t->base.endpoint->rank + step) % ranks, .frame = t->base.frame, .overtakes = t->base.overtakes};
     request->frame.kind = ARTEL__FRAME_ROWS;
     request->frame.slice = (uint32_t)(node < 0 ? request->peer : node);
 }

@@ -46,14 +46,16 @@ const char *artel__all_reduce_place(const artel__all_reduce *t, const artel__col
 
 void artel__all_reduce_init(artel__all_reduce *task, artel__endpoint *endpoint, const artel__coll_layout *layout)
 {
-    *task = (artel__all_reduce){.base = {.ops = &artel__all_reduce_exchange_ops, .endpoint = endpoint, .layout = layout}};
+    *task =
+        (artel__all_reduce){.base = {.ops = &artel__all_reduce_exchange_ops, .endpoint = endpoint, .layout = layout}};
 }
 
 void artel__all_reduce_fini(artel__all_reduce *task)
 {
     if (!task->base.ops) return;
     artel_context *ctx = task->base.endpoint->ctx;
-    artel__coll_buffer *const buffer[] = {&task->sources, &task->copy,     &task->spans,    &task->begin, &task->messages,
-                                          &task->pieces,  &task->requests, &task->operands, &task->stack};
+    artel__coll_buffer *const buffer[] = {&task->sources,  &task->copy,     &task->spans,
+                                          &task->begin,    &task->messages, &task->pieces,
+                                          &task->requests, &task->operands, &task->stack};
     for (size_t i = 0; i < sizeof buffer / sizeof *buffer; i++) artel__coll_buffer_fini(ctx, buffer[i]);
 }

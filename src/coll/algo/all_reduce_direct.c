@@ -2,11 +2,11 @@
 /* The direct exchange (and its one-round form, in which everyone merges everything).
  *
  * Post: cut the segments, list the messages (pattern/exchange.h), receive first, then lend every peer its slice of this
- * rank's nodes. When all nodes of the own slice are here, merge them into `out`, give them back, lend the result to all.
- * Results of others are copied as they arrive. Merging goes block by block through the whole program of the tree, so
- * what lies between leaf and root stays in the cache and each element of a peer's memory is read once. The operands
- * are lenders' memory and are never written, but for a rank's own first block where that is to be the root: the own slice nobody else
- * reads, and the result of another comes after its rank has read that slice of the block.
+ * rank's nodes. When all nodes of the own slice are here, merge them into `out`, give them back, lend the result to
+ * all. Results of others are copied as they arrive. Merging goes block by block through the whole program of the tree,
+ * so what lies between leaf and root stays in the cache and each element of a peer's memory is read once. The operands
+ * are lenders' memory and are never written, but for a rank's own first block where that is to be the root: the own
+ * slice nobody else reads, and the result of another comes after its rank has read that slice of the block.
  */
 #include <string.h>
 
@@ -51,13 +51,15 @@ static artel_status list_pieces(artel__all_reduce *t)
 {
     const int32_t *begin = t->begin.data;
     int32_t spans = begin[slices(t)], nodes = artel__coll_owned(t->base.layout, t->base.endpoint->rank);
-    ARTEL_TRY(artel__coll_reserve(t->base.endpoint->ctx, &t->pieces, ((size_t)nodes + 1) * (size_t)spans, sizeof(artel__net_piece)));
+    ARTEL_TRY(artel__coll_reserve(t->base.endpoint->ctx, &t->pieces, ((size_t)nodes + 1) * (size_t)spans,
+                                  sizeof(artel__net_piece)));
     const artel__coll_span *span = t->spans.data;
     artel__net_piece *piece = t->pieces.data;
     for (int32_t n = 0; n <= nodes; n++) {
         for (int32_t i = 0; i < spans; i++) {
             const artel__coll_segment *s = &t->segment[span[i].segment];
-            const char *data = n < nodes ? artel__all_reduce_place(t, &span[i], n) : (const char *)s->out + span[i].first * s->element;
+            const char *data =
+                n < nodes ? artel__all_reduce_place(t, &span[i], n) : (const char *)s->out + span[i].first * s->element;
             *piece++ = (artel__net_piece){data, (size_t)(span[i].count * s->element)};
         }
     }
@@ -76,7 +78,8 @@ static artel_status send_from(artel__all_reduce *t, int32_t first, int32_t count
 {
     const int32_t *begin = t->begin.data;
     const artel__coll_layout *layout = t->base.layout;
-    int32_t rank = t->base.endpoint->rank, spans = begin[slices(t)], receives = t->lists.node_receives + t->lists.result_receives;
+    int32_t rank = t->base.endpoint->rank, spans = begin[slices(t)],
+            receives = t->lists.node_receives + t->lists.result_receives;
     for (int32_t i = first; i < first + count; i++) {
         const artel__coll_message *message = &t->lists.send[i];
         artel__net_request *request = &t->request[receives + i];
@@ -136,7 +139,8 @@ static artel_status reserve_merge(artel__all_reduce *t)
         if ((size_t)(elements * s->element) > block) block = (size_t)(elements * s->element);
     }
     block = (block + 63) / 64 * 64;
-    ARTEL_TRY(artel__coll_reserve(t->base.endpoint->ctx, &t->operands, (size_t)t->base.layout->nodes, sizeof(const char *)));
+    ARTEL_TRY(
+        artel__coll_reserve(t->base.endpoint->ctx, &t->operands, (size_t)t->base.layout->nodes, sizeof(const char *)));
     return artel__coll_reserve(t->base.endpoint->ctx, &t->stack, (size_t)t->base.layout->places, block);
 }
 
@@ -145,13 +149,15 @@ static artel_status post(artel__coll_task *task)
     artel__all_reduce *t = self_of(task);
     t->posted = t->next_receive = t->next_send = 0;
     t->merged = false;
-    ARTEL_TRY(artel__all_reduce_find_sources(t, artel__coll_owned(task->layout, task->endpoint->rank), t->algorithm != ARTEL__COLL_DIRECT));
+    ARTEL_TRY(artel__all_reduce_find_sources(t, artel__coll_owned(task->layout, task->endpoint->rank),
+                                             t->algorithm != ARTEL__COLL_DIRECT));
     ARTEL_TRY(list(t));
     ARTEL_TRY(list_pieces(t));
     ARTEL_TRY(reserve_merge(t));
     const artel__coll_lists *l = &t->lists;
     t->results_left = l->result_receives;
-    size_t requests = (size_t)l->node_receives + (size_t)l->result_receives + (size_t)l->node_sends + (size_t)l->result_sends;
+    size_t requests =
+        (size_t)l->node_receives + (size_t)l->result_receives + (size_t)l->node_sends + (size_t)l->result_sends;
     ARTEL_TRY(artel__coll_reserve(task->endpoint->ctx, &t->requests, requests, sizeof(artel__net_request)));
     t->request = t->requests.data;
     ARTEL_TRY(receive_all(t));
@@ -174,7 +180,8 @@ static void find_operands(const artel__all_reduce *t, const artel__coll_span *sp
     int32_t rank = t->base.endpoint->rank, first = layout->first[rank], end = layout->first[rank + 1];
     for (int32_t n = 0; n < first; n++) operand[n] = artel__net_part(&t->request[n], index, offset);
     for (int32_t n = first; n < end; n++) operand[n] = artel__all_reduce_place(t, span, n - first);
-    for (int32_t n = end; n < layout->nodes; n++) operand[n] = artel__net_part(&t->request[n - (end - first)], index, offset);
+    for (int32_t n = end; n < layout->nodes; n++)
+        operand[n] = artel__net_part(&t->request[n - (end - first)], index, offset);
 }
 
 static void merge(artel__all_reduce *t)
@@ -217,7 +224,8 @@ static artel_status progress_nodes(artel__all_reduce *t)
     }
     merge(t);
     t->merged = true;
-    for (int32_t i = 0; i < t->lists.node_receives; i++) ARTEL_TRY(artel__net_release(t->base.endpoint, &t->request[i]));
+    for (int32_t i = 0; i < t->lists.node_receives; i++)
+        ARTEL_TRY(artel__net_release(t->base.endpoint, &t->request[i]));
     return send_from(t, t->lists.node_sends, t->lists.result_sends);
 }
 
@@ -243,7 +251,8 @@ static artel_status progress_results(artel__all_reduce *t)
 {
     for (int32_t i = 0; i < t->lists.result_receives && t->results_left > 0; i++) {
         artel__net_request *request = &t->request[t->lists.node_receives + i];
-        if (artel__net_done(request)) ARTEL_TRY(take_result(t, request, t->lists.receive[t->lists.node_receives + i].slice));
+        if (artel__net_done(request))
+            ARTEL_TRY(take_result(t, request, t->lists.receive[t->lists.node_receives + i].slice));
     }
     return t->results_left > 0 ? ARTEL_AGAIN : ARTEL_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hierarchical: first within each host, then between hosts.
  *
- * Neighbouring ranks of one host send what they have to the first of them, its leader. Leaders merge that, and make the direct exchange
- * among themselves: leader h gets slice h of all, merges it, sends the result to all leaders; these pass it on. Between H hosts there are H (H - 1)
- * connections, however many ranks each has. On one host alone everything is summed up on its first rank and copied to the others.
+ * Neighbouring ranks of one host send what they have to the first of them, its leader. Leaders merge that, and make the
+ * direct exchange among themselves: leader h gets slice h of all, merges it, sends the result to all leaders; these
+ * pass it on. Between H hosts there are H (H - 1) connections, however many ranks each has. On one host alone
+ * everything is summed up on its first rank and copied to the others.
  */
 #include "coll/algo/all_reduce.h"
 
@@ -24,7 +25,8 @@ static int members_of(const artel_all_reduce_group *group, int host, int *first)
 }
 
 /* All messages of a slice within a host: up to the leader, or the result down from it. */
-static void list_host(const artel_all_reduce_group *group, artel_all_reduce_route *route, int slice, int host, bool result)
+static void list_host(const artel_all_reduce_group *group, artel_all_reduce_route *route, int slice, int host,
+                      bool result)
 {
     int leader, count = members_of(group, host, &leader);
     for (int m = leader + 1; m < leader + count; m++) {
@@ -36,7 +38,8 @@ static void list_host(const artel_all_reduce_group *group, artel_all_reduce_rout
 }
 
 /* Between the leader of another host and the one that merges the slice. */
-static void list_leaders(const artel_all_reduce_group *group, artel_all_reduce_route *route, int slice, int host, bool result)
+static void list_leaders(const artel_all_reduce_group *group, artel_all_reduce_route *route, int slice, int host,
+                         bool result)
 {
     int leader, merger, count = members_of(group, host, &leader);
     members_of(group, slice, &merger);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The relay: an all-reduce along a route (pattern/route.h), for any number of rounds.
  *
- * Post: cut the segments, find room for what comes and what is merged, post all receives. Then every slice goes its own way: its legs are
- * done in their order as far as messages are there. What has come is copied into the slice's room, or the result into `out`, and given
- * back at once, so no rank waits for another one's sends to be done (around a ring all would). Merges write memory of their own and `out`
- * alone: peers may still read this rank's blocks.
+ * Post: cut the segments, find room for what comes and what is merged, post all receives. Then every slice goes its own
+ * way: its legs are done in their order as far as messages are there. What has come is copied into the slice's room, or
+ * the result into `out`, and given back at once, so no rank waits for another one's sends to be done (around a ring all
+ * would). Merges write memory of their own and `out` alone: peers may still read this rank's blocks.
  */
 #include <string.h>
 
@@ -93,7 +93,8 @@ static size_t list_pieces(const artel__all_reduce *t, int32_t slice, const artel
     const artel__coll_span *span = spans_of(t, slice, &spans);
     for (int32_t n = 0; n < leg->nodes; n++) {
         for (int32_t i = 0; i < spans; i++)
-            to[count++] = (artel__net_piece){lies(t, slice, t->itinerary->operand[leg->first + n], i), span_bytes(t, &span[i])};
+            to[count++] =
+                (artel__net_piece){lies(t, slice, t->itinerary->operand[leg->first + n], i), span_bytes(t, &span[i])};
     }
     return count;
 }
@@ -122,7 +123,8 @@ static artel_status list_messages(artel__all_reduce *t)
     t->posted = sends;
     for (int32_t s = 0; s < it->slices; s++) {
         for (int32_t i = it->begin[s]; i < it->begin[s + 1]; i++) {
-            if (it->leg[i].kind != ARTEL__COLL_MERGE) list_pieces(t, s, &it->leg[i], (artel__net_piece *)t->pieces.data + way[i].piece);
+            if (it->leg[i].kind != ARTEL__COLL_MERGE)
+                list_pieces(t, s, &it->leg[i], (artel__net_piece *)t->pieces.data + way[i].piece);
         }
     }
     return ARTEL_OK;
@@ -132,8 +134,9 @@ static artel__net_request *prepare(artel__all_reduce *t, int32_t slice, int32_t 
 {
     const artel__coll_leg *leg = &t->itinerary->leg[index];
     artel__net_request *request = &t->request[((const passage *)t->messages.data)[index].request];
-    *request = (artel__net_request){
-        .peer = t->peer_rank ? t->peer_rank[leg->peer] : leg->peer, .frame = t->base.frame, .overtakes = t->base.overtakes};
+    *request = (artel__net_request){.peer = t->peer_rank ? t->peer_rank[leg->peer] : leg->peer,
+                                    .frame = t->base.frame,
+                                    .overtakes = t->base.overtakes};
     bool whole = t->itinerary->operand[leg->first] == ARTEL__COLL_RESULT;
     request->frame.kind = whole ? ARTEL__FRAME_RESULT : ARTEL__FRAME_NODES;
     request->frame.node = (uint32_t)leg->number;
@@ -209,8 +212,8 @@ static void merge(artel__all_reduce *t, int32_t slice, const artel__coll_leg *le
     int32_t spans;
     const artel__coll_span *span = spans_of(t, slice, &spans);
     for (int32_t i = 0; i < spans; i++)
-        t->segment[span[i].segment].merge(lies(t, slice, leg->to, i), lies(t, slice, leg->left, i), lies(t, slice, leg->right, i),
-                                          span[i].count);
+        t->segment[span[i].segment].merge(lies(t, slice, leg->to, i), lies(t, slice, leg->left, i),
+                                          lies(t, slice, leg->right, i), span[i].count);
 }
 
 static artel_status give(artel__all_reduce *t, int32_t slice, int32_t index)

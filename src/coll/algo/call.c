@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Carrying out a schedule, and agreeing on it meanwhile.
  *
- * Post: check the call, begin to agree. What costs the receiver no memory, or little, leaves at once; otherwise when all have
- * agreed, so that members who differ never wait behind data that nobody asks for. All receives are posted before the first send.
- * Progress: take receives in order; combine what is complete; send what that allows.
+ * Post: check the call, begin to agree. What costs the receiver no memory, or little, leaves at once; otherwise when
+ * all have agreed, so that members who differ never wait behind data that nobody asks for. All receives are posted
+ * before the first send. Progress: take receives in order; combine what is complete; send what that allows.
  *
  * A message of another length stops the data of this rank, not the agreement: that gives the better message.
  */
@@ -27,7 +27,8 @@ static artel__call *self_of(artel__coll_task *task)
 static bool may_overlap(const artel__call *t)
 {
     const artel__coll_shape *s = &t->shape;
-    const char *in = t->what.in, *out = t->what.out, *block_out = out + (size_t)artel__coll_start(s, s->position) * artel__call_element(t);
+    const char *in = t->what.in, *out = t->what.out,
+               *block_out = out + (size_t)artel__coll_start(s, s->position) * artel__call_element(t);
     bool sliced = s->way == ARTEL__COLL_SLICED;
     if (t->kind == ARTEL__COLL_BROADCAST) return in == out;
     if (t->kind == ARTEL__COLL_ALL_REDUCE || t->kind == ARTEL__COLL_REDUCE) return sliced && in == out;
@@ -50,7 +51,9 @@ static artel_status place_input(artel__call *t)
 
 static char *memory_at(const artel__call *t, artel__coll_memory memory, int64_t first)
 {
-    char *base = memory == ARTEL__COLL_IN ? (char *)(uintptr_t)t->in : memory == ARTEL__COLL_OUT ? t->what.out : t->room.data;
+    char *base = memory == ARTEL__COLL_IN    ? (char *)(uintptr_t)t->in
+                 : memory == ARTEL__COLL_OUT ? t->what.out
+                                             : t->room.data;
     return first ? base + (size_t)first * artel__call_element(t) : base;
 }
 
@@ -94,8 +97,8 @@ static artel__net_piece *piece_of(const artel__call *t, int32_t index, const art
 {
     artel__net_piece *piece = (artel__net_piece *)t->pieces.data + index;
     bool held = transfer->memory == ARTEL__COLL_HELD;
-    *piece =
-        (artel__net_piece){held ? NULL : memory_at(t, transfer->memory, transfer->first), (size_t)transfer->count * artel__call_element(t)};
+    *piece = (artel__net_piece){held ? NULL : memory_at(t, transfer->memory, transfer->first),
+                                (size_t)transfer->count * artel__call_element(t)};
     return piece;
 }
 
@@ -197,7 +200,8 @@ static artel_status combine(artel__call *t, const artel__coll_combine_step *step
     const void **operand = t->operands.data;
     int32_t at = step->receive;
     for (int32_t i = 0; i < t->team->members; i++)
-        operand[i] = i == t->team->position ? memory_at(t, ARTEL__COLL_IN, step->first) : artel__net_part(&t->request[at++], 0, 0);
+        operand[i] = i == t->team->position ? memory_at(t, ARTEL__COLL_IN, step->first)
+                                            : artel__net_part(&t->request[at++], 0, 0);
     artel__coll_combination c = {.dtype = t->what.dtype, .reduction = t->what.reduction, .members = t->team->members};
     c.operand = operand;
     c.count = step->count;
@@ -237,19 +241,21 @@ static artel_status progress_data(artel__call *t)
 static artel_status explain_difference(const artel__call *t)
 {
     const artel__agreement *a = &t->agreement;
-    bool memory =
-        a->first.call.refused == -ARTEL_ERROR_NO_MEMORY || (a->other.position >= 0 && a->other.call.refused == -ARTEL_ERROR_NO_MEMORY);
+    bool memory = a->first.call.refused == -ARTEL_ERROR_NO_MEMORY ||
+                  (a->other.position >= 0 && a->other.call.refused == -ARTEL_ERROR_NO_MEMORY);
     artel__text text;
     if (t->own < 0) return t->own;
     artel__text_init(&text, t->team->ctx);
-    artel__text_printf(&text, "call %llu: member %d called ", (unsigned long long)t->base.frame.step, a->first.position);
+    artel__text_printf(&text, "call %llu: member %d called ", (unsigned long long)t->base.frame.step,
+                       a->first.position);
     artel__coll_signature_text(&a->first.call, &text);
     if (a->other.position >= 0) {
         artel__text_printf(&text, ", member %d ", a->other.position);
         artel__coll_signature_text(&a->other.call, &text);
     }
-    artel_status status = artel__fail(t->team->ctx, memory ? ARTEL_ERROR_RUN : ARTEL_ERROR_INVALID, artel__coll_kind_name(t->kind),
-                                      "make the same calls in the same order on every member", "%s", text.data);
+    artel_status status =
+        artel__fail(t->team->ctx, memory ? ARTEL_ERROR_RUN : ARTEL_ERROR_INVALID, artel__coll_kind_name(t->kind),
+                    "make the same calls in the same order on every member", "%s", text.data);
     artel__text_fini(&text);
     return status;
 }
@@ -260,8 +266,9 @@ static artel_status explain_length(const artel__call *t)
     const artel__coll_transfer *transfer = &t->schedule.receive[t->wrong];
     return artel__fail(t->team->ctx, ARTEL_ERROR_RUN, artel__coll_kind_name(t->kind),
                        "give each pair of members the same count at both ends",
-                       "member %d sent %llu bytes to member %d in call %llu, %zu were expected (padded to 8)", transfer->peer,
-                       (unsigned long long)request->frame.length, t->team->position, (unsigned long long)t->base.frame.step,
+                       "member %d sent %llu bytes to member %d in call %llu, %zu were expected (padded to 8)",
+                       transfer->peer, (unsigned long long)request->frame.length, t->team->position,
+                       (unsigned long long)t->base.frame.step,
                        artel__net_padded((size_t)transfer->count * artel__call_element(t)));
 }
 
@@ -315,8 +322,8 @@ static artel_status step(artel__call *t)
     return progress(&t->base);
 }
 
-/* Ranks outside the team wait for its members elsewhere, and must hear of a failure that its members have agreed on; not before all
- * of these know it, or some would hear no more than that they are cancelled. */
+/* Ranks outside the team wait for its members elsewhere, and must hear of a failure that its members have agreed on;
+ * not before all of these know it, or some would hear no more than that they are cancelled. */
 static void tell_outsiders(artel__call *t)
 {
     artel__agreement *a = &t->agreement;
@@ -367,7 +374,8 @@ static artel_status watch(const artel__call *t, int64_t began, int64_t *said)
     if (over)
         return artel__fail(t->team->ctx, ARTEL_ERROR_RUN, artel__coll_kind_name(t->kind),
                            "make the same calls on all members, or allow more time: artel_communicator_set_timeout()",
-                           "call %llu waits for %s, after %.3g s", (unsigned long long)t->team->calls, whom, (double)(now - began) * 1e-9);
+                           "call %llu waits for %s, after %.3g s", (unsigned long long)t->team->calls, whom,
+                           (double)(now - began) * 1e-9);
     artel__log(t->team->ctx, ARTEL_LOG_NOTE, "%s: call %llu has waited %lld s for %s", artel__coll_kind_name(t->kind),
                (unsigned long long)t->team->calls, (long long)((now - began) / 1000000000), whom);
     return ARTEL_OK;

@@ -47,11 +47,12 @@ void artel__call_fini(artel__call *call);
 
 /* Runs the call as the team's next one, in compute state (artel__fp_enter).
  *
- * Failures: ARTEL_ERROR_INVALID when members have called different things, or some member something that cannot be done (that one
- * keeps its own status, the others say who it is; ARTEL_ERROR_RUN where it had no memory). All members learn that, and the endpoint
- * is not cancelled unless it has more ranks than the team. Everything else cancels it: ARTEL_ERROR_RUN (a peer is lost, or sent another
- * length, or does not come within the limit), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (the context's cancellation, too). After any failure messages of it may be on
- * their way: the team's connections take a new generation before they are used again. */
+ * Failures: ARTEL_ERROR_INVALID when members have called different things, or some member something that cannot be done
+ * (that one keeps its own status, the others say who it is; ARTEL_ERROR_RUN where it had no memory). All members learn
+ * that, and the endpoint is not cancelled unless it has more ranks than the team. Everything else cancels it:
+ * ARTEL_ERROR_RUN (a peer is lost, or sent another length, or does not come within the limit), ARTEL_ERROR_NO_MEMORY,
+ * ARTEL_ERROR_CANCELLED (the context's cancellation, too). After any failure messages of it may be on their way: the
+ * team's connections take a new generation before they are used again. */
 artel_status artel__call_run(artel__call *call);
 
 #endif

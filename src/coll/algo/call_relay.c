@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An all-reduce of a team along a route (pattern/route.h) instead of a schedule.
  *
- * What travels are partial values, so 16-bit floats are widened before and rounded once at the end, as in combine.c: the bits are
- * those of every other way. The member's own block and the result lie in memory of the task; `in` and `out` may overlap.
+ * What travels are partial values, so 16-bit floats are widened before and rounded once at the end, as in combine.c:
+ * the bits are those of every other way. The member's own block and the result lie in memory of the task; `in` and
+ * `out` may overlap.
  */
 #include <string.h>
 
@@ -48,7 +49,8 @@ artel_status artel__call_relay_progress(artel__call *t)
     artel_status status = t->relay.base.ops->progress(&t->relay.base);
     t->concluded = status == ARTEL_OK;
     if (t->concluded && t->what.count)
-        artel__coll_conclude(t->what.dtype, t->what.reduction, t->team->members, t->segment.out, t->what.out, t->what.count);
+        artel__coll_conclude(t->what.dtype, t->what.reduction, t->team->members, t->segment.out, t->what.out,
+                             t->what.count);
     return status;
 }
 

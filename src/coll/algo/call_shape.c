@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what a program asks for to a shape: everything that can be wrong with a call is found here, before anything is sent. */
+/* From what a program asks for to a shape: everything that can be wrong with a call is found here, before anything is
+ * sent. */
 #include "base/hash.h"
 #include "coll/algo/call_impl.h"
 
 static artel_status refuse(const artel__call *t, const char *what)
 {
-    return artel__fail(t->team->ctx, ARTEL_ERROR_INVALID, artel__coll_kind_name(t->kind), "see artel/communicator.h", "%s", what);
+    return artel__fail(t->team->ctx, ARTEL_ERROR_INVALID, artel__coll_kind_name(t->kind), "see artel/communicator.h",
+                       "%s", what);
 }
 
 static bool reduces(artel__coll_kind kind)
@@ -102,7 +104,8 @@ static artel_status check_what(artel__call *t)
         return artel__fail(t->team->ctx, ARTEL_ERROR_UNSUPPORTED, artel__coll_kind_name(t->kind),
                            "use float32, float64, float16, bfloat16, int32 or int64", "no %s of %s",
                            artel__coll_reduction_name(w->reduction), artel_dtype_name(w->dtype));
-    if (has_root(t->kind) && (w->root < 0 || w->root >= members)) return refuse(t, "`root` is not the position of a member");
+    if (has_root(t->kind) && (w->root < 0 || w->root >= members))
+        return refuse(t, "`root` is not the position of a member");
     if (t->kind == ARTEL__COLL_PERMUTE && (!w->destination || !is_permutation(w->destination, members)))
         return refuse(t, "`destination` is not a permutation of the positions");
     t->shape.members = members;
@@ -121,7 +124,8 @@ artel_status artel__call_check(artel__call *t)
     ARTEL_TRY(check_what(t));
     t->shape.kind = t->kind;
     t->shape.chunk = t->chunk ? t->chunk : ARTEL__CALL_CHUNK / (int64_t)artel__call_element(t);
-    int64_t bytes = artel__coll_start(&t->shape, has_blocks(t->kind) ? t->team->members : 1) * (int64_t)artel__call_element(t);
+    int64_t bytes =
+        artel__coll_start(&t->shape, has_blocks(t->kind) ? t->team->members : 1) * (int64_t)artel__call_element(t);
     if (!t->force_way) t->way = artel__coll_choose(t->kind, t->team->members, bytes);
     t->shape.way = t->way;
     return ARTEL_OK;

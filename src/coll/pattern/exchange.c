@@ -36,7 +36,8 @@ static void list_receives(const artel__coll_exchange *exchange, int32_t rank, ar
     const artel__coll_layout *layout = exchange->layout;
     int32_t count = 0, slice = artel__coll_own_slice(exchange->algorithm, rank);
     for (int32_t n = 0; n < layout->nodes && !empty(exchange, slice); n++) {
-        if (layout->node[n].owner != rank) lists->receive[count++] = (artel__coll_message){layout->node[n].owner, n, slice};
+        if (layout->node[n].owner != rank)
+            lists->receive[count++] = (artel__coll_message){layout->node[n].owner, n, slice};
     }
     lists->node_receives = count;
     lists->result_receives = 0;
@@ -54,8 +55,8 @@ void artel__coll_list_messages(const artel__coll_exchange *exchange, int32_t ran
     list_receives(exchange, rank, lists);
 }
 
-artel__coll_load artel__coll_rank_load(const artel__coll_layout *layout, artel__coll_algorithm algorithm, const int64_t *slice_bytes,
-                                       int32_t rank)
+artel__coll_load artel__coll_rank_load(const artel__coll_layout *layout, artel__coll_algorithm algorithm,
+                                       const int64_t *slice_bytes, int32_t rank)
 {
     int64_t nodes = artel__coll_owned(layout, rank), others = layout->ranks - 1;
     artel__coll_load load = {.connections = layout->ranks - 1};

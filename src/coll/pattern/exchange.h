@@ -3,11 +3,10 @@
  * closed form.
  *
  * direct:     every rank sends slice i of each of its maximal nodes to rank i; rank i merges them along the tree and
- *             sends slice i of the root to all. Two rounds; per rank (n nodes owned, slice of s bytes, total t, R ranks)
- *             at most (n + 1) (R - 1) messages and n (t - s) + (R - 1) s bytes sent.
- * redundant:  every rank sends its maximal nodes to everyone and everyone merges them all. One round;
- *             n (R - 1) messages and n t (R - 1) bytes. For few bytes, where rounds cost more than bytes.
- * Both connect every pair: R - 1 connections a rank.
+ *             sends slice i of the root to all. Two rounds; per rank (n nodes owned, slice of s bytes, total t, R
+ * ranks) at most (n + 1) (R - 1) messages and n (t - s) + (R - 1) s bytes sent. redundant:  every rank sends its
+ * maximal nodes to everyone and everyone merges them all. One round; n (R - 1) messages and n t (R - 1) bytes. For few
+ * bytes, where rounds cost more than bytes. Both connect every pair: R - 1 connections a rank.
  */
 #ifndef ARTEL_COLL_EXCHANGE_H
 #define ARTEL_COLL_EXCHANGE_H
@@ -22,7 +21,8 @@ typedef enum artel__coll_algorithm {
 typedef struct artel__coll_exchange {
     const artel__coll_layout *layout;
     artel__coll_algorithm algorithm;
-    const int32_t *begin; /* spans by slice, as cut: an empty slice is not sent. One slice for REDUNDANT, else one a rank */
+    const int32_t
+        *begin; /* spans by slice, as cut: an empty slice is not sent. One slice for REDUNDANT, else one a rank */
 } artel__coll_exchange;
 
 typedef struct artel__coll_message {
@@ -52,7 +52,7 @@ typedef struct artel__coll_load {
     int64_t messages, bytes;
     int32_t connections;
 } artel__coll_load;
-artel__coll_load artel__coll_rank_load(const artel__coll_layout *layout, artel__coll_algorithm algorithm, const int64_t *slice_bytes,
-                                       int32_t rank);
+artel__coll_load artel__coll_rank_load(const artel__coll_layout *layout, artel__coll_algorithm algorithm,
+                                       const int64_t *slice_bytes, int32_t rank);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a route to what one rank does.
  *
- * Slice by slice the hops are followed, and a list says which nodes the rank has then: its own, those that have come, those that it has
- * merged. What it is to send is looked up there, or merged from the two halves, and so on down the tree.
+ * Slice by slice the hops are followed, and a list says which nodes the rank has then: its own, those that have come,
+ * those that it has merged. What it is to send is looked up there, or merged from the two halves, and so on down the
+ * tree.
  */
 #include "coll/pattern/route.h"
 
@@ -127,8 +128,11 @@ static bool receive(maker *m, const artel__coll_hop *hop)
     int nodes = list_nodes(m->tree, hop->first, hop->count, node);
     bool whole = hop->count == m->tree->ranks;
     if (whole && find(m, node[0]) != MISSING) return false;
-    add_leg(m, (artel__coll_leg){
-                   .kind = ARTEL__COLL_RECEIVE, .peer = hop->from, .number = hop->number, .first = m->out->operands, .nodes = nodes});
+    add_leg(m, (artel__coll_leg){.kind = ARTEL__COLL_RECEIVE,
+                                 .peer = hop->from,
+                                 .number = hop->number,
+                                 .first = m->out->operands,
+                                 .nodes = nodes});
     m->out->receives++;
     for (int i = 0; i < nodes; i++) {
         int32_t operand = whole ? ARTEL__COLL_RESULT : m->places++;
@@ -147,8 +151,11 @@ static bool send(maker *m, const artel__coll_hop *hop)
         operand[i] = obtain(m, node[i]);
         if (operand[i] == MISSING) return false;
     }
-    add_leg(m,
-            (artel__coll_leg){.kind = ARTEL__COLL_SEND, .peer = hop->to, .number = hop->number, .first = m->out->operands, .nodes = nodes});
+    add_leg(m, (artel__coll_leg){.kind = ARTEL__COLL_SEND,
+                                 .peer = hop->to,
+                                 .number = hop->number,
+                                 .first = m->out->operands,
+                                 .nodes = nodes});
     m->out->sends++;
     for (int i = 0; i < nodes; i++) add_operand(m, operand[i]);
     return true;
@@ -161,13 +168,15 @@ static artel_status refuse(const maker *m, const char *name, const artel__coll_h
     if (!hop)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "let every member have all that it is the sum of",
                            "member %d ends without the result of slice %d", m->out->rank, slice);
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "list each hop after those that bring what it carries, and no result twice",
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, name,
+                       "list each hop after those that bring what it carries, and no result twice",
                        "member %d cannot %s slice %d, of %d members from %d on, %s member %d", m->out->rank,
                        hop->from == m->out->rank ? "send" : "take", slice, hop->count, hop->first,
                        hop->from == m->out->rank ? "to" : "from", hop->from == m->out->rank ? hop->to : hop->from);
 }
 
-static artel_status follow_slice(maker *m, const artel_all_reduce_route *route, const char *name, int32_t slice, int32_t *at)
+static artel_status follow_slice(maker *m, const artel_all_reduce_route *route, const char *name, int32_t slice,
+                                 int32_t *at)
 {
     artel__fold_node own[ARTEL__MAX_NODES];
     int32_t rank = m->out->rank;
@@ -180,13 +189,14 @@ static artel_status follow_slice(maker *m, const artel_all_reduce_route *route, 
         bool can = hop->from == rank ? send(m, hop) : hop->to != rank || receive(m, hop);
         if (!can || m->status < 0) return refuse(m, name, hop, slice);
     }
-    if (obtain(m, (artel__fold_node){0, m->tree->shards}) != ARTEL__COLL_RESULT || m->status < 0) return refuse(m, name, NULL, slice);
+    if (obtain(m, (artel__fold_node){0, m->tree->shards}) != ARTEL__COLL_RESULT || m->status < 0)
+        return refuse(m, name, NULL, slice);
     m->out->places[slice] = m->places;
     return ARTEL_OK;
 }
 
-artel_status artel__coll_itinerary_make(const artel_all_reduce_route *route, const artel__coll_tree *tree, const char *name, int32_t rank,
-                                        artel__coll_itinerary *out)
+artel_status artel__coll_itinerary_make(const artel_all_reduce_route *route, const artel__coll_tree *tree,
+                                        const char *name, int32_t rank, artel__coll_itinerary *out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(route->ctx, 2 * (size_t)route->slices + 1, sizeof(int32_t), "collectives", &block));
@@ -211,7 +221,8 @@ void artel__coll_itinerary_fini(artel__coll_itinerary *itinerary)
     *itinerary = (artel__coll_itinerary){.ctx = NULL};
 }
 
-artel_status artel__coll_route_check(const artel_all_reduce_route *route, const artel__coll_tree *tree, const char *name)
+artel_status artel__coll_route_check(const artel_all_reduce_route *route, const artel__coll_tree *tree,
+                                     const char *name)
 {
     for (int32_t r = 0; r < tree->ranks; r++) {
         artel__coll_itinerary itinerary;

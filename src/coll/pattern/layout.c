@@ -52,12 +52,14 @@ static void list_steps(artel__coll_layout *layout)
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out)
 {
     if (shards < 1 || shards > ARTEL__MAX_SHARDS || (shards & (shards - 1)) || ranks < 1 || ranks > shards)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards", "give a power of two that is at least the number of replicas",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards",
+                           "give a power of two that is at least the number of replicas",
                            "%d virtual shards for %d replicas", shards, ranks);
     int64_t most = (int64_t)ranks * ARTEL__MAX_NODES < shards ? (int64_t)ranks * ARTEL__MAX_NODES : shards;
     size_t node_bytes = (size_t)most * sizeof(artel__coll_node), first_bytes = ((size_t)ranks + 1) * sizeof(int32_t);
     void *block;
-    ARTEL_TRY(artel__calloc(ctx, 1, node_bytes + first_bytes + (size_t)most * sizeof(artel__coll_merge_step), "collectives", &block));
+    ARTEL_TRY(artel__calloc(ctx, 1, node_bytes + first_bytes + (size_t)most * sizeof(artel__coll_merge_step),
+                            "collectives", &block));
     *out = (artel__coll_layout){.shards = shards, .ranks = ranks, .node = block};
     out->first = (int32_t *)((char *)block + node_bytes);
     out->step = (artel__coll_merge_step *)((char *)block + node_bytes + first_bytes);
@@ -77,12 +79,14 @@ static void dump_operand(const artel__coll_layout *layout, int32_t operand, arte
     if (operand >= 0)
         artel__text_printf(out, "p%d", operand);
     else
-        artel__text_printf(out, "[%d+%d)", layout->node[-1 - operand].shards.first, layout->node[-1 - operand].shards.count);
+        artel__text_printf(out, "[%d+%d)", layout->node[-1 - operand].shards.first,
+                           layout->node[-1 - operand].shards.count);
 }
 
 void artel__coll_layout_dump(const artel__coll_layout *layout, artel__text *out)
 {
-    artel__text_printf(out, "all-reduce: %d shards, %d ranks, %d nodes\n", layout->shards, layout->ranks, layout->nodes);
+    artel__text_printf(out, "all-reduce: %d shards, %d ranks, %d nodes\n", layout->shards, layout->ranks,
+                       layout->nodes);
     for (int32_t r = 0; r < layout->ranks; r++) {
         artel__text_printf(out, "  rank %d:", r);
         for (int32_t n = layout->first[r]; n < layout->first[r + 1]; n++) {

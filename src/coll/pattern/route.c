@@ -14,12 +14,14 @@ artel_status artel_all_reduce_send(artel_all_reduce_route *r, int from, int to, 
 {
     if (!r) return artel__need(NULL, __func__, "route", r);
     if (r->status < 0) return r->status;
-    bool known = from >= 0 && from < r->ranks && to >= 0 && to < r->ranks && from != to && first >= 0 && first < r->ranks;
+    bool known =
+        from >= 0 && from < r->ranks && to >= 0 && to < r->ranks && from != to && first >= 0 && first < r->ranks;
     if (!known || slice < 0 || slice >= r->slices || count < 1 || count > r->ranks)
-        return r->status = artel__fail(r->ctx, ARTEL_ERROR_INVALID, "artel_all_reduce_send",
-                                       "give two members, a slice, and a run of members that it is the sum of",
-                                       "member %d is to send member %d slice %d of %d, of %d members from %d on; there are %d", from, to,
-                                       slice, r->slices, count, first, r->ranks);
+        return r->status =
+                   artel__fail(r->ctx, ARTEL_ERROR_INVALID, "artel_all_reduce_send",
+                               "give two members, a slice, and a run of members that it is the sum of",
+                               "member %d is to send member %d slice %d of %d, of %d members from %d on; there are %d",
+                               from, to, slice, r->slices, count, first, r->ranks);
     if (r->hops == r->room) {
         void *list = r->hop;
         int32_t room = r->room ? 2 * r->room : FIRST_ROOM;
@@ -40,8 +42,8 @@ static int by_slice(const void *left, const void *right)
     return l->number < r->number ? -1 : l->number > r->number;
 }
 
-artel_status artel__coll_route_make(artel_context *ctx, const artel_all_reduce_definition *algorithm, const artel_all_reduce_group *group,
-                                    artel_all_reduce_route *out)
+artel_status artel__coll_route_make(artel_context *ctx, const artel_all_reduce_definition *algorithm,
+                                    const artel_all_reduce_group *group, artel_all_reduce_route *out)
 {
     int slices = algorithm->slices ? algorithm->slices(algorithm->user, group) : group->members;
     *out = (artel_all_reduce_route){.ctx = ctx, .ranks = group->members, .slices = slices};

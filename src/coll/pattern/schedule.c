@@ -74,8 +74,8 @@ static int64_t slice_count(const shape *s, int32_t i)
     return artel__coll_slice_start(s, i + 1) - artel__coll_slice_start(s, i);
 }
 
-/* This rank combines `count` elements from `first` on: receives and combinations, a chunk after the other, so that the result of
- * the first chunk leaves while the next one arrives. */
+/* This rank combines `count` elements from `first` on: receives and combinations, a chunk after the other, so that the
+ * result of the first chunk leaves while the next one arrives. */
 static void combine(const shape *s, schedule *out, const artel__coll_combine_step *whole)
 {
     for (uint32_t number = 0; (int64_t)number * s->chunk < whole->count; number++) {
@@ -107,7 +107,9 @@ static void send_slices(const shape *s, schedule *out)
 static void combine_slice(const shape *s, schedule *out, artel__coll_memory memory, int64_t to)
 {
     int64_t first = artel__coll_slice_start(s, s->position);
-    combine(s, out, &(artel__coll_combine_step){.first = first, .to = to, .memory = memory, .count = slice_count(s, s->position)});
+    combine(
+        s, out,
+        &(artel__coll_combine_step){.first = first, .to = to, .memory = memory, .count = slice_count(s, s->position)});
 }
 
 static void reduce_scatter(const shape *s, schedule *out)
@@ -116,7 +118,8 @@ static void reduce_scatter(const shape *s, schedule *out)
     combine_slice(s, out, ARTEL__COLL_OUT, 0);
 }
 
-/* Results of this rank's slice, each chunk as soon as it is combined: the combination of chunk c needs (c + 1) (n - 1) receives. */
+/* Results of this rank's slice, each chunk as soon as it is combined: the combination of chunk c needs (c + 1) (n - 1)
+ * receives. */
 static void send_results(const shape *s, schedule *out, artel__coll_memory memory, int64_t at)
 {
     int64_t count = slice_count(s, s->position);
@@ -159,7 +162,8 @@ static void all_reduce_sliced(const shape *s, schedule *out)
 
 static void all_reduce_whole(const shape *s, schedule *out)
 {
-    for (int32_t step = 1; step < s->members; step++) artel__coll_send_range(s, out, (transfer){.peer = next(s, step), .count = s->count});
+    for (int32_t step = 1; step < s->members; step++)
+        artel__coll_send_range(s, out, (transfer){.peer = next(s, step), .count = s->count});
     combine(s, out, &(artel__coll_combine_step){.memory = ARTEL__COLL_OUT, .count = s->count});
 }
 
@@ -192,7 +196,8 @@ static void all_gather(const shape *s, schedule *out)
         int32_t peer = next(s, step);
         int64_t at = artel__coll_start(s, peer), theirs = artel__coll_start(s, peer + 1) - at;
         artel__coll_send_range(s, out, (transfer){.peer = peer, .count = count});
-        artel__coll_receive_range(s, out, (transfer){.peer = peer, .memory = ARTEL__COLL_OUT, .first = at, .count = theirs});
+        artel__coll_receive_range(s, out,
+                                  (transfer){.peer = peer, .memory = ARTEL__COLL_OUT, .first = at, .count = theirs});
     }
 }
 
@@ -244,7 +249,8 @@ static void gather_sliced(const shape *s, schedule *out)
     for (int32_t step = 1; step < s->members; step++) {
         int32_t peer = next(s, step);
         int64_t at = artel__coll_start(s, peer), theirs = artel__coll_start(s, peer + 1) - at;
-        artel__coll_receive_range(s, out, (transfer){.peer = peer, .memory = ARTEL__COLL_OUT, .first = at, .count = theirs});
+        artel__coll_receive_range(s, out,
+                                  (transfer){.peer = peer, .memory = ARTEL__COLL_OUT, .first = at, .count = theirs});
     }
 }
 
@@ -272,13 +278,14 @@ void artel__coll_schedule_make(const shape *s, schedule *out)
 artel__coll_way artel__coll_choose(artel__coll_kind kind, int32_t members, int64_t bytes)
 {
     if (kind == ARTEL__COLL_BROADCAST) return ARTEL__COLL_TREE;
-    if (kind == ARTEL__COLL_GATHER) return bytes / members <= ARTEL__COLL_TREE_BYTES ? ARTEL__COLL_TREE : ARTEL__COLL_SLICED;
+    if (kind == ARTEL__COLL_GATHER)
+        return bytes / members <= ARTEL__COLL_TREE_BYTES ? ARTEL__COLL_TREE : ARTEL__COLL_SLICED;
     if (kind != ARTEL__COLL_REDUCE && kind != ARTEL__COLL_ALL_REDUCE) return ARTEL__COLL_SLICED;
     return artel__coll_select(bytes, members) == ARTEL__COLL_REDUNDANT ? ARTEL__COLL_WHOLE : ARTEL__COLL_SLICED;
 }
 
-static const char *const names[ARTEL__COLL_KINDS] = {"barrier", "broadcast",  "reduce",     "all-reduce", "reduce-scatter",
-                                                     "gather",  "all-gather", "all-to-all", "permute"};
+static const char *const names[ARTEL__COLL_KINDS] = {
+    "barrier", "broadcast", "reduce", "all-reduce", "reduce-scatter", "gather", "all-gather", "all-to-all", "permute"};
 
 const char *artel__coll_kind_name(artel__coll_kind kind)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends what to whom in a collective of a communicator: rank arithmetic without I/O. Tests count and simulate what the
- * task posts.
+/* Who sends what to whom in a collective of a communicator: rank arithmetic without I/O. Tests count and simulate what
+ * the task posts.
  *
- * Members have positions 0 .. n-1. A rank's part is a list of receives, one of sends, one of combinations. They are done
- * in this order: receives are taken in the order of the list, and a send or a combination begins when as many of them as it needs
- * are there. Ranges longer than `chunk` elements travel in several messages, so that the next step begins with the first of
- * them.
+ * Members have positions 0 .. n-1. A rank's part is a list of receives, one of sends, one of combinations. They are
+ * done in this order: receives are taken in the order of the list, and a send or a combination begins when as many of
+ * them as it needs are there. Ranges longer than `chunk` elements travel in several messages, so that the next step
+ * begins with the first of them.
  *
- * What a rank sends, per element byte, with t elements in all of `out` (all-reduce, reduce, broadcast) or in all blocks,
- * s in the own slice or block; messages for ranges of one chunk; connections used in either direction:
+ * What a rank sends, per element byte, with t elements in all of `out` (all-reduce, reduce, broadcast) or in all
+ * blocks, s in the own slice or block; messages for ranges of one chunk; connections used in either direction:
  *
  *   collective      way      messages          elements               connections
  *   broadcast       tree     <= log2 n         children * t           <= log2 n + 1
@@ -25,8 +25,8 @@
  *
  * log2 is rounded up. artel__coll_schedule_load has it exactly. Every call also agrees on what is called: agree.h.
  *
- * The tree is binomial and rooted at `root`: with v = position - root (mod n), member v has the parent v without its lowest
- * set bit, and its subtree is the interval [v, v + lowest bit).
+ * The tree is binomial and rooted at `root`: with v = position - root (mod n), member v has the parent v without its
+ * lowest set bit, and its subtree is the interval [v, v + lowest bit).
  */
 #ifndef ARTEL_COLL_SCHEDULE_H
 #define ARTEL_COLL_SCHEDULE_H
@@ -62,7 +62,7 @@ typedef struct artel__coll_shape {
     artel__coll_kind kind;
     artel__coll_way way;
     int32_t members, position, root;
-    int64_t count;          /* elements of a block: of `out` (broadcast, reduce, all-reduce), of each member's block (others) */
+    int64_t count; /* elements of a block: of `out` (broadcast, reduce, all-reduce), of each member's block (others) */
     const int64_t *start;   /* [members + 1]: where blocks begin, when they differ; NULL: at multiples of count */
     const int64_t *receive; /* all-to-all: the same for what is received */
     const int *destination; /* permute */
@@ -87,7 +87,8 @@ typedef struct artel__coll_transfer {
     int32_t needs;        /* of a send: receives that are there before */
 } artel__coll_transfer;
 
-/* out[to ..] = the combination of in[first ..] with the receives [receive, receive + members - 1), in order of position. */
+/* out[to ..] = the combination of in[first ..] with the receives [receive, receive + members - 1), in order of
+ * position. */
 typedef struct artel__coll_combine_step {
     int32_t needs, receive;
     int64_t first, to, count;

@@ -21,14 +21,16 @@ static load to_slices(const shape *s)
 {
     load sum = {.connections = s->members - 1};
     for (int32_t i = 0; i < s->members; i++) {
-        if (i != s->position) include(&sum, times(s, 1, artel__coll_slice_start(s, i + 1) - artel__coll_slice_start(s, i)));
+        if (i != s->position)
+            include(&sum, times(s, 1, artel__coll_slice_start(s, i + 1) - artel__coll_slice_start(s, i)));
     }
     return sum;
 }
 
 static load reduction(const shape *s)
 {
-    int64_t others = s->members - 1, slice = artel__coll_slice_start(s, s->position + 1) - artel__coll_slice_start(s, s->position);
+    int64_t others = s->members - 1,
+            slice = artel__coll_slice_start(s, s->position + 1) - artel__coll_slice_start(s, s->position);
     bool root = s->kind == ARTEL__COLL_REDUCE && s->position == s->root;
     load sum = to_slices(s);
     if (s->kind == ARTEL__COLL_REDUCE_SCATTER) return sum;
@@ -71,7 +73,8 @@ static load move(const shape *s)
     } else {
         for (int32_t i = 0; i < s->members; i++) {
             int64_t count = artel__coll_start(s, i + 1) - artel__coll_start(s, i);
-            if (i != s->position) include(&sum, s->receive ? (load){.messages = 1, .bytes = count} : times(s, 1, count));
+            if (i != s->position)
+                include(&sum, s->receive ? (load){.messages = 1, .bytes = count} : times(s, 1, count));
         }
         sum.connections = (int32_t)others;
     }

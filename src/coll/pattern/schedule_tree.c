@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcast and gather along the binomial tree.
  *
- * The subtree of v is an interval of the rotated positions, so its blocks are at most two runs in `out`: the second one begins where
- * positions start again at 0. Inner members collect them in room of their own, in rotated order; the root receives every run
- * where it belongs.
+ * The subtree of v is an interval of the rotated positions, so its blocks are at most two runs in `out`: the second one
+ * begins where positions start again at 0. Inner members collect them in room of their own, in rotated order; the root
+ * receives every run where it belongs.
  */
 #include "coll/pattern/schedule_impl.h"
 
@@ -40,11 +40,13 @@ void artel__coll_list_broadcast(const shape *s, schedule *out)
     out->own_to_memory = ARTEL__COLL_OUT;
     out->own_from = out->own_to = 0;
     if (!root)
-        artel__coll_receive_range(s, out, (transfer){.peer = position_of(s, v & (v - 1)), .memory = ARTEL__COLL_OUT, .count = s->count});
+        artel__coll_receive_range(
+            s, out, (transfer){.peer = position_of(s, v & (v - 1)), .memory = ARTEL__COLL_OUT, .count = s->count});
     for (int64_t at = 0; at < s->count; at += s->chunk) {
         int64_t count = s->count - at < s->chunk ? s->count - at : s->chunk;
         for (int32_t child = children - 1; child >= 0; child--) {
-            transfer t = {.peer = position_of(s, v + (1 << child)), .number = (uint32_t)chunks, .first = at, .count = count};
+            transfer t = {
+                .peer = position_of(s, v + (1 << child)), .number = (uint32_t)chunks, .first = at, .count = count};
             t.memory = root ? ARTEL__COLL_IN : ARTEL__COLL_OUT;
             t.needs = root ? 0 : chunks + 1;
             artel__coll_send_range(s, out, t);
@@ -102,7 +104,9 @@ static void send_subtree(const shape *s, schedule *out, int32_t v)
     run r[2];
     int32_t size = artel__coll_subtree(s, v);
     runs_of(s, v, size, r);
-    transfer t = {.peer = position_of(s, v & (v - 1)), .memory = size > 1 ? ARTEL__COLL_ROOM : ARTEL__COLL_IN, .needs = out->receives};
+    transfer t = {.peer = position_of(s, v & (v - 1)),
+                  .memory = size > 1 ? ARTEL__COLL_ROOM : ARTEL__COLL_IN,
+                  .needs = out->receives};
     for (int i = 0; i < 2; i++) {
         t.count = r[i].count;
         artel__coll_send_range(s, out, t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting: slice i ends at the first allowed place at or behind byte i * total / slices of the concatenation, so a slice
- * exceeds its share by less than a block (or a whole segment).
+/* Cutting: slice i ends at the first allowed place at or behind byte i * total / slices of the concatenation, so a
+ * slice exceeds its share by less than a block (or a whole segment).
  */
 #include "coll/pattern/slices.h"
 
@@ -18,7 +18,8 @@ static artel__coll_span advance(cursor *c, int64_t target)
     int64_t left = s->count - c->element, take = left, block = (int64_t)ARTEL__COLL_BLOCK * s->element;
     if (!s->whole) {
         int64_t blocks = (target - c->bytes + block - 1) / block;
-        if (blocks < left / ARTEL__COLL_BLOCK + 1 && blocks * ARTEL__COLL_BLOCK < left) take = blocks * ARTEL__COLL_BLOCK;
+        if (blocks < left / ARTEL__COLL_BLOCK + 1 && blocks * ARTEL__COLL_BLOCK < left)
+            take = blocks * ARTEL__COLL_BLOCK;
     }
     artel__coll_span span = {c->at, c->element, take};
     c->bytes += take * s->element;
@@ -30,7 +31,8 @@ static artel__coll_span advance(cursor *c, int64_t target)
     return span;
 }
 
-int32_t artel__coll_cut(const artel__coll_segment *segment, int32_t segments, int32_t slices, artel__coll_span *span, int32_t *begin)
+int32_t artel__coll_cut(const artel__coll_segment *segment, int32_t segments, int32_t slices, artel__coll_span *span,
+                        int32_t *begin)
 {
     int64_t total = artel__coll_bytes(segment, segments);
     cursor c = {.segment = segment};

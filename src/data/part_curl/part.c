@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One GET by libcurl: HTTP and HTTPS only, certificates checked, at most five redirections that may not leave HTTPS, ten seconds to
- * connect, half a minute without a byte at the most. Signatures of AWS (version 4) are libcurl's own.
+/* One GET by libcurl: HTTP and HTTPS only, certificates checked, at most five redirections that may not leave HTTPS,
+ * ten seconds to connect, half a minute without a byte at the most. Signatures of AWS (version 4) are libcurl's own.
  */
 #include "data/part_curl/part.h"
 
@@ -50,7 +50,8 @@ static void keep(const char *line, size_t size, const char *name, char *out, siz
 static size_t take_header(char *line, size_t one, size_t count, void *user)
 {
     transfer *t = user;
-    if (one * count > 5 && memcmp(line, "HTTP/", 5) == 0) t->answer->etag[0] = '\0'; /* of an answer before: a redirection */
+    if (one * count > 5 && memcmp(line, "HTTP/", 5) == 0)
+        t->answer->etag[0] = '\0'; /* of an answer before: a redirection */
     keep(line, one * count, "etag:", t->answer->etag, sizeof t->answer->etag);
     keep(line, one * count, "x-amz-bucket-region:", t->answer->region, sizeof t->answer->region);
     return one * count;

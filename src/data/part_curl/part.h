@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The boundary between artel and libartel-curl.so, the part that links libcurl: one GET of a URL.
  *
- * The part knows nothing of artel but this header: no contexts, no files, no retries, no logs. It may be called by any number of
- * threads at once.
+ * The part knows nothing of artel but this header: no contexts, no files, no retries, no logs. It may be called by any
+ * number of threads at once.
  */
 #ifndef ARTEL_DATA_PART_CURL_PART_H
 #define ARTEL_DATA_PART_CURL_PART_H

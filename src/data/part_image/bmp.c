@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BMP: uncompressed, 1, 4 and 8 bits with a palette, 24 and 32 bits; rows from the bottom, or from the top when the height is negative.
+/* BMP: uncompressed, 1, 4 and 8 bits with a palette, 24 and 32 bits; rows from the bottom, or from the top when the
+ * height is negative.
  *
- * Format: Microsoft, BITMAPINFOHEADER and later. Every offset is held against the size of the file before it is followed. The fourth
- * byte of a pixel of 32 bits is its alpha, as in TensorFlow's decode_bmp.
+ * Format: Microsoft, BITMAPINFOHEADER and later. Every offset is held against the size of the file before it is
+ * followed. The fourth byte of a pixel of 32 bits is its alpha, as in TensorFlow's decode_bmp.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,14 +36,17 @@ static int read_head(const artel__image_input *input, bitmap *b, artel__image_wh
     memset(b, 0, sizeof *b);
     if (input->size < 54) return refuse(why, "the image is cut off");
     const uint8_t *bytes = b->bytes = input->bytes;
-    int64_t start = get(bytes + 10, 4) & 0xffffffff, head = get(bytes + 14, 4) & 0xffffffff, height = get(bytes + 22, 4);
+    int64_t start = get(bytes + 10, 4) & 0xffffffff, head = get(bytes + 14, 4) & 0xffffffff,
+            height = get(bytes + 22, 4);
     int64_t method = get(bytes + 30, 4), colours = get(bytes + 46, 4) & 0xffffffff;
     b->width = get(bytes + 18, 4);
     b->height = height < 0 ? -height : height;
     b->from_top = height < 0;
     b->bits = (int)get(bytes + 28, 2);
-    if (head < 40 || head > 1024) return refuse(why, "headers older than Windows 3 are not supported; convert it to PNG");
-    if (method != 0 && !(method == 3 && b->bits == 32)) return refuse(why, "compressed images are not supported; convert it to PNG");
+    if (head < 40 || head > 1024)
+        return refuse(why, "headers older than Windows 3 are not supported; convert it to PNG");
+    if (method != 0 && !(method == 3 && b->bits == 32))
+        return refuse(why, "compressed images are not supported; convert it to PNG");
     if (b->bits != 1 && b->bits != 4 && b->bits != 8 && b->bits != 24 && b->bits != 32)
         return refuse(why, "pixels of 16 bits are not supported; convert it to PNG");
     if (b->width < 1 || b->height < 1 || b->width > ARTEL__IMAGE_MAX_SIDE || b->height > ARTEL__IMAGE_MAX_SIDE)

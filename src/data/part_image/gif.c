@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GIF: the first picture of a file, 87a or 89a, interlaced or not.
  *
- * Format: CompuServe, "Graphics Interchange Format, version 89a"; its LZW codes are 3 to 12 bits, a code standing for an earlier one
- * and one more byte. What the picture leaves free of the screen, and its transparent pixels, are black, as in TensorFlow's decode_gif.
+ * Format: CompuServe, "Graphics Interchange Format, version 89a"; its LZW codes are 3 to 12 bits, a code standing for
+ * an earlier one and one more byte. What the picture leaves free of the screen, and its transparent pixels, are black,
+ * as in TensorFlow's decode_gif.
  */
 #include <stdio.h>
 #include <string.h>
@@ -170,8 +171,8 @@ static int draw(canvas *c, int index)
     if (index == p->transparent) return 0;
     if (index >= p->palette_count) return -1;
     const uint8_t *colour = p->palette + 3 * index;
-    artel__image_put(c->out + ((p->top + y) * p->screen_width + p->left + x) * c->channels, c->channels, colour[0], colour[1], colour[2],
-                     255);
+    artel__image_put(c->out + ((p->top + y) * p->screen_width + p->left + x) * c->channels, c->channels, colour[0],
+                     colour[1], colour[2], 255);
     return 0;
 }
 

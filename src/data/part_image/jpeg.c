@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG by libjpeg, with the settings of TensorFlow's decode_image: fast integer DCT, smooth upsampling of chroma. Fewer pixels
- * come from the low frequencies of each block, so that what is left out is not transformed.
+/* JPEG by libjpeg, with the settings of TensorFlow's decode_image: fast integer DCT, smooth upsampling of chroma. Fewer
+ * pixels come from the low frequencies of each block, so that what is left out is not transformed.
  *
  * libjpeg reports fatal errors by calling error_exit, which must not return: it jumps back to the function that
  * started the decoder, which keeps nothing else to release. A data stream that ends early is a warning to libjpeg (it
@@ -105,7 +105,8 @@ static void read_pixels(decoder *d, const artel__image_input *input, uint8_t *ou
     jpeg_finish_decompress(&d->info);
 }
 
-/* libjpeg has no way from CMYK to RGB: this is TensorFlow's, for the inverted form that Adobe writes and for the plain one. */
+/* libjpeg has no way from CMYK to RGB: this is TensorFlow's, for the inverted form that Adobe writes and for the plain
+ * one. */
 static void read_cmyk(decoder *d, uint8_t *out)
 {
     d->info.out_color_space = JCS_CMYK;
@@ -121,7 +122,8 @@ static void read_cmyk(decoder *d, uint8_t *out)
             int black = from[3];
             for (size_t c = 0; c < 3; c++) {
                 int ink = from[c];
-                to[3 * x + c] = (uint8_t)(d->info.saw_Adobe_marker ? black * ink / 255 : (255 - black) * (255 - ink) / 255);
+                to[3 * x + c] =
+                    (uint8_t)(d->info.saw_Adobe_marker ? black * ink / 255 : (255 - black) * (255 - ink) / 255);
             }
         }
     }

@@ -40,7 +40,8 @@ static const decoder *find_decoder(const artel__image_input *input, artel__image
     for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
         if (begins(input, decoders[i].signature, decoders[i].size)) return &decoders[i];
     }
-    snprintf(why->text, sizeof why->text, "%s", input->size == 0 ? "the file is empty" : "not a JPEG, PNG, GIF or BMP image");
+    snprintf(why->text, sizeof why->text, "%s",
+             input->size == 0 ? "the file is empty" : "not a JPEG, PNG, GIF or BMP image");
     return NULL;
 }
 
@@ -51,8 +52,8 @@ static int measure(const artel__image_input *input, int64_t *out_height, int64_t
     if (d == NULL || d->measure(input, &height, &width, why) != 0) return -1;
     if (height < 1 || width < 1 || height > ARTEL__IMAGE_MAX_SIDE || width > ARTEL__IMAGE_MAX_SIDE ||
         height * width > ARTEL__IMAGE_MAX_PIXELS) {
-        snprintf(why->text, sizeof why->text, "%lld x %lld pixels are too many (at most %lld, %d a side)", (long long)height,
-                 (long long)width, (long long)ARTEL__IMAGE_MAX_PIXELS, ARTEL__IMAGE_MAX_SIDE);
+        snprintf(why->text, sizeof why->text, "%lld x %lld pixels are too many (at most %lld, %d a side)",
+                 (long long)height, (long long)width, (long long)ARTEL__IMAGE_MAX_PIXELS, ARTEL__IMAGE_MAX_SIDE);
         return -1;
     }
     *out_height = height;

@@ -23,8 +23,8 @@ typedef struct artel__image_input {
     const uint8_t *bytes;
     size_t size;
     int channels; /* 1 grey, 3 RGB, 4 RGB and alpha */
-    /* A JPEG may be decoded at a half, a quarter or an eighth of its extents, rounded up, as long as they are not less than these. 0: at all
-     * of them. */
+    /* A JPEG may be decoded at a half, a quarter or an eighth of its extents, rounded up, as long as they are not less
+     * than these. 0: at all of them. */
     int64_t least_height, least_width;
 } artel__image_input;
 
@@ -34,10 +34,11 @@ typedef struct artel__image_why {
 
 typedef struct artel__image_part {
     uint32_t version;
-    /* Reads the extents at which a JPEG, PNG, BMP or GIF image, told apart by content, will be decoded. 0, or -1 with the reason. */
+    /* Reads the extents at which a JPEG, PNG, BMP or GIF image, told apart by content, will be decoded. 0, or -1 with
+     * the reason. */
     int (*measure)(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
-    /* Decodes an image that was measured into out[height][width][channels]. 0, or -1 with the reason. Pixels are those of
-     * TensorFlow's decode_image, of smaller JPEGs those of its decode_jpeg with a ratio. */
+    /* Decodes an image that was measured into out[height][width][channels]. 0, or -1 with the reason. Pixels are those
+     * of TensorFlow's decode_image, of smaller JPEGs those of its decode_jpeg with a ratio. */
     int (*decode)(const artel__image_input *input, uint8_t *out, artel__image_why *why);
 } artel__image_part;
 
@@ -46,7 +47,8 @@ typedef const artel__image_part *artel__image_part_fn(void);
 
 /* ---- inside the part ---- */
 
-int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
+int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width,
+                        artel__image_why *why);
 int artel__jpeg_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);
 int artel__png_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
 int artel__png_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);

@@ -95,7 +95,8 @@ static void read_pixels(reader *r, uint8_t *out)
     size_t height = png_get_image_height(r->png, r->info);
     size_t row_bytes = (size_t)png_get_image_width(r->png, r->info) * (size_t)r->input->channels;
     set_transformations(r, r->input->channels);
-    if (png_get_rowbytes(r->png, r->info) != row_bytes) png_error(r->png, "this combination of colour and alpha is not known");
+    if (png_get_rowbytes(r->png, r->info) != row_bytes)
+        png_error(r->png, "this combination of colour and alpha is not known");
     r->rows = png_malloc(r->png, height * sizeof *r->rows);
     for (size_t i = 0; i < height; i++) r->rows[i] = out + i * row_bytes;
     png_read_image(r->png, r->rows);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The APPLY phase of replicas that have their variables in common.
  *
- * Replicas of one process need one set of variables, and each step of it is to be taken once. So they share the work out: where
- * tasks of a node touch elements of their own (artel__op_def.divides), each replica does a run of them; all other
- * nodes are the first replica's, in their order. A node is divided only if no other node of the phase has to do with
- * what it writes, so nobody waits for anybody. And a gradient that only such a node reads is not exchanged: each replica adds up the pieces of its
- * own tasks, from the memory of all, while the optimizer needs them.
+ * Replicas of one process need one set of variables, and each step of it is to be taken once. So they share the work
+ * out: where tasks of a node touch elements of their own (artel__op_def.divides), each replica does a run of them; all
+ * other nodes are the first replica's, in their order. A node is divided only if no other node of the phase has to do
+ * with what it writes, so nobody waits for anybody. And a gradient that only such a node reads is not exchanged: each
+ * replica adds up the pieces of its own tasks, from the memory of all, while the optimizer needs them.
  */
 #include "exec/cpu/plan_impl.h"
 
@@ -117,7 +117,8 @@ static int rank_of(const artel__run *run)
 
 bool artel__run_leaves(const artel__run *run, int32_t index)
 {
-    return run->peers > 1 && rank_of(run) > 0 && applies(&run->plan->graph->node[index]) && !run->plan->node[index].divided;
+    return run->peers > 1 && rank_of(run) > 0 && applies(&run->plan->graph->node[index]) &&
+           !run->plan->node[index].divided;
 }
 
 void artel__run_share(const artel__run *run, int32_t index, int64_t tasks, int64_t *first, int64_t *count)

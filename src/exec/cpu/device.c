@@ -4,7 +4,8 @@
 
 #include "exec/cpu/plan_impl.h"
 
-static artel_status compile(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out)
+static artel_status compile(artel_context *ctx, void *device, const artel__graph *graph,
+                            const artel__plan_options *options, void **out)
 {
     artel__plan *plan;
     (void)device;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps that follow their gradient part by part.
  *
- * The gradient of a weight is mostly read once, by the optimizer's step on that weight. Where one replica computes it, the step can be
- * taken on each part as soon as the kernel has computed it, while it is near: the gradient is never written to memory, nor read from it,
- * and has no buffer. Since no variable may change before the APPLY phase, such a gradient is put off until then, so that what it is
- * computed from must be kept for that long. This is done where that is no larger than the gradient is: small batches and large layers.
- * The step is elementwise, so no bit changes.
+ * The gradient of a weight is mostly read once, by the optimizer's step on that weight. Where one replica computes it,
+ * the step can be taken on each part as soon as the kernel has computed it, while it is near: the gradient is never
+ * written to memory, nor read from it, and has no buffer. Since no variable may change before the APPLY phase, such a
+ * gradient is put off until then, so that what it is computed from must be kept for that long. This is done where that
+ * is no larger than the gradient is: small batches and large layers. The step is elementwise, so no bit changes.
  */
 #include "exec/cpu/plan_impl.h"
 
@@ -29,7 +29,8 @@ static bool takes_parts(const artel__plan *plan, int32_t index, int k)
     return true;
 }
 
-/* Who reads what a node has made, views looked through; found once for all nodes, or planning takes the square of their number. */
+/* Who reads what a node has made, views looked through; found once for all nodes, or planning takes the square of their
+ * number. */
 typedef struct readers {
     int32_t *first, *last; /* by node: entries; -1: none */
     int32_t *next;         /* by entry: the next one of the same node */
@@ -44,7 +45,8 @@ static artel_status find_readers(const artel__plan *plan, artel__arena *arena, r
     for (int32_t i = 0; i < graph->nodes; i++) inputs += (size_t)graph->node[i].inputs;
     int32_t **by_node[] = {&out->first, &out->last}, **by_entry[] = {&out->next, &out->node, &out->input};
     for (size_t i = 0; i < ARTEL__COUNT(by_node); i++) *by_node[i] = artel__arena_alloc(arena, nodes, sizeof(int32_t));
-    for (size_t i = 0; i < ARTEL__COUNT(by_entry); i++) *by_entry[i] = artel__arena_alloc(arena, inputs, sizeof(int32_t));
+    for (size_t i = 0; i < ARTEL__COUNT(by_entry); i++)
+        *by_entry[i] = artel__arena_alloc(arena, inputs, sizeof(int32_t));
     out->kept = artel__arena_alloc(arena, nodes, sizeof *out->kept);
     ARTEL_TRY(artel__arena_status(arena));
     for (int32_t i = 0; i < graph->nodes; i++) out->first[i] = -1;
@@ -70,7 +72,8 @@ static artel_status find_readers(const artel__plan *plan, artel__arena *arena, r
     return ARTEL_OK;
 }
 
-/* The only reader of the first result of node `index`, if that is a step which can follow it and nothing needs the others before; -1. */
+/* The only reader of the first result of node `index`, if that is a step which can follow it and nothing needs the
+ * others before; -1. */
 static int32_t find_step(const artel__plan *plan, const readers *all, int32_t index)
 {
     const artel__graph *graph = plan->graph;
@@ -86,8 +89,8 @@ static int32_t find_step(const artel__plan *plan, const readers *all, int32_t in
     return step;
 }
 
-/* Whether the gradient can be computed in the APPLY phase, and what it is computed from is no larger than itself. A variable may have
- * been written by then; values that are fed are there anyway. */
+/* Whether the gradient can be computed in the APPLY phase, and what it is computed from is no larger than itself. A
+ * variable may have been written by then; values that are fed are there anyway. */
 static bool can_wait(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
@@ -105,7 +108,8 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__kernel *kernel = plan->node[index].kernel;
-    if (!plan->node[index].exec->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1)
+    if (!plan->node[index].exec->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY ||
+        node->period > 1)
         return false;
     if (plan->graph->value[node->output[0]].rounds || !can_wait(plan, index)) return false;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places buffers as they are born: in the smallest gap that holds them, the largest of one action first; what dies leaves a gap that
- * joins its neighbours. The activations of a tower of layers die in the opposite order of their birth, so there are few gaps at any
- * time, and the cost is that of sorting. Who has many gaps pays for searching them.
+/* Places buffers as they are born: in the smallest gap that holds them, the largest of one action first; what dies
+ * leaves a gap that joins its neighbours. The activations of a tower of layers die in the opposite order of their
+ * birth, so there are few gaps at any time, and the cost is that of sorting. Who has many gaps pays for searching them.
  */
 #include "exec/cpu/lifetime.h"
 
@@ -91,7 +91,8 @@ size_t artel__lifetime_place(artel__lifetime *life, int count, const artel__life
     qsort(room->list, (size_t)count, sizeof(const artel__lifetime *), by_death);
     for (int i = 0; i < count; i++) {
         for (; room->list[dead]->to < life[i].from; dead++)
-            if (room->list[dead]->bytes) give_back(&f, room->list[dead]->offset, room->list[dead]->offset + room->list[dead]->bytes);
+            if (room->list[dead]->bytes)
+                give_back(&f, room->list[dead]->offset, room->list[dead]->offset + room->list[dead]->bytes);
         life[i].offset = life[i].bytes ? take(&f, life[i].bytes) : 0;
     }
     return f.end;

@@ -22,7 +22,8 @@ typedef struct artel__lifetime_room {
     artel__lifetime_gap *gap;
 } artel__lifetime_room;
 
-/* Gives each of `count` buffers an offset so that none that are alive at the same time overlap; returns the bytes needed. Orders `life`. */
+/* Gives each of `count` buffers an offset so that none that are alive at the same time overlap; returns the bytes
+ * needed. Orders `life`. */
 size_t artel__lifetime_place(artel__lifetime *life, int count, const artel__lifetime_room *room);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which values share memory.
  *
- * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the end); an
- * operand of which only the shape matters need not live for that. Views share their input's buffer; operations that allow it
- * overwrite an input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
- * alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at once. Where it does,
- * they are placed longest life first, then again and again with the one that ended highest in front, and the best is taken.
- * Thousands are placed in the order of time (lifetime.c), which costs no square, as long as that needs hardly more, either.
- * Sums that tasks of one host read from one another lie in a block of their own, placed in the same way.
+ * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the
+ * end); an operand of which only the shape matters need not live for that. Views share their input's buffer; operations
+ * that allow it overwrite an input when it dies there. Buffers are then placed one after another at the lowest offset
+ * where nothing alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at
+ * once. Where it does, they are placed longest life first, then again and again with the one that ended highest in
+ * front, and the best is taken. Thousands are placed in the order of time (lifetime.c), which costs no square, as long
+ * as that needs hardly more, either. Sums that tasks of one host read from one another lie in a block of their own,
+ * placed in the same way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,17 @@
 #include "exec/cpu/lifetime.h"
 #include "exec/cpu/plan_impl.h"
 
-#define ROUNDS 24         /* of trying to do better */
-#define MANY_BUFFERS 4096 /* from which on they are placed in the order of time: each round costs the square of their number */
+#define ROUNDS 24 /* of trying to do better */
+#define MANY_BUFFERS \
+    4096 /* from which on they are placed in the order of time: each round costs the square of their number */
 
 typedef artel__lifetime lifetime;
 
 static size_t own_bytes(const artel__plan *plan, artel__value_id id)
 {
     const artel__value *value = &plan->graph->value[id];
-    size_t item = plan->half && plan->half[id] ? artel_dtype_size(ARTEL_DTYPE_BFLOAT16) : artel_dtype_size(value->dtype);
+    size_t item =
+        plan->half && plan->half[id] ? artel_dtype_size(ARTEL_DTYPE_BFLOAT16) : artel_dtype_size(value->dtype);
     size_t block = (size_t)value->storage * item;
     if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->max_rows;
     if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->max_nodes;
@@ -54,7 +57,8 @@ static void touch_node(const artel__plan *plan, lifetime *life, int32_t index, i
         if (artel__node_reads(node, k)) extend(&life[plan->root[node->input[k]]], action);
     }
     for (int k = 0; k < node->outputs; k++) {
-        if (k > 0 || !plan->node[index].step) extend(&life[plan->root[node->output[k]]], action); /* else it is never written */
+        if (k > 0 || !plan->node[index].step)
+            extend(&life[plan->root[node->output[k]]], action); /* else it is never written */
     }
 }
 
@@ -186,7 +190,8 @@ static void promote_highest(lifetime *life, int count)
     life[0] = first;
 }
 
-static void place_and_compare(artel__plan *plan, lifetime *life, int count, const artel__lifetime_room *room, bool in_time, size_t *best)
+static void place_and_compare(artel__plan *plan, lifetime *life, int count, const artel__lifetime_room *room,
+                              bool in_time, size_t *best)
 {
     size_t end = in_time ? artel__lifetime_place(life, count, room) : place_all(life, count, room->list);
     if (end >= *best) return;
@@ -225,8 +230,8 @@ static void find_lent(artel__plan *plan)
 }
 
 /* Places the buffers that are lent, or those that are not; returns the bytes needed. */
-static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lifetime *life, const artel__lifetime_room *room,
-                          int64_t *change)
+static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lifetime *life,
+                          const artel__lifetime_room *room, int64_t *change)
 {
     int count = 0;
     for (int i = 0; i < plan->graph->values; i++) {
@@ -238,12 +243,14 @@ static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lif
     return place_best(plan, life, count, most_alive(life, count, plan->actions, change), room);
 }
 
-/* A sum takes the place of the first of the blocks that it is made from, if nobody else reads them. `uses`: of each value. */
+/* A sum takes the place of the first of the blocks that it is made from, if nobody else reads them. `uses`: of each
+ * value. */
 static bool is_sum_in_place(const artel__plan *plan, int32_t index, const int32_t *uses)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__value *in = &plan->graph->value[node->input[0]];
-    return node->op->collective == ARTEL__COLLECTIVE_SUM && uses[node->input[0]] == 1 && in->node >= 0 && !plan->node[in->node].view;
+    return node->op->collective == ARTEL__COLLECTIVE_SUM && uses[node->input[0]] == 1 && in->node >= 0 &&
+           !plan->node[in->node].view;
 }
 
 static void make_roots(artel__plan *plan, const int32_t *uses)

@@ -49,8 +49,12 @@ bool artel__scan_node(const artel__run *run, int32_t index, const artel__step *s
         int64_t first = first_bad(&data, blocks * value->storage);
         if (first < 0) continue;
         int64_t last = last_bad(&data, blocks * value->storage);
-        *out = (artel__nonfinite){
-            .node = index, .name = node->name, .op = node->op->name, .first_row = -1, .last_row = -1, .value = element(&data, first)};
+        *out = (artel__nonfinite){.node = index,
+                                  .name = node->name,
+                                  .op = node->op->name,
+                                  .first_row = -1,
+                                  .last_row = -1,
+                                  .value = element(&data, first)};
         if (rows && value->storage > 0) {
             out->first_row = step->fold->row + first / value->storage;
             out->last_row = step->fold->row + last / value->storage;
@@ -60,7 +64,8 @@ bool artel__scan_node(const artel__run *run, int32_t index, const artel__step *s
     return false;
 }
 
-bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs, artel__nonfinite *out)
+bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs,
+                               artel__nonfinite *out)
 {
     *out = (artel__nonfinite){.node = -1};
     run->scan = out;

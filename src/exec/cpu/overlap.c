@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work to do while an exchange is on its way.
  *
- * In the backward pass of a convolution below a batch normalisation, the gradient of x comes first, then that of the weights, then the
- * normalisation's sums, for which all replicas wait. Nothing before that wait needs the weight gradient. So it changes places with what
- * follows it: the sums are posted, the weight gradient is computed, then they are waited for. This hides the way there and back, what
- * queues before it on the wire, and the replicas' being early or late by a few milliseconds.
+ * In the backward pass of a convolution below a batch normalisation, the gradient of x comes first, then that of the
+ * weights, then the normalisation's sums, for which all replicas wait. Nothing before that wait needs the weight
+ * gradient. So it changes places with what follows it: the sums are posted, the weight gradient is computed, then they
+ * are waited for. This hides the way there and back, what queues before it on the wire, and the replicas' being early
+ * or late by a few milliseconds.
  *
- * Before: weight gradient, [begin,] sums, exchange. After: sums, post, weight gradient, [begin,] await. No value changes, only when it is
- * made. One node for each exchange: more would keep more alive, and one is long enough.
+ * Before: weight gradient, [begin,] sums, exchange. After: sums, post, weight gradient, [begin,] await. No value
+ * changes, only when it is made. One node for each exchange: more would keep more alive, and one is long enough.
  */
 #include <string.h>
 
@@ -32,7 +33,8 @@ static bool uses(const artel__plan *plan, const artel__action *action, int32_t m
     return false;
 }
 
-/* The last long computation before the exchange at `end`, if nothing up to that one, background sums apart, needs it; -1: none.
+/* The last long computation before the exchange at `end`, if nothing up to that one, background sums apart, needs it;
+ * -1: none.
  * `*begin`: where between them background sums begin, or -1. */
 static int find_cover(const artel__plan *plan, int end, int *begin)
 {

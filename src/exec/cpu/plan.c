@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a plan: kernels, schedule, memory.
  *
- * The schedule is the graph's own order, with one change: when several replicas take part, collectives are carried out together,
- * so that many small folds cost one exchange. Those whose results the pass needs wait until the first of them is needed, and go on
- * behind a node that does not need them if there is one (overlap.c); those that only the APPLY phase needs are begun when enough bytes
- * have gathered, go on in the background of the nodes that follow, and are waited for at the end. The grouping is a function of the
- * graph alone, hence the same on all replicas.
+ * The schedule is the graph's own order, with one change: when several replicas take part, collectives are carried out
+ * together, so that many small folds cost one exchange. Those whose results the pass needs wait until the first of them
+ * is needed, and go on behind a node that does not need them if there is one (overlap.c); those that only the APPLY
+ * phase needs are begun when enough bytes have gathered, go on in the background of the nodes that follow, and are
+ * waited for at the end. The grouping is a function of the graph alone, hence the same on all replicas.
  */
 
 #include "exec/cpu/plan_impl.h"
@@ -33,7 +33,8 @@ static artel_status make_folds(artel__plan *plan)
     return ARTEL_OK;
 }
 
-/* Operations with `rows` rows of this replica; where the operation does not count them, elements with the most it can have. */
+/* Operations with `rows` rows of this replica; where the operation does not count them, elements with the most it can
+ * have. */
 static int64_t node_cost(const artel__plan *plan, int32_t index, int64_t rows)
 {
     const artel__node *node = &plan->graph->node[index];
@@ -64,10 +65,11 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     for (int r = 0; r < plan->options.replicas; r++) {
         artel__plan_params(plan, index, r, params);
-        if (r == 0) chosen->kernel = artel__kernel_choose(artel__node_kernels(plan->graph, node), plan->options.isa, params);
+        if (r == 0)
+            chosen->kernel = artel__kernel_choose(artel__node_kernels(plan->graph, node), plan->options.isa, params);
         if (!chosen->kernel) {
-            return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
-                               node->op->name);
+            return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model",
+                               "no kernel can compute %s", node->op->name);
         }
     }
     return ARTEL_OK;
@@ -135,7 +137,8 @@ static void finish(scheduler *s)
     }
     flush(s);
     begin(s);
-    plan->action[plan->actions++] = (artel__action){.node = ARTEL__ACTION_FINISH, .first = s->begun, .count = plan->collectives - s->begun};
+    plan->action[plan->actions++] =
+        (artel__action){.node = ARTEL__ACTION_FINISH, .first = s->begun, .count = plan->collectives - s->begun};
 }
 
 /* A value is needed when a node before the APPLY phase computes from it, or from a view of it. */
@@ -222,7 +225,8 @@ static artel_status make_plan(artel__plan *plan)
     return artel__plan_memory(plan);
 }
 
-artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out)
+artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options,
+                                artel__plan **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__plan), "plan", &block));
@@ -258,7 +262,10 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     const artel__node_plan *chosen = &plan->node[index];
     artel__text_show(out, "%4d %-28s", index, node->op->name);
     if (!chosen->kernel) {
-        artel__text_show(out, " %s", chosen->view ? "view" : chosen->lazy ? "collective, added up by its reader" : "collective");
+        artel__text_show(out, " %s",
+                         chosen->view   ? "view"
+                         : chosen->lazy ? "collective, added up by its reader"
+                                        : "collective");
     } else {
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
         artel__plan_params(plan, index, 0, params);
@@ -273,7 +280,8 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         if (offset == ARTEL__OFFSET_EXTERNAL)
             artel__text_append(out, " @external");
         else
-            artel__text_show(out, " @%s%zu+%zu", plan->lent[node->output[k]] ? "lent:" : "", offset, plan->bytes[node->output[k]]);
+            artel__text_show(out, " @%s%zu+%zu", plan->lent[node->output[k]] ? "lent:" : "", offset,
+                             plan->bytes[node->output[k]]);
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
@@ -288,7 +296,8 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     if (chosen->divided) artel__text_append(out, " shared out");
     if (chosen->step)
-        artel__text_show(out, " with %s of node %d on each part", plan->graph->node[chosen->step].op->name, (int)chosen->step);
+        artel__text_show(out, " with %s of node %d on each part", plan->graph->node[chosen->step].op->name,
+                         (int)chosen->step);
     if (node->period > 1) artel__text_show(out, " every %lld steps", (long long)node->period);
     artel__text_show(out, "  ; %s\n", node->name);
 }
@@ -302,7 +311,8 @@ static const char *exchange_word(int32_t kind)
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)
 {
-    artel__text_show(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes, plan->block_bytes);
+    artel__text_show(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes,
+                     plan->block_bytes);
     if (plan->lent_bytes) artel__text_show(out, "sums that may be lent %zu bytes, ", plan->lent_bytes);
     artel__text_show(out, "scratch %zu bytes a thread\n", plan->scratch_bytes);
     for (int a = 0; a < plan->actions; a++) {

@@ -14,7 +14,7 @@ enum {
     ARTEL__ACTION_EXCHANGE = -1, /* carried out, waited for */
     ARTEL__ACTION_BEGIN = -2,    /* begun; nodes that follow do not need the results */
     ARTEL__ACTION_FINISH = -3,   /* all that has been begun is waited for; the range holds them, and others */
-    ARTEL__ACTION_POST = -4,     /* an exchange whose waiting is an action of its own: the next AWAIT, of the same range */
+    ARTEL__ACTION_POST = -4, /* an exchange whose waiting is an action of its own: the next AWAIT, of the same range */
     ARTEL__ACTION_AWAIT = -5
 };
 
@@ -81,8 +81,8 @@ struct artel__run {
     artel__node_time *time;
 };
 
-/* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are chosen; not of values whose
- * node was pruned, which name another one. */
+/* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are
+ * chosen; not of values whose node was pruned, which name another one. */
 artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value);
 /* Who does what in the APPLY phase of replicas with common variables; exec/cpu/common.c. */
 artel_status artel__plan_divide(artel__plan *plan);
@@ -96,7 +96,8 @@ const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node)
 void artel__plan_overlap(artel__plan *plan);
 /* Finds gradients that need not be written, because a step can follow each part of them at once; exec/cpu/follow.c. */
 artel_status artel__plan_follow(artel__plan *plan);
-/* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what it computes. */
+/* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what
+ * it computes. */
 bool artel__plan_puts_off(const artel__plan *plan, int32_t node);
 /* The gradient whose parts step `node` follows; -1: none. */
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node);
@@ -108,8 +109,8 @@ artel_status artel__plan_round_late(artel__plan *plan);
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);
 /* Fills the arguments of a node for a run (or, with run NULL, for choosing a kernel at full size). */
-void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t node, const artel__step *step, void **in, void **out,
-                      artel__run_args *args);
+void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t node, const artel__step *step, void **in,
+                      void **out, artel__run_args *args);
 /* The kernel's parameters as replica `rank` would fill them for a full batch. */
 void artel__plan_params(const artel__plan *plan, int32_t node, int rank, void *params);
 /* Looks for a non-finite element in a node's outputs; exec/cpu/nonfinite.c. */

@@ -4,7 +4,8 @@
 
 #include "exec/cpu/plan_impl.h"
 
-/* Where a value is in a run; without one, some address: kernels take NULL for what is not there, and ask for less scratch then. */
+/* Where a value is in a run; without one, some address: kernels take NULL for what is not there, and ask for less
+ * scratch then. */
 static void *address(const artel__run *run, artel__value_id id)
 {
     static const _Alignas(64) uint8_t anywhere[64];
@@ -12,8 +13,8 @@ static void *address(const artel__run *run, artel__value_id id)
     return run ? run->pointer[id] : (void *)(uintptr_t)anywhere;
 }
 
-void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in, void **out,
-                      artel__run_args *args)
+void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in,
+                      void **out, artel__run_args *args)
 {
     const artel__node *node = &plan->graph->node[index];
     for (int k = 0; k < node->inputs; k++) in[k] = address(run, node->input[k]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which weights are rounded to bfloat16 by the kernels that read them, instead of by a pass that writes all of them once more.
+/* Which weights are rounded to bfloat16 by the kernels that read them, instead of by a pass that writes all of them
+ * once more.
  *
- * Products and convolutions in blocks pack their weights anyway, element by element, and round them for nothing on the way. Where all
- * readers of a rounded variable can, also of its transpose, which only moves elements, the rounding is a view of the variable. Variables
- * change behind all reading (follow.c), and rounding twice is rounding once, so no bit changes.
+ * Products and convolutions in blocks pack their weights anyway, element by element, and round them for nothing on the
+ * way. Where all readers of a rounded variable can, also of its transpose, which only moves elements, the rounding is a
+ * view of the variable. Variables change behind all reading (follow.c), and rounding twice is rounding once, so no bit
+ * changes.
  */
 #include "exec/cpu/plan_impl.h"
 #include "op/elementwise.h"
@@ -12,7 +14,8 @@
 static bool rounds_variable(const artel__plan *plan, const artel__node *node)
 {
     const artel__graph *graph = plan->graph;
-    if (node->op != &artel__op_narrow_def || graph->value[node->output[0]].precision != ARTEL_DTYPE_BFLOAT16) return false;
+    if (node->op != &artel__op_narrow_def || graph->value[node->output[0]].precision != ARTEL_DTYPE_BFLOAT16)
+        return false;
     artel__value_id from = artel__plan_source(plan, node->input[0]);
     return from >= 0 && graph->value[from].node < 0 && graph->value[from].variable >= 0;
 }
@@ -38,8 +41,8 @@ static void forbid(artel__plan *plan, artel__value_id id)
     if (source >= 0) plan->raw[source] = false;
 }
 
-/* What the node reads may be raw only where it can round that, or moves it to where all can. Readers are asked before what they read is
- * made. */
+/* What the node reads may be raw only where it can round that, or moves it to where all can. Readers are asked before
+ * what they read is made. */
 static void ask_reader(artel__plan *plan, int32_t index, uint32_t can)
 {
     const artel__node *node = &plan->graph->node[index];

@@ -51,7 +51,8 @@ static artel_status acquire(artel__run *run)
     return ARTEL_OK;
 }
 
-artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out)
+artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm,
+                               artel__run **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(plan->ctx, 1, sizeof(artel__run), "run", &block));
@@ -89,7 +90,8 @@ typedef struct kernel_call {
     /* Of run_summed_tasks: what is added up, and how many elements of it a task reads. */
     const artel__comm *comm;
     artel__comm_sum sum;
-    /* Of run_rounded_tasks: what is done to the first result, by which kernel, and how many elements of it a task writes. */
+    /* Of run_rounded_tasks: what is done to the first result, by which kernel, and how many elements of it a task
+     * writes. */
     artel__narrow round;
     const artel__kernel *narrow;
     int64_t elements;
@@ -98,7 +100,8 @@ typedef struct kernel_call {
 static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
 {
     const kernel_call *call = user;
-    call->kernel->run(call->params, begin + call->first, end + call->first, call->scratch + (size_t)thread * call->scratch_bytes);
+    call->kernel->run(call->params, begin + call->first, end + call->first,
+                      call->scratch + (size_t)thread * call->scratch_bytes);
 }
 
 /* The same, and adds up what each task reads just before it. */
@@ -135,15 +138,17 @@ static artel__narrow rounding(const artel__run *run, artel__value_id id, const a
 {
     const artel__value *value = &run->plan->graph->value[id];
     int64_t rows = value->domain == ARTEL__DOMAIN_ROW ? step->fold->rows : 1;
-    return (artel__narrow){.to = value->precision, .count = rows * value->storage, .x = run->pointer[id], .y = run->pointer[id]};
+    return (artel__narrow){
+        .to = value->precision, .count = rows * value->storage, .x = run->pointer[id], .y = run->pointer[id]};
 }
 
 static void round_value(artel__run *run, artel__value_id id, const artel__step *step)
 {
     artel__narrow params = rounding(run, id, step);
-    kernel_call call = {.kernel = run->plan->narrow, .params = &params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
-    artel__pool_run(run->pool, run->plan->narrow->tasks(&params), params.count < HEAVY_COST ? ARTEL__POOL_CALLER : ARTEL__POOL_ALONE,
-                    run_tasks, &call);
+    kernel_call call = {
+        .kernel = run->plan->narrow, .params = &params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
+    artel__pool_run(run->pool, run->plan->narrow->tasks(&params),
+                    params.count < HEAVY_COST ? ARTEL__POOL_CALLER : ARTEL__POOL_ALONE, run_tasks, &call);
 }
 
 /* Kernels round what they store as bfloat16 themselves. */
@@ -221,8 +226,11 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     memset(params, 0, exec->params_size);
     exec->fill(&args, params);
     const artel__kernel *kernel = chosen->kernel;
-    kernel_call call = {.kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
-    int64_t grain = chosen->cost < HEAVY_COST ? ARTEL__POOL_CALLER : kernel->grain ? kernel->grain(params) : ARTEL__POOL_ALONE;
+    kernel_call call = {
+        .kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
+    int64_t grain = chosen->cost < HEAVY_COST ? ARTEL__POOL_CALLER
+                    : kernel->grain           ? kernel->grain(params)
+                                              : ARTEL__POOL_ALONE;
     bool at_once = args.node->outputs > 0 && rounds(run, args.node, 0) && (kernel->elements || exec->narrow);
     if (at_once && exec->narrow) {
         memcpy(params + exec->narrow, &run->plan->graph->value[args.node->output[0]].precision, sizeof(artel_dtype));
@@ -236,7 +244,11 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     artel__run_share(run, index, tasks, &call.first, &tasks);
     bool summed = list_summed(run, index, &call);
     if (chosen->step) follow(run, index, step, params, &whole);
-    artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : call.narrow ? run_rounded_tasks : run_tasks, &call);
+    artel__pool_run(run->pool, tasks, grain,
+                    summed        ? run_summed_tasks
+                    : call.narrow ? run_rounded_tasks
+                                  : run_tasks,
+                    &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
     for (int k = at_once; k < args.node->outputs; k++) {
         if (rounds(run, args.node, k)) round_value(run, args.node->output[k], step);
@@ -254,8 +266,8 @@ static void run_node_timed(artel__run *run, int32_t index, const artel__step *st
     artel__note_time(&run->time[index], before);
 }
 
-/* The plan measured scratch for full batches; kernels may cut a short one so that they need more. Measured once for each
- * size of a short batch, before anything runs. */
+/* The plan measured scratch for full batches; kernels may cut a short one so that they need more. Measured once for
+ * each size of a short batch, before anything runs. */
 static artel_status fit_scratch(artel__run *run, const artel__step *step)
 {
     const artel__plan *plan = run->plan;
@@ -329,8 +341,10 @@ static artel_status run_actions(artel__run *run, const artel__step *step)
         }
         if (action->node == run->abandon_at) return ARTEL_AGAIN;
         run_node_timed(run, action->node, step);
-        if (run->scan && (run->scan->node < 0 || run->scan->node > action->node)) artel__scan_node(run, action->node, step, run->scan);
-        if ((run->in_flight || run->posted) && plan->node[action->node].kernel) ARTEL_TRY(run->comm->ops->progress(run->comm->self));
+        if (run->scan && (run->scan->node < 0 || run->scan->node > action->node))
+            artel__scan_node(run, action->node, step, run->scan);
+        if ((run->in_flight || run->posted) && plan->node[action->node].kernel)
+            ARTEL_TRY(run->comm->ops->progress(run->comm->self));
     }
     return ARTEL_OK;
 }
@@ -340,7 +354,8 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
     const artel__plan *plan = run->plan;
     for (int i = 0; i < plan->graph->inputs; i++) run->pointer[plan->graph->input[i]] = (void *)(uintptr_t)inputs[i];
     for (int i = 0; i < plan->graph->values; i++) {
-        if (plan->root[i] != i && plan->offset[i] == ARTEL__OFFSET_EXTERNAL) run->pointer[i] = run->pointer[plan->root[i]];
+        if (plan->root[i] != i && plan->offset[i] == ARTEL__OFFSET_EXTERNAL)
+            run->pointer[i] = run->pointer[plan->root[i]];
     }
     run->fault = (artel__fault){.row = INT64_MAX, .node = -1};
     ARTEL_TRY(fit_scratch(run, step));
@@ -355,7 +370,8 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
 void artel__run_apply(artel__run *run, const artel__step *step)
 {
     uint32_t fp = artel__fp_enter();
-    for (int a = run->plan->apply_action; a < run->plan->actions; a++) run_node_timed(run, run->plan->action[a].node, step);
+    for (int a = run->plan->apply_action; a < run->plan->actions; a++)
+        run_node_timed(run, run->plan->action[a].node, step);
     artel__fp_leave(fp);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which values lie in memory as bfloat16, 16 bits an element, instead of as float32 that bfloat16 holds.
  *
- * A value that is rounded to bfloat16 anyway loses nothing by it, and takes half of the memory and of the traffic. It is stored so
- * where the kernel that makes it and all kernels that read it, through views too, say that they can: they widen what they load,
- * compute in float32 and round what they store. All others stay float32: what is fed, variables, what is kept for the outside, what other
- * replicas get, sums. No bit of a result depends on it. A float32 value that nothing reads but its rounding is rounded as it is stored,
- * too: its rounding is a view of it then.
+ * A value that is rounded to bfloat16 anyway loses nothing by it, and takes half of the memory and of the traffic. It
+ * is stored so where the kernel that makes it and all kernels that read it, through views too, say that they can: they
+ * widen what they load, compute in float32 and round what they store. All others stay float32: what is fed, variables,
+ * what is kept for the outside, what other replicas get, sums. No bit of a result depends on it. A float32 value that
+ * nothing reads but its rounding is rounded as it is stored, too: its rounding is a view of it then.
  */
 #include <string.h>
 
@@ -95,7 +95,8 @@ static bool ask_alike(artel__plan *plan, int32_t index)
     const artel__op_exec *exec = plan->node[index].exec;
     bool all = true;
     if (!exec->half_alike || plan->node[index].view) return false;
-    for (int k = 0; k < node->inputs; k++) all = all && (!(exec->half_in >> k & 1) || node->input[k] < 0 || is_half(plan, node->input[k]));
+    for (int k = 0; k < node->inputs; k++)
+        all = all && (!(exec->half_in >> k & 1) || node->input[k] < 0 || is_half(plan, node->input[k]));
     for (int k = 0; k < node->outputs; k++) all = all && is_half(plan, node->output[k]);
     return !all && limit(plan, node, 0, 0);
 }
@@ -106,7 +107,8 @@ static void store(artel__plan *plan, const bool *folded)
     const artel__graph *graph = plan->graph;
     memset(plan->half, 0, (size_t)graph->values * sizeof *plan->half);
     for (int i = 0; i < graph->nodes; i++) { /* values that no node makes any more are none of ours */
-        for (int k = 0; k < graph->node[i].outputs; k++) plan->half[graph->node[i].output[k]] = can_be_half(plan, graph->node[i].output[k]);
+        for (int k = 0; k < graph->node[i].outputs; k++)
+            plan->half[graph->node[i].output[k]] = can_be_half(plan, graph->node[i].output[k]);
     }
     for (int i = 0; i < graph->nodes; i++) {
         if (folded[i]) plan->half[graph->node[i].input[0]] = true;
@@ -150,7 +152,8 @@ artel_status artel__plan_store(artel__plan *plan)
         if (folded[i]) plan->node[i].kernel = NULL;
     }
     for (int i = 0; i < graph->nodes; i++) {
-        for (int k = 0; k < graph->node[i].outputs; k++) plan->half[graph->node[i].output[k]] = is_half(plan, graph->node[i].output[k]);
+        for (int k = 0; k < graph->node[i].outputs; k++)
+            plan->half[graph->node[i].output[k]] = is_half(plan, graph->node[i].output[k]);
     }
     return ARTEL_OK;
 }

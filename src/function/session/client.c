@@ -25,7 +25,8 @@ static artel_status check_outputs(const artel_function *f, const artel_session_c
         artel_dtype dtype = f->graph.value[f->graph.kept[i]].dtype;
         if (c->outputs[i].data && c->outputs[i].dtype != dtype)
             return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type",
-                               "output %d is %s, the array %s", i, artel_dtype_name(dtype), artel_dtype_name(c->outputs[i].dtype));
+                               "output %d is %s, the array %s", i, artel_dtype_name(dtype),
+                               artel_dtype_name(c->outputs[i].dtype));
     }
     return ARTEL_OK;
 }
@@ -35,14 +36,18 @@ static artel_status check_call(const artel_session *s, const artel_function *f, 
     if (f->strategy != s->strategy)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, f->name, "use a function of the session's strategy",
                            "the function is another strategy's");
-    if (c->feed_count != f->arguments || c->output_count != f->outputs || (c->feed_count && !c->feeds) || (c->output_count && !c->outputs))
+    if (c->feed_count != f->arguments || c->output_count != f->outputs || (c->feed_count && !c->feeds) ||
+        (c->output_count && !c->outputs))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, f->name, "list all of both; what is not wanted has no data",
-                           "%d feeds and %d outputs; it has %d and %d", c->feed_count, c->output_count, f->arguments, f->outputs);
+                           "%d feeds and %d outputs; it has %d and %d", c->feed_count, c->output_count, f->arguments,
+                           f->outputs);
     if (s->serves)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "run graphs on the first tasks, of which .clients says how many",
-                           "%s is no client", s->task[s->self].text);
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session",
+                           "run graphs on the first tasks, of which .clients says how many", "%s is no client",
+                           s->task[s->self].text);
     if (artel__cancelled(s->ctx))
-        return artel__fail(s->ctx, ARTEL_ERROR_CANCELLED, f->name, "call artel_context_clear to go on", "the run was cancelled");
+        return artel__fail(s->ctx, ARTEL_ERROR_CANCELLED, f->name, "call artel_context_clear to go on",
+                           "the run was cancelled");
     return check_outputs(f, c);
 }
 
@@ -130,8 +135,8 @@ static int task_of_output(const artel__placed_plan *p, int i)
 static void note_failure(run *r, int task, const artel_error *error)
 {
     if (r->failure == ARTEL_OK)
-        r->failure = artel__fail(r->session->ctx, error->status < 0 ? error->status : ARTEL_ERROR_RUN, error->where, error->advice,
-                                 "%s: %s", r->session->task[task].text, error->what);
+        r->failure = artel__fail(r->session->ctx, error->status < 0 ? error->status : ARTEL_ERROR_RUN, error->where,
+                                 error->advice, "%s: %s", r->session->task[task].text, error->what);
 }
 
 static artel_status take_outputs(run *r, int task, const artel__lane_slot *slot)
@@ -222,7 +227,8 @@ static artel_status hear(run *r, int task)
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict)) {
         status = take_answers(r, &moved);
-        if (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict)) status = artel__placed_wait(s, r->since, &r->said, task);
+        if (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict))
+            status = artel__placed_wait(s, r->since, &r->said, task);
     }
     if (status == ARTEL_OK) status = take_answers(r, &moved);
     ARTEL_TRY(status);
@@ -279,8 +285,9 @@ static artel_status find_plan(run *r, artel_function *f)
     ARTEL_TRY(artel__placed_plan_get(s, f, s->self, s->wanted, !r->call->read_only, &r->plan));
     for (int t = 0; t < s->options.clients && !s->alone; t++) {
         if (t != s->self && r->plan->involved[t])
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, f->name, "place variables and nodes at tasks that serve, or here",
-                               "something that is needed lies at %s, which is a client and does not serve", s->task[t].text);
+            return artel__fail(
+                s->ctx, ARTEL_ERROR_INVALID, f->name, "place variables and nodes at tasks that serve, or here",
+                "something that is needed lies at %s, which is a client and does not serve", s->task[t].text);
     }
     memset(r->plan->asked, 0, (size_t)s->tasks * sizeof *r->plan->asked);
     memset(r->plan->due, 0, (size_t)s->tasks * sizeof *r->plan->due);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This task's parts of a plan: graphs of the nodes that are its own.
  *
- * Nodes and values are those of the function, with other numbers. What a part does not compute becomes an input of its graph, in the very
- * form in which it is computed (weights in panels, rows of a precision); a variable stays a variable, though another task may have it: then
- * its value comes before the part runs.
+ * Nodes and values are those of the function, with other numbers. What a part does not compute becomes an input of its
+ * graph, in the very form in which it is computed (weights in panels, rows of a precision); a variable stays a
+ * variable, though another task may have it: then its value comes before the part runs.
  */
 #include <string.h>
 
@@ -72,7 +72,8 @@ static artel__value_id add_input(const builder *b, artel__value_id value)
     return id;
 }
 
-/* An operand as a value of the part. One that is only looked at (its shape) has no source, unless somebody else reads it. */
+/* An operand as a value of the part. One that is only looked at (its shape) has no source, unless somebody else reads
+ * it. */
 static artel__value_id take(const builder *b, const artel__node *node, int k)
 {
     artel__value_id value = node->input[k];
@@ -83,7 +84,8 @@ static artel__value_id take(const builder *b, const artel__node *node, int k)
     if (b->id[value] < 0) b->id[value] = add_input(b, value);
     artel__value_id id = b->id[value];
     int input = id < 0 ? -1 : b->part->graph.value[id].input;
-    if (reads && input >= 0 && b->part->source[input].kind == ARTEL__SOURCE_NONE) b->part->source[input] = source_of(b, value);
+    if (reads && input >= 0 && b->part->source[input].kind == ARTEL__SOURCE_NONE)
+        b->part->source[input] = source_of(b, value);
     return id;
 }
 
@@ -201,7 +203,8 @@ artel_status artel__placed_parts_make(artel__placed_plan *p)
     const artel__graph *graph = &p->function->graph;
     builder b = {.plan = p};
     int levels = 1;
-    for (int n = 0; n < graph->nodes; n++) levels = p->place[n] >= 0 && p->level[n] >= levels ? p->level[n] + 1 : levels;
+    for (int n = 0; n < graph->nodes; n++)
+        levels = p->place[n] >= 0 && p->level[n] >= levels ? p->level[n] + 1 : levels;
     ARTEL_TRY(list_parts(&b, levels));
     size_t values = (size_t)graph->values + 1, all = values * ((size_t)p->parts + 1);
     b.id = artel__arena_alloc(&p->arena, values, sizeof *b.id);
@@ -219,8 +222,10 @@ artel_status artel__placed_parts_make(artel__placed_plan *p)
 artel_status artel__placed_part_open(artel__placed_plan *p, artel__placed_part *part)
 {
     artel_strategy *s = p->session->strategy;
-    artel__plan_options options = {
-        .batch_size = s->options.batch_size, .shards = (int32_t)s->options.shards, .replicas = 1, .isa = artel__context_isa(s->ctx)};
+    artel__plan_options options = {.batch_size = s->options.batch_size,
+                                   .shards = (int32_t)s->options.shards,
+                                   .replicas = 1,
+                                   .isa = artel__context_isa(s->ctx)};
     artel__execution_options mine = {.state = s->state[0], .pool = s->pool[0]};
     if (part->run) return ARTEL_OK;
     if (!part->executable) ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &part->graph, &options, &part->executable));

@@ -38,7 +38,8 @@ artel_status artel__placed_wait(const artel_session *s, int64_t since, int64_t *
                            "let it call artel_session_serve(), or allow more time: artel_communicator_set_timeout()",
                            "%s has not answered for %.3g s", name, (double)(now - since) * 1e-9);
     if (said && now - *said > SAY_NS) {
-        artel__log(s->ctx, ARTEL_LOG_NOTE, "session: has waited %lld s for %s", (long long)((now - since) / 1000000000), name);
+        artel__log(s->ctx, ARTEL_LOG_NOTE, "session: has waited %lld s for %s", (long long)((now - since) / 1000000000),
+                   name);
         *said = now;
     }
     return artel__placed_move(s);
@@ -48,7 +49,8 @@ artel_status artel__placed_wait(const artel_session *s, int64_t since, int64_t *
 
 static artel__lane lane_to(const artel_session *s, int task)
 {
-    return (artel__lane){.endpoint = s->seat.endpoint, .peer = task, .job = ARTEL__PLACED_JOB, .generation = s->seat.generation};
+    return (artel__lane){
+        .endpoint = s->seat.endpoint, .peer = task, .job = ARTEL__PLACED_JOB, .generation = s->seat.generation};
 }
 
 static void sit_with(artel_session *s, int task)
@@ -66,8 +68,9 @@ artel_status artel__placed_sit(artel_session *s)
     if (s->alone) return ARTEL_OK;
     ARTEL_TRY(artel__coll_seat_take(s->communicator, &seat));
     if (seat.members != s->tasks || seat.position != s->self)
-        return artel__fail(s->ctx, ARTEL_ERROR_RUN, "session", "set .min_workers of the cluster to the number of its tasks",
-                           "of %d tasks there are %d", s->tasks, seat.members);
+        return artel__fail(s->ctx, ARTEL_ERROR_RUN, "session",
+                           "set .min_workers of the cluster to the number of its tasks", "of %d tasks there are %d",
+                           s->tasks, seat.members);
     bool same = s->seated && seat.generation == s->seat.generation;
     s->seat = seat;
     s->seated = true;
@@ -117,7 +120,8 @@ size_t artel__placed_most(const artel_session *s)
     size_t most = strategy->variables.bytes + (size_t)strategy->variables.count * 64;
     for (const artel_function *f = strategy->function; f; f = f->next) {
         size_t bytes = (size_t)f->outputs + 8;
-        for (int i = 0; i < f->arguments; i++) bytes += artel__placed_feed_bytes(f, i, strategy->options.batch_size) + 8;
+        for (int i = 0; i < f->arguments; i++)
+            bytes += artel__placed_feed_bytes(f, i, strategy->options.batch_size) + 8;
         for (int i = 0; i < f->outputs; i++) bytes += artel__output_bytes(f, i, strategy->options.batch_size) + 8;
         most = bytes > most ? bytes : most;
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who has which variable, and who computes which node.
  *
- * What must lie together is joined first: variables that one update reads or writes; nodes between which values of the folds go, which are no
- * one's to send; updates with their variables. Then a place that somebody has named counts, and what is left goes where most of the bytes
- * lie that it reads. All of it is a function of the program and the tasks alone.
+ * What must lie together is joined first: variables that one update reads or writes; nodes between which values of the
+ * folds go, which are no one's to send; updates with their variables. Then a place that somebody has named counts, and
+ * what is left goes where most of the bytes lie that it reads. All of it is a function of the program and the tasks
+ * alone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,8 +37,8 @@ static artel_status no_place(const artel_session *s, const char *what, const art
 {
     char text[ARTEL__DEVICE_TEXT];
     artel__device_name_write(name, text);
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "name a task of the session, or allow soft_placement", "it cannot be at %s: %s",
-                       text, why);
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "name a task of the session, or allow soft_placement",
+                       "it cannot be at %s: %s", text, why);
 }
 
 static int find_task(const artel_session *s, const artel__device_name *name)
@@ -52,7 +53,8 @@ static int find_task(const artel_session *s, const artel__device_name *name)
 static artel_status resolve(const artel_session *s, const char *what, const artel__device_name *name, int *out)
 {
     *out = ARTEL__PLACED_FREE;
-    bool soft = s->options.soft_placement, core = (!name->type[0] || strcmp(name->type, "CPU") == 0) && name->index <= 0;
+    bool soft = s->options.soft_placement,
+         core = (!name->type[0] || strcmp(name->type, "CPU") == 0) && name->index <= 0;
     if (!core && !soft) return no_place(s, what, name, "tasks of sessions compute on device CPU:0");
     if (!names_task(name)) return ARTEL_OK;
     *out = find_task(s, name);
@@ -79,7 +81,8 @@ static void join_updates(const artel_function *f, int *set, int variables)
             if (node->input[k] < 0) continue;
             const artel__value *v = &f->graph.value[node->input[k]];
             if (v->variable >= 0) join(set, v->variable, variables + n);
-            if (v->node >= 0 && f->graph.node[v->node].phase == ARTEL__PHASE_APPLY) join(set, variables + v->node, variables + n);
+            if (v->node >= 0 && f->graph.node[v->node].phase == ARTEL__PHASE_APPLY)
+                join(set, variables + v->node, variables + n);
         }
     }
 }
@@ -101,15 +104,17 @@ static artel_status place_named(artel_session *s, int *set)
         if (!v || !v->device_text) continue;
         ARTEL_TRY(resolve(s, all->item[i].name, &v->device, &task));
         if (s->owner[root] >= 0 && task >= 0 && s->owner[root] != task && !s->options.soft_placement)
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, all->item[i].name, "give both one place, or allow soft_placement",
-                               "it is updated together with %s, which is at %s, and cannot be at %s", all->item[root].name,
-                               s->task[s->owner[root]].text, s->task[task].text);
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, all->item[i].name,
+                               "give both one place, or allow soft_placement",
+                               "it is updated together with %s, which is at %s, and cannot be at %s",
+                               all->item[root].name, s->task[s->owner[root]].text, s->task[task].text);
         if (s->owner[root] < 0) s->owner[root] = task;
     }
     return ARTEL_OK;
 }
 
-/* Where a variable is read first by a node that has a place. One that no task has is an error of whoever runs the function. */
+/* Where a variable is read first by a node that has a place. One that no task has is an error of whoever runs the
+ * function. */
 static void place_by_readers(const artel_session *s, const artel_function *f, int *set)
 {
     for (int n = 0; n < f->graph.nodes; n++) {
@@ -126,8 +131,10 @@ static void place_by_readers(const artel_session *s, const artel_function *f, in
 artel_status artel__placed_place_variables(artel_session *s)
 {
     artel_strategy *strategy = s->strategy;
-    int count = strategy->variables.count, functions = strategy->function ? strategy->function->number + 1 : 0, nodes = 0;
-    for (const artel_function *f = strategy->function; f; f = f->next) nodes = f->graph.nodes > nodes ? f->graph.nodes : nodes;
+    int count = strategy->variables.count, functions = strategy->function ? strategy->function->number + 1 : 0,
+        nodes = 0;
+    for (const artel_function *f = strategy->function; f; f = f->next)
+        nodes = f->graph.nodes > nodes ? f->graph.nodes : nodes;
     s->owner = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof *s->owner);
     int *set = artel__arena_alloc(&s->arena, (size_t)count + (size_t)nodes + 1, sizeof *set);
     if (!s->owner || !set) return ARTEL_ERROR_NO_MEMORY;
@@ -222,8 +229,8 @@ static artel_status place_as_named(const artel__placed_plan *p, int *set, int *a
         if (task < 0 || updated[root]) continue;
         if (at[root] != UNDECIDED && at[root] != task && !s->options.soft_placement)
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "give both one place, or allow soft_placement",
-                               "%s at %s makes sums of rows that are taken up at %s", graph->node[n].op->name, s->task[at[root]].text,
-                               s->task[task].text);
+                               "%s at %s makes sums of rows that are taken up at %s", graph->node[n].op->name,
+                               s->task[at[root]].text, s->task[task].text);
         if (at[root] == UNDECIDED) at[root] = task;
     }
     return ARTEL_OK;
@@ -238,7 +245,9 @@ static int near_inputs(const artel__placed_plan *p, const artel__node *node, int
     for (int k = 0; k < node->inputs; k++) {
         if (!artel__placed_reads(node, k)) continue;
         const artel__value *v = &graph->value[node->input[k]];
-        int task = v->variable >= 0 ? p->session->owner[v->variable] : v->node >= 0 ? at[first_of(set, v->node)] : UNDECIDED;
+        int task = v->variable >= 0 ? p->session->owner[v->variable]
+                   : v->node >= 0   ? at[first_of(set, v->node)]
+                                    : UNDECIDED;
         if (task < 0) continue;
         bytes[task] += 1 + artel__placed_bytes(p, node->input[k], graph->batch_size);
         if (best == UNDECIDED || bytes[task] > bytes[best]) best = task;
@@ -253,7 +262,8 @@ static int near_reader(const artel__placed_plan *p, int made, int *set, const in
     for (int n = made + 1; n < graph->nodes; n++) {
         const artel__node *node = &graph->node[n];
         for (int k = 0; k < node->inputs && p->place[n] != -1; k++) {
-            bool reads = node->input[k] >= 0 && graph->value[node->input[k]].node == made && artel__placed_reads(node, k);
+            bool reads =
+                node->input[k] >= 0 && graph->value[node->input[k]].node == made && artel__placed_reads(node, k);
             if (reads && at[first_of(set, n)] >= 0) return at[first_of(set, n)];
         }
     }
@@ -264,7 +274,8 @@ artel_status artel__placed_place_nodes(artel__placed_plan *p)
 {
     const artel__graph *graph = &p->function->graph;
     size_t nodes = (size_t)graph->nodes + 1;
-    int *set = artel__arena_alloc(&p->arena, nodes, sizeof *set), *at = artel__arena_alloc(&p->arena, nodes, sizeof *at);
+    int *set = artel__arena_alloc(&p->arena, nodes, sizeof *set),
+        *at = artel__arena_alloc(&p->arena, nodes, sizeof *at);
     bool *updated = artel__arena_alloc(&p->arena, nodes, sizeof *updated);
     if (!set || !at || !updated) return ARTEL_ERROR_NO_MEMORY;
     join_nodes(p, set);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: what is needed, in which order tasks wait for one another, what goes from whom to whom.
  *
- * The level of a node is how often a value on its way from the feeds to it has changed tasks. The nodes of a task of one level are a part: when
- * what comes from outside is there, all of it can be computed without waiting. A part waits only for parts of lower levels, so no order
- * of messages can make tasks wait in a circle.
+ * The level of a node is how often a value on its way from the feeds to it has changed tasks. The nodes of a task of
+ * one level are a part: when what comes from outside is there, all of it can be computed without waiting. A part waits
+ * only for parts of lower levels, so no order of messages can make tasks wait in a circle.
  */
 #include <string.h>
 
@@ -89,13 +89,17 @@ static artel_status add_edge(artel__placed_plan *p, const artel__placed_edge *ed
 static artel_status note_operand(artel__placed_plan *p, int n, artel__value_id value)
 {
     const artel__value *v = &p->function->graph.value[value];
-    int to = host_of(p, n), from = v->variable >= 0 ? artel__placed_host(p->session, p->session->owner[v->variable]) : -1;
+    int to = host_of(p, n),
+        from = v->variable >= 0 ? artel__placed_host(p->session, p->session->owner[v->variable]) : -1;
     if (v->input >= 0) p->fed[to * p->function->arguments + v->input] = true;
     if (v->node >= 0) from = host_of(p, v->node);
     if (from < 0 || from == to) return ARTEL_OK;
-    return add_edge(
-        p, &(artel__placed_edge){
-               .from = from, .to = to, .value = value, .variable = v->variable, .level = v->node >= 0 ? p->level[v->node] : 0, .kept = -1});
+    return add_edge(p, &(artel__placed_edge){.from = from,
+                                             .to = to,
+                                             .value = value,
+                                             .variable = v->variable,
+                                             .level = v->node >= 0 ? p->level[v->node] : 0,
+                                             .kept = -1});
 }
 
 static artel_status list_edges(artel__placed_plan *p)
@@ -122,8 +126,8 @@ static void dump_node(const artel__placed_plan *p, int n, artel__text *out)
 {
     const artel__node *node = &p->function->graph.node[n];
     if (p->place[n] < 0) return;
-    artel__text_printf(out, "  node %d %s%s%s: %s, part %d\n", n, node->op->name, node->name[0] ? " of " : "", node->name,
-                       p->session->task[p->place[n]].text, p->level[n]);
+    artel__text_printf(out, "  node %d %s%s%s: %s, part %d\n", n, node->op->name, node->name[0] ? " of " : "",
+                       node->name, p->session->task[p->place[n]].text, p->level[n]);
 }
 
 void artel__placed_plan_dump(const artel__placed_plan *p, artel__text *out)
@@ -140,7 +144,8 @@ void artel__placed_plan_dump(const artel__placed_plan *p, artel__text *out)
             artel__text_printf(out, "variable %s", s->strategy->variables.item[edge->variable].name);
         else
             artel__text_printf(out, "result of node %d", p->function->graph.value[edge->value].node);
-        artel__text_printf(out, ", %zu bytes%s, %s -> %s\n", bytes, each, s->task[edge->from].text, s->task[edge->to].text);
+        artel__text_printf(out, ", %zu bytes%s, %s -> %s\n", bytes, each, s->task[edge->from].text,
+                           s->task[edge->to].text);
     }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of this task's parts. Nothing here waits: a part runs when what it needs has come, and what others need is on its way when it has.
+/* One run of this task's parts. Nothing here waits: a part runs when what it needs has come, and what others need is on
+ * its way when it has.
  *
- * What comes is copied where it stays until the run is over. A variable of another task is put into this task's state before each part that
- * may read it, for a run of another client may have put another value there in between; for the same reason it is sent from a copy. */
+ * What comes is copied where it stays until the run is over. A variable of another task is put into this task's state
+ * before each part that may read it, for a run of another client may have put another value there in between; for the
+ * same reason it is sent from a copy. */
 #include <string.h>
 
 #include "base/threads.h"
@@ -26,7 +28,8 @@ size_t artel__placed_feed_bytes(const artel_function *f, int i, int64_t rows)
 
 artel_status artel__placed_feed(artel__placed_plan *p, int i, int64_t rows, void **out)
 {
-    ARTEL_TRY(make_room(p->session->ctx, &p->feed[i], &p->feed_bytes[i], artel__placed_feed_bytes(p->function, i, rows)));
+    ARTEL_TRY(
+        make_room(p->session->ctx, &p->feed[i], &p->feed_bytes[i], artel__placed_feed_bytes(p->function, i, rows)));
     *out = p->feed[i];
     return ARTEL_OK;
 }
@@ -135,7 +138,8 @@ static artel_status report_fault(const artel__placed_plan *p, const artel__place
     const char *name = part->graph.node[fault->node].name;
     return artel__fail(p->session->ctx, ARTEL_ERROR_INVALID, name[0] ? name : p->function->name,
                        "correct the data, or enlarge the vocabulary or the number of classes",
-                       "row %lld holds the index %lld, which is out of range", (long long)fault->row, (long long)fault->value);
+                       "row %lld holds the index %lld, which is out of range", (long long)fault->row,
+                       (long long)fault->value);
 }
 
 static artel_status compute(artel__placed_plan *p, artel__placed_part *part)
@@ -168,7 +172,8 @@ static void set_step(artel__placed_plan *p, const artel__placed_start *start)
     artel_strategy *s = p->session->strategy;
     const artel_optimizer *o = p->function->applied;
     int32_t shards = (int32_t)s->options.shards;
-    int64_t iteration = o && o->iterations > start->iteration ? o->iterations : start->iteration; /* other clients have made steps */
+    int64_t iteration =
+        o && o->iterations > start->iteration ? o->iterations : start->iteration; /* other clients have made steps */
     artel__fold_plan_make(&p->fold, shards, 0, shards, start->rows, p->start);
     p->step = (artel__step){.fold = &p->fold,
                             .seed = s->options.seed,
@@ -237,7 +242,8 @@ void artel__placed_drop(artel__placed_plan *p)
         if (p->edge[e].to == p->session->self && p->edge[e].posted) artel__net_withdraw(endpoint, &p->edge[e].request);
     }
     for (int e = 0; e < p->edges && endpoint; e++) {
-        if (p->edge[e].from == p->session->self && p->edge[e].posted) artel__net_withdraw(endpoint, &p->edge[e].request);
+        if (p->edge[e].from == p->session->self && p->edge[e].posted)
+            artel__net_withdraw(endpoint, &p->edge[e].request);
     }
     for (int e = 0; e < p->edges; e++) p->edge[e].posted = false;
     p->active = false;

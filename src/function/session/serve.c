@@ -12,8 +12,8 @@ typedef struct server {
 
 /* -- answers -- */
 
-static artel_status answer(artel_session *s, int task, artel__lane_slot *slot, const artel__lane_head *head, const artel__net_piece *piece,
-                           int count)
+static artel_status answer(artel_session *s, int task, artel__lane_slot *slot, const artel__lane_head *head,
+                           const artel__net_piece *piece, int count)
 {
     return artel__lane_answer(&s->peer[task].hear, slot, head, piece, count);
 }
@@ -48,7 +48,8 @@ static artel_status answer_run(artel_session *s, int task)
 
 /* -- what clients ask for -- */
 
-static artel_status read_feeds(artel_session *s, int task, const artel__lane_slot *slot, artel__placed_plan *p, int64_t rows)
+static artel_status read_feeds(artel_session *s, int task, const artel__lane_slot *slot, artel__placed_plan *p,
+                               int64_t rows)
 {
     const artel_function *f = p->function;
     artel__closure_at at = {0, 0};
@@ -235,7 +236,8 @@ static artel_status end(artel_session *s)
         if (peer->plan) artel__placed_drop(peer->plan);
         peer->plan = NULL;
         artel__lane_slot *last = &peer->slot[1 - peer->turn];
-        while (status == ARTEL_OK && last->send.pieces && !artel__slot_left(last)) status = artel__placed_wait(s, 0, NULL, t);
+        while (status == ARTEL_OK && last->send.pieces && !artel__slot_left(last))
+            status = artel__placed_wait(s, 0, NULL, t);
         if (!peer->listening) continue;
         artel__lane_withdraw(&peer->hear, &peer->slot[peer->turn]);
         peer->hear.next--;
@@ -267,7 +269,8 @@ artel_status artel_session_serve(artel_session *s)
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "session", s));
     if (s->alone) return ARTEL_OK; /* nobody wants anything */
     if (!s->serves)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "serve on the other tasks", "%s is a client", s->task[s->self].text);
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "serve on the other tasks", "%s is a client",
+                           s->task[s->self].text);
     ARTEL_TRY(artel__placed_sit(s));
     server v = {.session = s};
     artel_status status = serve(&v);

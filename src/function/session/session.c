@@ -9,13 +9,15 @@
 #include "function/session/session_impl.h"
 
 #define OPTION(field) offsetof(artel_session_options, field)
-static const artel__range ranges[] = {{".clients", ARTEL__RANGE_INT, OPTION(clients), 1, ARTEL__PLACED_MOST_TASKS, NULL},
-                                      {".task_count", ARTEL__RANGE_INT, OPTION(task_count), 0, ARTEL__PLACED_MOST_TASKS, NULL},
-                                      {.name = NULL}};
-static const artel__options_kind kind = {"session options", "begin with ARTEL_SESSION_OPTIONS_INIT", sizeof(artel_session_options), ranges};
+static const artel__range ranges[] = {
+    {".clients", ARTEL__RANGE_INT, OPTION(clients), 1, ARTEL__PLACED_MOST_TASKS, NULL},
+    {".task_count", ARTEL__RANGE_INT, OPTION(task_count), 0, ARTEL__PLACED_MOST_TASKS, NULL},
+    {.name = NULL}};
+static const artel__options_kind kind = {"session options", "begin with ARTEL_SESSION_OPTIONS_INIT",
+                                         sizeof(artel_session_options), ranges};
 static const artel__range no_ranges[] = {{.name = NULL}};
-const artel__options_kind artel__placed_call_kind = {"session call", "begin with ARTEL_SESSION_CALL_INIT", sizeof(artel_session_call),
-                                                     no_ranges};
+const artel__options_kind artel__placed_call_kind = {"session call", "begin with ARTEL_SESSION_CALL_INIT",
+                                                     sizeof(artel_session_call), no_ranges};
 
 /* -- the tasks -- */
 
@@ -24,14 +26,15 @@ static artel_status take_name(artel_session *s, int t, const char *text)
     artel__placed_task *task = &s->task[t];
     ARTEL_TRY(artel__device_name_read(s->ctx, text ? text : "", &task->name));
     if (!task->name.job[0] || task->name.task < 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "write /job:NAME/task:N", "task %d is named \"%.100s\"", t,
-                           text ? text : "(null)");
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "write /job:NAME/task:N",
+                           "task %d is named \"%.100s\"", t, text ? text : "(null)");
     task->name.replica = task->name.index = -1;
     task->name.type[0] = '\0';
     artel__device_name_write(&task->name, task->text);
     for (int i = 0; i < t; i++) {
         if (strcmp(s->task[i].text, task->text) == 0)
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "name each task once", "%s is there twice", task->text);
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "name each task once",
+                               "%s is there twice", task->text);
     }
     return ARTEL_OK;
 }
@@ -43,7 +46,8 @@ static artel_status name_tasks(artel_session *s)
         char text[64];
         snprintf(text, sizeof text, "/job:worker/task:%d", t);
         if (!o->tasks && s->seat.cluster) {
-            const artel__task *task = &artel__mesh_tasks(s->seat.cluster)->task[artel__mesh_task_of(s->seat.cluster, t)];
+            const artel__task *task =
+                &artel__mesh_tasks(s->seat.cluster)->task[artel__mesh_task_of(s->seat.cluster, t)];
             snprintf(text, sizeof text, "/job:%s/task:%d", artel__task_type_name(task->type), (int)task->index);
         }
         ARTEL_TRY(take_name(s, t, o->tasks ? o->tasks[t] : text));
@@ -60,13 +64,15 @@ static artel_status find_tasks(artel_session *s)
     s->alone = s->seat.members == 1;
     s->self = s->seat.position;
     s->tasks = s->alone && o->tasks ? o->task_count : s->seat.members;
-    if (s->tasks < 1 || s->tasks > ARTEL__PLACED_MOST_TASKS || (o->tasks ? o->task_count != s->tasks : o->task_count != 0))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "name every member of the communicator, or none",
-                           "%d names for %d tasks", o->task_count, s->tasks);
+    if (s->tasks < 1 || s->tasks > ARTEL__PLACED_MOST_TASKS ||
+        (o->tasks ? o->task_count != s->tasks : o->task_count != 0))
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options",
+                           "name every member of the communicator, or none", "%d names for %d tasks", o->task_count,
+                           s->tasks);
     if (!s->alone && s->self >= s->options.clients) s->serves = true;
     if (!s->alone && s->options.clients > s->tasks)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "count the tasks that run graphs", "%d .clients of %d tasks",
-                           s->options.clients, s->tasks);
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "count the tasks that run graphs",
+                           "%d .clients of %d tasks", s->options.clients, s->tasks);
     s->task = artel__arena_alloc(&s->arena, (size_t)s->tasks, sizeof *s->task);
     s->peer = artel__arena_alloc(&s->arena, (size_t)s->tasks, sizeof *s->peer);
     ARTEL_TRY(artel__arena_status(&s->arena));
@@ -79,8 +85,10 @@ static artel_status check_strategy(const artel_strategy *s)
 {
     bool several = s->plan.replicas > 1, clustered = !artel__mesh_is_single(s->options.cluster);
     if (!several && !clustered) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "session", "make the strategy with .strategy one-device and without a cluster",
-                       several ? "a session over %d replicas" : "a session of a strategy that has a cluster of its own", s->plan.replicas);
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "session",
+                       "make the strategy with .strategy one-device and without a cluster",
+                       several ? "a session over %d replicas" : "a session of a strategy that has a cluster of its own",
+                       s->plan.replicas);
 }
 
 static artel_status make(artel_session *s)
@@ -185,7 +193,8 @@ const char *artel_session_explain(artel_session *s, artel_function *f)
     if (artel__placed_plan_get(s, f, s->self, s->wanted, true, &p) < 0) return "";
     artel__text_clear(&s->text);
     for (int i = 0; i < s->strategy->variables.count; i++)
-        artel__text_printf(&s->text, "variable %s: %s\n", s->strategy->variables.item[i].name, s->task[s->owner[i]].text);
+        artel__text_printf(&s->text, "variable %s: %s\n", s->strategy->variables.item[i].name,
+                           s->task[s->owner[i]].text);
     artel__placed_plan_dump(p, &s->text);
     return s->text.failed ? "" : s->text.data;
 }
@@ -193,7 +202,8 @@ const char *artel_session_explain(artel_session *s, artel_function *f)
 /* -- asking one task after another -- */
 
 /* A call that is answered at once; `slot` is the peer's, until it is done. */
-static artel_status ask(artel_session *s, int task, const artel__lane_head *head, const artel__net_piece *piece, int count)
+static artel_status ask(artel_session *s, int task, const artel__lane_head *head, const artel__net_piece *piece,
+                        int count)
 {
     artel__placed_peer *peer = &s->peer[task];
     artel__lane_head out;
@@ -218,12 +228,15 @@ static artel_status ask_each(artel_session *s, bool all, each_fn *each)
     size_t room = (size_t)s->strategy->variables.count + 64;
     artel_status status = ARTEL_OK;
     if (s->alone) return ARTEL_OK;
-    if (s->serves) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "ask on a client", "%s is no client", s->task[s->self].text);
+    if (s->serves)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "ask on a client", "%s is no client",
+                           s->task[s->self].text);
     for (artel_optimizer *o = s->strategy->optimizer; o; o = o->next) room++;
     ARTEL_TRY(artel__placed_sit(s));
     ARTEL_TRY(artel__alloc(s->ctx, room * sizeof(artel__net_piece), "session", &block));
     for (int t = 0; t < s->tasks && status == ARTEL_OK; t++) {
-        if (t != s->self && t >= s->options.clients && (all || artel__placed_variables(s, t, NULL))) status = each(s, t, block);
+        if (t != s->self && t >= s->options.clients && (all || artel__placed_variables(s, t, NULL)))
+            status = each(s, t, block);
     }
     if (status < 0) status = artel__placed_broken(s, status);
     artel__free(s->ctx, block);

@@ -2,13 +2,12 @@
 /* The inside of sessions (artel/session.h): from a function to parts on tasks.
  *
  *   place.c    which task has a variable, which task computes a node
- *   plan.c     what is needed for what is fetched, in which order tasks wait for one another, what goes from whom to whom
- *   part.c     this task's parts: graphs made of the function's nodes, compiled
- *   run.c      one run of this task's parts, as far as it gets without waiting
- *   peer.c     calls between tasks; client.c asks, serve.c answers
- * All tasks make the same plan of the same function; a client says with a hash which one it means. A run has two phases as a run of a function
- * has: all parts compute, the client hears of it, then variables are written. A task that serves several clients has a plan with memory of its
- * own for each, and never waits inside a run.
+ *   plan.c     what is needed for what is fetched, in which order tasks wait for one another, what goes from whom to
+ * whom part.c     this task's parts: graphs made of the function's nodes, compiled run.c      one run of this task's
+ * parts, as far as it gets without waiting peer.c     calls between tasks; client.c asks, serve.c answers All tasks
+ * make the same plan of the same function; a client says with a hash which one it means. A run has two phases as a run
+ * of a function has: all parts compute, the client hears of it, then variables are written. A task that serves several
+ * clients has a plan with memory of its own for each, and never waits inside a run.
  */
 #ifndef ARTEL_FUNCTION_SESSION_SESSION_IMPL_H
 #define ARTEL_FUNCTION_SESSION_SESSION_IMPL_H
@@ -158,8 +157,8 @@ bool artel__placed_reads(const artel__node *node, int k);
 /* -- plan.c -- */
 
 /* The one for this client and these outputs; made where there is none. */
-artel_status artel__placed_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted, bool updates,
-                                    artel__placed_plan **out);
+artel_status artel__placed_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted,
+                                    bool updates, artel__placed_plan **out);
 void artel__placed_plan_destroy(artel__placed_plan *plan);
 size_t artel__placed_bytes(const artel__placed_plan *plan, artel__value_id value, int64_t rows);
 void artel__placed_plan_dump(const artel__placed_plan *plan, artel__text *out);
@@ -178,7 +177,8 @@ artel_status artel__placed_feed(artel__placed_plan *plan, int argument, int64_t 
 size_t artel__placed_feed_bytes(const artel_function *function, int argument, int64_t rows);
 /* Feeds are there. Errors: of the exchange. */
 artel_status artel__placed_begin(artel__placed_plan *plan, const artel__placed_start *start);
-/* Goes on as far as it can; plan->computed when it is done. `*moved`: it did something. Failures are those of the graph. */
+/* Goes on as far as it can; plan->computed when it is done. `*moved`: it did something. Failures are those of the
+ * graph. */
 artel_status artel__placed_advance(artel__placed_plan *plan, bool *moved);
 /* All tasks have computed: writes variables. */
 void artel__placed_commit(artel__placed_plan *plan);
@@ -190,7 +190,8 @@ const void *artel__placed_output(const artel__placed_plan *plan, int output);
 /* -- peer.c -- */
 
 typedef enum artel__placed_op { /* values are part of the wire format */
-    /* part: function, item: run, position: rows, rate, a: batch, b: iteration, install: hash; pieces: wanted, feeds. Answer: outputs, or an error */
+    /* part: function, item: run, position: rows, rate, a: batch, b: iteration, install: hash; pieces: wanted, feeds.
+     * Answer: outputs, or an error */
     ARTEL__PLACED_RUN = 1,
     ARTEL__PLACED_COMMIT = 2, /* answer, b: steps of the optimizer */
     ARTEL__PLACED_DROP = 3,
@@ -208,7 +209,8 @@ enum {
 artel_status artel__placed_sit(artel_session *session);
 void artel__placed_stand(artel_session *session);
 artel_status artel__placed_move(const artel_session *session);
-/* Waits for something to happen. `since`, `said`: as times of waiting for task `whom` (-1: nobody in particular); NULL: for ever. */
+/* Waits for something to happen. `since`, `said`: as times of waiting for task `whom` (-1: nobody in particular); NULL:
+ * for ever. */
 artel_status artel__placed_wait(const artel_session *session, int64_t since, int64_t *said, int whom);
 /* The exchange itself has failed; the communicator is to be renewed. */
 artel_status artel__placed_broken(artel_session *session, artel_status status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tf.compat.v1.train.replica_device_setter: variables onto parameter servers, one after another or where the fewest bytes are
- * (tensorflow/python/training/device_setter.py, contrib's GreedyLoadBalancingStrategy). */
+/* tf.compat.v1.train.replica_device_setter: variables onto parameter servers, one after another or where the fewest
+ * bytes are (tensorflow/python/training/device_setter.py, contrib's GreedyLoadBalancingStrategy). */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@ static artel_status make(artel_device_setter *d, const artel_device_setter_optio
 {
     void *block;
     if (o->balance != ARTEL_SETTER_ROUND_ROBIN && o->balance != ARTEL_SETTER_GREEDY)
-        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter options", "see artel/session.h", ".balance %d is none",
-                           (int)o->balance);
+        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter options", "see artel/session.h",
+                           ".balance %d is none", (int)o->balance);
     d->balance = o->balance;
     d->servers = o->ps_tasks;
     ARTEL_TRY(artel__device_name_read(d->ctx, o->ps_device ? o->ps_device : "/job:ps", &d->ps));
@@ -38,7 +38,8 @@ static artel_status make(artel_device_setter *d, const artel_device_setter_optio
     return ARTEL_OK;
 }
 
-artel_status artel_device_setter_create(artel_context *ctx, const artel_device_setter_options *options, artel_device_setter **out)
+artel_status artel_device_setter_create(artel_context *ctx, const artel_device_setter_options *options,
+                                        artel_device_setter **out)
 {
     artel_device_setter_options chosen = ARTEL_DEVICE_SETTER_OPTIONS_INIT;
     void *block;
@@ -91,11 +92,12 @@ static artel_status place(artel_device_setter *d, artel_variable *v)
 artel_status artel_device_setter_place(artel_device_setter *d, artel_variable *const *variables, int count)
 {
     ARTEL_TRY(artel__enter(d ? d->ctx : NULL, __func__, "setter variables", d, variables));
-    if (count < 0) return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "count the variables", "%d variables", count);
+    if (count < 0)
+        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "count the variables", "%d variables", count);
     for (int i = 0; i < count; i++) {
         if (!variables[i] || variables[i]->strategy->ctx != d->ctx)
-            return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "give variables of the setter's context", "variable %d is %s",
-                               i, variables[i] ? "another context's" : "NULL");
+            return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "give variables of the setter's context",
+                               "variable %d is %s", i, variables[i] ? "another context's" : "NULL");
         ARTEL_TRY(place(d, variables[i]));
     }
     return ARTEL_OK;

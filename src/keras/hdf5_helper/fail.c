@@ -27,8 +27,9 @@ void helper_fail(int kind, bool with_hdf5, const char *format, ...)
     if (with_hdf5) H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, describe, reason);
     size_t used = length < 0 ? 1 : (size_t)length + 1 < sizeof text ? (size_t)length + 1 : sizeof text - 1;
     if (reason[0])
-        used += (size_t)snprintf(text + used, sizeof text - used, " (%s%s)", reason,
-                                 strstr(reason, "version") ? "; or it is of a newer format than this libhdf5 knows" : "");
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, " (%s%s)", reason,
+                             strstr(reason, "version") ? "; or it is of a newer format than this libhdf5 knows" : "");
     if (used >= sizeof text) used = sizeof text - 1;
     ssize_t sent = write(ARTEL__WIRE_MESSAGE, text, used);
     _exit(sent == (ssize_t)used ? 2 : 3);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel-hdf5: the only program that links libhdf5. It turns a file into the flat form of keras/h5_wire.h or back.
  *
- * It gives up everything it does not need before it looks at the first byte, frees nothing (its life is one file), and ends
- * with _exit at the first failure after writing one line for the parent. It may crash or hang in libhdf5; the parent expects
- * that. Nothing here is part of libartel.
+ * It gives up everything it does not need before it looks at the first byte, frees nothing (its life is one file), and
+ * ends with _exit at the first failure after writing one line for the parent. It may crash or hang in libhdf5; the
+ * parent expects that. Nothing here is part of libartel.
  */
 #ifndef ARTEL_KERAS_HDF5_HELPER_H
 #define ARTEL_KERAS_HDF5_HELPER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flat form, written through one buffer; large data go out directly. The limit is checked before every write, so that
- * a file that declares more than it holds ends with a message and not with a full memory.
+/* The flat form, written through one buffer; large data go out directly. The limit is checked before every write, so
+ * that a file that declares more than it holds ends with a message and not with a full memory.
  */
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ uint64_t helper_room(const helper_output *out)
 void helper_put(helper_output *out, const void *bytes, size_t count)
 {
     if (count > helper_room(out))
-        helper_fail(HELPER_CORRUPT, false, "the file declares more than %llu MiB of contents", (unsigned long long)(out->limit >> 20));
+        helper_fail(HELPER_CORRUPT, false, "the file declares more than %llu MiB of contents",
+                    (unsigned long long)(out->limit >> 20));
     out->written += count;
     if (count > sizeof out->buffer - out->used) {
         write_all(out->buffer, out->used);

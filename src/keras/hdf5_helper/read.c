@@ -2,8 +2,8 @@
 /* File -> flat form. The file is opened as an image in memory, without a copy, and walked from the root.
  *
  * Contiguous data of plain types are not sent at all: the parent has the same bytes and only needs to know where they
- * lie. Hard links may form cycles and may multiply (a group linked twice from each of many levels), so the walk keeps the
- * addresses of the groups it is in and counts what it has visited.
+ * lie. Hard links may form cycles and may multiply (a group linked twice from each of many levels), so the walk keeps
+ * the addresses of the groups it is in and counts what it has visited.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,8 @@ static hid_t open_image(const helper_input *input)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 16, 0);
     H5Pset_file_image_callbacks(access, &callbacks);
-    if (H5Pset_file_image(access, input->bytes, (size_t)input->size) < 0) helper_fail(HELPER_UNSUPPORTED, true, "no file image");
+    if (H5Pset_file_image(access, input->bytes, (size_t)input->size) < 0)
+        helper_fail(HELPER_UNSUPPORTED, true, "no file image");
     hid_t file = H5Fopen("image", H5F_ACC_RDONLY, access);
     if (file < 0) helper_fail(HELPER_CORRUPT, true, "not an HDF5 file, or damaged");
     return file;
@@ -99,7 +100,8 @@ static bool read_space(hid_t space, artel_shape *shape, uint64_t *count, bool *s
     if (rank < 0) helper_fail(HELPER_CORRUPT, true, "damaged extents");
     if (rank > ARTEL_MAX_RANK) return false;
     hsize_t dims[ARTEL_MAX_RANK];
-    if (rank > 0 && H5Sget_simple_extent_dims(space, dims, NULL) < 0) helper_fail(HELPER_CORRUPT, true, "damaged extents");
+    if (rank > 0 && H5Sget_simple_extent_dims(space, dims, NULL) < 0)
+        helper_fail(HELPER_CORRUPT, true, "damaged extents");
     *scalar = rank == 0;
     *count = 1;
     bool empty = false;
@@ -129,7 +131,8 @@ static void put_texts(helper_output *out, hid_t object, bool is_attribute, hid_t
     if (count > TEXT_MAX) helper_fail(HELPER_CORRUPT, false, "%llu strings in one array", (unsigned long long)count);
     bool variable = H5Tis_variable_str(type) > 0;
     size_t size = variable ? sizeof(char *) : H5Tget_size(type);
-    if (size == 0 || count > helper_room(out) / size) helper_fail(HELPER_CORRUPT, false, "strings longer than the file can hold");
+    if (size == 0 || count > helper_room(out) / size)
+        helper_fail(HELPER_CORRUPT, false, "strings longer than the file can hold");
     char *block = helper_alloc((size_t)count, size);
     hid_t memory = H5Tcopy(type);
     herr_t done = 0;
@@ -190,7 +193,8 @@ static void put_attribute(helper_output *out, hid_t attribute)
     artel_shape shape;
     uint64_t count;
     bool scalar;
-    if (!read_space(space, &shape, &count, &scalar)) helper_fail(HELPER_CORRUPT, false, "attribute %s has too many dimensions", name);
+    if (!read_space(space, &shape, &count, &scalar))
+        helper_fail(HELPER_CORRUPT, false, "attribute %s has too many dimensions", name);
     int kind = attribute_kind(type);
     helper_put_string(out, name, (size_t)length);
     helper_put_word(out, (uint64_t)kind);
@@ -221,7 +225,8 @@ static void put_attributes(walk *w, hid_t object)
 static bool in_image(const walk *w, hid_t dataset, const helper_type *type, uint64_t bytes, uint64_t *offset)
 {
     hid_t properties = H5Dget_create_plist(dataset);
-    bool plain = type->identical && H5Pget_layout(properties) == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0;
+    bool plain =
+        type->identical && H5Pget_layout(properties) == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0;
     H5Pclose(properties);
     if (!plain) return false;
     haddr_t at = H5Dget_offset(dataset);
@@ -248,7 +253,8 @@ static void put_data(walk *w, hid_t dataset, const helper_type *type, uint64_t c
     helper_put_word(w->out, bytes);
     helper_pad(w->out, ARTEL__WIRE_ALIGN);
     if (bytes > helper_room(w->out))
-        helper_fail(HELPER_CORRUPT, false, "%s declares %llu bytes, more than the file can hold", w->name, (unsigned long long)bytes);
+        helper_fail(HELPER_CORRUPT, false, "%s declares %llu bytes, more than the file can hold", w->name,
+                    (unsigned long long)bytes);
     void *block = helper_alloc(bytes > 0 ? (size_t)bytes : 1, 1);
     if (bytes > 0 && H5Dread(dataset, type->memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, block) < 0)
         helper_fail(HELPER_CORRUPT, true, "the data of %s are damaged", w->name);
@@ -310,7 +316,8 @@ static void visit_group(walk *w, hid_t group)
 {
     H5O_info_t info;
     if (H5Oget_info2(group, &info, H5O_INFO_BASIC) < 0) helper_fail(HELPER_CORRUPT, true, "a group is damaged");
-    if (w->depth == ARTEL__WIRE_MAX_DEPTH) helper_fail(HELPER_CORRUPT, false, "groups are nested deeper than %d", ARTEL__WIRE_MAX_DEPTH);
+    if (w->depth == ARTEL__WIRE_MAX_DEPTH)
+        helper_fail(HELPER_CORRUPT, false, "groups are nested deeper than %d", ARTEL__WIRE_MAX_DEPTH);
     for (int i = 0; i < w->depth; i++)
         if (w->inside[i] == info.addr) helper_fail(HELPER_CORRUPT, false, "a group contains itself");
     w->inside[w->depth++] = info.addr;
@@ -319,7 +326,8 @@ static void visit_group(walk *w, hid_t group)
     H5Pget_link_creation_order(properties, &order);
     H5Pclose(properties);
     hsize_t index = 0;
-    if (H5Literate(group, order & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, &index, visit_link, w) < 0)
+    if (H5Literate(group, order & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, &index,
+                   visit_link, w) < 0)
         helper_fail(HELPER_CORRUPT, true, "a group is damaged");
     w->depth--;
     helper_put_word(w->out, ARTEL__WIRE_END);

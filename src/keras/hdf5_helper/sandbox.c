@@ -3,8 +3,8 @@
  *
  * The seccomp filter is written by hand: thirty numbers in a table. System calls that are not in it fail with EPERM
  * rather than kill, so that a libhdf5 that asks for the time zone goes on. Where a filter cannot be installed (old
- * kernels, some containers) the separate process and the limits remain. Sanitizers need more of both, so builds with them do
- * without.
+ * kernels, some containers) the separate process and the limits remain. Sanitizers need more of both, so builds with
+ * them do without.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,10 +43,11 @@
 #endif
 
 static const unsigned short allowed[] = {
-    SYS_read,          SYS_write,     SYS_pread64,      SYS_pwrite64,     SYS_lseek,    SYS_fstat,          SYS_newfstatat,
-    SYS_ftruncate,     SYS_mmap,      SYS_munmap,       SYS_mremap,       SYS_mprotect, SYS_madvise,        SYS_brk,
-    SYS_futex,         SYS_close,     SYS_rt_sigaction, SYS_exit,         SYS_getpid,   SYS_rt_sigprocmask, SYS_rt_sigreturn,
-    SYS_clock_gettime, SYS_getrandom, SYS_exit_group,   SYS_gettimeofday,
+    SYS_read,         SYS_write,         SYS_pread64,   SYS_pwrite64,   SYS_lseek,
+    SYS_fstat,        SYS_newfstatat,    SYS_ftruncate, SYS_mmap,       SYS_munmap,
+    SYS_mremap,       SYS_mprotect,      SYS_madvise,   SYS_brk,        SYS_futex,
+    SYS_close,        SYS_rt_sigaction,  SYS_exit,      SYS_getpid,     SYS_rt_sigprocmask,
+    SYS_rt_sigreturn, SYS_clock_gettime, SYS_getrandom, SYS_exit_group, SYS_gettimeofday,
 };
 
 #define ALLOWED (sizeof allowed / sizeof allowed[0])

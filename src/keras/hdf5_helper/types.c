@@ -57,7 +57,8 @@ hid_t helper_memory_type(artel_dtype dtype)
 static helper_type classify_integer(hid_t type)
 {
     static const artel_dtype with_sign[] = {ARTEL_DTYPE_INT8, ARTEL_DTYPE_INT16, ARTEL_DTYPE_INT32, ARTEL_DTYPE_INT64};
-    static const artel_dtype without[] = {ARTEL_DTYPE_UINT8, ARTEL_DTYPE_UINT16, ARTEL_DTYPE_UINT32, ARTEL_DTYPE_UINT64};
+    static const artel_dtype without[] = {ARTEL_DTYPE_UINT8, ARTEL_DTYPE_UINT16, ARTEL_DTYPE_UINT32,
+                                          ARTEL_DTYPE_UINT64};
     size_t size = H5Tget_size(type);
     int index = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : -1;
     if (index < 0) return (helper_type){.known = false};
@@ -98,7 +99,8 @@ helper_type helper_classify(hid_t type)
     case H5T_ENUM: result = classify_enum(type); break;
     case H5T_STRING: return (helper_type){.known = true, .dtype = ARTEL_DTYPE_STRING};
     case H5T_OPAQUE:
-        if (H5Tget_size(type) == 2) return (helper_type){.known = true, .dtype = ARTEL_DTYPE_BFLOAT16, .memory = type, .identical = true};
+        if (H5Tget_size(type) == 2)
+            return (helper_type){.known = true, .dtype = ARTEL_DTYPE_BFLOAT16, .memory = type, .identical = true};
         break;
     default: break;
     }

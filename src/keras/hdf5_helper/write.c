@@ -60,8 +60,8 @@ static void put_attribute(hid_t object, const char *name, hid_t type, bool scala
 {
     hsize_t extent = count;
     if (count * H5Tget_size(type) > ATTRIBUTE_MAX)
-        helper_fail(HELPER_INVALID, false, "the attribute %s has %llu values; %u bytes fit", name, (unsigned long long)count,
-                    ATTRIBUTE_MAX);
+        helper_fail(HELPER_INVALID, false, "the attribute %s has %llu values; %u bytes fit", name,
+                    (unsigned long long)count, ATTRIBUTE_MAX);
     hid_t space = scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &extent, NULL);
     hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     if (attribute < 0 || (count > 0 && H5Awrite(attribute, type, values) < 0))
@@ -82,7 +82,8 @@ static void write_attribute(reader *r, hid_t object)
         put_attribute(object, name, text_type(), scalar != 0, count, texts);
     } else {
         const void *values = take(r, count <= UINT32_MAX ? count * 8 : UINT64_MAX);
-        put_attribute(object, name, kind == ARTEL__WIRE_INTS ? H5T_STD_I64LE : H5T_IEEE_F64LE, scalar != 0, count, values);
+        put_attribute(object, name, kind == ARTEL__WIRE_INTS ? H5T_STD_I64LE : H5T_IEEE_F64LE, scalar != 0, count,
+                      values);
     }
 }
 
@@ -97,7 +98,8 @@ static hid_t link_properties(const char *name)
     hid_t properties = H5Pcreate(H5P_LINK_CREATE);
     for (const char *p = name; *p; p++)
         if ((unsigned char)*p > 0x7f) H5Pset_char_encoding(properties, H5T_CSET_UTF8);
-    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0) helper_fail(HELPER_INVALID, false, "\"%s\" cannot be a name", name);
+    if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0)
+        helper_fail(HELPER_INVALID, false, "\"%s\" cannot be a name", name);
     return properties;
 }
 
@@ -146,7 +148,8 @@ static void write_dataset(reader *r, hid_t parent)
     skip_pad(r, 8);
     hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple((int)rank, extents, NULL);
     if (space < 0 || (uint64_t)H5Sget_simple_extent_npoints(space) * H5Tget_size(type) != bytes)
-        helper_fail(HELPER_INVALID, false, "the dataset %s has %llu bytes, which its shape does not", name, (unsigned long long)bytes);
+        helper_fail(HELPER_INVALID, false, "the dataset %s has %llu bytes, which its shape does not", name,
+                    (unsigned long long)bytes);
     hid_t dataset = make_dataset(parent, name, type, space);
     if (bytes > 0 && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
         helper_fail(HELPER_INVALID, true, "the dataset %s cannot be written", name);
@@ -157,7 +160,8 @@ static void write_dataset(reader *r, hid_t parent)
 
 static void write_children(reader *r, hid_t group, int depth)
 {
-    if (depth > ARTEL__WIRE_MAX_DEPTH) helper_fail(HELPER_INVALID, false, "groups are nested deeper than %d", ARTEL__WIRE_MAX_DEPTH);
+    if (depth > ARTEL__WIRE_MAX_DEPTH)
+        helper_fail(HELPER_INVALID, false, "groups are nested deeper than %d", ARTEL__WIRE_MAX_DEPTH);
     for (;;) {
         uint64_t tag = take_word(r);
         if (tag == ARTEL__WIRE_END) return;
@@ -182,8 +186,8 @@ static void *image_realloc(void *block, size_t size, H5FD_file_image_op_t op, vo
     (void)op;
     if (size <= *mapped) return block;
     if (ftruncate(ARTEL__WIRE_OUTPUT, (off_t)size) != 0) return NULL;
-    void *at =
-        block ? mremap(block, *mapped, size, MREMAP_MAYMOVE) : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ARTEL__WIRE_OUTPUT, 0);
+    void *at = block ? mremap(block, *mapped, size, MREMAP_MAYMOVE)
+                     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ARTEL__WIRE_OUTPUT, 0);
     if (at == MAP_FAILED) return NULL;
     *mapped = size;
     return at;
@@ -210,7 +214,8 @@ static herr_t image_user_free(void *user)
 
 static hid_t create_image(size_t step, size_t *mapped)
 {
-    H5FD_file_image_callbacks_t callbacks = {NULL, NULL, image_realloc, image_free, image_user_copy, image_user_free, mapped};
+    H5FD_file_image_callbacks_t callbacks = {NULL,  NULL, image_realloc, image_free, image_user_copy, image_user_free,
+                                             mapped};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, step, 0);
     H5Pset_file_image_callbacks(access, &callbacks);
@@ -234,7 +239,8 @@ void helper_write(const helper_input *input)
     size_t mapped = 0;
     take(&r, sizeof(artel__wire_header));
     hid_t file = create_image((size_t)input->size + (1 << 16), &mapped);
-    if (take_word(&r) != ARTEL__WIRE_GROUP) helper_fail(HELPER_INVALID, false, "the request does not begin with a group");
+    if (take_word(&r) != ARTEL__WIRE_GROUP)
+        helper_fail(HELPER_INVALID, false, "the request does not begin with a group");
     take_string(&r);
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     write_attributes(&r, root);

@@ -101,7 +101,8 @@ static void put_gradient(lattice *l, double log_z, float upstream, float *gradie
             if (log_both > -INFINITY) l->posterior[class_of(l, s)] += artel__exp64(log_both - log_z);
         }
         for (int64_t c = 0; c < l->classes; c++)
-            gradient[t * l->classes + c] = (float)((double)upstream * (artel__exp64(l->log_p[t * l->classes + c]) - l->posterior[c]));
+            gradient[t * l->classes + c] =
+                (float)((double)upstream * (artel__exp64(l->log_p[t * l->classes + c]) - l->posterior[c]));
         if (t > 0) go_back(l, t);
     }
 }
@@ -123,7 +124,8 @@ static int64_t count_labels(const artel__align *p, int64_t row)
 static void align_row(const artel__align *p, int64_t row, double *scratch)
 {
     int64_t count = count_labels(p, row), size = p->steps * p->classes;
-    lattice l = {.states = 2 * count + 1, .steps = p->steps, .classes = p->classes, .label = p->label + row * p->labels};
+    lattice l = {
+        .states = 2 * count + 1, .steps = p->steps, .classes = p->classes, .label = p->label + row * p->labels};
     l.log_p = scratch;
     l.alpha = l.log_p + size;
     l.beta = l.alpha + p->steps * most_states(p);
@@ -145,6 +147,9 @@ static void align_run(const void *params, int64_t begin, int64_t end, void *scra
     for (int64_t row = begin; row < end; row++) align_row(params, row, scratch);
 }
 
-static const artel__kernel align = {
-    .name = "ref align", .isa = ARTEL__ISA_BASELINE, .tasks = align_tasks, .scratch_bytes = align_scratch, .run = align_run};
+static const artel__kernel align = {.name = "ref align",
+                                    .isa = ARTEL__ISA_BASELINE,
+                                    .tasks = align_tasks,
+                                    .scratch_bytes = align_scratch,
+                                    .run = align_run};
 const artel__kernel *const artel__align_kernels[] = {&align, NULL};

@@ -5,9 +5,10 @@
 #define ARTEL__SIMD_TABLE artel__attention_reference
 #include "kernel/simd/attention_body.h"
 
-#define LIST(row)                                                                                                                      \
-    {                                                                                                                                  \
-        &artel__attention_amx[row], &artel__attention_avx512[row], &artel__attention_avx2[row], &artel__attention_reference[row], NULL \
+#define LIST(row)                                                                               \
+    {                                                                                           \
+        &artel__attention_amx[row], &artel__attention_avx512[row], &artel__attention_avx2[row], \
+            &artel__attention_reference[row], NULL                                              \
     }
 
 const artel__kernel *const artel__attention_forward_kernels[] = LIST(ARTEL__ATTENTION_FORWARD);

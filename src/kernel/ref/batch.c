@@ -18,7 +18,8 @@ static size_t shuffle_scratch(const void *params)
 static void merge(const float *key, const int64_t *in, int64_t *out, int64_t from, int64_t middle, int64_t to)
 {
     int64_t a = from, b = middle;
-    for (int64_t i = from; i < to; i++) out[i] = b >= to || (a < middle && !(key[in[b]] < key[in[a]])) ? in[a++] : in[b++];
+    for (int64_t i = from; i < to; i++)
+        out[i] = b >= to || (a < middle && !(key[in[b]] < key[in[a]])) ? in[a++] : in[b++];
 }
 
 /* The rows by their keys, in one of the two halves of `scratch`. */
@@ -28,7 +29,8 @@ static const int64_t *sort(const artel__shuffle *p, int64_t *scratch)
     for (int64_t i = 0; i < p->batch; i++) order[i] = i;
     for (int64_t run = 1; run < p->batch; run *= 2) {
         for (int64_t from = 0; from < p->batch; from += 2 * run) {
-            int64_t middle = from + run < p->batch ? from + run : p->batch, to = middle + run < p->batch ? middle + run : p->batch;
+            int64_t middle = from + run < p->batch ? from + run : p->batch,
+                    to = middle + run < p->batch ? middle + run : p->batch;
             merge(p->key, order, other, from, middle, to);
         }
         int64_t *sorted = other;
@@ -43,7 +45,8 @@ static void shuffle_run(const void *params, int64_t begin, int64_t end, void *sc
     const artel__shuffle *p = params;
     const int64_t *order = sort(p, scratch);
     size_t bytes = (size_t)p->width * sizeof(float);
-    for (int64_t i = begin; i < end && !p->back; i++) memcpy(p->y + i * p->width, p->x + order[p->first + i] * p->width, bytes);
+    for (int64_t i = begin; i < end && !p->back; i++)
+        memcpy(p->y + i * p->width, p->x + order[p->first + i] * p->width, bytes);
     for (int64_t k = 0; k < p->batch && p->back; k++) {
         int64_t i = order[k] - p->first;
         if (i >= begin && i < end) memcpy(p->y + i * p->width, p->x + k * p->width, bytes);
@@ -65,8 +68,12 @@ static void largest_run(const void *params, int64_t begin, int64_t end, void *sc
     *p->y = most;
 }
 
-static const artel__kernel shuffle = {
-    .name = "ref shuffle", .isa = ARTEL__ISA_BASELINE, .tasks = shuffle_tasks, .scratch_bytes = shuffle_scratch, .run = shuffle_run};
-static const artel__kernel largest = {.name = "ref largest", .isa = ARTEL__ISA_BASELINE, .tasks = largest_tasks, .run = largest_run};
+static const artel__kernel shuffle = {.name = "ref shuffle",
+                                      .isa = ARTEL__ISA_BASELINE,
+                                      .tasks = shuffle_tasks,
+                                      .scratch_bytes = shuffle_scratch,
+                                      .run = shuffle_run};
+static const artel__kernel largest = {
+    .name = "ref largest", .isa = ARTEL__ISA_BASELINE, .tasks = largest_tasks, .run = largest_run};
 const artel__kernel *const artel__shuffle_kernels[] = {&shuffle, NULL};
 const artel__kernel *const artel__largest_kernels[] = {&largest, NULL};

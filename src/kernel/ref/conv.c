@@ -37,8 +37,8 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
     for (int64_t kh = 0; kh < s->kh; kh++) {
         for (int64_t kw = 0; kw < s->kw; kw++) {
             for (int64_t i = 0; i < group_in; i++, k++) {
-                float value =
-                    pixel(image, s->ih, s->iw, s->ic, y * s->sh - s->top + kh * s->dh, x * s->sw - s->left + kw * s->dw, first + i);
+                float value = pixel(image, s->ih, s->iw, s->ic, y * s->sh - s->top + kh * s->dh,
+                                    x * s->sw - s->left + kw * s->dw, first + i);
                 artel__terms_add(&sum, value, p->w[artel__panels_offset(depth, s->oc, k, c)]);
             }
         }
@@ -117,7 +117,8 @@ static float weight_leaf(const void *user, int64_t begin, int64_t end)
     const artel__conv2d_shape *s = &at->p->shape;
     artel__terms sum = {.arithmetic = at->p->arithmetic};
     for (int64_t image = begin; image < end; image++) {
-        const float *images = at->p->x + image * s->ih * s->iw * s->ic, *dy = at->p->dy + image * s->oh * s->ow * s->oc + at->n;
+        const float *images = at->p->x + image * s->ih * s->iw * s->ic,
+                    *dy = at->p->dy + image * s->oh * s->ow * s->oc + at->n;
         for (int64_t y = 0; y < s->oh; y++) {
             for (int64_t x = 0; x < s->ow; x++, dy += s->oc) {
                 if (at->kh == s->kh) {

@@ -7,7 +7,8 @@
 #include "kernel/ref/finish.h"
 
 /* Output channel c of pixel (y, x) of an input image. */
-typedef float artel__ref_conv_element(const artel__conv2d_forward *p, const float *image, int64_t y, int64_t x, int64_t c);
+typedef float artel__ref_conv_element(const artel__conv2d_forward *p, const float *image, int64_t y, int64_t x,
+                                      int64_t c);
 
 /* One task is one output row of pixels. */
 static inline int64_t artel__ref_conv_tasks(const void *params)
@@ -16,7 +17,8 @@ static inline int64_t artel__ref_conv_tasks(const void *params)
     return s->images * s->oh;
 }
 
-static inline void artel__ref_conv_rows(const artel__conv2d_forward *p, int64_t begin, int64_t end, artel__ref_conv_element *element)
+static inline void artel__ref_conv_rows(const artel__conv2d_forward *p, int64_t begin, int64_t end,
+                                        artel__ref_conv_element *element)
 {
     const artel__conv2d_shape *s = &p->shape;
     for (int64_t row = begin; row < end; row++) {

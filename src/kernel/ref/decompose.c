@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Factors of small matrices, the reference. See kernel/decompose.h. Matrices in scratch lie by columns: a column is one run of numbers. */
+/* Factors of small matrices, the reference. See kernel/decompose.h. Matrices in scratch lie by columns: a column is one
+ * run of numbers. */
 #include "kernel/decompose.h"
 
 #include <math.h>
@@ -174,7 +175,8 @@ static void orthogonalise(double *w, double *v, int64_t m, int64_t n)
     }
 }
 
-/* Column `at` of unit columns t [..][m] becomes one orthogonal to those before it: the best of what is left of the axes. */
+/* Column `at` of unit columns t [..][m] becomes one orthogonal to those before it: the best of what is left of the
+ * axes. */
 static void complete(double *t, int64_t m, int64_t at)
 {
     double *x = t + at * m, most = -1;
@@ -196,7 +198,8 @@ static void complete(double *t, int64_t m, int64_t at)
 }
 
 /* Of w = t diag(value) v^T with columns in order: t [width][m] and v [n][n]. */
-static void order(const double *w, const double *v, double *t, double *ordered, double *value, int64_t m, int64_t n, bool left_sign)
+static void order(const double *w, const double *v, double *t, double *ordered, double *value, int64_t m, int64_t n,
+                  bool left_sign)
 {
     double *size = value + n;
     for (int64_t i = 0; i < n; i++) size[i] = sqrt(dot(w + i * m, w + i * m, m));
@@ -257,6 +260,7 @@ static void run(const void *params, int64_t begin, int64_t end, void *scratch)
     }
 }
 
-static const artel__kernel decompose = {.name = "reference decompose", .tasks = tasks, .scratch_bytes = scratch_bytes, .run = run};
+static const artel__kernel decompose = {
+    .name = "reference decompose", .tasks = tasks, .scratch_bytes = scratch_bytes, .run = run};
 
 const artel__kernel *const artel__decompose_kernels[] = {&decompose, NULL};

@@ -101,7 +101,8 @@ static void square_factors(given *g, grid q, grid r, grid dq, grid dr)
 static void factors(given *g)
 {
     int64_t m = g->p->m, n = g->p->n, k = m < n ? m : n;
-    grid a = copy_of(&g->scratch, g->a, m, n), q = copy_of(&g->scratch, g->y[0], m, k), r = copy_of(&g->scratch, g->y[1], k, n);
+    grid a = copy_of(&g->scratch, g->a, m, n), q = copy_of(&g->scratch, g->y[0], m, k),
+         r = copy_of(&g->scratch, g->y[1], k, n);
     grid dq = copy_of(&g->scratch, g->dy[0], m, k), dr = copy_of(&g->scratch, g->dy[1], k, n);
     if (m < n) { /* a = (x, y), r = (u, v): y = q v */
         grid dv = columns_of(dr, m, n - m);
@@ -121,12 +122,14 @@ static void symmetric(given *g)
     grid middle = zeros(&g->scratch, n, n), left = zeros(&g->scratch, n, n), whole = zeros(&g->scratch, n, n);
     add_product(middle, turned(v), dv, 1);
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < n; j++) *at(middle, i, j) = i == j ? de.t[i] : *at(middle, i, j) * safe_reciprocal(e.t[j] - e.t[i]);
+        for (int64_t j = 0; j < n; j++)
+            *at(middle, i, j) = i == j ? de.t[i] : *at(middle, i, j) * safe_reciprocal(e.t[j] - e.t[i]);
     }
     add_product(left, v, middle, 1);
     add_product(whole, left, turned(v), 1);
     for (int64_t i = 0; i < n; i++) { /* the lower triangle is what was read */
-        for (int64_t j = 0; j <= i; j++) *at(g->da, i, j) = i == j ? *at(whole, i, i) : *at(whole, i, j) + *at(whole, j, i);
+        for (int64_t j = 0; j <= i; j++)
+            *at(g->da, i, j) = i == j ? *at(whole, i, i) : *at(whole, i, j) + *at(whole, j, i);
     }
 }
 
@@ -220,6 +223,7 @@ static void run(const void *params, int64_t begin, int64_t end, void *scratch)
     }
 }
 
-static const artel__kernel gradient = {.name = "reference decompose_gradient", .tasks = tasks, .scratch_bytes = scratch_bytes, .run = run};
+static const artel__kernel gradient = {
+    .name = "reference decompose_gradient", .tasks = tasks, .scratch_bytes = scratch_bytes, .run = run};
 
 const artel__kernel *const artel__decompose_gradient_kernels[] = {&gradient, NULL};

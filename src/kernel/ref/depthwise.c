@@ -48,7 +48,8 @@ static float data_element(const artel__depthwise_data_gradient *p, const float *
             int64_t across = x + s->left - kw * s->dw;
             if (across < 0 || across % s->sw != 0 || across / s->sw >= s->ow) continue;
             for (int64_t o = c * multiplier; o < (c + 1) * multiplier; o++) {
-                acc = __builtin_fmaf(image[(up / s->sh * s->ow + across / s->sw) * s->oc + o], p->w[(kh * s->kw + kw) * s->oc + o], acc);
+                acc = __builtin_fmaf(image[(up / s->sh * s->ow + across / s->sw) * s->oc + o],
+                                     p->w[(kh * s->kw + kw) * s->oc + o], acc);
             }
         }
     }
@@ -89,7 +90,8 @@ static float weight_leaf(const void *user, int64_t begin, int64_t end)
             acc += dy;
             continue;
         }
-        int64_t y = r / s->ow % s->oh * s->sh - s->top + at->kh * s->dh, x = r % s->ow * s->sw - s->left + at->kw * s->dw;
+        int64_t y = r / s->ow % s->oh * s->sh - s->top + at->kh * s->dh,
+                x = r % s->ow * s->sw - s->left + at->kw * s->dw;
         if (y < 0 || y >= s->ih || x < 0 || x >= s->iw) continue;
         acc = __builtin_fmaf(at->p->x[((image * s->ih + y) * s->iw + x) * s->ic + at->c / (s->oc / s->ic)], dy, acc);
     }

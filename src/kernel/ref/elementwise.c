@@ -25,7 +25,8 @@ static void loop_merge(artel__loop *loop)
     for (int d = 0; d < loop->rank; d++) {
         if (loop->dim[d] == 1) continue;
         bool merge = kept > 0;
-        for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++) merge = merge && loop->stride[k][kept - 1] == loop->stride[k][d] * loop->dim[d];
+        for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++)
+            merge = merge && loop->stride[k][kept - 1] == loop->stride[k][d] * loop->dim[d];
         int to = merge ? kept - 1 : kept++;
         loop->dim[to] = merge ? loop->dim[to] * loop->dim[d] : loop->dim[d];
         for (int k = 0; k < ARTEL__LOOP_OPERANDS; k++) loop->stride[k][to] = loop->stride[k][d];
@@ -34,8 +35,8 @@ static void loop_merge(artel__loop *loop)
     loop->rank = kept;
 }
 
-void artel__loop_broadcast(artel__loop *loop, int64_t rows, const artel_shape *out, int operands, const artel_shape *const *shape,
-                           const bool *has_rows)
+void artel__loop_broadcast(artel__loop *loop, int64_t rows, const artel_shape *out, int operands,
+                           const artel_shape *const *shape, const bool *has_rows)
 {
     int batch = rows >= 0 ? 1 : 0;
     *loop = (artel__loop){.rank = out->rank + batch};
@@ -125,8 +126,10 @@ static void unary_gradient_run(const void *params, int64_t begin, int64_t end, v
     for (int64_t i = begin; i < end; i++) p->dx[i] = unary_slope(p, v[i], p->dy[i]);
 }
 
-static const artel__kernel unary_forward = {.name = "reference unary_forward", .tasks = unary_forward_tasks, .run = unary_forward_run};
-static const artel__kernel unary_gradient = {.name = "reference unary_gradient", .tasks = unary_gradient_tasks, .run = unary_gradient_run};
+static const artel__kernel unary_forward = {
+    .name = "reference unary_forward", .tasks = unary_forward_tasks, .run = unary_forward_run};
+static const artel__kernel unary_gradient = {
+    .name = "reference unary_gradient", .tasks = unary_gradient_tasks, .run = unary_gradient_run};
 
 /* -- two arguments; a task is an element -- */
 
@@ -180,12 +183,14 @@ static void binary_gradient_run(const void *params, int64_t begin, int64_t end, 
     bool linear = p->op == ARTEL__BINARY_ADD || p->op == ARTEL__BINARY_SUB;
     (void)scratch;
     for (int64_t i = begin; i < end; i++) {
-        float a = linear ? 0.0f : p->a[loop_offset(&p->loop, 0, i)], b = linear ? 0.0f : p->b[loop_offset(&p->loop, 1, i)];
+        float a = linear ? 0.0f : p->a[loop_offset(&p->loop, 0, i)],
+              b = linear ? 0.0f : p->b[loop_offset(&p->loop, 1, i)];
         p->gradient[i] = binary_slope(p->op, p->wrt, a, b, p->dout[i]);
     }
 }
 
-static const artel__kernel binary_forward = {.name = "reference binary_forward", .tasks = binary_forward_tasks, .run = binary_forward_run};
+static const artel__kernel binary_forward = {
+    .name = "reference binary_forward", .tasks = binary_forward_tasks, .run = binary_forward_run};
 static const artel__kernel binary_gradient = {
     .name = "reference binary_gradient", .tasks = binary_gradient_tasks, .run = binary_gradient_run};
 
@@ -251,7 +256,8 @@ static void logical_run(const void *params, int64_t begin, int64_t end, void *sc
     int64_t to = piece_end(artel__loop_count(&p->loop), end);
     (void)scratch;
     for (int64_t i = begin * ARTEL__ELEMENT_TASK; i < to; i++) {
-        bool a = p->a[loop_offset(&p->loop, 0, i)] != 0, b = p->op != ARTEL__LOGIC_NOT && p->b[loop_offset(&p->loop, 1, i)] != 0;
+        bool a = p->a[loop_offset(&p->loop, 0, i)] != 0,
+             b = p->op != ARTEL__LOGIC_NOT && p->b[loop_offset(&p->loop, 1, i)] != 0;
         switch (p->op) {
         case ARTEL__LOGIC_AND: p->out[i] = a && b; break;
         case ARTEL__LOGIC_OR: p->out[i] = a || b; break;
@@ -317,10 +323,14 @@ static const artel__kernel axpy = {.name = "reference axpy", .tasks = axpy_tasks
 
 #define FAST(row) &artel__elementwise_avx512[row], &artel__elementwise_avx2[row], &artel__elementwise_baseline[row]
 
-const artel__kernel *const artel__unary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_FORWARD), &unary_forward, NULL};
-const artel__kernel *const artel__unary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_GRADIENT), &unary_gradient, NULL};
-const artel__kernel *const artel__binary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_FORWARD), &binary_forward, NULL};
-const artel__kernel *const artel__binary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_GRADIENT), &binary_gradient, NULL};
+const artel__kernel *const artel__unary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_FORWARD), &unary_forward,
+                                                             NULL};
+const artel__kernel *const artel__unary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_GRADIENT), &unary_gradient,
+                                                              NULL};
+const artel__kernel *const artel__binary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_FORWARD), &binary_forward,
+                                                              NULL};
+const artel__kernel *const artel__binary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_GRADIENT),
+                                                               &binary_gradient, NULL};
 const artel__kernel *const artel__compare_kernels[] = {&compare, NULL};
 const artel__kernel *const artel__logical_kernels[] = {&logical, NULL};
 const artel__kernel *const artel__select_kernels[] = {FAST(ARTEL__ELEMENTWISE_SELECT), &select_elements, NULL};

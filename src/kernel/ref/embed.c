@@ -43,7 +43,8 @@ static bool is_token(const artel__embed_sort *p, int64_t position)
 static void sort_node(const artel__embed_sort *p, int64_t node)
 {
     artel__fold_node n = p->fold->node[node];
-    int64_t from = artel__fold_begin(p->fold, n.first) * p->per_row, to = artel__fold_end(p->fold, n.first + n.count - 1) * p->per_row;
+    int64_t from = artel__fold_begin(p->fold, n.first) * p->per_row,
+            to = artel__fold_end(p->fold, n.first + n.count - 1) * p->per_row;
     int32_t *first = p->first + node * (p->vocabulary + 1), next = (int32_t)from;
     memset(first, 0, (size_t)(p->vocabulary + 1) * sizeof *first);
     for (int64_t i = from; i < to; i++)
@@ -93,9 +94,11 @@ static void embed_gradient_run(const void *params, int64_t begin, int64_t end, v
     artel__embed_source source = artel__embed_source_of(p);
     (void)scratch;
     for (int64_t task = begin; task < end; task++) {
-        int64_t column = task % p->width, token = task / p->width % p->vocabulary, node = task / p->width / p->vocabulary;
+        int64_t column = task % p->width, token = task / p->width % p->vocabulary,
+                node = task / p->width / p->vocabulary;
         artel__embed_list list = artel__embed_list_of(p, node, token);
-        p->dtable[node * p->stride + token * p->width + column] = list.count ? tree(&source, &list, p->fold->node[node], column) : 0.0f;
+        p->dtable[node * p->stride + token * p->width + column] =
+            list.count ? tree(&source, &list, p->fold->node[node], column) : 0.0f;
     }
 }
 
@@ -112,7 +115,8 @@ static int64_t embed_tokens_tasks(const void *params)
 }
 
 /* One pass, stable; `from` NULL: all positions with a token of the table. Returns how many. */
-static int64_t sort_by_digit(const artel__embed_tokens *p, const int32_t *from, int64_t count, int shift, int bits, int32_t *to)
+static int64_t sort_by_digit(const artel__embed_tokens *p, const int32_t *from, int64_t count, int shift, int bits,
+                             int32_t *to)
 {
     int32_t place[(1 << DIGIT_BITS) + 1] = {0};
     uint32_t mask = (1u << bits) - 1, vocabulary = (uint32_t)p->vocabulary;
@@ -174,14 +178,18 @@ static void embed_rows_run(const void *params, int64_t begin, int64_t end, void 
     (void)scratch;
     for (int64_t k = begin; k < end && k < *p->count; k++) {
         artel__embed_list list = artel__embed_list_at(p, k);
-        for (int64_t c = 0; c < p->width; c++) p->rows[k * p->width + c] = tree(&source, &list, (artel__fold_node){0, p->shards}, c);
+        for (int64_t c = 0; c < p->width; c++)
+            p->rows[k * p->width + c] = tree(&source, &list, (artel__fold_node){0, p->shards}, c);
     }
 }
 
-static const artel__kernel forward = {.name = "reference embed_forward", .tasks = embed_forward_tasks, .run = embed_forward_run};
+static const artel__kernel forward = {
+    .name = "reference embed_forward", .tasks = embed_forward_tasks, .run = embed_forward_run};
 static const artel__kernel sort = {.name = "reference embed_sort", .tasks = embed_sort_tasks, .run = embed_sort_run};
-static const artel__kernel gradient = {.name = "reference embed_gradient", .tasks = embed_gradient_tasks, .run = embed_gradient_run};
-static const artel__kernel tokens = {.name = "reference embed_tokens", .tasks = embed_tokens_tasks, .run = embed_tokens_run};
+static const artel__kernel gradient = {
+    .name = "reference embed_gradient", .tasks = embed_gradient_tasks, .run = embed_gradient_run};
+static const artel__kernel tokens = {
+    .name = "reference embed_tokens", .tasks = embed_tokens_tasks, .run = embed_tokens_run};
 static const artel__kernel rows = {.name = "reference embed_rows", .tasks = embed_rows_tasks, .run = embed_rows_run};
 
 #define FAST(row) &artel__embed_avx512[row], &artel__embed_avx2[row], &artel__embed_baseline[row]

@@ -24,7 +24,8 @@ static bool is_before(const float *x, int32_t a, int32_t b)
 static void merge(const float *x, const int32_t *from, int32_t *to, int64_t left, int64_t right, int64_t end)
 {
     int64_t i = left, k = right;
-    for (int64_t at = left; at < end; at++) to[at] = i < right && (k >= end || !is_before(x, from[k], from[i])) ? from[i++] : from[k++];
+    for (int64_t at = left; at < end; at++)
+        to[at] = i < right && (k >= end || !is_before(x, from[k], from[i])) ? from[i++] : from[k++];
 }
 
 static void order_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -162,9 +163,11 @@ static void integer_run(const void *params, int64_t begin, int64_t end, void *sc
     }
 }
 
-static const artel__kernel order = {.name = "reference order", .tasks = order_tasks, .scratch_bytes = order_scratch, .run = order_run};
+static const artel__kernel order = {
+    .name = "reference order", .tasks = order_tasks, .scratch_bytes = order_scratch, .run = order_run};
 static const artel__kernel take = {.name = "reference take", .tasks = take_tasks, .run = take_run};
-static const artel__kernel take_gradient = {.name = "reference take_gradient", .tasks = take_gradient_tasks, .run = take_gradient_run};
+static const artel__kernel take_gradient = {
+    .name = "reference take_gradient", .tasks = take_gradient_tasks, .run = take_gradient_run};
 static const artel__kernel integer = {.name = "reference integer", .tasks = integer_tasks, .run = integer_run};
 
 const artel__kernel *const artel__order_kernels[] = {&order, NULL};

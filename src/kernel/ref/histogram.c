@@ -18,7 +18,8 @@ static void histogram_run(const void *params, int64_t begin, int64_t end, void *
         float *y = p->y + row * p->channels * p->bins;
         memset(y, 0, (size_t)(p->channels * p->bins) * sizeof *y);
         for (int64_t i = 0; i < p->places; i++) {
-            for (int64_t c = 0; c < p->channels; c++) y[c * p->bins + artel__bin(x[i * p->channels + c], p->bins)] += 1.0f;
+            for (int64_t c = 0; c < p->channels; c++)
+                y[c * p->bins + artel__bin(x[i * p->channels + c], p->bins)] += 1.0f;
         }
     }
 }

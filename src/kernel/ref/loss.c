@@ -11,7 +11,8 @@
 
 bool artel__loss_is_sparse(artel__loss op)
 {
-    return op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY || op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
+    return op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY ||
+           op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
 }
 
 /* One position. */
@@ -47,7 +48,8 @@ static position position_of(const artel__loss_input *in, int64_t at)
 static float target(const position *p, int64_t i)
 {
     int64_t at = p->at * p->n + i;
-    return p->in->target_dtype == ARTEL_DTYPE_INT32 ? (float)((const int32_t *)p->in->target)[at] : ((const float *)p->in->target)[at];
+    return p->in->target_dtype == ARTEL_DTYPE_INT32 ? (float)((const int32_t *)p->in->target)[at]
+                                                    : ((const float *)p->in->target)[at];
 }
 
 static float smoothed(const position *p, int64_t i)
@@ -185,7 +187,8 @@ static float categorical_inner(const position *p, int64_t i, float o)
     float c = loss_clip(o, LOSS_EPSILON, LOSS_ALMOST_ONE), t = smoothed(p, i);
     if (c != o) return 0.0f;
     if (p->in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY) return -t / c;
-    float bend = p->k.c * artel__powf(1.0f - c, p->k.c - 1.0f) * artel__logf(c), straight = artel__powf(1.0f - c, p->k.c) / c;
+    float bend = p->k.c * artel__powf(1.0f - c, p->k.c - 1.0f) * artel__logf(c),
+          straight = artel__powf(1.0f - c, p->k.c) / c;
     return t * p->k.b * (bend - straight);
 }
 
@@ -211,7 +214,8 @@ static void sparse_slopes(const position *p, float upstream, float *out)
     float m = logits && class >= 0 ? largest(p) : 0.0f;
     float scale = class < 0 ? 0.0f : 1.0f / (logits ? exponentials(p, m) : clipped_sum(p));
     for (int64_t i = 0; i < p->n; i++) {
-        float c = loss_clip(p->x[i], LOSS_EPSILON, LOSS_ALMOST_ONE), share = (logits ? artel__expf(p->x[i] - m) : c) * scale;
+        float c = loss_clip(p->x[i], LOSS_EPSILON, LOSS_ALMOST_ONE),
+              share = (logits ? artel__expf(p->x[i] - m) : c) * scale;
         float slope = i == class ? share - 1.0f : share;
         if (!logits) slope = c == p->x[i] ? slope / c : 0.0f;
         out[i] = class < 0 ? 0.0f : upstream * slope;
@@ -289,8 +293,10 @@ static void loss_gradient_run(const void *params, int64_t begin, int64_t end, vo
     }
 }
 
-static const artel__kernel forward = {.name = "reference loss_forward", .tasks = loss_forward_tasks, .run = loss_forward_run};
-static const artel__kernel gradient = {.name = "reference loss_gradient", .tasks = loss_gradient_tasks, .run = loss_gradient_run};
+static const artel__kernel forward = {
+    .name = "reference loss_forward", .tasks = loss_forward_tasks, .run = loss_forward_run};
+static const artel__kernel gradient = {
+    .name = "reference loss_gradient", .tasks = loss_gradient_tasks, .run = loss_gradient_run};
 
 #define FAST(row) &artel__loss_avx512[row], &artel__loss_avx2[row], &artel__loss_baseline[row]
 

@@ -49,7 +49,8 @@ static double eliminate(double *t, int64_t n, int64_t width)
         if (best != k) sign = -sign;
         for (int64_t i = k + 1; i < n; i++) {
             double factor = t[i * width + k] == 0 ? 0 : t[i * width + k] / t[k * width + k];
-            for (int64_t j = k + 1; j < width && factor != 0; j++) t[i * width + j] = t[i * width + j] - factor * t[k * width + j];
+            for (int64_t j = k + 1; j < width && factor != 0; j++)
+                t[i * width + j] = t[i * width + j] - factor * t[k * width + j];
         }
     }
     return sign;
@@ -109,6 +110,7 @@ static void matrix_run(const void *params, int64_t begin, int64_t end, void *scr
     }
 }
 
-static const artel__kernel matrix = {.name = "reference matrix", .tasks = matrix_tasks, .scratch_bytes = matrix_scratch, .run = matrix_run};
+static const artel__kernel matrix = {
+    .name = "reference matrix", .tasks = matrix_tasks, .scratch_bytes = matrix_scratch, .run = matrix_run};
 
 const artel__kernel *const artel__matrix_kernels[] = {&matrix, NULL};

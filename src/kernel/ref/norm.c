@@ -112,7 +112,8 @@ static void inverse_run(const void *params, int64_t begin, int64_t end, void *sc
 {
     const artel__batch_norm_inverse *p = params;
     (void)scratch;
-    for (int64_t c = 0; begin < end && c < p->channels; c++) p->inverse[c] = 1.0f / artel__sqrtf(p->variance[c] + p->epsilon);
+    for (int64_t c = 0; begin < end && c < p->channels; c++)
+        p->inverse[c] = 1.0f / artel__sqrtf(p->variance[c] + p->epsilon);
 }
 
 static const artel__kernel finalize = {.name = "reference batch_norm_finalize", .tasks = one_task, .run = finalize_run};
@@ -153,7 +154,8 @@ static void batch_norm_gradient_rows_run(const void *params, int64_t begin, int6
         double sum = 0.0, product = 0.0;
         for (int64_t k = 0; k < p->inner; k++) {
             int64_t i = (row * p->inner + k) * p->channels + c;
-            float d = norm_mask(p->activation, p->activation ? p->y[i] : 0.0f, p->dy[i]), xhat = (p->x[i] - p->mean[c]) * p->inverse[c];
+            float d = norm_mask(p->activation, p->activation ? p->y[i] : 0.0f, p->dy[i]),
+                  xhat = (p->x[i] - p->mean[c]) * p->inverse[c];
             sum = sum + (double)d;
             product = product + (double)d * (double)xhat;
         }
@@ -184,8 +186,9 @@ static void batch_norm_gradient_run(const void *params, int64_t begin, int64_t e
 
 static const artel__kernel forward = {
     .name = "reference batch_norm_forward", .tasks = batch_norm_forward_tasks, .run = batch_norm_forward_run};
-static const artel__kernel gradient_rows = {
-    .name = "reference batch_norm_gradient_rows", .tasks = batch_norm_gradient_rows_tasks, .run = batch_norm_gradient_rows_run};
+static const artel__kernel gradient_rows = {.name = "reference batch_norm_gradient_rows",
+                                            .tasks = batch_norm_gradient_rows_tasks,
+                                            .run = batch_norm_gradient_rows_run};
 static const artel__kernel gradient = {
     .name = "reference batch_norm_gradient", .tasks = batch_norm_gradient_tasks, .run = batch_norm_gradient_run};
 
@@ -259,7 +262,8 @@ static int64_t layer_norm_parameters_tasks(const void *params)
     return p->fold->nodes * p->length;
 }
 
-static void parameters_tree(const artel__layer_norm_parameters *p, int32_t first, int32_t count, int64_t column, float *out)
+static void parameters_tree(const artel__layer_norm_parameters *p, int32_t first, int32_t count, int64_t column,
+                            float *out)
 {
     if (count > 1) {
         float right[2];
@@ -308,14 +312,21 @@ static const artel__kernel layer_parameters = {
 
 #define FAST(row) &artel__norm_avx512[row], &artel__norm_avx2[row], &artel__norm_baseline[row]
 
-const artel__kernel *const artel__batch_moments_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_ROWS), &moments_rows, NULL};
-const artel__kernel *const artel__batch_moments_fold_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_FOLD), &moments_fold, NULL};
+const artel__kernel *const artel__batch_moments_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_ROWS), &moments_rows,
+                                                                  NULL};
+const artel__kernel *const artel__batch_moments_fold_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_FOLD), &moments_fold,
+                                                                  NULL};
 const artel__kernel *const artel__batch_norm_finalize_kernels[] = {&finalize, NULL};
 const artel__kernel *const artel__batch_norm_moving_kernels[] = {&moving, NULL};
 const artel__kernel *const artel__batch_norm_inverse_kernels[] = {&inverse, NULL};
 const artel__kernel *const artel__batch_norm_forward_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_FORWARD), &forward, NULL};
-const artel__kernel *const artel__batch_norm_gradient_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT_ROWS), &gradient_rows, NULL};
-const artel__kernel *const artel__batch_norm_gradient_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT), &gradient, NULL};
-const artel__kernel *const artel__layer_norm_forward_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_FORWARD), &layer_forward, NULL};
-const artel__kernel *const artel__layer_norm_gradient_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_GRADIENT), &layer_gradient, NULL};
-const artel__kernel *const artel__layer_norm_parameters_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_PARAMETERS), &layer_parameters, NULL};
+const artel__kernel *const artel__batch_norm_gradient_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT_ROWS),
+                                                                        &gradient_rows, NULL};
+const artel__kernel *const artel__batch_norm_gradient_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT), &gradient,
+                                                                   NULL};
+const artel__kernel *const artel__layer_norm_forward_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_FORWARD), &layer_forward,
+                                                                  NULL};
+const artel__kernel *const artel__layer_norm_gradient_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_GRADIENT),
+                                                                   &layer_gradient, NULL};
+const artel__kernel *const artel__layer_norm_parameters_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_PARAMETERS),
+                                                                     &layer_parameters, NULL};

@@ -83,7 +83,8 @@ static void prepare_schedule_free(artel__apply *apply, const artel__apply_option
     apply->scalar[7] = beta_1;
 }
 
-void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration, float u_product)
+void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration,
+                          float u_product)
 {
     rate = artel__narrow_one(options->held, rate);
     apply->rule = options->rule;
@@ -140,7 +141,8 @@ double artel__norm_combine(double *blocks, int64_t count)
 {
     if (count == 0) return 0.0;
     for (; count > 1; count = (count + 1) / 2)
-        for (int64_t i = 0; i < (count + 1) / 2; i++) blocks[i] = 2 * i + 1 < count ? blocks[2 * i] + blocks[2 * i + 1] : blocks[2 * i];
+        for (int64_t i = 0; i < (count + 1) / 2; i++)
+            blocks[i] = 2 * i + 1 < count ? blocks[2 * i] + blocks[2 * i + 1] : blocks[2 * i];
     return blocks[0];
 }
 
@@ -264,7 +266,8 @@ static void flat_run(const void *params, int64_t begin, int64_t end, void *scrat
 {
     const artel__flat *p = params;
     (void)scratch;
-    for (int64_t i = begin; i < end; i++) p->y[i] = flat_element(p->op, p->x[i], p->op <= ARTEL__FLAT_AVERAGE ? p->y[i] : 0.0f, p->a, p->b);
+    for (int64_t i = begin; i < end; i++)
+        p->y[i] = flat_element(p->op, p->x[i], p->op <= ARTEL__FLAT_AVERAGE ? p->y[i] : 0.0f, p->a, p->b);
 }
 
 /* -- constraints; a task is an outer index -- */
@@ -297,9 +300,11 @@ static void constrain_run(const void *params, int64_t begin, int64_t end, void *
 }
 
 static const artel__kernel apply = {.name = "reference apply", .tasks = apply_tasks, .run = apply_run};
-static const artel__kernel apply_rows = {.name = "reference apply_rows", .tasks = apply_rows_tasks, .run = apply_rows_run};
+static const artel__kernel apply_rows = {
+    .name = "reference apply_rows", .tasks = apply_rows_tasks, .run = apply_rows_run};
 static const artel__kernel lamb_step = {.name = "reference lamb_step", .tasks = lamb_step_tasks, .run = lamb_step_run};
-static const artel__kernel block_norm = {.name = "reference block_norm", .tasks = block_norm_tasks, .run = block_norm_run};
+static const artel__kernel block_norm = {
+    .name = "reference block_norm", .tasks = block_norm_tasks, .run = block_norm_run};
 static const artel__kernel flat = {.name = "reference flat", .tasks = flat_tasks, .run = flat_run};
 static const artel__kernel constrain = {.name = "reference constrain", .tasks = constrain_tasks, .run = constrain_run};
 

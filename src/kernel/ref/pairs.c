@@ -93,7 +93,8 @@ static double share(const artel__pairs *p, int64_t i, int64_t j, double similari
     pair with = pair_of(p, i, j, similarity);
     if (!with.counts) return 0;
     double rises = both > 0 ? 1 / (1 + artel__exp64(-both)) : artel__exp64(both) / (1 + artel__exp64(both));
-    return (double)p->upstream[i] * rises * artel__exp64(with.exponent - (with.positive ? positive : negative)) * with.slope;
+    return (double)p->upstream[i] * rises * artel__exp64(with.exponent - (with.positive ? positive : negative)) *
+           with.slope;
 }
 
 static size_t gradient_scratch(const void *params)
@@ -117,8 +118,12 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
     }
 }
 
-static const artel__kernel forward = {.name = "ref pairs", .isa = ARTEL__ISA_BASELINE, .tasks = pairs_tasks, .run = forward_run};
-static const artel__kernel gradient = {
-    .name = "ref pairs gradient", .isa = ARTEL__ISA_BASELINE, .tasks = pairs_tasks, .scratch_bytes = gradient_scratch, .run = gradient_run};
+static const artel__kernel forward = {
+    .name = "ref pairs", .isa = ARTEL__ISA_BASELINE, .tasks = pairs_tasks, .run = forward_run};
+static const artel__kernel gradient = {.name = "ref pairs gradient",
+                                       .isa = ARTEL__ISA_BASELINE,
+                                       .tasks = pairs_tasks,
+                                       .scratch_bytes = gradient_scratch,
+                                       .run = gradient_run};
 const artel__kernel *const artel__pairs_forward_kernels[] = {&forward, NULL};
 const artel__kernel *const artel__pairs_gradient_kernels[] = {&gradient, NULL};

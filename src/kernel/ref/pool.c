@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling, the reference: one output value, or one channel of one row, at a time. Also the lists, and Keras' padding. */
+/* Pooling, the reference: one output value, or one channel of one row, at a time. Also the lists, and Keras' padding.
+ */
 #include "kernel/pool.h"
 
 #include <math.h>
@@ -77,7 +78,8 @@ static size_t pool_gradient_scratch(const void *params)
 }
 
 /* What window o adds to the positions of a channel; x, y and dy are those of the channel. */
-static void add_window(const artel__pool_gradient *p, int64_t o, const float *x, const float *y, const float *dy, float *sum)
+static void add_window(const artel__pool_gradient *p, int64_t o, const float *x, const float *y, const float *dy,
+                       float *sum)
 {
     const artel__pool_shape *s = &p->shape;
     artel__window w = window_of(s, o);
@@ -98,7 +100,8 @@ static void pool_gradient_run(const void *params, int64_t begin, int64_t end, vo
     bool max = p->op == ARTEL__POOL_MAX;
     float *sum = scratch;
     for (int64_t task = begin; task < end; task++) {
-        int64_t c = task % s->channels, row = task / s->channels, from = row * in * s->channels + c, to = row * out * s->channels + c;
+        int64_t c = task % s->channels, row = task / s->channels, from = row * in * s->channels + c,
+                to = row * out * s->channels + c;
         const float *x = max ? p->x + from : NULL, *y = max ? p->y + to : NULL;
         for (int64_t i = 0; i < in; i++) sum[i] = 0.0f;
         for (int64_t o = 0; o < out; o++) add_window(p, o, x, y, p->dy + to, sum);
@@ -109,9 +112,12 @@ static void pool_gradient_run(const void *params, int64_t begin, int64_t end, vo
     }
 }
 
-static const artel__kernel forward = {.name = "reference pool_forward", .tasks = pool_forward_tasks, .run = pool_forward_run};
-static const artel__kernel gradient = {
-    .name = "reference pool_gradient", .tasks = pool_gradient_tasks, .scratch_bytes = pool_gradient_scratch, .run = pool_gradient_run};
+static const artel__kernel forward = {
+    .name = "reference pool_forward", .tasks = pool_forward_tasks, .run = pool_forward_run};
+static const artel__kernel gradient = {.name = "reference pool_gradient",
+                                       .tasks = pool_gradient_tasks,
+                                       .scratch_bytes = pool_gradient_scratch,
+                                       .run = pool_gradient_run};
 
 #define FAST(row) &artel__pool_avx512[row], &artel__pool_avx2[row], &artel__pool_baseline[row]
 

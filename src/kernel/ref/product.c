@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference matrix products in plain C: what every faster kernel must equal bit for bit.
  *
- * One element at a time, in the order the headers prescribe. __builtin_fmaf is one instruction where the compiler may use
- * it and libm's correctly rounded fmaf elsewhere; both give the same bits. The fold is a recursion over the tree.
+ * One element at a time, in the order the headers prescribe. __builtin_fmaf is one instruction where the compiler may
+ * use it and libm's correctly rounded fmaf elsewhere; both give the same bits. The fold is a recursion over the tree.
  */
 #include "kernel/product.h"
 
@@ -23,7 +23,8 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
     for (int64_t i = begin; i < end; i++) {
         for (int64_t j = 0; j < p->n; j++) {
             artel__terms sum = {.arithmetic = p->arithmetic};
-            for (int64_t r = 0; r < p->k; r++) artel__terms_add(&sum, p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)]);
+            for (int64_t r = 0; r < p->k; r++)
+                artel__terms_add(&sum, p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)]);
             float acc = artel__terms_end(&sum);
             if (p->bias) acc += p->bias[j];
             p->out[i * p->ldo + j] = artel__ref_finish(p->activation, p->narrow, acc);

@@ -16,7 +16,9 @@ typedef float artel__ref_leaf_fn(const void *user, int64_t begin, int64_t end);
 float artel__ref_fold(const artel__fold_plan *fold, artel__fold_node node, artel__ref_leaf_fn *leaf, const void *user);
 
 extern const artel__kernel artel__ref_product_forward, artel__ref_product_pack, artel__ref_product_weight_gradient;
-extern const artel__kernel artel__ref_conv2d_forward, artel__ref_conv2d_data_gradient, artel__ref_conv2d_weight_gradient;
-extern const artel__kernel artel__ref_depthwise_forward, artel__ref_depthwise_data_gradient, artel__ref_depthwise_weight_gradient;
+extern const artel__kernel artel__ref_conv2d_forward, artel__ref_conv2d_data_gradient,
+    artel__ref_conv2d_weight_gradient;
+extern const artel__kernel artel__ref_depthwise_forward, artel__ref_depthwise_data_gradient,
+    artel__ref_depthwise_weight_gradient;
 
 #endif

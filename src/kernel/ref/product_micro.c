@@ -17,12 +17,14 @@ static float blocks(const artel__gemm *g, int64_t i, int64_t j, const float *a, 
 {
     artel__terms sum = {.arithmetic = ARTEL__ARITHMETIC_TILES, .acc = g->accumulate ? g->c[i * g->ldc + j] : 0.0f};
     for (int64_t k = 0; k < g->k; k++)
-        artel__terms_add(&sum, artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a[k * sa]), artel__narrow_one(ARTEL_DTYPE_BFLOAT16, b[k * sb]));
+        artel__terms_add(&sum, artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a[k * sa]),
+                         artel__narrow_one(ARTEL_DTYPE_BFLOAT16, b[k * sb]));
     return artel__terms_end(&sum);
 }
 
 /* How the terms of one element are added. */
-typedef float sum_fn(const artel__gemm *g, int64_t i, int64_t j, const float *a, int64_t sa, const float *b, int64_t sb);
+typedef float sum_fn(const artel__gemm *g, int64_t i, int64_t j, const float *a, int64_t sa, const float *b,
+                     int64_t sb);
 
 static void panels_by(const artel__gemm *g, sum_fn *sum)
 {
@@ -44,7 +46,8 @@ static void nn_by(const artel__gemm *g, sum_fn *sum)
 static void nt_by(const artel__gemm *g, sum_fn *sum)
 {
     for (int64_t i = 0; i < g->m; i++) {
-        for (int64_t j = 0; j < g->n; j++) g->c[i * g->ldc + j] = sum(g, i, j, g->a + i * g->lda, 1, g->b + j * g->ldb, 1);
+        for (int64_t j = 0; j < g->n; j++)
+            g->c[i * g->ldc + j] = sum(g, i, j, g->a + i * g->lda, 1, g->b + j * g->ldb, 1);
     }
 }
 

@@ -5,9 +5,10 @@
 #define ARTEL__SIMD_TABLE artel__recurrent_reference
 #include "kernel/simd/recurrent_body.h"
 
-#define LIST(row)                                                                                                                      \
-    {                                                                                                                                  \
-        &artel__recurrent_amx[row], &artel__recurrent_avx512[row], &artel__recurrent_avx2[row], &artel__recurrent_reference[row], NULL \
+#define LIST(row)                                                                               \
+    {                                                                                           \
+        &artel__recurrent_amx[row], &artel__recurrent_avx512[row], &artel__recurrent_avx2[row], \
+            &artel__recurrent_reference[row], NULL                                              \
     }
 
 const artel__kernel *const artel__recurrent_forward_kernels[] = LIST(ARTEL__RECURRENT_FORWARD);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and folds, the reference: one output element at a time. Also the lists, and the kernels without a fast form. */
+/* Reductions and folds, the reference: one output element at a time. Also the lists, and the kernels without a fast
+ * form. */
 #include "kernel/reduce.h"
 
 #include <float.h>
@@ -25,7 +26,10 @@ static float combine(artel__reduction op, float accumulated, float x)
 
 static float combine_start(artel__reduction op)
 {
-    return op == ARTEL__REDUCE_MAX ? -INFINITY : op == ARTEL__REDUCE_MIN ? INFINITY : op == ARTEL__REDUCE_PROD ? 1.0f : 0.0f;
+    return op == ARTEL__REDUCE_MAX    ? -INFINITY
+           : op == ARTEL__REDUCE_MIN  ? INFINITY
+           : op == ARTEL__REDUCE_PROD ? 1.0f
+                                      : 0.0f;
 }
 
 static int64_t reduce_tasks(const void *params)
@@ -205,7 +209,8 @@ static double leaf_double(const artel__fold_columns *p, int32_t v, int64_t colum
         double row = 0.0;
         for (int64_t i = 0; i < p->inner; i++) {
             int64_t at = (r * p->inner + i) * p->columns + column;
-            row = row + (p->from == ARTEL_DTYPE_FLOAT64 ? ((const double *)p->x)[at] : (double)((const float *)p->x)[at]);
+            row =
+                row + (p->from == ARTEL_DTYPE_FLOAT64 ? ((const double *)p->x)[at] : (double)((const float *)p->x)[at]);
         }
         sum = sum + row;
     }
@@ -229,7 +234,8 @@ static double tree_double(const artel__fold_columns *p, int32_t first, int32_t c
 /* Integers need no tree: their sums do not depend on order. */
 static int64_t node_integer(const artel__fold_columns *p, artel__fold_node node, int64_t column)
 {
-    int64_t from = artel__fold_begin(p->fold, node.first) * p->inner, to = artel__fold_end(p->fold, node.first + node.count - 1) * p->inner;
+    int64_t from = artel__fold_begin(p->fold, node.first) * p->inner,
+            to = artel__fold_end(p->fold, node.first + node.count - 1) * p->inner;
     uint64_t sum = 0;
     for (int64_t i = from; i < to; i++) {
         int64_t at = i * p->columns + column;
@@ -256,7 +262,8 @@ static void fold_columns_run(const void *params, int64_t begin, int64_t end, voi
     }
 }
 
-static const artel__kernel fold_columns = {.name = "reference fold_columns", .tasks = fold_columns_tasks, .run = fold_columns_run};
+static const artel__kernel fold_columns = {
+    .name = "reference fold_columns", .tasks = fold_columns_tasks, .run = fold_columns_run};
 
 /* -- values and weights; a task is a node -- */
 
@@ -299,17 +306,20 @@ static void fold_weighted_run(const void *params, int64_t begin, int64_t end, vo
 {
     const artel__fold_weighted *p = params;
     (void)scratch;
-    for (int64_t k = begin; k < end; k++) weighted_tree(p, p->fold->node[k].first, p->fold->node[k].count, p->y + 2 * k);
+    for (int64_t k = begin; k < end; k++)
+        weighted_tree(p, p->fold->node[k].first, p->fold->node[k].count, p->y + 2 * k);
 }
 
-static const artel__kernel fold_weighted = {.name = "reference fold_weighted", .tasks = fold_weighted_tasks, .run = fold_weighted_run};
+static const artel__kernel fold_weighted = {
+    .name = "reference fold_weighted", .tasks = fold_weighted_tasks, .run = fold_weighted_run};
 
 /* -- the lists -- */
 
 #define FAST(row) &artel__reduce_avx512[row], &artel__reduce_avx2[row], &artel__reduce_baseline[row]
 
 const artel__kernel *const artel__reduce_kernels[] = {FAST(ARTEL__REDUCE_REDUCE), &reduce, NULL};
-const artel__kernel *const artel__reduce_gradient_kernels[] = {FAST(ARTEL__REDUCE_REDUCE_GRADIENT), &reduce_gradient, NULL};
+const artel__kernel *const artel__reduce_gradient_kernels[] = {FAST(ARTEL__REDUCE_REDUCE_GRADIENT), &reduce_gradient,
+                                                               NULL};
 const artel__kernel *const artel__argmax_kernels[] = {&argmax, NULL};
 const artel__kernel *const artel__in_top_k_kernels[] = {&in_top_k, NULL};
 const artel__kernel *const artel__fold_columns_kernels[] = {FAST(ARTEL__REDUCE_FOLD_COLUMNS), &fold_columns, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling, the reference. See kernel/resample.h; the inner loops run over channels and leave vectors to the compiler, which may not
- * contract them. */
+/* Sampling, the reference. See kernel/resample.h; the inner loops run over channels and leave vectors to the compiler,
+ * which may not contract them. */
 #include "kernel/resample.h"
 
 #include <string.h>
@@ -21,7 +21,8 @@ static void band_run(const void *params, int64_t begin, int64_t end, void *scrat
     (void)scratch;
     for (int64_t task = begin; task < end; task++) {
         int64_t o = task % p->outputs;
-        const float *x = p->x + (task / p->outputs * p->extent + p->first[o]) * p->inner, *weight = p->weight + o * p->taps;
+        const float *x = p->x + (task / p->outputs * p->extent + p->first[o]) * p->inner,
+                    *weight = p->weight + o * p->taps;
         float *y = p->y + task * p->inner;
         for (int64_t b = 0; b < p->inner; b++) y[b] = weight[0] * x[b];
         for (int64_t k = 1; k < p->taps; k++) {
@@ -82,7 +83,8 @@ static int64_t place(const artel__warp *p, float line, float column)
 
 static places places_of(const artel__warp *p, const float *map, int64_t i, int64_t j)
 {
-    float column = map[0] * (float)j + map[1] * (float)i + map[2], line = map[3] * (float)j + map[4] * (float)i + map[5];
+    float column = map[0] * (float)j + map[1] * (float)i + map[2],
+          line = map[3] * (float)j + map[4] * (float)i + map[5];
     if (p->numbers == 8) {
         float depth = map[6] * (float)j + map[7] * (float)i + 1.0f;
         if (depth == 0.0f) return (places){.count = 1, .index = {-1}, .across = {1}, .down = {1}};
@@ -97,10 +99,11 @@ static places places_of(const artel__warp *p, const float *map, int64_t i, int64
         return (places){.count = 1, .index = {place(p, above, left)}, .across = {1}, .down = {1}};
     }
     float above = floor_of(line), left = floor_of(column), below = above + 1.0f, right = left + 1.0f;
-    places found = {.count = 4,
-                    .index = {place(p, above, left), place(p, above, right), place(p, below, left), place(p, below, right)},
-                    .across = {right - column, column - left, right - column, column - left},
-                    .down = {below - line, below - line, line - above, line - above}};
+    places found = {
+        .count = 4,
+        .index = {place(p, above, left), place(p, above, right), place(p, below, left), place(p, below, right)},
+        .across = {right - column, column - left, right - column, column - left},
+        .down = {below - line, below - line, line - above, line - above}};
     return found;
 }
 
@@ -118,8 +121,10 @@ static float value_at(const artel__warp *p, const float *image, int64_t index, i
 static float sample(const artel__warp *p, const float *image, const places *at, int64_t c)
 {
     if (at->count == 1) return value_at(p, image, at->index[0], c);
-    float above = at->across[0] * value_at(p, image, at->index[0], c) + at->across[1] * value_at(p, image, at->index[1], c);
-    float below = at->across[2] * value_at(p, image, at->index[2], c) + at->across[3] * value_at(p, image, at->index[3], c);
+    float above =
+        at->across[0] * value_at(p, image, at->index[0], c) + at->across[1] * value_at(p, image, at->index[1], c);
+    float below =
+        at->across[2] * value_at(p, image, at->index[2], c) + at->across[3] * value_at(p, image, at->index[3], c);
     return at->down[0] * above + at->down[2] * below;
 }
 
@@ -171,7 +176,8 @@ static void warp_gradient_run(const void *params, int64_t begin, int64_t end, vo
     }
 }
 
-static const artel__kernel warp_gradient = {.name = "reference warp_gradient", .tasks = warp_gradient_tasks, .run = warp_gradient_run};
+static const artel__kernel warp_gradient = {
+    .name = "reference warp_gradient", .tasks = warp_gradient_tasks, .run = warp_gradient_run};
 
 const artel__kernel *const artel__band_kernels[] = {&band, NULL};
 const artel__kernel *const artel__warp_kernels[] = {&warp, NULL};

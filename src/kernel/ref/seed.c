@@ -21,11 +21,13 @@ static void seed_run(const void *params, int64_t begin, int64_t end, void *scrat
     int64_t last = end * ROWS_A_TASK < p->rows ? end * ROWS_A_TASK : p->rows;
     for (int64_t r = begin * ROWS_A_TASK; r < last; r++) {
         for (int64_t i = 0; i < p->inner; i++) {
-            float weight = p->weight_inner == 0 ? 1.0f : p->weight[r * p->weight_inner + (p->weight_inner == 1 ? 0 : i)];
+            float weight =
+                p->weight_inner == 0 ? 1.0f : p->weight[r * p->weight_inner + (p->weight_inner == 1 ? 0 : i)];
             p->out[r * p->inner + i] = factor * weight;
         }
     }
 }
 
-static const artel__kernel seed_kernel = {.name = "ref loss_seed", .isa = ARTEL__ISA_BASELINE, .tasks = seed_tasks, .run = seed_run};
+static const artel__kernel seed_kernel = {
+    .name = "ref loss_seed", .isa = ARTEL__ISA_BASELINE, .tasks = seed_tasks, .run = seed_run};
 const artel__kernel *const artel__loss_seed_kernels[] = {&seed_kernel, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, padding, conversions, noise and resizing, the reference: one element at a time. Also the lists, the parameters of
- * copies, and the kernels without a fast form. */
+/* Copies, padding, conversions, noise and resizing, the reference: one element at a time. Also the lists, the
+ * parameters of copies, and the kernels without a fast form. */
 #include "kernel/shape_ops.h"
 
 #include <string.h>
@@ -60,8 +60,8 @@ static int64_t start_offset(int rank, const int64_t *stride, const int64_t *star
     return offset;
 }
 
-void artel__copy_slice(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *start, const int64_t *step,
-                       const int64_t *count)
+void artel__copy_slice(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *start,
+                       const int64_t *step, const int64_t *count)
 {
     int64_t stride[ARTEL__LOOP_RANK];
     dense_strides(rank, dim, stride);
@@ -76,8 +76,8 @@ void artel__copy_slice(artel__strided_copy *copy, int rank, const int64_t *dim, 
     copy_merge(copy);
 }
 
-void artel__copy_insert(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *start, const int64_t *step,
-                        const int64_t *count)
+void artel__copy_insert(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *start,
+                        const int64_t *step, const int64_t *count)
 {
     int64_t stride[ARTEL__LOOP_RANK];
     dense_strides(rank, dim, stride);
@@ -93,7 +93,8 @@ void artel__copy_insert(artel__strided_copy *copy, int rank, const int64_t *dim,
 }
 
 /* The index space is (whole, dim, each) for every axis, without the extents of 1. */
-void artel__copy_repeat(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *each, const int64_t *whole)
+void artel__copy_repeat(artel__strided_copy *copy, int rank, const int64_t *dim, const int64_t *each,
+                        const int64_t *whole)
 {
     int64_t stride[ARTEL__LOOP_RANK];
     dense_strides(rank, dim, stride);
@@ -227,7 +228,8 @@ static void one_hot_run(const void *params, int64_t begin, int64_t end, void *sc
     }
 }
 
-static const artel__kernel strided_copy = {.name = "reference strided_copy", .tasks = strided_copy_tasks, .run = strided_copy_run};
+static const artel__kernel strided_copy = {
+    .name = "reference strided_copy", .tasks = strided_copy_tasks, .run = strided_copy_run};
 static const artel__kernel fill = {.name = "reference fill", .tasks = fill_tasks, .run = fill_run};
 static const artel__kernel pad = {.name = "reference pad", .tasks = pad_tasks, .run = pad_run};
 static const artel__kernel cast = {.name = "reference cast", .tasks = cast_tasks, .run = cast_run};
@@ -286,7 +288,8 @@ static void resize_forward_run(const void *params, int64_t begin, int64_t end, v
     int64_t line = p->in_w * p->channels;
     (void)scratch;
     for (int64_t i = begin * p->out_w * p->channels; i < end * p->out_w * p->channels; i++) {
-        int64_t c = i % p->channels, w = i / p->channels % p->out_w, task = i / p->channels / p->out_w, h = task % p->out_h;
+        int64_t c = i % p->channels, w = i / p->channels % p->out_w, task = i / p->channels / p->out_w,
+                h = task % p->out_h;
         const float *x = p->x + task / p->out_h * p->in_h * line + c;
         resize_tap a = resize_tap_of(h, p->in_h, p->out_h), b = resize_tap_of(w, p->in_w, p->out_w);
         const float *top = x + a.lower * line, *bottom = x + a.upper * line;
@@ -332,7 +335,8 @@ static void resize_gradient_run(const void *params, int64_t begin, int64_t end, 
     }
 }
 
-static const artel__kernel resize_forward = {.name = "reference resize_forward", .tasks = resize_forward_tasks, .run = resize_forward_run};
+static const artel__kernel resize_forward = {
+    .name = "reference resize_forward", .tasks = resize_forward_tasks, .run = resize_forward_run};
 static const artel__kernel resize_gradient = {
     .name = "reference resize_gradient", .tasks = resize_gradient_tasks, .run = resize_gradient_run};
 
@@ -340,11 +344,14 @@ static const artel__kernel resize_gradient = {
 
 #define FAST(family, row) &artel__##family##_avx512[row], &artel__##family##_avx2[row], &artel__##family##_baseline[row]
 
-const artel__kernel *const artel__strided_copy_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_STRIDED_COPY), &strided_copy, NULL};
+const artel__kernel *const artel__strided_copy_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_STRIDED_COPY),
+                                                            &strided_copy, NULL};
 const artel__kernel *const artel__fill_kernels[] = {&fill, NULL};
 const artel__kernel *const artel__pad_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_PAD), &pad, NULL};
 const artel__kernel *const artel__cast_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_CAST), &cast, NULL};
 const artel__kernel *const artel__one_hot_kernels[] = {&one_hot, NULL};
 const artel__kernel *const artel__noise_kernels[] = {FAST(noise, ARTEL__NOISE_NOISE), &noise, NULL};
-const artel__kernel *const artel__resize_forward_kernels[] = {FAST(resize, ARTEL__RESIZE_FORWARD), &resize_forward, NULL};
-const artel__kernel *const artel__resize_gradient_kernels[] = {FAST(resize, ARTEL__RESIZE_GRADIENT), &resize_gradient, NULL};
+const artel__kernel *const artel__resize_forward_kernels[] = {FAST(resize, ARTEL__RESIZE_FORWARD), &resize_forward,
+                                                              NULL};
+const artel__kernel *const artel__resize_gradient_kernels[] = {FAST(resize, ARTEL__RESIZE_GRADIENT), &resize_gradient,
+                                                               NULL};

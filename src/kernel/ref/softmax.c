@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row functions, the reference: one (outer, inner) pair at a time; a task is such a pair. Also the lists, and sparsemax. */
+/* Row functions, the reference: one (outer, inner) pair at a time; a task is such a pair. Also the lists, and
+ * sparsemax. */
 #include "kernel/softmax.h"
 
 #include "kernel/math.h"
@@ -223,8 +224,10 @@ static void glu_gradient_run(const void *params, int64_t begin, int64_t end, voi
     }
 }
 
-static const artel__kernel glu_forward = {.name = "reference glu_forward", .tasks = glu_forward_tasks, .run = glu_forward_run};
-static const artel__kernel glu_gradient = {.name = "reference glu_gradient", .tasks = glu_gradient_tasks, .run = glu_gradient_run};
+static const artel__kernel glu_forward = {
+    .name = "reference glu_forward", .tasks = glu_forward_tasks, .run = glu_forward_run};
+static const artel__kernel glu_gradient = {
+    .name = "reference glu_gradient", .tasks = glu_gradient_tasks, .run = glu_gradient_run};
 
 #define FAST(row) &artel__softmax_avx512[row], &artel__softmax_avx2[row], &artel__softmax_baseline[row]
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention; see simd.h for how this file is compiled, kernel/attention.h for the formulas.
  *
- * One row and one head at a time: the scores of a head fit a cache close by, and the small products do the work. The reference is
- * this body over the plain products.
+ * One row and one head at a time: the scores of a head fit a cache close by, and the small products do the work. The
+ * reference is this body over the plain products.
  */
 #include "kernel/simd/simd.h"
 
@@ -13,8 +13,8 @@
 #include "kernel/simd/attention_tables.h"
 #include "kernel/simd/row.h"
 
-/* Queries and keys are walked in blocks. Causal attention without a mask leaves out the blocks that no query may see: block b
- * of the queries meets the keys before seen_keys, block b of the keys the queries from first_query on. */
+/* Queries and keys are walked in blocks. Causal attention without a mask leaves out the blocks that no query may see:
+ * block b of the queries meets the keys before seen_keys, block b of the keys the queries from first_query on. */
 enum {
     BLOCK = 32
 };
@@ -89,14 +89,16 @@ static void drop(const artel__attention_shape *s, int64_t row, int64_t head, con
             int64_t index = base + k;
             if (index / 4 != drawn) {
                 drawn = index / 4;
-                artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row / s->inner), (uint64_t)drawn, word);
+                artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row / s->inner), (uint64_t)drawn,
+                                 word);
             }
             y[k] = artel__rng_uniform(word[index & 3]) >= s->rate ? x[k] * s->keep_scale : 0.0f;
         }
     }
 }
 
-/* The four products of a head, over the blocks there are. `x` and `y` are rows of queries or keys, `p` is [queries][keys]. */
+/* The four products of a head, over the blocks there are. `x` and `y` are rows of queries or keys, `p` is
+ * [queries][keys]. */
 typedef struct rows {
     const float *at;
     int64_t step, width;
@@ -153,20 +155,29 @@ static void over_keys(const artel__attention_shape *s, const float *p, rows y, f
     const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA, s->arithmetic);
     for (int64_t i = 0; i < block_count(s, s->queries); i++) {
         block b = query_block(s, i);
-        artel__gemm g = {b.end - b.begin, y.width, b.to, p + b.begin * s->keys, s->keys, y.at, y.step, out + b.begin * step, step, false};
+        artel__gemm g = {b.end - b.begin,      y.width, b.to, p + b.begin * s->keys, s->keys, y.at, y.step,
+                         out + b.begin * step, step,    false};
         micro->nn(&g);
     }
 }
 
 /* out (+)= p^T x, by key. */
-static void over_queries(const artel__attention_shape *s, const float *p, rows x, float *out, int64_t step, bool accumulate)
+static void over_queries(const artel__attention_shape *s, const float *p, rows x, float *out, int64_t step,
+                         bool accumulate)
 {
     const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA, s->arithmetic);
     for (int64_t i = 0; i < block_count(s, s->keys); i++) {
         block b = key_block(s, i);
-        artel__gemm g = {
-            b.end - b.begin,      x.width, b.to - b.from, p + b.from * s->keys + b.begin, s->keys, x.at + b.from * x.step, x.step,
-            out + b.begin * step, step,    accumulate};
+        artel__gemm g = {b.end - b.begin,
+                         x.width,
+                         b.to - b.from,
+                         p + b.from * s->keys + b.begin,
+                         s->keys,
+                         x.at + b.from * x.step,
+                         x.step,
+                         out + b.begin * step,
+                         step,
+                         accumulate};
         micro->tn(&g);
     }
 }
@@ -174,7 +185,9 @@ static void over_queries(const artel__attention_shape *s, const float *p, rows x
 /* With AMX, whose small products are in blocks, chains are no business of this file's. */
 static const char *refuses(const artel__attention_shape *s)
 {
-    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || s->arithmetic == ARTEL__ARITHMETIC_TILES ? NULL : "adds in blocks, not in chains";
+    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || s->arithmetic == ARTEL__ARITHMETIC_TILES
+               ? NULL
+               : "adds in blocks, not in chains";
 }
 
 static const char *forward_refuses(const void *params)
@@ -211,8 +224,10 @@ static void forward_head(const artel__attention_forward *p, int64_t row, int64_t
 {
     const artel__attention_shape *s = &p->shape;
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
-    int64_t at_q = row * t * s->heads + head, at_k = row * n * s->key_heads + group, step_out = s->heads * s->value_depth;
-    float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs, *room = scratch + (s->rate > 0 ? t * n : 0);
+    int64_t at_q = row * t * s->heads + head, at_k = row * n * s->key_heads + group,
+            step_out = s->heads * s->value_depth;
+    float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs,
+          *room = scratch + (s->rate > 0 ? t * n : 0);
     rows q = rows_of(p->q, p->q_half, at_q * s->depth, s->heads * s->depth, t, s->depth, &room);
     rows k = rows_of(p->k, p->k_half, at_k * s->depth, s->key_heads * s->depth, n, s->depth, &room);
     rows v = rows_of(p->v, p->v_half, at_k * s->value_depth, s->key_heads * s->value_depth, n, s->value_depth, &room);
@@ -237,7 +252,8 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
     const artel__attention_forward *p = params;
     int64_t share = p->shape.heads / p->shape.key_heads;
     for (int64_t task = begin; task < end; task++)
-        for (int64_t h = 0; h < share; h++) forward_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, scratch);
+        for (int64_t h = 0; h < share; h++)
+            forward_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, scratch);
 }
 
 /* -- gradient -- */
@@ -271,16 +287,19 @@ static void softmax_row_back(const float *y, float *d, int64_t n, float scale)
 }
 
 /* `accumulate`: the sums for the keys go on; `last`: they end here. */
-static void gradient_head(const artel__attention_gradient *p, int64_t row, int64_t head, bool accumulate, bool last, float *scratch)
+static void gradient_head(const artel__attention_gradient *p, int64_t row, int64_t head, bool accumulate, bool last,
+                          float *scratch)
 {
     const artel__attention_shape *s = &p->shape;
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
     int64_t at_q = (row * t * s->heads + head) * s->depth, at_k = (row * n * s->key_heads + group) * s->depth;
-    int64_t at_o = (row * t * s->heads + head) * s->value_depth, at_v = (row * n * s->key_heads + group) * s->value_depth;
+    int64_t at_o = (row * t * s->heads + head) * s->value_depth,
+            at_v = (row * n * s->key_heads + group) * s->value_depth;
     int64_t step_q = s->heads * s->depth, step_k = s->key_heads * s->depth;
     int64_t step_o = s->heads * s->value_depth, step_v = s->key_heads * s->value_depth;
     float *room = scratch + t * n * (s->rate > 0 ? 2 : 1);
-    rows q = rows_of(p->q, p->q_half, at_q, step_q, t, s->depth, &room), k = rows_of(p->k, p->k_half, at_k, step_k, n, s->depth, &room);
+    rows q = rows_of(p->q, p->q_half, at_q, step_q, t, s->depth, &room),
+         k = rows_of(p->k, p->k_half, at_k, step_k, n, s->depth, &room);
     rows v = rows_of(p->v, p->v_half, at_v, step_v, n, s->value_depth, &room);
     rows dout = rows_of(p->dout, p->dout_half, at_o, step_o, t, s->value_depth, &room);
     made dq = made_of(p->dq, p->dq_half, at_q, step_q, t, s->depth, &room),
@@ -319,7 +338,8 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
     int64_t share = p->shape.heads / p->shape.key_heads;
     for (int64_t task = begin; task < end; task++)
         for (int64_t h = 0; h < share; h++)
-            gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, h + 1 == share, scratch);
+            gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, h + 1 == share,
+                          scratch);
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ATTENTION_KERNELS] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why kernels whose sums are chains refuse: the sum is wanted in blocks (kernel/tiles.h). One function a kind of parameters. */
+/* Why kernels whose sums are chains refuse: the sum is wanted in blocks (kernel/tiles.h). One function a kind of
+ * parameters. */
 #ifndef ARTEL_KERNEL_SIMD_CHAIN_H
 #define ARTEL_KERNEL_SIMD_CHAIN_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv2d_forward and conv2d_data_gradient of bfloat16 operands with AVX512_BF16: products whose rows are gathered pixel by pixel. */
+/* conv2d_forward and conv2d_data_gradient of bfloat16 operands with AVX512_BF16: products whose rows are gathered pixel
+ * by pixel. */
 #include "kernel/simd/micro_vec_avx512.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
 /* conv2d_forward and conv2d_data_gradient for one instruction set; included behind a micro_vec_*.h.
  *
  * Both are the same sweep over a conv_walk. A tile is up to TILE_ROWS pixels of one line, or two short lines; the
- * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Taps outside the image
- * are left out one by one where that pays, see conv_pieces.h; else they read zeros of a padded copy, and only tap rows that no
- * line of the tile has are left out. Pointwise convolutions without stride go to the product; those with stride walk, and as in the
- * product their depth is cut and pixels that lie badly are copied side by side; what their data gradients leave out is cleared on the
- * way, see conv_gaps.h.
+ * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Taps outside
+ * the image are left out one by one where that pays, see conv_pieces.h; else they read zeros of a padded copy, and only
+ * tap rows that no line of the tile has are left out. Pointwise convolutions without stride go to the product; those
+ * with stride walk, and as in the product their depth is cut and pixels that lie badly are copied side by side; what
+ * their data gradients leave out is cleared on the way, see conv_gaps.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_BODY_H
 #define ARTEL_KERNEL_SIMD_CONV_BODY_H
@@ -20,9 +20,9 @@
 
 enum {
     CONV_STRIP = VEC_LANES == 16 ? 96 << 10 : 48 << 10, /* floats of strip that a band should not pass */
-    CONV_DEPTH = VEC_LANES == 16 ? 6144 : 2816,         /* steps of the reduction whose panel stays in the second-level cache */
-    CONV_JOINS = TILE_ROWS <= 6,                        /* a line's half has too few chains with 6 rows, not with 14 */
-    CONV_PIECE = VEC_LANES == 16 ? 4 : 8,               /* steps of the reduction that take as long as a tile cut in two */
+    CONV_DEPTH = VEC_LANES == 16 ? 6144 : 2816, /* steps of the reduction whose panel stays in the second-level cache */
+    CONV_JOINS = TILE_ROWS <= 6,                /* a line's half has too few chains with 6 rows, not with 14 */
+    CONV_PIECE = VEC_LANES == 16 ? 4 : 8,       /* steps of the reduction that take as long as a tile cut in two */
     CONV_PIXELS = 16 * TILE_ROWS
 };
 
@@ -83,7 +83,8 @@ static conv_room conv_lay(const conv_walk *w, char *base)
     r.pieces.piece = room_take(&r.bytes, base, 2 * taps * (int64_t)sizeof(conv_piece));
     r.pieces.segments = room_take(&r.bytes, base, taps * (int64_t)sizeof(segment));
     r.pieces.held = room_take(&r.bytes, base, TILE_ROWS * TILE_COLUMNS * 4);
-    for (int64_t x = 0; base && x < w->nx; x++) conv_pixels_inside(w, x, &r.pieces.inside[2 * x], &r.pieces.inside[2 * x + 1]);
+    for (int64_t x = 0; base && x < w->nx; x++)
+        conv_pixels_inside(w, x, &r.pieces.inside[2 * x], &r.pieces.inside[2 * x + 1]);
     return r;
 }
 
@@ -101,12 +102,14 @@ static int64_t conv_segments(const conv_walk *w, segment *out)
     return count;
 }
 
-/* A tile of pixels, given with its A and its two runs in out, against panels [p0, p1); in pieces, unless they are NULL. */
-static void conv_tile(const conv_sweep *c, const conv_walk *w, tile *t, const conv_pieces *pieces, conv_run run[2], int mr, int64_t p0,
-                      int64_t p1)
+/* A tile of pixels, given with its A and its two runs in out, against panels [p0, p1); in pieces, unless they are NULL.
+ */
+static void conv_tile(const conv_sweep *c, const conv_walk *w, tile *t, const conv_pieces *pieces, conv_run run[2],
+                      int mr, int64_t p0, int64_t p1)
 {
     const float *a0 = t->a0, *a1 = t->a1;
-    int64_t wide = c->n / c->groups, left = p0 * ARTEL__PANEL, right = p1 * ARTEL__PANEL < c->n ? p1 * ARTEL__PANEL : c->n;
+    int64_t wide = c->n / c->groups, left = p0 * ARTEL__PANEL,
+            right = p1 * ARTEL__PANEL < c->n ? p1 * ARTEL__PANEL : c->n;
     int64_t around = run[0].rows * run[0].wide + run[1].rows * run[1].wide, each = (around + p1 - p0 - 1) / (p1 - p0);
     for (int64_t column = left; column < right; column += TILE_COLUMNS) {
         int64_t panel = column / ARTEL__PANEL, end = column + TILE_COLUMNS < c->n ? column + TILE_COLUMNS : c->n;
@@ -126,7 +129,8 @@ static void conv_tile(const conv_sweep *c, const conv_walk *w, tile *t, const co
                 product_tile(mr, t);
             t->from0 = NULL;
         }
-        if (around > 0) conv_clear(&c->gaps, &run[1], conv_clear(&c->gaps, &run[0], each, left, right - left), left, right - left);
+        if (around > 0)
+            conv_clear(&c->gaps, &run[1], conv_clear(&c->gaps, &run[0], each, left, right - left), left, right - left);
     }
 }
 
@@ -145,8 +149,8 @@ static void conv_take(tile *t, const float *a0, const float *a1, int64_t step, i
     if (rows) product_take(t, mr, columns, rows);
 }
 
-/* The pixels behind those of the tile, fetched meanwhile where one stretch of each is read: the next ones of the line or, behind its
- * last, those that begin the next line of the image. */
+/* The pixels behind those of the tile, fetched meanwhile where one stretch of each is read: the next ones of the line
+ * or, behind its last, those that begin the next line of the image. */
 static tile_ahead conv_ahead(const conv_walk *w, tile *t, const conv_stretch *last, int64_t rows, int64_t panels)
 {
     int64_t step = w->sx * w->c, pixel = last->first + last->count;
@@ -156,7 +160,8 @@ static tile_ahead conv_ahead(const conv_walk *w, tile *t, const conv_stretch *la
 }
 
 /* Leaves out the tap rows at either end that lie outside for both lines. */
-static void conv_skip_rows(const conv_sweep *c, const conv_walk *w, const conv_room *room, const conv_line *a, const conv_line *b, tile *t)
+static void conv_skip_rows(const conv_sweep *c, const conv_walk *w, const conv_room *room, const conv_line *a,
+                           const conv_line *b, tile *t)
 {
     int64_t each = conv_joined(w) ? 1 : w->nx, y0 = 0, y1 = w->ny;
     while (y0 < y1 && !conv_row_inside(w, a->y, y0) && !conv_row_inside(w, b->y, y0)) y0++;
@@ -167,8 +172,8 @@ static void conv_skip_rows(const conv_sweep *c, const conv_walk *w, const conv_r
 }
 
 /* A tile of two stretches, of which the first is as long as the second or one pixel longer, against panels [p0, p1). */
-static void conv_pixels(const conv_sweep *c, const conv_walk *w, conv_room *room, const tile *from, conv_stretch a, conv_stretch b,
-                        int64_t p0, int64_t p1)
+static void conv_pixels(const conv_sweep *c, const conv_walk *w, conv_room *room, const tile *from, conv_stretch a,
+                        conv_stretch b, int64_t p0, int64_t p1)
 {
     int64_t step = w->sx * w->c;
     int mr = (int)(a.count + b.count);
@@ -185,7 +190,8 @@ static void conv_pixels(const conv_sweep *c, const conv_walk *w, conv_room *room
     } else if (!w->direct && c->normalise) {
         conv_skip_rows(c, w, room, a.line, b.line, &t);
     }
-    conv_take(&t, a.line->in + a.first * step, b.line->in + b.first * step, step, mr, c->n - p0 * ARTEL__PANEL, room->rows);
+    conv_take(&t, a.line->in + a.first * step, b.line->in + b.first * step, step, mr, c->n - p0 * ARTEL__PANEL,
+              room->rows);
     conv_run run[] = {conv_out(c, a.line, a.first, a.count), conv_out(c, b.line, b.first, b.count)};
     conv_tile(c, w, &t, pieces, run, mr, p0, p1);
 }
@@ -198,7 +204,8 @@ static int64_t conv_outer(int64_t pixels)
 }
 
 /* `lines` lines of the room against panels [p0, p1). */
-static void conv_lines(const conv_sweep *c, const conv_walk *w, conv_room *room, int64_t lines, const tile *t, int64_t p0, int64_t p1)
+static void conv_lines(const conv_sweep *c, const conv_walk *w, conv_room *room, int64_t lines, const tile *t,
+                       int64_t p0, int64_t p1)
 {
     int64_t tiles = tile_count(w->pixels), outer = conv_outer(w->pixels), inner = w->pixels - outer;
     for (int64_t i = 0; i < lines; i++) {
@@ -211,12 +218,15 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, conv_room *room,
             int64_t half = (outer + 1) / 2;
             conv_pixels(c, w, room, t, (conv_stretch){line, 0, half}, (conv_stretch){line, half, outer - half}, p0, p1);
             conv_pixels(c, w, room, t, (conv_stretch){line, outer, inner}, (conv_stretch){next, 0, inner}, p0, p1);
-            conv_pixels(c, w, room, t, (conv_stretch){next, inner, half}, (conv_stretch){next, inner + half, outer - half}, p0, p1);
+            conv_pixels(c, w, room, t, (conv_stretch){next, inner, half},
+                        (conv_stretch){next, inner + half, outer - half}, p0, p1);
             i++;
         } else {
             for (int64_t j = 0; j < tiles; j++) {
-                int64_t x = tile_cut(w->pixels, tiles, j), end = tile_cut(w->pixels, tiles, j + 1), middle = (x + end + 1) / 2;
-                conv_pixels(c, w, room, t, (conv_stretch){line, x, middle - x}, (conv_stretch){line, middle, end - middle}, p0, p1);
+                int64_t x = tile_cut(w->pixels, tiles, j), end = tile_cut(w->pixels, tiles, j + 1),
+                        middle = (x + end + 1) / 2;
+                conv_pixels(c, w, room, t, (conv_stretch){line, x, middle - x},
+                            (conv_stretch){line, middle, end - middle}, p0, p1);
             }
         }
     }
@@ -232,11 +242,16 @@ static int64_t conv_cuts(const conv_walk *w, int64_t segments)
 }
 
 /* Part `cut` of `cuts` of a reduction of `count` segments; of the sweep, its part. */
-static tile conv_cut(const conv_walk *w, const conv_room *room, int64_t count, int64_t cuts, int64_t cut, conv_sweep *part)
+static tile conv_cut(const conv_walk *w, const conv_room *room, int64_t count, int64_t cuts, int64_t cut,
+                     conv_sweep *part)
 {
     int64_t k0 = tile_cut(w->depth, cuts, cut), k1 = tile_cut(w->depth, cuts, cut + 1);
     bool last = cut + 1 == cuts;
-    tile t = {.segments = room->segments, .count = 1, .load = cut > 0, .relu = last && part->relu, .normalise = last && part->normalise};
+    tile t = {.segments = room->segments,
+              .count = 1,
+              .load = cut > 0,
+              .relu = last && part->relu,
+              .normalise = last && part->normalise};
     t.stream = cuts == 1 && part->stream;
     t.claim = !t.stream;
     t.narrow = last ? part->narrow : ARTEL_DTYPE_FLOAT32;
@@ -253,9 +268,10 @@ static tile conv_cut(const conv_walk *w, const conv_room *room, int64_t count, i
     return t;
 }
 
-/* Lines [q0, q1) against panels [p0, p1). Where lines are copied each band meets all parts of the reduction before the next one comes;
- * else all lines pass over a part, which stays in the cache. */
-static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, int64_t q1, int64_t p0, int64_t p1, char *scratch)
+/* Lines [q0, q1) against panels [p0, p1). Where lines are copied each band meets all parts of the reduction before the
+ * next one comes; else all lines pass over a part, which stays in the cache. */
+static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, int64_t q1, int64_t p0, int64_t p1,
+                           char *scratch)
 {
     conv_room room = conv_lay(w, scratch);
     int64_t band = conv_band_lines(w), count = conv_segments(w, room.segments), cuts = conv_cuts(w, count),
@@ -267,7 +283,8 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
             conv_sweep part = *c;
             tile t = conv_cut(w, &room, count, cuts, cut, &part);
             for (int64_t b = q; b < end; b += band) {
-                if (w->direct || cut == 0) lines = conv_band(w, b, b + band < end ? b + band : end, room.strip, room.line);
+                if (w->direct || cut == 0)
+                    lines = conv_band(w, b, b + band < end ? b + band : end, room.strip, room.line);
                 conv_lines(&part, w, &room, lines, &t, p0, p1);
             }
         }
@@ -275,7 +292,8 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
     vec_leave();
 }
 
-/* Whether the products of a line that are left out take longer than the pieces of its tiles, two of which have an end of the line. */
+/* Whether the products of a line that are left out take longer than the pieces of its tiles, two of which have an end
+ * of the line. */
 static bool conv_pays(const conv_walk *w)
 {
     int64_t outside = 0, pieces = 2;
@@ -307,8 +325,8 @@ static product_grid conv_grid(int64_t lines, int64_t pixels, int64_t taps, int64
 
 static bool conv_pointwise(const artel__conv2d_shape *s)
 {
-    return s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih && s->ow == s->iw &&
-           s->groups == 1;
+    return s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih &&
+           s->ow == s->iw && s->groups == 1;
 }
 
 static artel__product_forward conv_forward_product(const artel__conv2d_forward *p)
@@ -377,7 +395,8 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
                     .out_image = s->oh * s->ow * s->oc,
                     .out_line = s->ow * s->oc,
                     .out_pixel = s->oc,
-                    .stream = !p->narrow && product_streams(p->out, s->images * s->oh * s->ow * s->oc, s->oc, s->kh * s->kw * w.depth)};
+                    .stream = !p->narrow && product_streams(p->out, s->images * s->oh * s->ow * s->oc, s->oc,
+                                                            s->kh * s->kw * w.depth)};
     product_range range = {.begin = begin, .end = end};
     product_rect r;
     while (product_grid_next(&g, &range, &r)) {
@@ -444,7 +463,8 @@ static conv_gaps conv_data_gaps(const artel__conv2d_data_gradient *p)
     const artel__conv2d_shape *s = &p->shape;
     if (s->kh > 1 || s->kw > 1 || s->top > 0 || s->left > 0 || p->bias) return (conv_gaps){0};
     bool whole = (uintptr_t)p->dx % 64 == 0 && s->ic % 16 == 0;
-    return (conv_gaps){s->sh, s->sw, s->ih, s->iw, s->iw * s->ic, s->ic, whole && s->images * s->ih * s->iw * s->ic * 4 > PRODUCT_FAR};
+    return (conv_gaps){
+        s->sh, s->sw, s->ih, s->iw, s->iw * s->ic, s->ic, whole && s->images * s->ih * s->iw * s->ic * 4 > PRODUCT_FAR};
 }
 
 static void conv_data_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -478,8 +498,8 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
                             .out_line = s->sh * s->iw * s->ic,
                             .out_pixel = s->sw * s->ic,
                             .gaps = gaps,
-                            .stream =
-                                !p->narrow && product_streams(p->dx, s->images * s->ih * s->iw * s->ic, s->ic, s->kh * s->kw * w.depth)};
+                            .stream = !p->narrow && product_streams(p->dx, s->images * s->ih * s->iw * s->ic, s->ic,
+                                                                    s->kh * s->kw * w.depth)};
             conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
         }
     }

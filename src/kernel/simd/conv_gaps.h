@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pixels that no tap reaches in the data gradient of a 1x1 convolution with strides: zeros, three of four with strides of two.
+/* The pixels that no tap reaches in the data gradient of a 1x1 convolution with strides: zeros, three of four with
+ * strides of two.
  *
- * A pass of its own over them is bound by memory. They are written a few at a time between the tiles that compute their neighbours,
- * past the caches when there are many, so that memory takes them while registers work.
+ * A pass of its own over them is bound by memory. They are written a few at a time between the tiles that compute their
+ * neighbours, past the caches when there are many, so that memory takes them while registers work.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_GAPS_H
 #define ARTEL_KERNEL_SIMD_CONV_GAPS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tile of pixels some of whose taps lie outside the image, without a padded copy of it: those taps are left out.
  *
- * The taps are cut into pieces, each of neighbours that reach the same pixels of the tile; a piece is a register tile of these pixels
- * alone, and between pieces the chains wait in scratch. What it saves is a tenth of the products of a 7x7 image with 3x3 taps along each
- * axis, a twentieth at 14x14, and the copies. Loads and stores of what waits cost as much as about two steps of the reduction a piece,
- * so it pays where taps are deep.
+ * The taps are cut into pieces, each of neighbours that reach the same pixels of the tile; a piece is a register tile
+ * of these pixels alone, and between pieces the chains wait in scratch. What it saves is a tenth of the products of a
+ * 7x7 image with 3x3 taps along each axis, a twentieth at 14x14, and the copies. Loads and stores of what waits cost as
+ * much as about two steps of the reduction a piece, so it pays where taps are deep.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_PIECES_H
 #define ARTEL_KERNEL_SIMD_CONV_PIECES_H
@@ -42,7 +42,8 @@ typedef struct conv_reach {
 
 static segment conv_segment(const conv_walk *w, int64_t y, int64_t x)
 {
-    return (segment){(y * w->dy * w->wide + x * w->dx) * w->c, (w->first + y * w->next_y + x * w->next_x) * w->depth, w->depth};
+    return (segment){(y * w->dy * w->wide + x * w->dx) * w->c, (w->first + y * w->next_y + x * w->next_x) * w->depth,
+                     w->depth};
 }
 
 /* Whether the taps of a row are neighbours in memory, of x and of the weights. */
@@ -82,7 +83,8 @@ static void conv_pieces_begin(conv_pieces *p, const conv_stretch *a, const conv_
 {
     int64_t left = r->a1 - r->a0, right = r->b1 - r->b0, begin = a->count + r->b0;
     p->current = p->count;
-    if (left > 0 && right > 0 && a->line == b->line && r->a1 == a->count && r->b0 == 0 && a->first + a->count == b->first) {
+    if (left > 0 && right > 0 && a->line == b->line && r->a1 == a->count && r->b0 == 0 &&
+        a->first + a->count == b->first) {
         conv_piece_split(p, r->a0, left + right);
     } else if (right > 0 && (left == right || left == right + 1)) {
         conv_piece_add(p, r->a0, begin, left + right);
@@ -95,7 +97,8 @@ static void conv_pieces_begin(conv_pieces *p, const conv_stretch *a, const conv_
 }
 
 /* The taps of segments [from, to) of the walk, for the tile of stretches a and b. */
-static void conv_pieces_make(conv_pieces *p, const conv_walk *w, const conv_stretch *a, const conv_stretch *b, int64_t from, int64_t to)
+static void conv_pieces_make(conv_pieces *p, const conv_walk *w, const conv_stretch *a, const conv_stretch *b,
+                             int64_t from, int64_t to)
 {
     bool joined = conv_joined(w);
     conv_reach last = {0};
@@ -142,7 +145,8 @@ static void conv_pieces_run(const conv_pieces *p, const tile *whole, int rows)
     memset(p->held, 0, (size_t)rows * TILE_COLUMNS * sizeof(float));
     for (int i = 0; i < rows; i++) {
         const float *c = tile_c(whole, half, i);
-        if (whole->load) memcpy(p->held + i * TILE_COLUMNS + whole->first, c + whole->first, (size_t)width * sizeof(float));
+        if (whole->load)
+            memcpy(p->held + i * TILE_COLUMNS + whole->first, c + whole->first, (size_t)width * sizeof(float));
         for (int j = 0; whole->claim && j < whole->last; j += 16) tile_claim(c + j);
     }
     t.bias = NULL;

@@ -2,9 +2,9 @@
 /* How a convolution walks over its input: lines of output pixels, taps at constant distances, zero padding by copying.
  *
  * Forward and weight gradient walk over x; the data gradient walks over dy, once for each phase of the strides, with
- * unit steps. Lines are numbered through all images, image * lines + y. For a band of lines each gets a pointer to the input of
- * its first pixel's first tap; taps and pixels lie at constant offsets from there. Where taps may leave the image, the
- * band's input is copied into a strip with its border of zeros, one for each image that the band touches.
+ * unit steps. Lines are numbered through all images, image * lines + y. For a band of lines each gets a pointer to the
+ * input of its first pixel's first tap; taps and pixels lie at constant offsets from there. Where taps may leave the
+ * image, the band's input is copied into a strip with its border of zeros, one for each image that the band touches.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_WALK_H
 #define ARTEL_KERNEL_SIMD_CONV_WALK_H
@@ -16,16 +16,17 @@
 
 typedef struct conv_walk {
     const float *in;
-    int64_t images, h, w, c;       /* what is read */
-    int64_t lines, valid, pixels;  /* lines an image, of which the first `valid` exist; pixels a line */
-    int64_t sy, sx;                /* input rows a line, input columns a pixel */
-    int64_t y0, x0;                /* input position of the first tap of line 0, pixel 0; may lie outside */
-    int64_t ny, nx, dy, dx;        /* taps and their distances */
-    int64_t depth;                 /* channels of a tap: c / groups */
-    int64_t first, next_y, next_x; /* which row of the weights the first tap starts at, and how many further the next ones */
-    bool direct;                   /* every tap lies inside, or those outside are left out: no strip */
-    bool bare;                     /* taps lie outside and are left out */
-    int64_t wide;                  /* input columns of a row as the tile sees them */
+    int64_t images, h, w, c;      /* what is read */
+    int64_t lines, valid, pixels; /* lines an image, of which the first `valid` exist; pixels a line */
+    int64_t sy, sx;               /* input rows a line, input columns a pixel */
+    int64_t y0, x0;               /* input position of the first tap of line 0, pixel 0; may lie outside */
+    int64_t ny, nx, dy, dx;       /* taps and their distances */
+    int64_t depth;                /* channels of a tap: c / groups */
+    int64_t first, next_y,
+        next_x;   /* which row of the weights the first tap starts at, and how many further the next ones */
+    bool direct;  /* every tap lies inside, or those outside are left out: no strip */
+    bool bare;    /* taps lie outside and are left out */
+    int64_t wide; /* input columns of a row as the tile sees them */
 } conv_walk;
 
 typedef struct conv_line {
@@ -35,8 +36,10 @@ typedef struct conv_line {
 
 static inline void conv_walk_finish(conv_walk *w)
 {
-    int64_t below = (w->valid - 1) * w->sy + w->y0 + (w->ny - 1) * w->dy, across = (w->pixels - 1) * w->sx + w->x0 + (w->nx - 1) * w->dx;
-    w->direct = w->ny == 0 || w->nx == 0 || w->pixels <= 0 || w->valid <= 0 || (w->y0 >= 0 && w->x0 >= 0 && below < w->h && across < w->w);
+    int64_t below = (w->valid - 1) * w->sy + w->y0 + (w->ny - 1) * w->dy,
+            across = (w->pixels - 1) * w->sx + w->x0 + (w->nx - 1) * w->dx;
+    w->direct = w->ny == 0 || w->nx == 0 || w->pixels <= 0 || w->valid <= 0 ||
+                (w->y0 >= 0 && w->x0 >= 0 && below < w->h && across < w->w);
     w->wide = w->direct ? w->w : (w->pixels - 1) * w->sx + (w->nx - 1) * w->dx + 1;
 }
 
@@ -143,7 +146,8 @@ typedef struct conv_phase {
     int64_t start, distance;    /* position in dy of the first tap for pixel 0, and from one tap to the next */
 } conv_phase;
 
-static inline conv_phase conv_phase_make(int64_t phase, int64_t kernel, int64_t stride, int64_t dilation, int64_t before)
+static inline conv_phase conv_phase_make(int64_t phase, int64_t kernel, int64_t stride, int64_t dilation,
+                                         int64_t before)
 {
     conv_phase p = {0, 0, 1, 0, 1};
     for (int64_t r = 0; r < kernel; r++) {
@@ -164,7 +168,8 @@ static inline conv_phase conv_phase_make(int64_t phase, int64_t kernel, int64_t 
 /* The walk over dy that gives the pixels (phase_y + sh*i, phase_x + sw*j) of dx. */
 static inline conv_walk conv_walk_data(const artel__conv2d_shape *s, const float *dy, int64_t phase_y, int64_t phase_x)
 {
-    conv_phase v = conv_phase_make(phase_y, s->kh, s->sh, s->dh, s->top), h = conv_phase_make(phase_x, s->kw, s->sw, s->dw, s->left);
+    conv_phase v = conv_phase_make(phase_y, s->kh, s->sh, s->dh, s->top),
+               h = conv_phase_make(phase_x, s->kw, s->sw, s->dw, s->left);
     conv_walk w = {.in = dy,
                    .images = s->images,
                    .h = s->oh,

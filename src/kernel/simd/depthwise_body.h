@@ -2,8 +2,9 @@
 /* Depthwise convolutions for one instruction set; included behind a micro_vec_*.h.
  *
  * Vectors run over channels. Forward and data gradient take a pixel at a time: its taps that exist are listed once
- * and reused while the list stays the same (inside the image), then swept for blocks of channels. The weight gradient takes a tap and a block
- * of channels a task, the chains in registers, the fold over shards in the task. Multipliers above one use scalars.
+ * and reused while the list stays the same (inside the image), then swept for blocks of channels. The weight gradient
+ * takes a tap and a block of channels a task, the chains in registers, the fold over shards in the task. Multipliers
+ * above one use scalars.
  */
 #ifndef ARTEL_KERNEL_SIMD_DEPTHWISE_BODY_H
 #define ARTEL_KERNEL_SIMD_DEPTHWISE_BODY_H
@@ -67,7 +68,8 @@ static void depth_channels(const depth_pixel *p, int64_t channels)
     vec_mask all = vec_range(0, VEC_LANES);
     for (; c + DEPTH_BLOCK <= channels; c += DEPTH_BLOCK) depth_block(DEPTH_VECTORS, p, c, all);
     for (; c + 2 * VEC_LANES <= channels; c += 2 * VEC_LANES) depth_block(2, p, c, all);
-    for (; c < channels; c += VEC_LANES) depth_block(1, p, c, vec_range(0, channels - c < VEC_LANES ? (int)(channels - c) : VEC_LANES));
+    for (; c < channels; c += VEC_LANES)
+        depth_block(1, p, c, vec_range(0, channels - c < VEC_LANES ? (int)(channels - c) : VEC_LANES));
 }
 
 /* One output pixel, any multiplier. */
@@ -131,7 +133,11 @@ static void depth_forward_line(const artel__depthwise_forward *p, int64_t line, 
 {
     const artel__conv2d_shape *s = &p->shape;
     int64_t image = line / s->oh, reach = (s->kw - 1) * s->dw;
-    depth_pixel pixel = {.w = p->w, .tap = taps, .multiplier = s->oc / s->ic, .bias = p->bias, .relu = p->activation == ARTEL__FUSED_RELU};
+    depth_pixel pixel = {.w = p->w,
+                         .tap = taps,
+                         .multiplier = s->oc / s->ic,
+                         .bias = p->bias,
+                         .relu = p->activation == ARTEL__FUSED_RELU};
     bool inside = false;
     for (int64_t x = 0; x < s->ow; x++) {
         int64_t at = x * s->sw - s->left;
@@ -251,14 +257,16 @@ static void depth_add_run(const depth_run *r, int64_t block, float *acc)
     if (r->x && r->multiplier > 1) {
         for (int64_t i = 0; i < r->count; i++) {
             for (c = 0; c < block; c++) {
-                acc[c] = __builtin_fmaf(r->x[i * r->sx + (r->channel + c) / r->multiplier], r->dy[i * r->sdy + c], acc[c]);
+                acc[c] =
+                    __builtin_fmaf(r->x[i * r->sx + (r->channel + c) / r->multiplier], r->dy[i * r->sdy + c], acc[c]);
             }
         }
         return;
     }
     for (; c + DEPTH_BLOCK <= block; c += DEPTH_BLOCK) depth_accumulate(DEPTH_VECTORS, r, c, acc, all);
     for (; c + 2 * VEC_LANES <= block; c += 2 * VEC_LANES) depth_accumulate(2, r, c, acc, all);
-    for (; c < block; c += VEC_LANES) depth_accumulate(1, r, c, acc, vec_range(0, block - c < VEC_LANES ? (int)(block - c) : VEC_LANES));
+    for (; c < block; c += VEC_LANES)
+        depth_accumulate(1, r, c, acc, vec_range(0, block - c < VEC_LANES ? (int)(block - c) : VEC_LANES));
 }
 
 /* First and one past the last output position whose tap at `offset` lies inside [0, in). */
@@ -270,8 +278,8 @@ static void depth_inside(int64_t offset, int64_t stride, int64_t in, int64_t out
 }
 
 /* The chain of one tap (kh = shape.kh: the bias) and a block of output channels over images [begin, end). */
-static void depth_leaf(const artel__depthwise_weight_gradient *p, int64_t kh, int64_t kw, int64_t channel, int64_t block, int64_t begin,
-                       int64_t end, float *acc)
+static void depth_leaf(const artel__depthwise_weight_gradient *p, int64_t kh, int64_t kw, int64_t channel,
+                       int64_t block, int64_t begin, int64_t end, float *acc)
 {
     const artel__conv2d_shape *s = &p->shape;
     int64_t multiplier = s->oc / s->ic, x0 = 0, x1 = s->ow, y0 = 0, y1 = s->oh;
@@ -282,7 +290,9 @@ static void depth_leaf(const artel__depthwise_weight_gradient *p, int64_t kh, in
     for (int64_t image = begin; image < end && x0 < x1; image++) {
         for (int64_t y = y0; y < y1; y++) {
             int64_t iy = y * s->sh - s->top + kh * s->dh, ix = x0 * s->sw - s->left + kw * s->dw;
-            depth_run r = {NULL,   p->dy + ((image * s->oh + y) * s->ow + x0) * s->oc + channel, s->sw * s->ic, s->oc, x1 - x0, multiplier,
+            depth_run r = {NULL,          p->dy + ((image * s->oh + y) * s->ow + x0) * s->oc + channel,
+                           s->sw * s->ic, s->oc,
+                           x1 - x0,       multiplier,
                            channel};
             if (!bias) r.x = p->x + ((image * s->ih + iy) * s->iw + ix) * s->ic + (multiplier == 1 ? channel : 0);
             depth_add_run(&r, block, acc);
@@ -311,7 +321,8 @@ static size_t depth_weight_scratch(const void *params)
     return levels * DEPTH_BLOCK * sizeof(float);
 }
 
-static void depth_weight_node(const artel__depthwise_weight_gradient *p, int32_t node, int64_t tap, int64_t channel, float *stack)
+static void depth_weight_node(const artel__depthwise_weight_gradient *p, int32_t node, int64_t tap, int64_t channel,
+                              float *stack)
 {
     const artel__conv2d_shape *s = &p->shape;
     const artel__fold_plan *f = p->fold;
@@ -319,14 +330,16 @@ static void depth_weight_node(const artel__depthwise_weight_gradient *p, int32_t
     int32_t first = f->node[node].first - f->first, depth = 0;
     for (int32_t j = 0; j < f->node[node].count; j++) {
         float *top = stack + (int64_t)depth * DEPTH_BLOCK;
-        depth_leaf(p, tap < taps ? tap / s->kw : s->kh, tap % s->kw, channel, block, f->start[first + j], f->start[first + j + 1], top);
+        depth_leaf(p, tap < taps ? tap / s->kw : s->kh, tap % s->kw, channel, block, f->start[first + j],
+                   f->start[first + j + 1], top);
         depth++;
         for (int32_t merges = __builtin_ctz(~(unsigned)j); merges > 0; merges--, depth--) {
             float *left = stack + (int64_t)(depth - 2) * DEPTH_BLOCK;
             for (int i = 0; i < DEPTH_BLOCK; i++) left[i] += left[DEPTH_BLOCK + i];
         }
     }
-    float *out = tap < taps ? p->dw + node * p->dw_stride + tap * s->oc + channel : p->dbias + node * p->dbias_stride + channel;
+    float *out =
+        tap < taps ? p->dw + node * p->dw_stride + tap * s->oc + channel : p->dbias + node * p->dbias_stride + channel;
     for (int64_t i = 0; i < block; i++) out[i] = stack[i];
 }
 

@@ -23,8 +23,8 @@ enum {
     SINE_STRETCH = 1024  /* elements that are near, or not, together */
 };
 
-/* Asks for what is read and written UNARY_AHEAD elements on: functions of a hundred instructions leave a processor no room to see so far by
- * itself, and of arrays in memory gelu took twice the time. y may be NULL. */
+/* Asks for what is read and written UNARY_AHEAD elements on: functions of a hundred instructions leave a processor no
+ * room to see so far by itself, and of arrays in memory gelu took twice the time. y may be NULL. */
 ARTEL__INLINE void unary_ahead(const float *x, const float *y, const float *out, int64_t left)
 {
     if (left < UNARY_AHEAD + UNARY_STRETCH) return;
@@ -47,7 +47,8 @@ ARTEL__INLINE void unary_loop(unary_fn *f, const artel__unary_forward *p, int64_
     }
 }
 
-ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_gradient *p, const float *v, int64_t begin, int64_t end)
+ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_gradient *p, const float *v,
+                                       int64_t begin, int64_t end)
 {
     const float *dy = p->dy;
     float *dx = p->dx, a = p->a, b = p->b, c = p->c;
@@ -79,8 +80,8 @@ ARTEL__INLINE void sine_loop(unary_fn *near, unary_fn *any, const artel__unary_f
     }
 }
 
-ARTEL__INLINE void sine_gradient_loop(unary_gradient_fn *near, unary_gradient_fn *any, const artel__unary_gradient *p, int64_t begin,
-                                      int64_t end)
+ARTEL__INLINE void sine_gradient_loop(unary_gradient_fn *near, unary_gradient_fn *any, const artel__unary_gradient *p,
+                                      int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i += SINE_STRETCH) {
         int64_t last = end - i < SINE_STRETCH ? end : i + SINE_STRETCH;
@@ -91,8 +92,8 @@ ARTEL__INLINE void sine_gradient_loop(unary_gradient_fn *near, unary_gradient_fn
     }
 }
 
-/* Of functions, which take longer than memory does: rounding the elements of one task after the other gains nothing where sums of
- * arrays pass through. */
+/* Of functions, which take longer than memory does: rounding the elements of one task after the other gains nothing
+ * where sums of arrays pass through. */
 static int64_t element_task(const void *params)
 {
     (void)params;
@@ -128,7 +129,8 @@ static void unary_forward_range(const artel__unary_forward *p, int64_t from, int
 static void unary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__unary_forward *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin),
+            to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     float x[ARTEL__HALF_RUN], y[ARTEL__HALF_RUN];
     (void)scratch;
     if (!p->x_half && !p->y_half) {
@@ -176,7 +178,8 @@ static void unary_gradient_range(const artel__unary_gradient *p, int64_t from, i
 static void unary_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__unary_gradient *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin),
+            to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     artel__reads reads = artel__unary_table[p->op].reads;
     const float *read = reads == ARTEL__READS_X ? p->x : p->y;
     float v[ARTEL__HALF_RUN], dy[ARTEL__HALF_RUN], dx[ARTEL__HALF_RUN];
@@ -277,7 +280,8 @@ static void binary_gradient_line(artel__binary op, int wrt, const line *l)
     }
 }
 
-/* `n` elements of a broadcast operand, `*stride` apart, widened side by side; an operand that stands still stays one. */
+/* `n` elements of a broadcast operand, `*stride` apart, widened side by side; an operand that stands still stays one.
+ */
 static const float *line_load(const float *x, bool half, int64_t at, int64_t n, int64_t *stride, float *room)
 {
     if (!half) return x + at;
@@ -309,7 +313,9 @@ static void binary_forward_run(const void *params, int64_t begin, int64_t end, v
     (void)scratch;
     artel__walk_start(&walk, &p->loop, begin * ARTEL__ELEMENT_TASK);
     while (walk.position < to) {
-        line l = {.n = artel__walk_run(&walk, &p->loop, to), .a_stride = p->loop.stride[0][last], .b_stride = p->loop.stride[1][last]};
+        line l = {.n = artel__walk_run(&walk, &p->loop, to),
+                  .a_stride = p->loop.stride[0][last],
+                  .b_stride = p->loop.stride[1][last]};
         if (half && l.n > ARTEL__HALF_RUN) l.n = ARTEL__HALF_RUN;
         l.a = line_load(p->a, p->a_half, walk.offset[0], l.n, &l.a_stride, a);
         l.b = line_load(p->b, p->b_half, walk.offset[1], l.n, &l.b_stride, b);
@@ -359,7 +365,8 @@ static int64_t select_tasks(const void *params)
 }
 
 /* Operands that are missing read one zero with stride 0. */
-static void select_line(const uint8_t *condition, int64_t sc, const float *a, int64_t sa, const float *b, int64_t sb, float *out, int64_t n)
+static void select_line(const uint8_t *condition, int64_t sc, const float *a, int64_t sa, const float *b, int64_t sb,
+                        float *out, int64_t n)
 {
     if (sc == 1 && sa == 1 && sb == 0) {
         float fixed = *b;
@@ -429,7 +436,8 @@ static int64_t axpy_tasks(const void *params)
 static void axpy_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__axpy *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin),
+            to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     const float *x = p->x;
     float *y = p->y, a = p->a;
     (void)scratch;
@@ -460,7 +468,16 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ELEMENTWISE_KERNELS] = {
                                             .tasks = binary_gradient_tasks,
                                             .halves = artel__halves_always,
                                             .run = binary_gradient_run},
-    [ARTEL__ELEMENTWISE_SELECT] = {.name = ARTEL__SIMD_NAME " select", .isa = ARTEL__SIMD_ISA, .tasks = select_tasks, .run = select_run},
-    [ARTEL__ELEMENTWISE_ADD_N] = {.name = ARTEL__SIMD_NAME " add_n", .isa = ARTEL__SIMD_ISA, .tasks = add_n_tasks, .run = add_n_run},
-    [ARTEL__ELEMENTWISE_AXPY] = {.name = ARTEL__SIMD_NAME " axpy", .isa = ARTEL__SIMD_ISA, .tasks = axpy_tasks, .run = axpy_run},
+    [ARTEL__ELEMENTWISE_SELECT] = {.name = ARTEL__SIMD_NAME " select",
+                                   .isa = ARTEL__SIMD_ISA,
+                                   .tasks = select_tasks,
+                                   .run = select_run},
+    [ARTEL__ELEMENTWISE_ADD_N] = {.name = ARTEL__SIMD_NAME " add_n",
+                                  .isa = ARTEL__SIMD_ISA,
+                                  .tasks = add_n_tasks,
+                                  .run = add_n_run},
+    [ARTEL__ELEMENTWISE_AXPY] = {.name = ARTEL__SIMD_NAME " axpy",
+                                 .isa = ARTEL__SIMD_ISA,
+                                 .tasks = axpy_tasks,
+                                 .run = axpy_run},
 };

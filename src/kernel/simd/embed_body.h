@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedding; see simd.h for how this file is compiled, kernel/embed.h for the contracts. Inner loops run over the width. */
+/* Embedding; see simd.h for how this file is compiled, kernel/embed.h for the contracts. Inner loops run over the
+ * width. */
 #include "kernel/simd/simd.h"
 
 #include "base/fetch_soon.h"
@@ -86,14 +87,14 @@ static void merge_newest(waiting *w, int64_t width)
     w->depth--;
 }
 
-/* Adds the leaf of the shard that holds list position i; returns the first position behind it. Two subtrees that meet below the
- * point where the new leaf meets them are complete and are merged first. */
+/* Adds the leaf of the shard that holds list position i; returns the first position behind it. Two subtrees that meet
+ * below the point where the new leaf meets them are complete and are merged first. */
 static int64_t add_leaf(const columns *p, int64_t i, waiting *w)
 {
     int32_t shard = artel__embed_shard(&p->source, p->list.position[i]);
     int64_t stop = artel__embed_shard_end(&p->source, shard), width = p->width;
-    while (w->depth > 1 &&
-           artel__embed_level(w->shard[w->depth - 2], w->shard[w->depth - 1]) < artel__embed_level(w->shard[w->depth - 1], shard))
+    while (w->depth > 1 && artel__embed_level(w->shard[w->depth - 2], w->shard[w->depth - 1]) <
+                               artel__embed_level(w->shard[w->depth - 1], shard))
         merge_newest(w, width);
     float *leaf = w->sum[w->depth];
     for (int64_t c = 0; c < width; c++) leaf[c] = 0.0f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which weight gradients add their leaves: shard by shard from left to right, each subtree as soon as it is complete. */
+/* The order in which weight gradients add their leaves: shard by shard from left to right, each subtree as soon as it
+ * is complete. */
 #ifndef ARTEL_KERNEL_SIMD_GRADIENT_TREE_H
 #define ARTEL_KERNEL_SIMD_GRADIENT_TREE_H
 
@@ -31,17 +32,22 @@ static inline gradient_tree gradient_node(const artel__fold_plan *fold, int64_t 
 {
     const artel__fold_node *n = &fold->node[node];
     int32_t first = n->first - fold->first, last = first + n->count;
-    return (gradient_tree){
-        .fold = fold, .inner = inner, .node = node, .shard = gradient_next_shard(fold, inner, first, last), .last = last};
+    return (gradient_tree){.fold = fold,
+                           .inner = inner,
+                           .node = node,
+                           .shard = gradient_next_shard(fold, inner, first, last),
+                           .last = last};
 }
 
-/* The leaf of the tree's next shard: what it is added to, and where the sum goes. Steps over the shard. A subtree is complete when
- * it lies nearer to this leaf than the next leaf does. */
+/* The leaf of the tree's next shard: what it is added to, and where the sum goes. Steps over the shard. A subtree is
+ * complete when it lies nearer to this leaf than the next leaf does. */
 static inline fold_piece gradient_leaf(gradient_tree *t, int64_t rows)
 {
-    int32_t base = t->fold->first, shard = t->shard + base, next = gradient_next_shard(t->fold, t->inner, t->shard + 1, t->last);
+    int32_t base = t->fold->first, shard = t->shard + base,
+            next = gradient_next_shard(t->fold, t->inner, t->shard + 1, t->last);
     fold_piece piece = {rows, 0, next < t->last ? -1 : t->node, t->depth};
-    while (piece.merges < t->depth && (next == t->last || (t->waiting[t->depth - 1 - piece.merges] ^ shard) < (shard ^ (next + base))))
+    while (piece.merges < t->depth &&
+           (next == t->last || (t->waiting[t->depth - 1 - piece.merges] ^ shard) < (shard ^ (next + base))))
         piece.merges++;
     t->depth -= piece.merges;
     t->waiting[t->depth++] = shard;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses; see simd.h for how this file is compiled, kernel/loss.h for the contracts.
  *
- * Fast forms exist for the element-wise losses and for the two crossentropies from logits, which are what training uses;
- * the others are left to the reference. Rows of one element run along the positions.
+ * Fast forms exist for the element-wise losses and for the two crossentropies from logits, which are what training
+ * uses; the others are left to the reference. Rows of one element run along the positions.
  */
 #include "kernel/simd/simd.h"
 
@@ -71,11 +71,13 @@ ARTEL__INLINE void element_slopes(artel__loss op, const artel__loss_gradient *p,
     loss_constants k = loss_constants_of(&p->in);
     float factor = loss_factor(op), divisor = loss_divisor(&p->in);
     int64_t n = p->in.length;
-    const float *t = (const float *)p->in.target + from * n, *x = p->in.prediction + from * n, *upstream = p->upstream + from;
+    const float *t = (const float *)p->in.target + from * n, *x = p->in.prediction + from * n,
+                *upstream = p->upstream + from;
     float *out = p->gradient + from * n;
     if (n == 1) {
         ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < to - from; i++) out[i] = (upstream[i] * factor / divisor) * loss_element_slope(op, t[i], x[i], &k);
+        for (int64_t i = 0; i < to - from; i++)
+            out[i] = (upstream[i] * factor / divisor) * loss_element_slope(op, t[i], x[i], &k);
         return;
     }
     for (int64_t at = 0; at < to - from; at++, t += n, x += n, out += n) {
@@ -96,7 +98,8 @@ static void categorical_values(const artel__loss_forward *p, int64_t from, int64
         float m, log_sum = artel__logf(artel__row_exponentials(x, n, &m)), lane[ARTEL__LANES] = {0};
         int64_t i = 0;
         for (; i + ARTEL__LANES <= n; i += ARTEL__LANES)
-            for (int j = 0; j < ARTEL__LANES; j++) lane[j] = lane[j] + (t[i + j] * k.keep + k.add) * (log_sum - (x[i + j] - m));
+            for (int j = 0; j < ARTEL__LANES; j++)
+                lane[j] = lane[j] + (t[i + j] * k.keep + k.add) * (log_sum - (x[i + j] - m));
         float last_t[ARTEL__LANES], last_x[ARTEL__LANES];
         artel__tail(t + i, n - i, 0.0f, last_t), artel__tail(x + i, n - i, 0.0f, last_x);
         for (int j = 0; j < ARTEL__LANES; j++) {
@@ -113,7 +116,8 @@ static void categorical_slopes(const artel__loss_gradient *p, int64_t from, int6
     int64_t n = p->in.length;
     for (int64_t at = from; at < to; at++) {
         const float *t = (const float *)p->in.target + at * n, *x = p->in.prediction + at * n;
-        float m, scale = 1.0f / artel__row_exponentials(x, n, &m), upstream = p->upstream[at], *out = p->gradient + at * n;
+        float m, scale = 1.0f / artel__row_exponentials(x, n, &m), upstream = p->upstream[at],
+                 *out = p->gradient + at * n;
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) out[i] = upstream * (artel__expf(x[i] - m) * scale - (t[i] * k.keep + k.add));
     }
@@ -190,7 +194,8 @@ static void sparse_slopes(const artel__loss_gradient *p, int64_t from, int64_t t
             for (int64_t i = 0; i < n; i++) out[i] = 0.0f;
             continue;
         }
-        float scale = 1.0f / artel__row_exponentials(x, n, &m), hit = upstream * (artel__expf(x[class] - m) * scale - 1.0f);
+        float scale = 1.0f / artel__row_exponentials(x, n, &m),
+              hit = upstream * (artel__expf(x[class] - m) * scale - 1.0f);
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) out[i] = upstream * (artel__expf(x[i] - m) * scale);
         out[class] = hit;

@@ -41,8 +41,8 @@ static void micro_tile_outer(int mr, const tile *t)
 typedef void micro_tile_fn(int mr, const tile *t);
 
 /* Columns [column, column + width) of C for all rows; b is column `column` of B. A advances by `row_step` a row. */
-static void micro_columns(const artel__gemm *g, micro_tile_fn *run, int64_t row_step, int64_t sa, const segment *run_of_k, const float *b,
-                          int64_t sb, int64_t column, int64_t width, bool load)
+static void micro_columns(const artel__gemm *g, micro_tile_fn *run, int64_t row_step, int64_t sa,
+                          const segment *run_of_k, const float *b, int64_t sb, int64_t column, int64_t width, bool load)
 {
     int64_t tiles = tile_count(g->m);
     tile t = {.sa = sa, .sb = sb, .segments = run_of_k, .count = 1, .sc = g->ldc, .load = load};
@@ -67,8 +67,8 @@ static void micro_panels(const artel__gemm *g)
     segment all = {0, 0, g->k};
     for (int64_t p = 0; p < artel__panel_count(g->n); p++) {
         int64_t column = p * ARTEL__PANEL, width = g->n - column < ARTEL__PANEL ? g->n - column : ARTEL__PANEL;
-        micro_columns(g, micro_tile_panel, g->lda, g->lda, &all, g->b + column * g->k, artel__panel_width(g->n, p), column, width,
-                      g->accumulate);
+        micro_columns(g, micro_tile_panel, g->lda, g->lda, &all, g->b + column * g->k, artel__panel_width(g->n, p),
+                      column, width, g->accumulate);
     }
 }
 
@@ -96,7 +96,8 @@ static void micro_nt(const artel__gemm *g)
         for (int64_t k = 0; k < g->k; k += MICRO_DEPTH) {
             segment part = {k, 0, g->k - k < MICRO_DEPTH ? g->k - k : MICRO_DEPTH};
             transpose_block(g->b + column * g->ldb + k, g->ldb, panel, ARTEL__PANEL, width, part.count);
-            micro_columns(g, micro_tile_part, g->lda, g->lda, &part, panel, ARTEL__PANEL, column, width, g->accumulate || k > 0);
+            micro_columns(g, micro_tile_part, g->lda, g->lda, &part, panel, ARTEL__PANEL, column, width,
+                          g->accumulate || k > 0);
         }
     }
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The register tile of weight gradients: leaves of the fold are chains over rows, and the tree is folded in the tile.
  *
- * Included behind micro_tile.h. A finished leaf is + 0.0f and goes up the tree like a carry in a binary counter: it meets the
- * subtrees to its left that are complete before the next leaf comes, the newest first; the result waits on a stack or, when
- * the node is complete, is stored. Shards without rows are left out: their leaves are + 0.0f, and adding that changes no bit. A
- * leaf with a left sibling is not normalised on its own: it is added to one that was, and x + (-0.0f) == x + 0.0f for every x
- * but -0.0f. With 32 registers, tiles of few short leaves are computed a few rows at a time, so that nothing but the first of two
- * halves leaves the registers: with 8 rows a leaf, stores and loads of what waits took a quarter of the time.
+ * Included behind micro_tile.h. A finished leaf is + 0.0f and goes up the tree like a carry in a binary counter: it
+ * meets the subtrees to its left that are complete before the next leaf comes, the newest first; the result waits on a
+ * stack or, when the node is complete, is stored. Shards without rows are left out: their leaves are + 0.0f, and adding
+ * that changes no bit. A leaf with a left sibling is not normalised on its own: it is added to one that was, and x +
+ * (-0.0f) == x + 0.0f for every x but -0.0f. With 32 registers, tiles of few short leaves are computed a few rows at a
+ * time, so that nothing but the first of two halves leaves the registers: with 8 rows a leaf, stores and loads of what
+ * waits took a quarter of the time.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_FOLD_H
 #define ARTEL_KERNEL_SIMD_MICRO_FOLD_H
@@ -23,15 +24,16 @@ enum {
     FOLD_SOON = 10   /* lines fetched a burst, of a tile's FOLD_TILE floats */
 };
 
-/* Where the rows of x lie: pixels of lines of images, of which those outside the image are left out: in a leaf, which ends with + 0.0f,
- * their zeros would change no bit. */
+/* Where the rows of x lie: pixels of lines of images, of which those outside the image are left out: in a leaf, which
+ * ends with + 0.0f, their zeros would change no bit. */
 typedef struct fold_lines {
     const float *line;           /* pixel 0 of the line under way */
     int64_t step, line_step;     /* floats between pixels, between lines */
     int64_t pixels, first, last; /* of a line; pixels first <= p < last exist */
     int64_t row, row_step, rows; /* the line's input row; from one to the next; rows 0 <= r < rows exist */
-    int64_t number, lines, jump; /* the line's number in its image; lines of an image; floats that lie between images besides */
-    int64_t pixel;               /* the next one */
+    int64_t number, lines,
+        jump;      /* the line's number in its image; lines of an image; floats that lie between images besides */
+    int64_t pixel; /* the next one */
 } fold_lines;
 
 typedef struct fold_tile {
@@ -104,7 +106,8 @@ VEC_INLINE void fold_store(int mr, int nv, const tile_acc *acc, const fold_tile 
     VEC_UNROLL
     for (int i = 0; i < mr; i++) {
         if (i == mr - 1 && t->bias) {
-            fold_store_row(nv, t->bias + node * t->bias_stride, acc->p[i], nv == 2 ? acc->q[i] : acc->p[i], t->bias_first, t->bias_last);
+            fold_store_row(nv, t->bias + node * t->bias_stride, acc->p[i], nv == 2 ? acc->q[i] : acc->p[i],
+                           t->bias_first, t->bias_last);
         } else {
             fold_store_row(nv, out + i * t->so, acc->p[i], nv == 2 ? acc->q[i] : acc->p[i], t->first, t->last);
         }
@@ -116,10 +119,12 @@ typedef struct fold_soon {
     const float *at, *end;
 } fold_soon;
 
-/* What will be read when the piece is finished: the subtrees that it is added to; behind the last piece the next tile's chain. */
+/* What will be read when the piece is finished: the subtrees that it is added to; behind the last piece the next tile's
+ * chain. */
 VEC_INLINE fold_soon fold_after(const fold_tile *t, const fold_piece *piece, bool last)
 {
-    if (piece->merges > 0) return (fold_soon){t->stack + (piece->depth - piece->merges) * FOLD_TILE, t->stack + piece->depth * FOLD_TILE};
+    if (piece->merges > 0)
+        return (fold_soon){t->stack + (piece->depth - piece->merges) * FOLD_TILE, t->stack + piece->depth * FOLD_TILE};
     if (last && t->next) return (fold_soon){t->next, t->next + FOLD_TILE};
     return (fold_soon){NULL, NULL};
 }
@@ -129,7 +134,8 @@ VEC_INLINE void fold_fetch(fold_soon *soon)
     for (int i = 0; i < FOLD_SOON && soon->at < soon->end; i++, soon->at += 16) __builtin_prefetch(soon->at, 0, 3);
 }
 
-/* Asks for the lines that the next tile of the panel is going to write, so that they come from memory while this one is computed. */
+/* Asks for the lines that the next tile of the panel is going to write, so that they come from memory while this one is
+ * computed. */
 VEC_INLINE void fold_claim(int mr, int nv, const fold_tile *t)
 {
     const fold_piece *last = t->pieces + t->count - 1;
@@ -199,7 +205,8 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
             break;
         }
         if (piece->merges == 0) fold_normalise(mr, nv, &acc);
-        for (int32_t i = 1; i <= piece->merges; i++) fold_read(mr, nv, true, &acc, t->stack + (piece->depth - i) * FOLD_TILE);
+        for (int32_t i = 1; i <= piece->merges; i++)
+            fold_read(mr, nv, true, &acc, t->stack + (piece->depth - i) * FOLD_TILE);
         if (piece->node >= 0)
             fold_store(mr, nv, &acc, t, piece->node);
         else
@@ -271,8 +278,9 @@ VEC_INLINE void fold_rows(int mr, bool eight, const fold_tile *whole, int row, b
     fold_store(mr, 2, &acc, &t, t.pieces[eight ? 7 : 3].node);
 }
 
-/* Functions of their own, without arguments that can be constants: where there is more in one, its loops run out of integer registers
- * and take the steps of the pointers from vector registers at every row, which cost a twentieth with 8 leaves and a tenth with 4. */
+/* Functions of their own, without arguments that can be constants: where there is more in one, its loops run out of
+ * integer registers and take the steps of the pointers from vector registers at every row, which cost a twentieth with
+ * 8 leaves and a tenth with 4. */
 VEC_APART void fold_4_rows_of_4(const fold_tile *t, int row)
 {
     fold_rows(4, false, t, row, false);
@@ -347,8 +355,8 @@ VEC_INLINE void fold_short(int mr, const fold_tile *t)
         fold_short_4(mr, t);
 }
 
-/* Whether the tile is whole and so are its pieces: one node of 4 or 8 leaves. Rows so few are copied, with zeros for those outside the
- * image. */
+/* Whether the tile is whole and so are its pieces: one node of 4 or 8 leaves. Rows so few are copied, with zeros for
+ * those outside the image. */
 VEC_INLINE bool fold_is_short(const fold_tile *t)
 {
     int64_t count = t->count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step of a product over rows of two operands: one row of each, or, in files compiled for AVX512_BF16, two.
  *
- * There a lane holds a pair: the bfloat16 of the earlier row in its upper half, that of the later row in its lower. The processor takes
- * the upper one first, adds it to the chain with one rounding, flushes denormals and then takes the lower one: the two steps that vec_fma
- * would take on float32 values that bfloat16 holds, in the mode that kernels run in, so the bits are the same (60 million random and
- * extreme operands on AMD Zen 4; which of several NaNs comes out excepted).
+ * There a lane holds a pair: the bfloat16 of the earlier row in its upper half, that of the later row in its lower. The
+ * processor takes the upper one first, adds it to the chain with one rounding, flushes denormals and then takes the
+ * lower one: the two steps that vec_fma would take on float32 values that bfloat16 holds, in the mode that kernels run
+ * in, so the bits are the same (60 million random and extreme operands on AMD Zen 4; which of several NaNs comes out
+ * excepted).
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_STEP_H
 #define ARTEL_KERNEL_SIMD_MICRO_STEP_H

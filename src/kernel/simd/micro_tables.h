@@ -7,7 +7,8 @@
 #include "kernel/micro.h"
 
 extern const artel__micro artel__micro_ref, artel__micro_avx2, artel__micro_avx512;
-extern const artel__micro artel__micro_tiles_ref, artel__micro_tiles_avx2, artel__micro_tiles_avx512, artel__micro_tiles_amx;
+extern const artel__micro artel__micro_tiles_ref, artel__micro_tiles_avx2, artel__micro_tiles_avx512,
+    artel__micro_tiles_amx;
 
 extern const artel__kernel artel__avx2_product_forward, artel__avx512_product_forward;
 extern const artel__kernel artel__avx2_product_weight_gradient, artel__avx512_product_weight_gradient;
@@ -27,7 +28,8 @@ extern const artel__kernel artel__avx512_tiles_product_forward, artel__avx512_ti
 extern const artel__kernel artel__avx512_tiles_conv2d_forward, artel__avx512_tiles_conv2d_data_gradient,
     artel__avx512_tiles_conv2d_weight_gradient;
 extern const artel__kernel artel__amx_tiles_product_forward, artel__amx_tiles_product_weight_gradient;
-extern const artel__kernel artel__amx_tiles_conv2d_forward, artel__amx_tiles_conv2d_data_gradient, artel__amx_tiles_conv2d_weight_gradient;
+extern const artel__kernel artel__amx_tiles_conv2d_forward, artel__amx_tiles_conv2d_data_gradient,
+    artel__amx_tiles_conv2d_weight_gradient;
 extern const artel__kernel artel__avx2_product_pack;
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The register tile under every product: up to TILE_ROWS rows by two vectors of columns, one fmaf chain an element.
  *
- * Included after a micro_vec_*.h. Row counts are compile-time constants (14 or 6 variants by constant propagation), so the
- * accumulators stay in registers. The rows of A come in two runs, a0 for the first half (rounded up) and a1 for the
- * rest, each with the same stride, so that a tile may span two lines of an image and needs only two pointers. The reduction
- * is a list of segments: stretches that are contiguous in A and in B.
- * Inner loops take TILE_UNROLL steps at a time: two with 32 registers, where longer ones measured slower; with 16 registers gcc 12 spills
- * from two on, and four steps are in assembly.
+ * Included after a micro_vec_*.h. Row counts are compile-time constants (14 or 6 variants by constant propagation), so
+ * the accumulators stay in registers. The rows of A come in two runs, a0 for the first half (rounded up) and a1 for the
+ * rest, each with the same stride, so that a tile may span two lines of an image and needs only two pointers. The
+ * reduction is a list of segments: stretches that are contiguous in A and in B. Inner loops take TILE_UNROLL steps at a
+ * time: two with 32 registers, where longer ones measured slower; with 16 registers gcc 12 spills from two on, and four
+ * steps are in assembly.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_TILE_H
 #define ARTEL_KERNEL_SIMD_MICRO_TILE_H
@@ -25,7 +25,8 @@ typedef struct segment {
 /* Lines of memory to be fetched while tiles are computed: `rows` stretches of `lines` lines. */
 typedef struct tile_ahead {
     const char *at;
-    int64_t left, lines, jump, rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
+    int64_t left, lines, jump,
+        rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
 } tile_ahead;
 
 VEC_INLINE void tile_fetch(tile_ahead *ahead, int64_t count)
@@ -58,7 +59,8 @@ typedef struct tile {
     bool claim;         /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead;  /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
     int64_t burst;
-    const float *from0, *from1; /* where rows of A in scratch are still to be copied from, at segment->a; NULL: nowhere */
+    const float *from0,
+        *from1; /* where rows of A in scratch are still to be copied from, at segment->a; NULL: nowhere */
     int64_t sf;
     const float *held; /* the chains to be loaded wait here, rows TILE_COLUMNS apart; NULL: in C */
     int64_t claimed;   /* floats from C to what is asked for: C itself, or that of the next tile */
@@ -71,7 +73,8 @@ enum {
 typedef enum tile_kind {
     TILE_PANEL, /* rows of A contiguous in k, B readable in whole vectors */
     TILE_AHEAD, /* the same, and `ahead` is fetched meanwhile */
-    TILE_COPY,  /* the same again; one segment, and A is copied meanwhile but for the first tile_head() columns, which are there */
+    TILE_COPY,  /* the same again; one segment, and A is copied meanwhile but for the first tile_head() columns, which
+                   are there */
     TILE_PART,  /* the same, B read only where columns exist */
     TILE_OUTER  /* A is [k][row]: a0 the first row, sa the step of k; one segment; B as in TILE_PART */
 } tile_kind;
@@ -216,12 +219,13 @@ VEC_INLINE void tile_rows_copied(int mr, int nv, tile_acc *acc, const tile *t)
 }
 
 /* count steps of k, each of VEC_ROWS rows: rows are neighbours in A. sa may be 0. */
-VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb, int64_t count,
-                           vec_mask m0, vec_mask m1)
+VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b,
+                           int64_t sb, int64_t count, vec_mask m0, vec_mask m1)
 {
 #if TILE_ASSEMBLY
     if (nv == 2 && !part) {
-        for (; count >= 4; count -= 4, a += 4 * sa, b += 4 * sb) steps_of_side(mr, acc->p, acc->q, a, sa * 4, b, sb * 4);
+        for (; count >= 4; count -= 4, a += 4 * sa, b += 4 * sb)
+            steps_of_side(mr, acc->p, acc->q, a, sa * 4, b, sb * 4);
     }
 #endif
     VEC_LOOP
@@ -338,8 +342,8 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
     tile_finish(mr, nv, &acc, t);
 }
 
-/* Computes a tile of mr rows, 1 <= mr <= TILE_ROWS, and `last` columns. With at most VEC_LANES columns the second vector of
- * B is not touched. */
+/* Computes a tile of mr rows, 1 <= mr <= TILE_ROWS, and `last` columns. With at most VEC_LANES columns the second
+ * vector of B is not touched. */
 VEC_INLINE void tile_dispatch(tile_kind kind, int mr, int nv, const tile *t)
 {
     switch (mr) {

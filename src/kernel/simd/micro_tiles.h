@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small products of kernel/micro.h in blocks; included behind a micro_vec_*.h and a tiles_multiply_*.h.
  *
- * Of up to 256 columns and 256 terms the right operand is packed on the stack; then strips of 32 rows of the left one are, and meet it.
- * Operands are rounded to bfloat16 as they are packed. Sums wait in C between cuts of the depth.
+ * Of up to 256 columns and 256 terms the right operand is packed on the stack; then strips of 32 rows of the left one
+ * are, and meet it. Operands are rounded to bfloat16 as they are packed. Sums wait in C between cuts of the depth.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_TILES_H
 #define ARTEL_KERNEL_SIMD_MICRO_TILES_H
@@ -48,7 +48,8 @@ VEC_INLINE void micro_pairs(const float *even, const float *odd, int real, float
 }
 
 /* A block of pairs of rows, 16 lines of 32 columns in two halves; those behind the last row are +0. */
-static inline void micro_block_pairs(const float *from, int64_t step, int64_t rows, int real, float *left, float *right, int64_t pitch)
+static inline void micro_block_pairs(const float *from, int64_t step, int64_t rows, int real, float *left, float *right,
+                                     int64_t pitch)
 {
     for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, from += 2 * step, left += pitch, right += pitch) {
         if (i < rows) {
@@ -82,7 +83,8 @@ static void micro_pack_right(const artel__gemm *g, micro_form form, micro_part p
             micro_block_turned(g->b + p.from * g->ldb + k, g->ldb, rows, p.real, to);
         } else if (form == MICRO_PANELS) {
             int64_t width = artel__panel_width(g->n, p.from / ARTEL__PANEL);
-            micro_block_pairs(g->b + artel__panels_offset(g->k, g->n, k, p.from), width, rows, p.real, left, right, TILES_SIDE);
+            micro_block_pairs(g->b + artel__panels_offset(g->k, g->n, k, p.from), width, rows, p.real, left, right,
+                              TILES_SIDE);
         } else {
             micro_block_pairs(g->b + k * g->ldb + p.from, g->ldb, rows, p.real, left, right, TILES_SIDE);
         }
@@ -96,7 +98,8 @@ static void micro_pack_left(const artel__gemm *g, micro_form form, micro_part p,
         int64_t count = p.k1 - k < ARTEL__BLOCK ? p.k1 - k : ARTEL__BLOCK;
         if (form == MICRO_TN) {
             micro_block_pairs(g->a + k * g->lda + p.from, g->lda, count, p.real, pairs, pairs + TILES_SIDE, TILES_CELL);
-            for (int i = 0; i < p.real; i += TILES_SIDE) tiles_turn(pairs + i, TILES_CELL, (char *)(to + i * MICRO_PITCH), MICRO_PITCH * 2);
+            for (int i = 0; i < p.real; i += TILES_SIDE)
+                tiles_turn(pairs + i, TILES_CELL, (char *)(to + i * MICRO_PITCH), MICRO_PITCH * 2);
             continue;
         }
         for (int i = 0; i < p.real; i++) {
@@ -123,7 +126,8 @@ static void micro_cell(float *c, int64_t ldc, int rows, int columns, float *cell
 }
 
 /* One strip of rows against packed columns [j0, j1). */
-static void micro_strip(const artel__gemm *g, const micro_part *p, const uint16_t *a, const char *b, int64_t j0, int64_t j1)
+static void micro_strip(const artel__gemm *g, const micro_part *p, const uint16_t *a, const char *b, int64_t j0,
+                        int64_t j1)
 {
     _Alignas(64) float cell[TILES_CELL * TILES_CELL];
     for (int64_t j = j0; j < j1; j += TILES_CELL, b += MICRO_PANEL) {

@@ -7,4 +7,5 @@
 
 #include "kernel/simd/micro_tiles.h"
 
-const artel__micro artel__micro_tiles_avx512 = {micro_panels, micro_nn, micro_nt, micro_tn, micro_packed_bytes, micro_pack, micro_packed};
+const artel__micro artel__micro_tiles_avx512 = {micro_panels,       micro_nn,   micro_nt,    micro_tn,
+                                                micro_packed_bytes, micro_pack, micro_packed};

@@ -21,8 +21,8 @@
 typedef __m256 vec;
 typedef __m256i vec_mask;
 
-/* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. Whole tiles take micro_steps_avx2.h, but not where a sanitizer
- * is to see what they read. */
+/* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. Whole tiles take micro_steps_avx2.h, but not
+ * where a sanitizer is to see what they read. */
 #define TILE_ROWS_ABOVE_6 0
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TILE_ASSEMBLY 0
@@ -42,8 +42,8 @@ enum {
     TILE_COLUMNS = 16
 };
 
-/* At the end of a run: compilers do this by themselves, but not without optimisation, and code without vectors that comes
- * after would be many times slower. */
+/* At the end of a run: compilers do this by themselves, but not without optimisation, and code without vectors that
+ * comes after would be many times slower. */
 VEC_INLINE void vec_leave(void)
 {
     _mm256_zeroupper();

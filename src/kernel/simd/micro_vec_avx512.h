@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vectors of one instruction set under common names: AVX-512, 16 lanes, 32 registers.
  *
- * micro_tile.h and the *_body.h files are written once against these names; each *_avx512.c and *_avx2.c file includes one
- * vector header and the bodies it needs. Everything is static, so the two sets never meet.
+ * micro_tile.h and the *_body.h files are written once against these names; each *_avx512.c and *_avx2.c file includes
+ * one vector header and the bodies it needs. Everything is static, so the two sets never meet.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_VEC_AVX512_H
 #define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX512_H
@@ -34,8 +34,8 @@ enum {
     TILE_COLUMNS = 32
 };
 
-/* At the end of a run: compilers do this by themselves, but not without optimisation, and code without vectors that comes
- * after would be many times slower. */
+/* At the end of a run: compilers do this by themselves, but not without optimisation, and code without vectors that
+ * comes after would be many times slower. */
 VEC_INLINE void vec_leave(void)
 {
     _mm256_zeroupper();
@@ -87,7 +87,8 @@ VEC_INLINE vec vec_to_bfloat16(vec x)
 {
     __m512i bits = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    rounded = _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x00400000));
+    rounded =
+        _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x00400000));
     return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000)));
 }
 
@@ -124,7 +125,8 @@ VEC_INLINE vec vec_widen(const uint16_t *p)
 
 VEC_INLINE vec vec_widen_part(const uint16_t *p, int count)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vec_range(0, count), p)), 16));
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vec_range(0, count), p)), 16));
 }
 
 /* Rounds to bfloat16 and stores the first `count`; x is no denormal. */

@@ -14,7 +14,8 @@ static int64_t narrow_tasks(const void *params)
 static void narrow_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__narrow *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin),
+            to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     const float *x = p->x;
     float *y = p->y;
     (void)scratch;

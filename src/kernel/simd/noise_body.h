@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random masks and noise; see simd.h for how this file is compiled, kernel/shape_ops.h for the contracts.
  *
- * Philox (base/rng.h) is run on many counter blocks side by side. A row's elements are walked by runs along which the index in
- * the noise shape either moves with the element or stands still; each run draws its own words.
+ * Philox (base/rng.h) is run on many counter blocks side by side. A row's elements are walked by runs along which the
+ * index in the noise shape either moves with the element or stands still; each run draws its own words.
  */
 #include "kernel/simd/simd.h"
 
@@ -85,7 +85,8 @@ static void philox_group(const artel__noise *p, uint32_t c1, uint32_t c2, uint32
     }
 }
 
-/* Words of counter blocks first .. first + count - 1, and of some more: word i of block b at out[4 * (b - first) + i]. */
+/* Words of counter blocks first .. first + count - 1, and of some more: word i of block b at out[4 * (b - first) + i].
+ */
 static void philox_blocks(const artel__noise *p, uint32_t row, uint64_t first, int count, uint32_t *restrict out)
 {
     uint32_t node = p->node | (uint32_t)(p->batch >> 32) << 24;
@@ -112,7 +113,8 @@ static void draws(const artel__noise *p, uint32_t row, int64_t from, int64_t n, 
     }
 }
 
-ARTEL__INLINE void noise_elements(artel__noise_op op, const artel__noise *p, const float *draw, int64_t step, int64_t at, int64_t n)
+ARTEL__INLINE void noise_elements(artel__noise_op op, const artel__noise *p, const float *draw, int64_t step,
+                                  int64_t at, int64_t n)
 {
     noise_constants k = {p->rate, p->scale, p->shift, p->other};
     float from[RUN], made[RUN];
@@ -140,7 +142,8 @@ static void noise_dispatch(const artel__noise *p, const float *draw, int64_t ste
 }
 
 /* Elements from .. to of one row; `loop` is over the row's shape. */
-static void noise_row(const artel__noise *p, const artel__loop *loop, int64_t row, int64_t row_size, int64_t from, int64_t to)
+static void noise_row(const artel__noise *p, const artel__loop *loop, int64_t row, int64_t row_size, int64_t from,
+                      int64_t to)
 {
     uint32_t counter_row = p->shared_rows ? 0 : (uint32_t)(p->first_row + row);
     int64_t step = loop->stride[0][loop->rank - 1];
@@ -176,6 +179,9 @@ static void noise_run(const void *params, int64_t begin, int64_t end, void *scra
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NOISE_KERNELS] = {
-    [ARTEL__NOISE_NOISE] =
-        {.name = ARTEL__SIMD_NAME " noise", .isa = ARTEL__SIMD_ISA, .tasks = noise_tasks, .halves = artel__halves_always, .run = noise_run},
+    [ARTEL__NOISE_NOISE] = {.name = ARTEL__SIMD_NAME " noise",
+                            .isa = ARTEL__SIMD_ISA,
+                            .tasks = noise_tasks,
+                            .halves = artel__halves_always,
+                            .run = noise_run},
 };

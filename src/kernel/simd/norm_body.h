@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batch and layer normalisation; see simd.h for how this file is compiled, kernel/norm.h for the contracts.
  *
- * Per-channel constants are laid out in scratch over a period of whole positions of at least 512 elements, so that passes over
- * few channels run as long loops. Sums per channel are made on tiles of columns, see norm_sums.h.
+ * Per-channel constants are laid out in scratch over a period of whole positions of at least 512 elements, so that
+ * passes over few channels run as long loops. Sums per channel are made on tiles of columns, see norm_sums.h.
  */
 #include "kernel/simd/simd.h"
 
@@ -31,15 +31,16 @@ enum {
 };
 
 /* The gradient's sums of operands of which some are stored as bfloat16, by runs of positions. */
-ARTEL__INLINE void sums_mixed(artel__norm_activation activation, const sums_input *in, const bool *half, int64_t positions, int64_t width,
-                              double *sum, double *product)
+ARTEL__INLINE void sums_mixed(artel__norm_activation activation, const sums_input *in, const bool *half,
+                              int64_t positions, int64_t width, double *sum, double *product)
 {
     float room[3][SUMS_ROOM];
     int64_t most = SUMS_ROOM / width;
     for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
     for (int64_t i = 0; i < positions; i += most) {
         int64_t count = positions - i < most ? positions - i : most, at = i * in->stride;
-        sums_input run = {.x = room[0], .y = room[1], .dy = room[2], .mean = in->mean, .inverse = in->inverse, .stride = width};
+        sums_input run = {
+            .x = room[0], .y = room[1], .dy = room[2], .mean = in->mean, .inverse = in->inverse, .stride = width};
         artel__half_gather(in->x, half[0], at, in->stride, count, width, room[0]);
         if (activation != ARTEL__NORM_LINEAR) artel__half_gather(in->y, half[1], at, in->stride, count, width, room[1]);
         artel__half_gather(in->dy, half[2], at, in->stride, count, width, room[2]);
@@ -61,8 +62,8 @@ static tiles tiles_at(int64_t channels, int64_t size, int64_t task, int64_t end,
     return (tiles){task / each, column, artel__piece_end(channels, size, tile + more) - column, more};
 }
 
-/* Columns of a task of sums: whole positions when there are rows enough to share out. Threads that each read parts of the same
- * positions were slower than one thread: the parts are shared out together where that is possible. */
+/* Columns of a task of sums: whole positions when there are rows enough to share out. Threads that each read parts of
+ * the same positions were slower than one thread: the parts are shared out together where that is possible. */
 static int64_t sums_size(int64_t rows, int64_t channels)
 {
     int64_t size = SUMS_TILE;
@@ -120,7 +121,8 @@ static int64_t batch_norm_gradient_rows_grain(const void *params)
     return sums_grain(p->rows, p->channels);
 }
 
-ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p, const tiles *t)
+ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p,
+                                 const tiles *t)
 {
     int64_t at = t->outer * p->inner * p->channels + t->column, n = t->width;
     const bool half[3] = {p->x_half, p->y_half, p->dy_half};
@@ -167,7 +169,8 @@ static int64_t batch_moments_fold_tasks(const void *params)
     return p->fold->nodes * artel__pieces(p->channels, COLUMNS);
 }
 
-static void moments_tree(const artel__batch_moments_fold *p, artel__fold_node node, int64_t column, int64_t width, double *block)
+static void moments_tree(const artel__batch_moments_fold *p, artel__fold_node node, int64_t column, int64_t width,
+                         double *block)
 {
     double right[3 * TILE];
     int32_t half = node.count / 2;
@@ -242,8 +245,8 @@ static void give(float *y, bool half, bool stream, int64_t at, int64_t n, const 
         artel__stream(y + at, room, n);
 }
 
-ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_forward *p, int64_t at, int64_t n,
-                                float *constants, int64_t period, float *y)
+ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_forward *p,
+                                int64_t at, int64_t n, float *constants, int64_t period, float *y)
 {
     const float *x = artel__half_load(p->x, p->x_half, at, n, constants + 4 * period);
     const float *r = residual ? artel__half_load(p->residual, p->residual_half, at, n, constants + 5 * period) : x;
@@ -255,7 +258,8 @@ ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual
     }
 }
 
-static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, float *constants, int64_t period, float *y)
+static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, float *constants,
+                             int64_t period, float *y)
 {
     switch ((int)p->activation * 2 + (p->residual != NULL)) {
     case 0: forward_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period, y); break;
@@ -300,12 +304,13 @@ static size_t batch_norm_gradient_scratch(const void *params)
     return (size_t)(10 * p->channels * repeats(p->channels)) * sizeof(float);
 }
 
-ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_gradient *p, int64_t at,
-                                 int64_t n, float *constants, int64_t period, float *dx, float *dr)
+ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_gradient *p,
+                                 int64_t at, int64_t n, float *constants, int64_t period, float *dx, float *dr)
 {
     const float *x = artel__half_load(p->x, p->x_half, at, n, constants + 7 * period);
     const float *dy = artel__half_load(p->dy, p->dy_half, at, n, constants + 8 * period);
-    const float *y = activation == ARTEL__NORM_LINEAR ? x : artel__half_load(p->y, p->y_half, at, n, constants + 9 * period);
+    const float *y =
+        activation == ARTEL__NORM_LINEAR ? x : artel__half_load(p->y, p->y_half, at, n, constants + 9 * period);
     const float *mean = constants, *inverse = mean + period, *scale = inverse + period, *mean_d = scale + period;
     const float *mean_dx = mean_d + period;
     ARTEL__INDEPENDENT
@@ -316,8 +321,8 @@ ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residua
     }
 }
 
-static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, float *constants, int64_t period, float *dx,
-                              float *dr)
+static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, float *constants,
+                              int64_t period, float *dx, float *dr)
 {
     switch ((int)p->activation * 2 + (p->dresidual != NULL)) {
     case 0: gradient_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period, dx, dr); break;
@@ -345,7 +350,8 @@ static void batch_norm_gradient_run(const void *params, int64_t begin, int64_t e
     }
     for (int k = 0; k < 5; k++) repeat(constant[k], channels, period);
     bool stream_dx = p->dx != p->dy && artel__streams(p->positions * channels / (p->dx_half ? 2 : 1));
-    bool stream_residual = p->dresidual && p->dresidual != p->dy && artel__streams(p->positions * channels / (p->dresidual_half ? 2 : 1));
+    bool stream_residual =
+        p->dresidual && p->dresidual != p->dy && artel__streams(p->positions * channels / (p->dresidual_half ? 2 : 1));
     for (int64_t at = begin * size * channels; at < to; at += period) {
         int64_t n = to - at < period ? to - at : period;
         float *dx = stream_dx || p->dx_half ? constant[5] : p->dx + at;
@@ -433,9 +439,10 @@ static int64_t layer_norm_gradient_tasks(const void *params)
     return artel__pieces(p->positions, positions_per_task(p->length));
 }
 
-/* The sum of g (product false) or of g * xhat, g = dy * gamma; one at a time, which vectorises where both at once do not. */
-ARTEL__INLINE float layer_sum(bool scaled, bool product, const artel__layer_norm_gradient *p, const layer_scalars *s, const float *x,
-                              const float *dy)
+/* The sum of g (product false) or of g * xhat, g = dy * gamma; one at a time, which vectorises where both at once do
+ * not. */
+ARTEL__INLINE float layer_sum(bool scaled, bool product, const artel__layer_norm_gradient *p, const layer_scalars *s,
+                              const float *x, const float *dy)
 {
     const float *gamma = scaled ? p->gamma : dy;
     float inverse = s->inverse, mean = s->product_mean, lane[ARTEL__LANES] = {0};
@@ -453,8 +460,8 @@ ARTEL__INLINE float layer_sum(bool scaled, bool product, const artel__layer_norm
     return artel__lanes_sum(lane);
 }
 
-ARTEL__INLINE void layer_slope(bool scaled, const artel__layer_norm_gradient *p, const layer_scalars *s, const float *x, const float *dy,
-                               float *dx)
+ARTEL__INLINE void layer_slope(bool scaled, const artel__layer_norm_gradient *p, const layer_scalars *s, const float *x,
+                               const float *dy, float *dx)
 {
     const float *gamma = scaled ? p->gamma : dy;
     float inverse = s->inverse, mean = s->slope_mean;
@@ -495,8 +502,8 @@ static int64_t layer_norm_parameters_tasks(const void *params)
     return p->fold->nodes * artel__pieces(p->length, COLUMNS);
 }
 
-static void parameters_row(const artel__layer_norm_parameters *p, int64_t row, int64_t column, int64_t width, float *restrict gamma,
-                           float *restrict beta)
+static void parameters_row(const artel__layer_norm_parameters *p, int64_t row, int64_t column, int64_t width,
+                           float *restrict gamma, float *restrict beta)
 {
     bool centred = p->mode == ARTEL__LAYER_NORM_LAYER;
     for (int64_t c = 0; c < width; c++) gamma[c] = beta[c] = 0.0f;
@@ -512,7 +519,8 @@ static void parameters_row(const artel__layer_norm_parameters *p, int64_t row, i
     }
 }
 
-static void parameters_tree(const artel__layer_norm_parameters *p, artel__fold_node node, int64_t column, int64_t width, float *block)
+static void parameters_tree(const artel__layer_norm_parameters *p, artel__fold_node node, int64_t column, int64_t width,
+                            float *block)
 {
     float other[2 * TILE];
     int32_t half = node.count / 2;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of batch normalisation for each channel, in registers; included by norm_body.h.
  *
- * Every channel has one chain of float64 additions over the positions. A few vectors of channels at a time keep theirs in registers
- * over a chunk of positions that stays in the first-level cache, so that memory is read once; between chunks the chains wait in sum and
- * product. With more channels than that a chunk is no stream that a processor foresees: the next one is fetched meanwhile. Of three
- * arrays such fetches use half of what memory gives, so while the chains fit the first-level cache chunks are of one position, and memory
- * is read in order. Vectors are those of the compiler, as wide as the instruction set has them.
+ * Every channel has one chain of float64 additions over the positions. A few vectors of channels at a time keep theirs
+ * in registers over a chunk of positions that stays in the first-level cache, so that memory is read once; between
+ * chunks the chains wait in sum and product. With more channels than that a chunk is no stream that a processor
+ * foresees: the next one is fetched meanwhile. Of three arrays such fetches use half of what memory gives, so while the
+ * chains fit the first-level cache chunks are of one position, and memory is read in order. Vectors are those of the
+ * compiler, as wide as the instruction set has them.
  */
 #ifndef ARTEL_KERNEL_SIMD_NORM_SUMS_H
 #define ARTEL_KERNEL_SIMD_NORM_SUMS_H
@@ -34,7 +35,8 @@ enum {
     SUMS_POSITIONS = 8,
     SUMS_ORDERED = 512, /* channels up to which sums of the gradient read memory in order */
     SUMS_LINE = 16,     /* floats */
-    SUMS_TILE = 1024    /* channels side by side: reading some of a position's at a time made memory several times slower */
+    SUMS_TILE =
+        1024 /* channels side by side: reading some of a position's at a time made memory several times slower */
 };
 
 #ifdef __clang__
@@ -72,7 +74,8 @@ ARTEL__INLINE sums_float sums_load(const float *x, bool half, int64_t at)
     if (half) {
         const uint16_t *from = (const uint16_t *)(const void *)x + at;
 #if defined(__AVX512F__)
-        return (sums_float)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)), 16);
+        return (sums_float)_mm256_slli_epi32(
+            _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)), 16);
 #elif defined(__AVX2__)
         return (sums_float)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from)), 16);
 #else
@@ -86,12 +89,13 @@ ARTEL__INLINE sums_float sums_load(const float *x, bool half, int64_t at)
 }
 
 /* One position of one channel: the definition. */
-ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at, int64_t c,
-                                double *sum, double *product)
+ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in,
+                                int64_t at, int64_t c, double *sum, double *product)
 {
     float x = sums_at(in->x, half, at), d = x, factor = x;
     if (kind == SUMS_GRADIENT) {
-        d = norm_mask(activation, activation == ARTEL__NORM_LINEAR ? 0.0f : sums_at(in->y, half, at), sums_at(in->dy, half, at));
+        d = norm_mask(activation, activation == ARTEL__NORM_LINEAR ? 0.0f : sums_at(in->y, half, at),
+                      sums_at(in->dy, half, at));
         factor = (x - in->mean[c]) * in->inverse[c];
     }
     *sum = *sum + (double)d;
@@ -99,8 +103,8 @@ ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activatio
 }
 
 /* SUMS_LANES channels of a position: norm_mask and the rest of sums_element on vectors. */
-ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at, int64_t c,
-                               sums_double *sum, sums_double *product)
+ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in,
+                               int64_t at, int64_t c, sums_double *sum, sums_double *product)
 {
     sums_float x, d, factor, y, mean, inverse;
     x = sums_load(in->x, half, at);
@@ -122,17 +126,21 @@ ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation
     *product = *product + wide * __builtin_convertvector(factor, sums_double);
 }
 
-/* Asks for the line that holds element `at`, into the second-level cache: of many channels a chunk is as large as the first. */
-ARTEL__INLINE void sums_fetch(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at)
+/* Asks for the line that holds element `at`, into the second-level cache: of many channels a chunk is as large as the
+ * first. */
+ARTEL__INLINE void sums_fetch(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in,
+                              int64_t at)
 {
     __builtin_prefetch(artel__half_at(in->x, half, at), 0, 2);
     if (kind == SUMS_GRADIENT) __builtin_prefetch(artel__half_at(in->dy, half, at), 0, 2);
-    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) __builtin_prefetch(artel__half_at(in->y, half, at), 0, 2);
+    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR)
+        __builtin_prefetch(artel__half_at(in->y, half, at), 0, 2);
 }
 
 /* Channels c .. c + vectors * SUMS_LANES - 1 over `count` positions from element `at` on. */
-ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, bool half, bool fetch, int vectors, const sums_input *in,
-                                int64_t at, int64_t c, int64_t count, double *sum, double *product)
+ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, bool half, bool fetch, int vectors,
+                                const sums_input *in, int64_t at, int64_t c, int64_t count, double *sum,
+                                double *product)
 {
     sums_double s[SUMS_VECTORS], q[SUMS_VECTORS];
     SUMS_UNROLL
@@ -165,7 +173,8 @@ ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation
         for (; c + SUMS_VECTORS * SUMS_LANES <= width; c += SUMS_VECTORS * SUMS_LANES) {
             sums_columns(kind, activation, half, fetch, SUMS_VECTORS, in, at, c, count, sum, product);
         }
-        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, half, false, 1, in, at, c, count, sum, product);
+        for (; c + SUMS_LANES <= width; c += SUMS_LANES)
+            sums_columns(kind, activation, half, false, 1, in, at, c, count, sum, product);
         for (; c < width; c++) {
             for (int64_t k = 0; k < count; k++) {
                 sums_element(kind, activation, half, in, at + k * in->stride + c, c, &sum[c], &product[c]);
@@ -175,8 +184,8 @@ ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation
 }
 
 /* sum and product [width]: over `positions` positions. */
-ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t positions,
-                            int64_t width, double *sum, double *product)
+ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in,
+                            int64_t positions, int64_t width, double *sum, double *product)
 {
     for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
     if (in->stride <= SUMS_VECTORS * SUMS_LANES)

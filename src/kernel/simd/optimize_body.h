@@ -2,7 +2,8 @@
 /* Optimizer steps; see simd.h for how this file is compiled, kernel/optimize.h for the contracts.
  *
  * One loop takes rule and flags as constants and is inlined for each combination that exists. Clipped gradients and
- * decayed weights pass through a run of buffers in the first-level cache, so that no combination of them multiplies the loops.
+ * decayed weights pass through a run of buffers in the first-level cache, so that no combination of them multiplies the
+ * loops.
  */
 #include "kernel/simd/simd.h"
 
@@ -22,10 +23,11 @@ enum {
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
 
 /* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
-ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, bool one, bool two, bool three, const artel__apply *p,
-                             int64_t at, const float *gradient, const float *squares, int64_t n)
+ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, bool one, bool two, bool three,
+                             const artel__apply *p, int64_t at, const float *gradient, const float *squares, int64_t n)
 {
-    float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w, *s2 = three ? p->slot[2] + at : w;
+    float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w,
+          *s2 = three ? p->slot[2] + at : w;
     float rate = p->rate, scalar[8];
     memcpy(scalar, p->scalar, sizeof scalar);
     flags.held = held;
@@ -40,20 +42,24 @@ ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, 
     }
 }
 
-ARTEL__INLINE void sgd_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void sgd_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                           int64_t n)
 {
     if (!p->has_momentum)
         rule_loop(apply_sgd, (rule_flags){0}, held, false, false, false, p, at, g, q, n);
     else if (!p->nesterov)
         rule_loop(apply_sgd, (rule_flags){.momentum = true}, held, true, false, false, p, at, g, q, n);
     else
-        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, held, true, false, false, p, at, g, q, n);
+        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, held, true, false, false, p, at, g, q,
+                  n);
 }
 
-ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                               int64_t n)
 {
     if (p->has_momentum && p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, held, true, true, true, p, at, g, q, n);
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, held, true, true, true, p, at, g, q,
+                  n);
     else if (p->has_momentum)
         rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, held, true, true, false, p, at, g, q, n);
     else if (p->centered)
@@ -62,7 +68,8 @@ ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t 
         rule_loop(apply_rmsprop, (rule_flags){0}, held, true, false, false, p, at, g, q, n);
 }
 
-ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                            int64_t n)
 {
     const rule_flags none = {0};
     switch (p->rule) {
@@ -81,7 +88,9 @@ ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at,
     case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, held, true, true, false, p, at, g, q, n); break;
     case ARTEL__RULE_LION: rule_loop(apply_lion, none, held, true, false, false, p, at, g, q, n); break;
     case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, held, true, true, true, p, at, g, q, n); break;
-    case ARTEL__RULE_SCHEDULE_FREE: rule_loop(apply_schedule_free, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_SCHEDULE_FREE:
+        rule_loop(apply_schedule_free, none, held, true, true, false, p, at, g, q, n);
+        break;
     }
 }
 
@@ -120,11 +129,13 @@ static void rule_run_held(const artel__apply *p, int64_t at, const float *g, con
 }
 
 /* `clip` as a constant, so that the loop vectorises. */
-ARTEL__INLINE void clip_loop(artel__clip clip, bool square, const artel__apply *p, const float *from, float *to, int64_t n)
+ARTEL__INLINE void clip_loop(artel__clip clip, bool square, const artel__apply *p, const float *from, float *to,
+                             int64_t n)
 {
     artel__apply constant = {.clip = clip, .clip_a = p->clip_a, .clip_b = p->clip_b};
     ARTEL__INDEPENDENT
-    for (int64_t i = 0; i < n; i++) to[i] = square ? apply_clip_square(&constant, from[i]) : apply_clip(&constant, from[i]);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = square ? apply_clip_square(&constant, from[i]) : apply_clip(&constant, from[i]);
 }
 
 ARTEL__INLINE void clip_run(bool square, const artel__apply *p, const float *from, float *to, int64_t n)
@@ -248,7 +259,8 @@ static int64_t lamb_step_tasks(const void *params)
 static void lamb_step_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__lamb_step *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin), to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin),
+            to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
     float *w = p->variable, step = p->ratio * p->rate;
     const float *u = p->direction;
     (void)scratch;
@@ -310,7 +322,8 @@ ARTEL__INLINE void flat_loop(artel__flat_op op, const artel__flat *p, int64_t fr
 static void flat_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__flat *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin), to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin),
+            to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
     (void)scratch;
     switch (p->op) {
     case ARTEL__FLAT_REGULARISE: flat_loop(ARTEL__FLAT_REGULARISE, p, from, to); break;
@@ -324,7 +337,10 @@ static void flat_run(const void *params, int64_t begin, int64_t end, void *scrat
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__OPTIMIZE_KERNELS] = {
-    [ARTEL__OPTIMIZE_APPLY] = {.name = ARTEL__SIMD_NAME " apply", .isa = ARTEL__SIMD_ISA, .tasks = apply_tasks, .run = apply_run},
+    [ARTEL__OPTIMIZE_APPLY] = {.name = ARTEL__SIMD_NAME " apply",
+                               .isa = ARTEL__SIMD_ISA,
+                               .tasks = apply_tasks,
+                               .run = apply_run},
     [ARTEL__OPTIMIZE_APPLY_ROWS] = {.name = ARTEL__SIMD_NAME " apply_rows",
                                     .isa = ARTEL__SIMD_ISA,
                                     .tasks = apply_rows_tasks,
@@ -337,5 +353,8 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__OPTIMIZE_KERNELS] = {
                                     .isa = ARTEL__SIMD_ISA,
                                     .tasks = block_norm_tasks,
                                     .run = block_norm_run},
-    [ARTEL__OPTIMIZE_FLAT] = {.name = ARTEL__SIMD_NAME " flat", .isa = ARTEL__SIMD_ISA, .tasks = flat_tasks, .run = flat_run},
+    [ARTEL__OPTIMIZE_FLAT] = {.name = ARTEL__SIMD_NAME " flat",
+                              .isa = ARTEL__SIMD_ISA,
+                              .tasks = flat_tasks,
+                              .run = flat_run},
 };

@@ -43,9 +43,11 @@ ARTEL__INLINE block_floats block_from(const float *x, bool half, int64_t at)
     if (!half) return block_load(x + at);
     const uint16_t *from = (const uint16_t *)(const void *)x + at;
 #if defined(__AVX512F__)
-    return (block_floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from)), 16);
+    return (block_floats)_mm512_slli_epi32(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from)), 16);
 #elif defined(__AVX2__)
-    return (block_floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)), 16);
+    return (block_floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)),
+                                           16);
 #else
     typedef uint16_t block_halves __attribute__((vector_size(2 * BLOCK)));
     typedef uint32_t block_words __attribute__((vector_size(4 * BLOCK)));
@@ -84,14 +86,16 @@ ARTEL__INLINE block_floats block_where(block_bits mask, block_floats v)
     return (block_floats)((block_bits)v & mask);
 }
 
-/* Fetches, as far as the second level, what the next line of windows reads first at the place of window w: n channels of each position. */
+/* Fetches, as far as the second level, what the next line of windows reads first at the place of window w: n channels
+ * of each position. */
 ARTEL__INLINE void fetch_ahead(const artel__pool_shape *s, const artel__window *w, const float *x, bool half, int64_t n)
 {
     int64_t line = w->begin[0] * s->in[1] + w->begin[1] + s->window[1];
     for (int64_t j = 0; j < s->stride[1]; j++)
         for (int64_t k = 0; k < s->stride[2]; k++) {
             int64_t position = ((line + j) * s->in[2] + w->begin[2] + k) * s->channels;
-            for (int64_t c = 0; c < n; c += half ? 32 : 16) __builtin_prefetch(artel__half_at(x, half, position + c), 0, 2);
+            for (int64_t c = 0; c < n; c += half ? 32 : 16)
+                __builtin_prefetch(artel__half_at(x, half, position + c), 0, 2);
         }
 }
 

@@ -22,8 +22,8 @@ static int64_t pool_forward_tasks(const void *params)
 }
 
 /* `wide` vectors of channels of one window. */
-ARTEL__INLINE void forward_blocks(bool max, const artel__pool_forward *p, const artel__window *w, float count, int64_t x, float *y,
-                                  int wide)
+ARTEL__INLINE void forward_blocks(bool max, const artel__pool_forward *p, const artel__window *w, float count,
+                                  int64_t x, float *y, int wide)
 {
     const artel__pool_shape *s = &p->shape;
     block_floats sum[WIDE];
@@ -40,7 +40,8 @@ ARTEL__INLINE void forward_blocks(bool max, const artel__pool_forward *p, const 
     for (int b = 0; b < wide; b++) block_store(y + b * BLOCK, max ? sum[b] : sum[b] / count);
 }
 
-ARTEL__INLINE float forward_channel(bool max, const artel__pool_forward *p, const artel__window *w, float count, int64_t x)
+ARTEL__INLINE float forward_channel(bool max, const artel__pool_forward *p, const artel__window *w, float count,
+                                    int64_t x)
 {
     const artel__pool_shape *s = &p->shape;
     float y = max ? -INFINITY : 0.0f;
@@ -54,7 +55,8 @@ ARTEL__INLINE float forward_channel(bool max, const artel__pool_forward *p, cons
 }
 
 /* A line of windows. */
-ARTEL__INLINE void forward_line(bool max, const artel__pool_forward *p, artel__window w, int64_t x, int64_t to, float *room)
+ARTEL__INLINE void forward_line(bool max, const artel__pool_forward *p, artel__window w, int64_t x, int64_t to,
+                                float *room)
 {
     const artel__pool_shape *s = &p->shape;
     /* Long lines whose positions are short the processor foresees itself. */
@@ -65,8 +67,10 @@ ARTEL__INLINE void forward_line(bool max, const artel__pool_forward *p, artel__w
         artel__window_along(s, 2, o, &w);
         float count = (float)artel__window_count(&w);
         if (ahead) fetch_ahead(s, &w, artel__half_at(p->x, p->x_half, x), p->x_half, s->channels);
-        for (; c + WIDE * BLOCK <= s->channels; c += WIDE * BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, WIDE);
-        for (; c + SOME * BLOCK <= s->channels; c += SOME * BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, SOME);
+        for (; c + WIDE * BLOCK <= s->channels; c += WIDE * BLOCK)
+            forward_blocks(max, p, &w, count, x + c, y + c, WIDE);
+        for (; c + SOME * BLOCK <= s->channels; c += SOME * BLOCK)
+            forward_blocks(max, p, &w, count, x + c, y + c, SOME);
         for (; c + BLOCK <= s->channels; c += BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, 1);
         for (; c < s->channels; c++) y[c] = forward_channel(max, p, &w, count, x + c);
         artel__half_store(p->y, p->y_half, to, s->channels, room);
@@ -101,7 +105,8 @@ static int64_t pool_gradient_tasks(const void *params)
     return p->rows * artel__pieces(p->shape.channels, CHANNELS);
 }
 
-static void window_average_gradient(const artel__pool_shape *s, const artel__window *w, int64_t n, const float *dy, float *restrict dx)
+static void window_average_gradient(const artel__pool_shape *s, const artel__window *w, int64_t n, const float *dy,
+                                    float *restrict dx)
 {
     float count = (float)artel__window_count(w), share[TOGETHER];
     for (int64_t c = 0; c < n; c++) share[c] = dy[c] / count;
@@ -119,7 +124,8 @@ static void clear_lines(const artel__pool_shape *s, int64_t begin, int64_t end, 
     for (int64_t i = begin * s->in[2]; i < end * s->in[2]; i++) memset(dx + i * s->channels, 0, (size_t)n * sizeof *dx);
 }
 
-/* n channels of a row, from `channel` on. Lines of dx are cleared when the first window comes to them: they are near then. */
+/* n channels of a row, from `channel` on. Lines of dx are cleared when the first window comes to them: they are near
+ * then. */
 static void row_average(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n)
 {
     const artel__pool_shape *s = &p->shape;
@@ -144,8 +150,15 @@ static void row_average(const artel__pool_gradient *p, int64_t row, int64_t chan
 static void row_max(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n, float *scratch)
 {
     const artel__pool_shape *s = &p->shape;
-    int64_t from = row * artel__pool_in(s) * s->channels + channel, to = row * artel__pool_out(s) * s->channels + channel;
-    max_row r = {.s = s, .relu = p->relu, .n = n, .x_half = p->x_half, .y_half = p->y_half, .dy_half = p->dy_half, .dx_half = p->dx_half};
+    int64_t from = row * artel__pool_in(s) * s->channels + channel,
+            to = row * artel__pool_out(s) * s->channels + channel;
+    max_row r = {.s = s,
+                 .relu = p->relu,
+                 .n = n,
+                 .x_half = p->x_half,
+                 .y_half = p->y_half,
+                 .dy_half = p->dy_half,
+                 .dx_half = p->dx_half};
     r.x = artel__half_at(p->x, p->x_half, from);
     r.y = artel__half_at(p->y, p->y_half, to);
     r.dy = artel__half_at(p->dy, p->dy_half, to);
@@ -164,8 +177,8 @@ static void row_max(const artel__pool_gradient *p, int64_t row, int64_t channel,
     overlap_row(&r);
 }
 
-/* Whether the gradient is gathered: averages, one apart, of planes or lines. Each element of dx is then written once, where adding window
- * by window reads and writes it for every window over it; the order of its sum is the same. */
+/* Whether the gradient is gathered: averages, one apart, of planes or lines. Each element of dx is then written once,
+ * where adding window by window reads and writes it for every window over it; the order of its sum is the same. */
 static bool gathers(const artel__pool_gradient *p)
 {
     const artel__pool_shape *s = &p->shape;
@@ -182,9 +195,10 @@ static void share_line(const artel__pool_shape *s, int64_t line, int64_t n, cons
     }
 }
 
-/* `wide` blocks of channels of one position: the sum over windows [first[0], last[0]) by [first[1], last[1]). Lines lie in a ring. */
-ARTEL__INLINE void gather_blocks(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n, const float *shares,
-                                 float *dx, int wide)
+/* `wide` blocks of channels of one position: the sum over windows [first[0], last[0]) by [first[1], last[1]). Lines lie
+ * in a ring. */
+ARTEL__INLINE void gather_blocks(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n,
+                                 const float *shares, float *dx, int wide)
 {
     block_floats sum[4] = {{0}}, value;
     for (int64_t o = first[0]; o < last[0]; o++) {
@@ -198,8 +212,8 @@ ARTEL__INLINE void gather_blocks(const artel__pool_shape *s, const int64_t *firs
     for (int b = 0; b < wide; b++) memcpy(dx + b * BLOCK, &sum[b], sizeof value);
 }
 
-static void gather_position(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n, const float *shares,
-                            float *restrict dx)
+static void gather_position(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n,
+                            const float *shares, float *restrict dx)
 {
     int64_t c = 0;
     for (; c + 4 * BLOCK <= n; c += 4 * BLOCK) gather_blocks(s, first, last, n, shares + c, dx + c, 4);
@@ -207,7 +221,8 @@ static void gather_position(const artel__pool_shape *s, const int64_t *first, co
     for (; c < n; c++) {
         dx[c] = 0.0f;
         for (int64_t o = first[0]; o < last[0]; o++)
-            for (int64_t k = first[1]; k < last[1]; k++) dx[c] = dx[c] + shares[(o % s->window[1] * s->out[2] + k) * n + c];
+            for (int64_t k = first[1]; k < last[1]; k++)
+                dx[c] = dx[c] + shares[(o % s->window[1] * s->out[2] + k) * n + c];
     }
 }
 
@@ -227,7 +242,8 @@ static void row_gather(const artel__pool_gradient *p, int64_t row, int64_t chann
     int64_t first[2], last[2], line = 0, across = s->out[2] * s->channels;
     for (int64_t i = 0; i < s->in[1]; i++) {
         windows_over(s, 1, i, &first[0], &last[0]);
-        for (; line < last[0]; line++) share_line(s, line, n, dy + line * across, shares + line % s->window[1] * s->out[2] * n);
+        for (; line < last[0]; line++)
+            share_line(s, line, n, dy + line * across, shares + line % s->window[1] * s->out[2] * n);
         for (int64_t k = 0; k < s->in[2]; k++, dx += s->channels) {
             windows_over(s, 2, k, &first[1], &last[1]);
             gather_position(s, first, last, n, shares, dx);
@@ -259,7 +275,8 @@ static void pool_gradient_run(const void *params, int64_t begin, int64_t end, vo
     while (begin < end) {
         int64_t tile = begin % tiles, count = tiles - tile < end - begin ? tiles - tile : end - begin;
         if (count > TOGETHER / CHANNELS) count = TOGETHER / CHANNELS;
-        int64_t channel = tile * CHANNELS, last = channel + count * CHANNELS < channels ? channel + count * CHANNELS : channels;
+        int64_t channel = tile * CHANNELS,
+                last = channel + count * CHANNELS < channels ? channel + count * CHANNELS : channels;
         if (gathers(p))
             row_gather(p, begin / tiles, channel, last - channel, scratch);
         else if (p->op == ARTEL__POOL_AVERAGE)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of maxima. Include simd.h first.
  *
- * Windows apart: every element of dx is written once, right after the elements of x at its place are read. Windows that overlap add to
- * lines of dx, which are cleared when the first window comes to them. Lines of a result that goes past the caches wait in scratch until
- * no window is to come. `top` is the maximum until it has been found, then NaN, which equals nothing.
+ * Windows apart: every element of dx is written once, right after the elements of x at its place are read. Windows that
+ * overlap add to lines of dx, which are cleared when the first window comes to them. Lines of a result that goes past
+ * the caches wait in scratch until no window is to come. `top` is the maximum until it has been found, then NaN, which
+ * equals nothing.
  */
 #ifndef ARTEL_KERNEL_SIMD_POOL_MAX_H
 #define ARTEL_KERNEL_SIMD_POOL_MAX_H
@@ -20,7 +21,8 @@ typedef struct max_row {
     int64_t n;
     const float *x, *y, *dy;
     float *dx;
-    float *line; /* of windows that overlap: a ring of `lines` lines of in[2] positions, `step` floats apart; dx or scratch */
+    float *line; /* of windows that overlap: a ring of `lines` lines of in[2] positions, `step` floats apart; dx or
+                    scratch */
     int64_t lines, step;
 } max_row;
 
@@ -84,7 +86,8 @@ static void apart_clear(const max_row *r)
         bool inside = in_a_window(s, 0, line / s->in[1]) && in_a_window(s, 1, line % s->in[1]);
         if (inside && whole) continue;
         for (int64_t k = 0; k < s->in[2]; k++) {
-            if (!inside || !in_a_window(s, 2, k)) memset(r->dx + (line * s->in[2] + k) * s->channels, 0, (size_t)r->n * sizeof *r->dx);
+            if (!inside || !in_a_window(s, 2, k))
+                memset(r->dx + (line * s->in[2] + k) * s->channels, 0, (size_t)r->n * sizeof *r->dx);
         }
     }
 }
@@ -192,11 +195,13 @@ static void finish_line(const max_row *r, int64_t line)
     float *sum = waiting_line(r, line);
     for (int64_t k = 0; r->relu && k < s->in[2]; k++) {
         int64_t x = at + k * s->channels;
-        for (int64_t c = 0; c < r->n; c++) sum[k * r->step + c] = max_relu(element_from(r->x, r->x_half, x + c), sum[k * r->step + c]);
+        for (int64_t c = 0; c < r->n; c++)
+            sum[k * r->step + c] = max_relu(element_from(r->x, r->x_half, x + c), sum[k * r->step + c]);
     }
     if (!r->waits) return;
     if (r->dx_half) {
-        for (int64_t k = 0; k < s->in[2]; k++) artel__half_store(r->dx, true, at + k * s->channels, r->n, sum + k * r->step);
+        for (int64_t k = 0; k < s->in[2]; k++)
+            artel__half_store(r->dx, true, at + k * s->channels, r->n, sum + k * r->step);
         return;
     }
     if (r->n == s->channels)

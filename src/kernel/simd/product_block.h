@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deep products of many columns: a block of rows lies in the second-level cache while the panels pass over it.
  *
- * Where groups of panels lay there instead, as in product_body.h, all rows would come from memory once for each group, from places far
- * apart. Here a panel comes in one stretch, fetched while the one before it is computed. The partial chains of a depth that is cut wait
- * in scratch, tile behind tile, and the output is touched once. None of this changes a bit. 4096 cubed, AMD Zen 5: 86 -> 93 % of peak.
+ * Where groups of panels lay there instead, as in product_body.h, all rows would come from memory once for each group,
+ * from places far apart. Here a panel comes in one stretch, fetched while the one before it is computed. The partial
+ * chains of a depth that is cut wait in scratch, tile behind tile, and the output is touched once. None of this changes
+ * a bit. 4096 cubed, AMD Zen 5: 86 -> 93 % of peak.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BLOCK_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BLOCK_H
@@ -67,7 +68,8 @@ static tile_ahead product_block_ahead(const product_block *b, tile *t, int64_t p
     return (tile_ahead){(const char *)(p->w + panel * ARTEL__PANEL * p->k + k0 * width), lines, lines, 0, 1};
 }
 
-/* Where the rows of a tile are read. On the first strip those that would collide are copied, and the next tile's fetched. */
+/* Where the rows of a tile are read. On the first strip those that would collide are copied, and the next tile's
+ * fetched. */
 static void product_block_take(const product_block *b, tile *t, int64_t i, int mr, bool first, tile_ahead *ahead)
 {
     const artel__product_forward *p = b->p;
@@ -93,7 +95,8 @@ static void product_block_place(const product_block *b, tile *t, int64_t i, int 
 {
     const artel__product_forward *p = b->p;
     int64_t row = b->first[i], end = b->r.panel1 * ARTEL__PANEL < p->n ? b->r.panel1 * ARTEL__PANEL : p->n;
-    int64_t after = column + TILE_COLUMNS < end ? TILE_COLUMNS - (row - b->first[0]) * p->ldo : 0; /* the first tile of the next strip */
+    int64_t after = column + TILE_COLUMNS < end ? TILE_COLUMNS - (row - b->first[0]) * p->ldo
+                                                : 0; /* the first tile of the next strip */
     float *held = b->cuts > 1 ? b->held + (strip * b->tiles + i) * PRODUCT_HELD : NULL;
     bool last = b->cut + 1 == b->cuts;
     t->held = held;
@@ -144,7 +147,8 @@ static void product_rectangle_blocks(const artel__product_forward *p, product_re
             b.k0 = tile_cut(p->k, b.cuts, b.cut);
             b.k1 = tile_cut(p->k, b.cuts, b.cut + 1);
             segment all = {b.k0, b.k0, b.k1 - b.k0};
-            tile t = {.segments = &all, .count = 1, .load = b.cut > 0, .stream = last && stream, .claim = !last || claim};
+            tile t = {
+                .segments = &all, .count = 1, .load = b.cut > 0, .stream = last && stream, .claim = !last || claim};
             t.relu = last && p->activation == ARTEL__FUSED_RELU;
             t.narrow = last ? p->narrow : ARTEL_DTYPE_FLOAT32;
             for (int64_t panel = r.panel0; panel < r.panel1; panel++) product_block_panel(&b, t, panel);

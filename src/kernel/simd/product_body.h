@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* product_forward for one instruction set; included behind a micro_vec_*.h.
  *
- * A block of panels stays in the second-level cache while the rows pass over it; a tile of rows stays in the first-level
- * cache while it meets the panels. Turned weights are transposed, some panels at a time, just before the rows pass over them, and the
- * next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
- * which changes no bit. Deep products of many columns are cut the other way: see product_block.h. How a tile meets its rows: product_row.h.
+ * A block of panels stays in the second-level cache while the rows pass over it; a tile of rows stays in the
+ * first-level cache while it meets the panels. Turned weights are transposed, some panels at a time, just before the
+ * rows pass over them, and the next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains
+ * wait in the output, which changes no bit. Deep products of many columns are cut the other way: see product_block.h.
+ * How a tile meets its rows: product_row.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
@@ -16,9 +17,10 @@
 #include "kernel/simd/product_grid.h"
 #include "kernel/simd/product_row.h"
 
-/* One tile of rows against panels [p0, p1), reduction [k0, k1). `t` holds A and the rows' stride of C; more tiles follow or this is the
- * last one. */
-static void product_sweep(const artel__product_forward *p, tile *t, int mr, int64_t row, int64_t p0, int64_t p1, int64_t k1, bool more)
+/* One tile of rows against panels [p0, p1), reduction [k0, k1). `t` holds A and the rows' stride of C; more tiles
+ * follow or this is the last one. */
+static void product_sweep(const artel__product_forward *p, tile *t, int mr, int64_t row, int64_t p0, int64_t p1,
+                          int64_t k1, bool more)
 {
     int half = (mr + 1) / 2;
     int64_t end = p1 * ARTEL__PANEL < p->n ? p1 * ARTEL__PANEL : p->n;
@@ -33,7 +35,9 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
             t->c1 = t->c0 + half * p->ldo;
             t->last = p->n - column < TILE_COLUMNS ? (int)(p->n - column) : TILE_COLUMNS;
             t->bias = p->bias && k1 == p->k ? p->bias + column : NULL;
-            t->claimed = column + TILE_COLUMNS < end ? TILE_COLUMNS : more ? mr * p->ldo + p0 * ARTEL__PANEL - column : 0;
+            t->claimed = column + TILE_COLUMNS < end ? TILE_COLUMNS
+                         : more                      ? mr * p->ldo + p0 * ARTEL__PANEL - column
+                                                     : 0;
             product_tile(mr, t);
             t->from0 = NULL;
         }
@@ -52,13 +56,20 @@ static int64_t product_turned_burst(const artel__product_forward *p, const produ
 static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows, tile_ahead *next)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = product_cuts(p);
-    bool collides = product_collides(p), stream = cuts == 1 && !p->narrow && product_streams(p->out, p->m * p->n, p->ldo, p->k);
+    bool collides = product_collides(p),
+         stream = cuts == 1 && !p->narrow && product_streams(p->out, p->m * p->n, p->ldo, p->k);
     bool claim = !stream && product_claims(p);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
         int64_t k0 = tile_cut(p->k, cuts, cut), k1 = tile_cut(p->k, cuts, cut + 1);
         segment all = {k0, k0, k1 - k0};
-        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = claim, .stream = stream};
+        tile t = {.sa = p->lda,
+                  .segments = &all,
+                  .count = 1,
+                  .sc = p->ldo,
+                  .load = cut > 0,
+                  .claim = claim,
+                  .stream = stream};
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
         t.narrow = k1 == p->k ? p->narrow : ARTEL_DTYPE_FLOAT32;
         for (int64_t i = 0; i < tiles; i++) {
@@ -68,7 +79,8 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
             t.a1 = t.a0 + (mr + 1) / 2 * p->lda;
             t.sa = p->lda;
             if (collides) product_take(&t, mr, p->n - r.panel0 * ARTEL__PANEL, rows);
-            tile_ahead ahead = product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, r.panel1 - r.panel0);
+            tile_ahead ahead =
+                product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, r.panel1 - r.panel0);
             t.ahead = next ? next : &ahead;
             if (next) t.burst = product_turned_burst(p, &r, tiles);
             product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1, i + 1 < tiles);
@@ -80,29 +92,35 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
 static void product_turn(const artel__product_forward *p, int64_t p0, int64_t p1, float *to)
 {
     for (int64_t panel = p0; panel < p1; panel++, to += ARTEL__PANEL * p->k) {
-        int64_t width = artel__panel_width(p->n, panel), row = panel * ARTEL__PANEL, rows = p->n - row < width ? p->n - row : width;
+        int64_t width = artel__panel_width(p->n, panel), row = panel * ARTEL__PANEL,
+                rows = p->n - row < width ? p->n - row : width;
         for (int64_t k = 0; k < p->k; k += ARTEL__PANEL) {
             int64_t columns = p->k - k < ARTEL__PANEL ? p->k - k : ARTEL__PANEL;
             const float *from = p->w + artel__panels_offset(p->n, p->k, row, k);
             transpose_block(from, artel__panel_width(p->k, k / ARTEL__PANEL), to + k * width, width, rows, columns);
         }
-        for (int64_t k = 0; k < p->k && rows < width; k++) memset(to + k * width + rows, 0, (size_t)(width - rows) * sizeof(float));
+        for (int64_t k = 0; k < p->k && rows < width; k++)
+            memset(to + k * width + rows, 0, (size_t)(width - rows) * sizeof(float));
     }
 }
 
-/* A rectangle of turned weights, behind which as many as `follow` panels will be needed: a stretch of each panel of the source. */
-static void product_rectangle_turned(const artel__product_forward *p, product_rect r, int64_t follow, float *rows, float *turned)
+/* A rectangle of turned weights, behind which as many as `follow` panels will be needed: a stretch of each panel of the
+ * source. */
+static void product_rectangle_turned(const artel__product_forward *p, product_rect r, int64_t follow, float *rows,
+                                     float *turned)
 {
     artel__product_forward straight = *p;
     int64_t lines = follow * ARTEL__PANEL * ARTEL__PANEL / 16;
     const float *from = p->w + r.panel1 * ARTEL__PANEL * ARTEL__PANEL;
-    tile_ahead next = {(const char *)from, lines, lines, p->n * ARTEL__PANEL * 4 - lines * 64, follow > 0 ? artel__panel_count(p->k) : 0};
+    tile_ahead next = {(const char *)from, lines, lines, p->n * ARTEL__PANEL * 4 - lines * 64,
+                       follow > 0 ? artel__panel_count(p->k) : 0};
     product_turn(p, r.panel0, r.panel1, turned);
     straight.w = turned - r.panel0 * ARTEL__PANEL * p->k;
     product_rectangle(&straight, r, rows, &next);
 }
 
-/* Few panels of turned weights are held at once: they come from memory, and go no further than the second-level cache. */
+/* Few panels of turned weights are held at once: they come from memory, and go no further than the second-level cache.
+ */
 static product_grid product_forward_grid(const artel__product_forward *p)
 {
     bool shallow = p->k < PRODUCT_DEPTH;
@@ -141,7 +159,8 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
     while (product_grid_next(&g, &range, &r)) {
         int64_t follow = range.left.panel1 - range.left.panel0;
         if (p->turned)
-            product_rectangle_turned(p, r, follow < g.wide ? follow : g.wide, scratch, (float *)scratch + product_forward_rows(p));
+            product_rectangle_turned(p, r, follow < g.wide ? follow : g.wide, scratch,
+                                     (float *)scratch + product_forward_rows(p));
         else if (product_in_blocks(p))
             product_rectangle_blocks(p, r, scratch);
         else

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product_weight_gradient and conv2d_weight_gradient of bfloat16 operands with AVX512_BF16: two rows a step, as pairs (micro_step.h).
+/* product_weight_gradient and conv2d_weight_gradient of bfloat16 operands with AVX512_BF16: two rows a step, as pairs
+ * (micro_step.h).
  *
- * A pair lies in one shard. Where a shard has an odd number of rows, as at the end of an epoch, all is done as with AVX-512.
+ * A pair lies in one shard. Where a shard has an odd number of rows, as at the end of an epoch, all is done as with
+ * AVX-512.
  */
 #include "kernel/simd/micro_vec_avx512.h"
 
@@ -60,8 +62,10 @@ static void product_run(const void *params, int64_t begin, int64_t end, void *sc
     product_way(params)->run(params, begin, end, scratch);
 }
 
-static const artel__kernel conv_pairs = {
-    .tasks = conv_gradient_tasks, .grain = conv_gradient_grain, .scratch_bytes = conv_gradient_scratch, .run = conv_gradient_run};
+static const artel__kernel conv_pairs = {.tasks = conv_gradient_tasks,
+                                         .grain = conv_gradient_grain,
+                                         .scratch_bytes = conv_gradient_scratch,
+                                         .run = conv_gradient_run};
 
 /* With pairs or without. */
 static const artel__kernel *conv_way(const void *params)

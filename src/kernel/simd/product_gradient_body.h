@@ -2,9 +2,9 @@
 /* Weight gradients of products and convolutions for one instruction set; included behind a micro_vec_*.h.
  *
  * The rows pass in chunks. Of each chunk the wanted columns of x are copied tile by tile ([tile][row][VEC_LANES], with
- * a column of ones behind the last one for the bias) and those of dy panel by panel, so that the register tile reads two streams
- * from the first-level cache. Tiles of a task keep their unfinished chain and the waiting subtrees in scratch between chunks;
- * when one chunk holds all rows, they share one place.
+ * a column of ones behind the last one for the bias) and those of dy panel by panel, so that the register tile reads
+ * two streams from the first-level cache. Tiles of a task keep their unfinished chain and the waiting subtrees in
+ * scratch between chunks; when one chunk holds all rows, they share one place.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_BODY_H
@@ -17,7 +17,8 @@ static int64_t gradient_node_pieces(gradient_tree *tree, int64_t begin, int64_t 
     const int64_t *start = tree->fold->start, inner = tree->inner;
     int64_t count = 0;
     while (tree->shard < tree->last) {
-        int64_t first = start[tree->shard] * inner, last = start[tree->shard + 1] * inner, at = first > begin ? first : begin;
+        int64_t first = start[tree->shard] * inner, last = start[tree->shard + 1] * inner,
+                at = first > begin ? first : begin;
         if (first >= end) break;
         if (first < begin && last > begin) *resume = true;
         if (last > end) {
@@ -30,8 +31,8 @@ static int64_t gradient_node_pieces(gradient_tree *tree, int64_t begin, int64_t 
     return count;
 }
 
-/* The pieces of rows [begin, end); *resume: the first continues a shard that began earlier. Nodes without rows are leaves without
- * rows, at the front of the first chunk. */
+/* The pieces of rows [begin, end); *resume: the first continues a shard that began earlier. Nodes without rows are
+ * leaves without rows, at the front of the first chunk. */
 static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fold_piece *out, bool *resume)
 {
     int64_t count = 0;
@@ -62,8 +63,8 @@ static tile_ahead gradient_stretches(const float *from, int64_t floats, int64_t 
     return (tile_ahead){(const char *)from, lines, lines, step * 4 - lines * 64, rows};
 }
 
-/* What of x the `rows` rows from `begin` on need: a product's columns; of a lone tap's pixels theirs, with the lines that the stride
- * leaves out; else the lines below those of the chunk before. */
+/* What of x the `rows` rows from `begin` on need: a product's columns; of a lone tap's pixels theirs, with the lines
+ * that the stride leaves out; else the lines below those of the chunk before. */
 static tile_ahead gradient_ahead_x(const gradient *g, int64_t begin, int64_t rows, int64_t t0, int64_t t1)
 {
     const conv_walk *w = &g->walk;
@@ -74,7 +75,8 @@ static tile_ahead gradient_ahead_x(const gradient *g, int64_t begin, int64_t row
     if (y < 0) y = 0;
     if (y >= w->h) return (tile_ahead){0};
     const float *line = w->in + (q / w->lines * w->h + y) * row;
-    if (w->ny * w->nx == 1 && w->sx > 1 && g->groups == 1) return gradient_stretches(line + k0, columns, w->sx * w->c, rows * w->sy);
+    if (w->ny * w->nx == 1 && w->sx > 1 && g->groups == 1)
+        return gradient_stretches(line + k0, columns, w->sx * w->c, rows * w->sy);
     return gradient_stretches(line, row, row, rows / w->pixels * w->sy);
 }
 
@@ -91,10 +93,10 @@ static void gradient_look_ahead(const gradient *g, gradient_chunk *c, int64_t t0
     c->burst = (c->x.lines * c->x.rows + c->dy.lines * c->dy.rows + bursts - 1) / bursts;
 }
 
-/* Tiles [first, last) of one panel and group over one chunk. x and dy of tiles [t0, t1) are in the room. `block`: which of the held
- * panels. */
-static void gradient_panel(const gradient *g, const gradient_room *room, gradient_chunk *c, int64_t t0, int64_t t1, int64_t first,
-                           int64_t last, int64_t panel, int64_t group, int64_t block)
+/* Tiles [first, last) of one panel and group over one chunk. x and dy of tiles [t0, t1) are in the room. `block`: which
+ * of the held panels. */
+static void gradient_panel(const gradient *g, const gradient_room *room, gradient_chunk *c, int64_t t0, int64_t t1,
+                           int64_t first, int64_t last, int64_t panel, int64_t group, int64_t block)
 {
     int64_t width = artel__panel_width(g->n, panel), base = panel * ARTEL__PANEL, wide = g->n / g->groups;
     int64_t from = group * wide > base ? group * wide - base : 0;
@@ -104,7 +106,8 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
-        const float *direct = g->dy + c->begin * g->ldy + base + strip, *copied_dy = room->dy + (block * ARTEL__PANEL + strip) * g->chunk;
+        const float *direct = g->dy + c->begin * g->ldy + base + strip,
+                    *copied_dy = room->dy + (block * ARTEL__PANEL + strip) * g->chunk;
         fold_tile t = {.b = g->direct ? direct : copied_dy,
                        .sb = g->direct              ? g->ldy
                              : width < TILE_COLUMNS ? width
@@ -150,8 +153,8 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
 }
 
 /* `fresh`: x is not in the room from the panels before. */
-static void gradient_chunk_run(const gradient *g, const gradient_room *room, int64_t begin, int64_t t0, int64_t t1, int64_t p0, int64_t p1,
-                               int64_t group, bool fresh)
+static void gradient_chunk_run(const gradient *g, const gradient_room *room, int64_t begin, int64_t t0, int64_t t1,
+                               int64_t p0, int64_t p1, int64_t group, bool fresh)
 {
     gradient_chunk c = {.begin = begin, .end = begin + g->chunk < g->rows ? begin + g->chunk : g->rows};
     c.pieces = gradient_pieces(g, c.begin, c.end, room->pieces, &c.resume);
@@ -180,7 +183,8 @@ static void gradient_rectangle(const gradient *g, gradient_room *room, int64_t t
         for (int64_t group = p * ARTEL__PANEL / wide; group < g->groups && group * wide < end; group++) {
             int64_t begin = 0;
             do {
-                gradient_chunk_run(g, room, begin, t0, t1, p, last, group, g->groups > 1 || g->rows > g->chunk || p == p0);
+                gradient_chunk_run(g, room, begin, t0, t1, p, last, group,
+                                   g->groups > 1 || g->rows > g->chunk || p == p0);
                 begin += g->chunk;
             } while (begin < g->rows);
         }
@@ -198,8 +202,8 @@ static void gradient_block(const gradient *g, gradient_room *room, int64_t t0, i
     for (; t0 < t1; t0 += g->most) gradient_rectangle(g, room, t0, t0 + g->most < t1 ? t0 + g->most : t1, p0, p1);
 }
 
-/* Tasks of a line: what is numbered first. The lines cut the longer side, so that few of them make a block in which x and
- * dy are copied for much work. */
+/* Tasks of a line: what is numbered first. The lines cut the longer side, so that few of them make a block in which x
+ * and dy are copied for much work. */
 static int64_t gradient_line_tasks(const gradient *g)
 {
     return g->by_panels ? g->tiles : g->panels;
@@ -293,8 +297,8 @@ static gradient gradient_of_conv(const artel__conv2d_weight_gradient *p)
                   .dbias = p->dbias,
                   .dbias_stride = p->dbias_stride,
                   .follow = p->follow};
-    bool pointwise = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih &&
-                     s->ow == s->iw && s->groups == 1;
+    bool pointwise = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 &&
+                     s->oh == s->ih && s->ow == s->iw && s->groups == 1;
     if (!pointwise) g.walk = conv_walk_forward(s, p->x);
     gradient_finish(&g);
     return g;

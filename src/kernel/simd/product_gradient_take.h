@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weight gradients: the problem, a thread's scratch, and how rows of x and dy get into it.
  *
- * x lies in scratch as [tile][row][VEC_LANES], the columns of a tile side by side whatever taps they come from, with a column
- * of ones behind the last one for the bias; dy as [strip of a tile's columns][row][column]. Pixels whose taps all lie inside the image are copied in
- * the longest stretches there are, those near the border tap by tap with zeros for what is outside. Of a line each stretch is copied as
- * a whole: what is read has been fetched, what is written waits for its lines. Nothing is copied where rows of x are near to one another
- * and, of a convolution, lines are long: then the tiles are cut so that each lies in one tap or row of taps. Included behind a micro_vec_*.h.
+ * x lies in scratch as [tile][row][VEC_LANES], the columns of a tile side by side whatever taps they come from, with a
+ * column of ones behind the last one for the bias; dy as [strip of a tile's columns][row][column]. Pixels whose taps
+ * all lie inside the image are copied in the longest stretches there are, those near the border tap by tap with zeros
+ * for what is outside. Of a line each stretch is copied as a whole: what is read has been fetched, what is written
+ * waits for its lines. Nothing is copied where rows of x are near to one another and, of a convolution, lines are long:
+ * then the tiles are cut so that each lies in one tap or row of taps. Included behind a micro_vec_*.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
@@ -30,8 +31,8 @@ enum {
     GRADIENT_SHORT = 8,                        /* and columns that are neighbours in memory */
     GRADIENT_FAR = 512,                        /* floats between rows from which on they are copied in groups */
     GRADIENT_GROUP = 8,                        /* as many as a set of the first-level cache has lines */
-    GRADIENT_PART = 112 / TILE_ROWS,           /* tiles of a panel that are followed at once: in the first-level cache */
-    GRADIENT_HALF = 8                          /* columns of x from which on a lone tile is cut in two, for a second thread */
+    GRADIENT_PART = 112 / TILE_ROWS, /* tiles of a panel that are followed at once: in the first-level cache */
+    GRADIENT_HALF = 8                /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
 
 typedef struct gradient {
@@ -49,21 +50,22 @@ typedef struct gradient {
     artel__consumer follow;
     /* derived */
     int64_t rows, chunk; /* all rows; rows of a chunk */
-    int64_t pitch;       /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
-    int64_t columns;     /* k, and one for the bias */
-    bool in_place;       /* x is read where it lies, except for a tile with the ones */
-    int64_t run, runs;   /* in place: columns that are neighbours in memory, how often; else all columns, once */
-    int64_t cuts;        /* tiles of a run; the last one may have more, since a tile of it takes the ones besides */
-    int64_t tiles;       /* tiles of k; a task is a tile by a panel */
-    int64_t most;        /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
+    int64_t
+        pitch; /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
+    int64_t columns;   /* k, and one for the bias */
+    bool in_place;     /* x is read where it lies, except for a tile with the ones */
+    int64_t run, runs; /* in place: columns that are neighbours in memory, how often; else all columns, once */
+    int64_t cuts;      /* tiles of a run; the last one may have more, since a tile of it takes the ones besides */
+    int64_t tiles;     /* tiles of k; a task is a tile by a panel */
+    int64_t most;      /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
     int64_t panels;
     bool direct;    /* dy is not copied */
     bool by_panels; /* tasks are numbered panel by panel, not tile by tile */
     int levels;
 } gradient;
 
-/* A stretch of columns of x that is contiguous in memory and lies in one tile: where it starts, relative to a pixel's first
- * tap, less its lane; where it goes, relative to the row's place in the first tile. */
+/* A stretch of columns of x that is contiguous in memory and lies in one tile: where it starts, relative to a pixel's
+ * first tap, less its lane; where it goes, relative to the row's place in the first tile. */
 typedef struct gradient_take {
     int64_t from, to;
     vec_mask lanes;
@@ -86,7 +88,8 @@ typedef struct gradient_room {
     size_t bytes;
 } gradient_room;
 
-/* Whole lines of an image. Where a shard has about as many rows as a chunk they are the same, so that chains end with their chunk. */
+/* Whole lines of an image. Where a shard has about as many rows as a chunk they are the same, so that chains end with
+ * their chunk. */
 static int64_t gradient_chunk_rows(const gradient *g)
 {
     int64_t pixels = g->walk.ny > 0 && g->walk.pixels > 0 ? g->walk.pixels : 1;
@@ -99,7 +102,8 @@ static int64_t gradient_chunk_rows(const gradient *g)
     return lines * pixels;
 }
 
-/* Cuts the columns into tiles. In place a tile lies in one stretch, and where pixels may lie outside of the image in one tap. */
+/* Cuts the columns into tiles. In place a tile lies in one stretch, and where pixels may lie outside of the image in
+ * one tap. */
 static void gradient_cut(gradient *g)
 {
     const conv_walk *w = &g->walk;
@@ -198,9 +202,11 @@ VEC_INLINE void gradient_put(const gradient_take *take, float *to, vec x)
         vec_store_part(to + take->to, take->lanes, x);
 }
 
-/* Rows of pixels, `step` floats apart, into their tiles: one tile after the other, so that each is written in order. Rows that lie a
- * page or more apart take turns in small groups, whose lines stay in the first-level cache meanwhile. */
-static void gradient_copy(const gradient_take *begin, const gradient_take *end, const float *from, int64_t step, int64_t rows, float *to)
+/* Rows of pixels, `step` floats apart, into their tiles: one tile after the other, so that each is written in order.
+ * Rows that lie a page or more apart take turns in small groups, whose lines stay in the first-level cache meanwhile.
+ */
+static void gradient_copy(const gradient_take *begin, const gradient_take *end, const float *from, int64_t step,
+                          int64_t rows, float *to)
 {
     int64_t group = step >= GRADIENT_FAR ? GRADIENT_GROUP : rows;
     for (int64_t first = 0; first < rows; first += group) {
@@ -214,8 +220,8 @@ static void gradient_copy(const gradient_take *begin, const gradient_take *end, 
 }
 
 /* The stretches whose tap row lies inside the image when the first one is at row y0; the others are set to zero. */
-static void gradient_live(const conv_walk *w, const gradient_list *list, int64_t y0, float *to, int64_t rows, const gradient_take **begin,
-                          const gradient_take **end)
+static void gradient_live(const conv_walk *w, const gradient_list *list, int64_t y0, float *to, int64_t rows,
+                          const gradient_take **begin, const gradient_take **end)
 {
     const gradient_take *last = list->take + list->count;
     *begin = *end = last;
@@ -231,14 +237,15 @@ static void gradient_live(const conv_walk *w, const gradient_list *list, int64_t
 }
 
 /* Pixels of one line near the border, tap by tap. */
-static void gradient_border(const conv_walk *w, const gradient_take *begin, const gradient_take *end, const float *from, int64_t x0,
-                            int64_t x1, float *to)
+static void gradient_border(const conv_walk *w, const gradient_take *begin, const gradient_take *end, const float *from,
+                            int64_t x0, int64_t x1, float *to)
 {
     for (int64_t x = x0; x < x1; x++) {
         for (const gradient_take *take = begin; take < end; take++) {
             int64_t column = x * w->sx + w->x0 + take->x * w->dx;
             bool inside = column >= 0 && column < w->w;
-            gradient_put(take, to + x * VEC_LANES, inside ? vec_load_part(from + x * w->sx * w->c + take->from, take->lanes) : vec_zero());
+            gradient_put(take, to + x * VEC_LANES,
+                         inside ? vec_load_part(from + x * w->sx * w->c + take->from, take->lanes) : vec_zero());
         }
     }
 }
@@ -279,7 +286,8 @@ static void gradient_join(float *x, int64_t rows)
 }
 
 /* Tiles [t0, t1) of x for group `group` and rows [begin, end), the ones behind the last column. */
-static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group, int64_t t0, int64_t t1)
+static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group,
+                            int64_t t0, int64_t t1)
 {
     const conv_walk *w = &g->walk;
     if (t0 == t1) return;
@@ -322,9 +330,10 @@ static fold_lines gradient_lines(const gradient *g, int64_t begin, int64_t k0)
     return a;
 }
 
-/* Of a copied tile of columns [k0, k1) whose tap row leaves the image: the rows inside, as pixels of one line an image; false: all rows
- * are wanted, for other taps or for the bias. */
-static bool gradient_rows_inside(const gradient *g, int64_t begin, int64_t k0, int64_t k1, const float *first_row, fold_lines *out)
+/* Of a copied tile of columns [k0, k1) whose tap row leaves the image: the rows inside, as pixels of one line an image;
+ * false: all rows are wanted, for other taps or for the bias. */
+static bool gradient_rows_inside(const gradient *g, int64_t begin, int64_t k0, int64_t k1, const float *first_row,
+                                 fold_lines *out)
 {
     const conv_walk *w = &g->walk;
     int64_t first, last, run = w->nx * w->depth, image = w->lines * w->pixels / VEC_ROWS;
@@ -350,12 +359,14 @@ VEC_INLINE vec gradient_dy(const float *from, int real)
 }
 
 /* Columns of panels [p0, p1) of dy, zeros behind the last. */
-static void gradient_take_dy(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t p0, int64_t p1)
+static void gradient_take_dy(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t p0,
+                             int64_t p1)
 {
     for (int64_t r = begin; r < end; r += VEC_ROWS) {
         for (int64_t panel = p0; panel < p1; panel++) {
             const float *from = g->dy + r * g->ldy + panel * ARTEL__PANEL;
-            int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL, strip = width < TILE_COLUMNS ? width : TILE_COLUMNS;
+            int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL,
+                strip = width < TILE_COLUMNS ? width : TILE_COLUMNS;
             float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) / VEC_ROWS * strip;
             if (g->n - panel * ARTEL__PANEL < ARTEL__PANEL) real = (int)(g->n - panel * ARTEL__PANEL);
             for (int j = 0; j < width; j += VEC_LANES) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How products are cut into tasks: a grid of groups of panels (outer) by blocks of rows (inner).
  *
- * run() gets a contiguous range of tasks and turns it into rectangles again, as large as the second-level cache likes, so
- * that fine tasks cost nothing when one thread runs them all. Nothing here changes a bit of any result.
+ * run() gets a contiguous range of tasks and turns it into rectangles again, as large as the second-level cache likes,
+ * so that fine tasks cost nothing when one thread runs them all. Nothing here changes a bit of any result.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRID_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRID_H
@@ -19,7 +19,8 @@ typedef struct product_grid {
     int64_t rows, panels; /* the whole */
     int64_t block, group; /* rows and panels of a task */
     int64_t blocks, groups;
-    int64_t wide; /* panels that a rectangle may have: those that fit the cache together, a multiple of group; or others */
+    int64_t
+        wide; /* panels that a rectangle may have: those that fit the cache together, a multiple of group; or others */
     bool by_rows; /* tasks are numbered block by block, not group by group */
 } product_grid;
 
@@ -35,7 +36,8 @@ static inline product_grid product_grid_make(int64_t rows, int64_t depth, int64_
     if (fit < 1) fit = 1;
     if (fit > panels) fit = panels > 0 ? panels : 1;
     product_grid g = {.rows = rows, .panels = panels, .block = coarse, .group = fit};
-    while (g.group > 1 && ((rows + g.block - 1) / g.block) * ((panels + g.group - 1) / g.group) < PRODUCT_TASKS) g.group /= 2;
+    while (g.group > 1 && ((rows + g.block - 1) / g.block) * ((panels + g.group - 1) / g.group) < PRODUCT_TASKS)
+        g.group /= 2;
     while (g.block > fine && ((rows + g.block - 1) / g.block) * ((panels + g.group - 1) / g.group) < PRODUCT_TASKS) {
         g.block = g.block / 2 > fine ? g.block / 2 : fine;
     }
@@ -54,7 +56,8 @@ typedef struct product_range {
 /* Cuts the next whole lines of the grid, or a part of one, off the front. */
 static inline product_rect product_grid_cut(const product_grid *g, int64_t *begin, int64_t end)
 {
-    int64_t across = g->by_rows ? g->groups : g->blocks, line = *begin / across, from = *begin % across, lines = 1, to = across;
+    int64_t across = g->by_rows ? g->groups : g->blocks, line = *begin / across, from = *begin % across, lines = 1,
+            to = across;
     if (from == 0 && end - *begin >= across)
         lines = (end - *begin) / across;
     else if (end - *begin < across - from)

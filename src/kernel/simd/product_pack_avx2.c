@@ -37,9 +37,11 @@ static void pack_turn(const artel__product_pack *p, int64_t panel, int64_t n0, i
         int64_t row = (p->taps - 1 - tap) * p->rows + n0 % p->rows;
         for (int64_t c = 0; c < wide;) {
             int64_t column = first + c, source = column / ARTEL__PANEL;
-            int64_t count = (source + 1) * ARTEL__PANEL - column < wide - c ? (source + 1) * ARTEL__PANEL - column : wide - c;
-            transpose_block(p->from + artel__panels_offset(depth, p->columns, row, column), artel__panel_width(p->columns, source),
-                            to + (tap * wide + c) * width, width, n1 - n0, count);
+            int64_t count =
+                (source + 1) * ARTEL__PANEL - column < wide - c ? (source + 1) * ARTEL__PANEL - column : wide - c;
+            transpose_block(p->from + artel__panels_offset(depth, p->columns, row, column),
+                            artel__panel_width(p->columns, source), to + (tap * wide + c) * width, width, n1 - n0,
+                            count);
             c += count;
         }
     }
@@ -57,7 +59,8 @@ static void pack_transpose(const artel__product_pack *p, int64_t panel)
     }
     if (end == begin + width) return;
     float *to = p->to + begin * p->taps * wide;
-    for (int64_t k = 0; k < p->taps * wide; k++) memset(to + k * width + (end - begin), 0, (size_t)(begin + width - end) * sizeof(float));
+    for (int64_t k = 0; k < p->taps * wide; k++)
+        memset(to + k * width + (end - begin), 0, (size_t)(begin + width - end) * sizeof(float));
 }
 
 static void pack_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -73,4 +76,5 @@ static void pack_run(const void *params, int64_t begin, int64_t end, void *scrat
     _mm256_zeroupper(); /* see vec_leave */
 }
 
-const artel__kernel artel__avx2_product_pack = {.name = "avx2 product_pack", .isa = ARTEL__ISA_AVX2, .tasks = pack_tasks, .run = pack_run};
+const artel__kernel artel__avx2_product_pack = {
+    .name = "avx2 product_pack", .isa = ARTEL__ISA_AVX2, .tasks = pack_tasks, .run = pack_run};

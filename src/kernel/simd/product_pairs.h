@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of bfloat16 operands for AVX512_BF16: two steps of the reduction at once, as pairs (micro_step.h).
  *
- * A cut of the depth at a time, the panels of a rectangle are copied to scratch as pairs, turned ones on the way, where they stay in the
- * second-level cache; then each tile of rows is copied to the first-level cache and meets them. Partial chains wait in the output.
- * Behind an odd depth a pair ends with +0 times -0, which leaves every chain as it is. The rows of a convolution are its pixels, with the
- * channels of all taps side by side, zeros for taps outside the image.
- * Included behind micro_vec_avx512.h, in files compiled for AVX512_BF16.
+ * A cut of the depth at a time, the panels of a rectangle are copied to scratch as pairs, turned ones on the way, where
+ * they stay in the second-level cache; then each tile of rows is copied to the first-level cache and meets them.
+ * Partial chains wait in the output. Behind an odd depth a pair ends with +0 times -0, which leaves every chain as it
+ * is. The rows of a convolution are its pixels, with the channels of all taps side by side, zeros for taps outside the
+ * image. Included behind micro_vec_avx512.h, in files compiled for AVX512_BF16.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_PAIRS_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_PAIRS_H
@@ -43,9 +43,10 @@ typedef struct pairs_cut {
 /* 16 pairs of 32 neighbours. */
 VEC_INLINE vec pairs_of(vec left, vec right)
 {
-    const __m512i halves = _mm512_set_epi16(61, 63, 57, 59, 53, 55, 49, 51, 45, 47, 41, 43, 37, 39, 33, 35, 29, 31, 25, 27, 21, 23, 17, 19,
-                                            13, 15, 9, 11, 5, 7, 1, 3);
-    return _mm512_castsi512_ps(_mm512_permutex2var_epi16(_mm512_castps_si512(left), halves, _mm512_castps_si512(right)));
+    const __m512i halves = _mm512_set_epi16(61, 63, 57, 59, 53, 55, 49, 51, 45, 47, 41, 43, 37, 39, 33, 35, 29, 31, 25,
+                                            27, 21, 23, 17, 19, 13, 15, 9, 11, 5, 7, 1, 3);
+    return _mm512_castsi512_ps(
+        _mm512_permutex2var_epi16(_mm512_castps_si512(left), halves, _mm512_castps_si512(right)));
 }
 
 /* `count` neighbours as pairs, whole vectors of them written; +0 behind the last. */
@@ -78,7 +79,8 @@ static void pairs_turned(const pairs_cut *c, int64_t panel, int64_t width, float
     _Alignas(64) float block[ARTEL__PANEL * VEC_LANES];
     int64_t row = panel * ARTEL__PANEL, rows = p->n - row < width ? p->n - row : width;
     for (int64_t k = c->k0; k < c->k1; k += ARTEL__PANEL, to += VEC_LANES * width) {
-        int64_t count = c->k1 - k < ARTEL__PANEL ? c->k1 - k : ARTEL__PANEL, pitch = artel__panel_width(p->k, k / ARTEL__PANEL);
+        int64_t count = c->k1 - k < ARTEL__PANEL ? c->k1 - k : ARTEL__PANEL,
+                pitch = artel__panel_width(p->k, k / ARTEL__PANEL);
         const float *from = p->w + artel__panels_offset(p->n, p->k, row, k);
         for (int64_t i = 0; i < rows; i++) pairs_along(from + i * pitch, count, block + i * VEC_LANES);
         transpose_block(block, VEC_LANES, to, width, rows, (count + 1) / 2);
@@ -112,8 +114,8 @@ static void pairs_clear(float *to, int64_t count)
     for (int64_t k = 0; k < count; k += ARTEL__PANEL) vec_store(to + k / 2, vec_zero());
 }
 
-/* A row of taps of the pixel whose first tap is at column x: steps [from, end) of it. Each stretch overwrites what the one before it wrote
- * too much. */
+/* A row of taps of the pixel whose first tap is at column x: steps [from, end) of it. Each stretch overwrites what the
+ * one before it wrote too much. */
 static void pairs_taps(const conv_walk *w, const float *line, int64_t x, int64_t from, int64_t end, float *to)
 {
     if (w->dx == 1 && x >= 0 && x + w->nx <= w->w) {
@@ -139,8 +141,8 @@ static void pairs_pixel(const pairs_cut *c, int64_t image, int64_t y, int64_t x,
         int64_t row = y * w->sy + w->y0 + tap * w->dy;
         next = (tap + 1) * run < c->k1 ? (tap + 1) * run : c->k1;
         if (row >= 0 && row < w->h)
-            pairs_taps(w, w->in + (image * w->h + row) * w->w * w->c, x * w->sx + w->x0, k - tap * run, next - tap * run,
-                       to + (k - c->k0) / 2);
+            pairs_taps(w, w->in + (image * w->h + row) * w->w * w->c, x * w->sx + w->x0, k - tap * run,
+                       next - tap * run, to + (k - c->k0) / 2);
         else
             pairs_clear(to + (k - c->k0) / 2, next - k);
     }
@@ -152,7 +154,8 @@ static void pairs_rows(const pairs_cut *c, int64_t row, int mr)
     const artel__product_forward *p = c->p;
     const conv_walk *w = c->walk;
     if (w->ny == 0) {
-        for (int i = 0; i < mr; i++) pairs_along(p->a + (row + i) * p->lda + c->k0, c->k1 - c->k0, c->rows + i * PAIRS_PITCH);
+        for (int i = 0; i < mr; i++)
+            pairs_along(p->a + (row + i) * p->lda + c->k0, c->k1 - c->k0, c->rows + i * PAIRS_PITCH);
         return;
     }
     int64_t line = row / w->pixels, x = row % w->pixels, image = line / w->lines, y = line % w->lines;
@@ -189,7 +192,8 @@ static void pairs_sweep(const pairs_cut *c, tile *t, int64_t row, int mr)
 static void pairs_rectangle(const pairs_product *of, product_rect r, float *w, float *rows)
 {
     const artel__product_forward *p = &of->p;
-    int64_t lines = artel__panel_count(p->k), cuts = (lines + PAIRS_LINES - 1) / PAIRS_LINES, tiles = tile_count(r.row1 - r.row0);
+    int64_t lines = artel__panel_count(p->k), cuts = (lines + PAIRS_LINES - 1) / PAIRS_LINES,
+            tiles = tile_count(r.row1 - r.row0);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
         bool last = cut + 1 == cuts;
@@ -198,7 +202,8 @@ static void pairs_rectangle(const pairs_product *of, product_rect r, float *w, f
         c.k1 = last ? p->k : ARTEL__PANEL * tile_cut(lines, cuts, cut + 1);
         c.depth = (c.k1 - c.k0 + 1) / 2;
         segment all = {0, 0, c.depth};
-        tile t = {.sa = PAIRS_PITCH, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = product_claims(p)};
+        tile t = {
+            .sa = PAIRS_PITCH, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = product_claims(p)};
         t.relu = last && p->activation == ARTEL__FUSED_RELU;
         t.normalise = last && of->normalise;
         t.narrow = last ? p->narrow : ARTEL_DTYPE_FLOAT32;

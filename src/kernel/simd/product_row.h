@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a tile of a product meets its rows of A: read in place, except where the rows would push one another out of the first-level cache;
- * then they are copied side by side while the first panel is computed. What the next tile reads is fetched meanwhile, and what a tile
- * writes is asked for ahead, or goes past the caches when it is much: memory works while the registers do.
+/* How a tile of a product meets its rows of A: read in place, except where the rows would push one another out of the
+ * first-level cache; then they are copied side by side while the first panel is computed. What the next tile reads is
+ * fetched meanwhile, and what a tile writes is asked for ahead, or goes past the caches when it is much: memory works
+ * while the registers do.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_ROW_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_ROW_H
@@ -9,11 +10,15 @@
 #include "kernel/simd/product_tile.h"
 
 enum {
-    PRODUCT_DEPTH = VEC_LANES == 16 ? 1024 : 512, /* processors without AVX-512 have half the second-level cache and less of the first */
+    PRODUCT_DEPTH = VEC_LANES == 16
+                        ? 1024
+                        : 512, /* processors without AVX-512 have half the second-level cache and less of the first */
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
-    PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_PAST = 12 << 20,        /* bytes of the output from which on little of it would be found in a cache by who reads it */
+    PRODUCT_COLLIDES =
+        1024,              /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
+    PRODUCT_FAR = 3 << 20, /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_PAST =
+        12 << 20, /* bytes of the output from which on little of it would be found in a cache by who reads it */
     PRODUCT_PAST_SHALLOW = 6 << 20, /* the same where writing takes as long as computing */
     PRODUCT_SHALLOW = 256           /* steps of a reduction up to which it does */
 };
@@ -21,7 +26,8 @@ enum {
 /* `rows` rows of A, `pitch` floats apart, fetched while `panels` panels of the tile are computed. */
 static tile_ahead product_fetch(tile *t, const float *row, int64_t pitch, int64_t rows, int64_t panels)
 {
-    int64_t depth = t->segments->count, lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
+    int64_t depth = t->segments->count, lines = (depth + 15) / 16,
+            bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
     t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
     return (tile_ahead){(const char *)(row + t->segments->a), lines, lines, (pitch - lines * 16) * 4, rows};
 }
@@ -39,11 +45,14 @@ static void product_gather(const float *from, int64_t lda, int rows, int64_t dep
     for (int i = 0; i < rows; i++, from += lda, to += PRODUCT_PITCH) {
         int64_t k = 0;
         for (; k + VEC_LANES <= depth; k += VEC_LANES) vec_store(to + k, vec_load(from + k));
-        if (k < depth) vec_store_part(to + k, vec_range(0, (int)(depth - k)), vec_load_part(from + k, vec_range(0, (int)(depth - k))));
+        if (k < depth)
+            vec_store_part(to + k, vec_range(0, (int)(depth - k)),
+                           vec_load_part(from + k, vec_range(0, (int)(depth - k))));
     }
 }
 
-/* The rows of a tile of `columns` are read from scratch: their beginning is copied now, the rest while the first panel is computed. */
+/* The rows of a tile of `columns` are read from scratch: their beginning is copied now, the rest while the first panel
+ * is computed. */
 static void product_take(tile *t, int mr, int64_t columns, float *rows)
 {
     const segment *g = t->segments;
@@ -65,7 +74,8 @@ static bool product_collides(const artel__product_forward *p)
     return p->lda % PRODUCT_COLLIDES == 0;
 }
 
-/* Whether so much is written that it goes past the caches; only with vectors of a whole line, as halves of lines cost more than is won. */
+/* Whether so much is written that it goes past the caches; only with vectors of a whole line, as halves of lines cost
+ * more than is won. */
 static bool product_streams(const float *out, int64_t count, int64_t pitch, int64_t depth)
 {
     int64_t past = depth > PRODUCT_SHALLOW ? PRODUCT_PAST : PRODUCT_PAST_SHALLOW;

@@ -10,7 +10,8 @@ enum {
     PRODUCT_NEAR = 128 << 10 /* bytes of the output up to which it is expected in the second-level cache */
 };
 
-/* Rounds what the tile has just written. Apart from it: with the rounding inside the tile, compilers keep its loops 5 % slower. */
+/* Rounds what the tile has just written. Apart from it: with the rounding inside the tile, compilers keep its loops 5 %
+ * slower. */
 VEC_APART void tile_narrow(int mr, const tile *t)
 {
     vec_mask m[] = {vec_range(t->first, t->last), vec_range(t->first - VEC_LANES, t->last - VEC_LANES)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of recurrent cells: back through the steps, as recurrent_body.h goes forward. Included there, behind what both use. */
+/* Gradients of recurrent cells: back through the steps, as recurrent_body.h goes forward. Included there, behind what
+ * both use. */
 #ifndef ARTEL_KERNEL_SIMD_RECURRENT_BACK_H
 #define ARTEL_KERNEL_SIMD_RECURRENT_BACK_H
 
@@ -29,10 +30,12 @@ static size_t gradient_scratch(const void *params)
     const artel__recurrent_gradient *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     int64_t packed = packed_floats(artel__micro_for(ARTEL__SIMD_ISA, p->arithmetic), g, u);
-    return (size_t)(packed + g + 4 * u + MOST * pitch_of(g) + (p->settings.keeps ? 5 : 4) * MOST * u + 64) * sizeof(float);
+    return (size_t)(packed + g + 4 * u + MOST * pitch_of(g) + (p->settings.keeps ? 5 : 4) * MOST * u + 64) *
+           sizeof(float);
 }
 
-/* The product of `gates` gates from the first on, whose gradients are in g->a, with their rows of R^T; with keep, each times its own. */
+/* The product of `gates` gates from the first on, whose gradients are in g->a, with their rows of R^T; with keep, each
+ * times its own. */
 static void product_back(const walk_back *w, const artel__gemm *whole, int64_t gates)
 {
     int64_t u = w->u;
@@ -205,7 +208,8 @@ static void ask_for_row_back(const walk_back *w, int64_t row, int64_t step)
     int64_t at = row * p->steps + time_of(w->s, p->steps, step - 1);
     ask_for(p->gates + at * w->g, w->g);
     if (p->dprojected != p->gates) ask_for(p->dprojected + at * w->g, w->g);
-    if (w->s->cell == ARTEL__CELL_LSTM && step > 1) ask_for(p->extra + (row * p->steps + time_of(w->s, p->steps, step - 2)) * w->u, w->u);
+    if (w->s->cell == ARTEL__CELL_LSTM && step > 1)
+        ask_for(p->extra + (row * p->steps + time_of(w->s, p->steps, step - 2)) * w->u, w->u);
 }
 
 static void step_back(const walk_back *w, int64_t step, int64_t time)
@@ -262,7 +266,8 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         const float *kept = p->gates + here * w->g, *h = p->before + here * u;
-        float *dz = w->dz + r * w->pitch, *dq = p->drecurrent + here * w->g, *dh = w->dh + r * u, *d = w->product + r * u;
+        float *dz = w->dz + r * w->pitch, *dq = p->drecurrent + here * w->g, *dh = w->dh + r * u,
+              *d = w->product + r * u;
         if (valid(p->mask, p->steps, w->first + r, time)) {
             const float *reset = gate_again(&w->s->recurrent, u, kept + u, w->room);
             ARTEL__INDEPENDENT

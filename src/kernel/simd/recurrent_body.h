@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent cells; see simd.h for how this file is compiled, kernel/recurrent.h for the formulas.
  *
- * A task takes up to BLOCK rows through all steps, two tasks of one run together. At each step one small product makes the recurrent
- * part of all gates of the block, behind the projected input; then the gates are made row by row, in loops over the units. What a step
- * works on lies side by side in scratch: rows of one time are far apart in memory, and fall into few sets of the first-level cache.
- * For the same reason what the next step reads is asked for, row by row, while this one is made. The reference is this
- * body over the plain products: what could differ between instruction sets are only loops without order, and the products.
+ * A task takes up to BLOCK rows through all steps, two tasks of one run together. At each step one small product makes
+ * the recurrent part of all gates of the block, behind the projected input; then the gates are made row by row, in
+ * loops over the units. What a step works on lies side by side in scratch: rows of one time are far apart in memory,
+ * and fall into few sets of the first-level cache. For the same reason what the next step reads is asked for, row by
+ * row, while this one is made. The reference is this body over the plain products: what could differ between
+ * instruction sets are only loops without order, and the products.
  */
 #include "kernel/simd/simd.h"
 
@@ -200,7 +201,9 @@ static void step_simple(const walk *w, int64_t step, int64_t time)
 {
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time;
-    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
+    artel__gemm g = {
+        w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g,
+        true};
     recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         float *z = p->gates + ((w->first + r) * p->steps + time) * w->g;
@@ -214,7 +217,8 @@ static void step_gru(const walk *w, int64_t step, int64_t time)
 {
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time;
-    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, w->product, w->g, p->bias != NULL};
+    artel__gemm g = {w->m, w->g,       w->u, p->before + at * w->u, p->steps * w->u, p->weights,
+                     0,    w->product, w->g, p->bias != NULL};
     for (int64_t r = 0; p->bias && r < w->m; r++) memcpy(w->product + r * w->g, p->bias, (size_t)w->g * sizeof(float));
     recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
@@ -231,7 +235,8 @@ static void step_gru_before(const walk *w, int64_t step, int64_t time)
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time, u = w->u;
     artel__gemm g = {w->m, w->g, u, p->before + at * u, p->steps * u, p->weights, 0, w->product, w->g, true};
-    for (int64_t r = 0; r < w->m; r++) memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
+    for (int64_t r = 0; r < w->m; r++)
+        memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
     recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
@@ -321,7 +326,8 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
 /* With AMX, whose small products are in blocks, chains are no business of this file's. */
 static const char *refuses(artel__arithmetic arithmetic)
 {
-    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || arithmetic == ARTEL__ARITHMETIC_TILES ? NULL : "adds in blocks, not in chains";
+    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || arithmetic == ARTEL__ARITHMETIC_TILES ? NULL
+                                                                                     : "adds in blocks, not in chains";
 }
 
 static const char *forward_refuses(const void *params)

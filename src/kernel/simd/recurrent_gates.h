@@ -23,8 +23,13 @@ static void activate(const activation *a, int64_t n, const float *x, float *y)
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) y[i] = artel__sigmoidf(x[i]);
     } else {
-        artel__unary_forward p = {
-            .op = a->function, .count = n, .x = x, .y = y, .a = a->parameter[0], .b = a->parameter[1], .c = a->parameter[2]};
+        artel__unary_forward p = {.op = a->function,
+                                  .count = n,
+                                  .x = x,
+                                  .y = y,
+                                  .a = a->parameter[0],
+                                  .b = a->parameter[1],
+                                  .c = a->parameter[2]};
         const artel__kernel *kernel = artel__kernel_choose(artel__unary_forward_kernels, ARTEL__SIMD_ISA, &p);
         kernel->run(&p, 0, kernel->tasks(&p), NULL);
     }
@@ -109,7 +114,8 @@ static void times_rows(const artel__micro *micro, const artel__gemm *whole, int6
 }
 
 /* C (+)= A W in columns [from .. from + columns) alone; `room` holds m panels' rows. */
-static void times_columns(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t columns, float *room)
+static void times_columns(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t columns,
+                          float *room)
 {
     for (int64_t p = from / ARTEL__PANEL; p * ARTEL__PANEL < from + columns; p++) {
         int64_t start = p * ARTEL__PANEL, width = artel__panel_width(whole->n, p), real = whole->n - start;
@@ -128,7 +134,8 @@ static void times_columns(const artel__micro *micro, const artel__gemm *whole, i
         }
         micro->panels(&g);
         for (int64_t r = 0; r < g.m; r++)
-            memcpy(whole->c + r * whole->ldc + start + first, room + r * ARTEL__PANEL + first, (size_t)(end - first) * sizeof *room);
+            memcpy(whole->c + r * whole->ldc + start + first, room + r * ARTEL__PANEL + first,
+                   (size_t)(end - first) * sizeof *room);
     }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions inside a row and folds of columns; see simd.h for how this file is compiled, kernel/reduce.h for the contracts.
+/* Reductions inside a row and folds of columns; see simd.h for how this file is compiled, kernel/reduce.h for the
+ * contracts.
  *
  * A reduction whose last axis is kept is made on tiles of columns held in an array of accumulators; one whose last axis
- * is reduced on 16 lanes. Folds walk the tree recursively on such tiles; neighbouring tasks are done together as one wider tile.
+ * is reduced on 16 lanes. Folds walk the tree recursively on such tiles; neighbouring tasks are done together as one
+ * wider tile.
  */
 #include "kernel/simd/simd.h"
 
@@ -221,7 +223,8 @@ static void reduce_gradient_run(const void *params, int64_t begin, int64_t end, 
     artel__loop loop = gradient_loop(p);
     float count = 1.0f, from[ARTEL__HALF_RUN], made[ARTEL__HALF_RUN];
     if (p->op == ARTEL__REDUCE_MEAN) count = (float)artel__reduce_form_make(p->rank, p->dim, p->reduced).count;
-    int64_t to = artel__piece_end(artel__loop_count(&loop), ARTEL__ELEMENT_TASK, end), step = loop.stride[0][loop.rank - 1];
+    int64_t to = artel__piece_end(artel__loop_count(&loop), ARTEL__ELEMENT_TASK, end),
+            step = loop.stride[0][loop.rank - 1];
     artel__walk walk;
     (void)scratch;
     artel__walk_start(&walk, &loop, begin * ARTEL__ELEMENT_TASK);
@@ -307,7 +310,8 @@ static void leaf64(const artel__fold_columns *p, int32_t v, int64_t column, int6
     for (int64_t c = 0; c < width; c++) sum[c] = 0.0;
     for (int64_t r = artel__fold_begin(p->fold, v); r < end; r++) {
         for (int64_t c = 0; c < width; c++) row[c] = 0.0;
-        for (int64_t i = 0; i < p->inner; i++) add_wide(p->x, wide, (r * p->inner + i) * p->columns + column, width, row);
+        for (int64_t i = 0; i < p->inner; i++)
+            add_wide(p->x, wide, (r * p->inner + i) * p->columns + column, width, row);
         for (int64_t c = 0; c < width; c++) sum[c] = sum[c] + row[c];
     }
     for (int64_t c = 0; c < width; c++) sum[c] = sum[c] + 0.0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resizing of images; see simd.h for how this file is compiled, kernel/shape_ops.h for the contracts. Inner loops run over channels. */
+/* Resizing of images; see simd.h for how this file is compiled, kernel/shape_ops.h for the contracts. Inner loops run
+ * over channels. */
 #include "kernel/simd/simd.h"
 
 #include "kernel/resize_formula.h"
@@ -16,7 +17,8 @@ static int64_t resize_forward_tasks(const void *params)
 static void nearest_line(const artel__resize_forward *p, const float *x, float *y)
 {
     int64_t factor = p->out_w / p->in_w;
-    for (int64_t o = 0; o < p->out_w; o++) memcpy(y + o * p->channels, x + o / factor * p->channels, (size_t)p->channels * sizeof *y);
+    for (int64_t o = 0; o < p->out_w; o++)
+        memcpy(y + o * p->channels, x + o / factor * p->channels, (size_t)p->channels * sizeof *y);
 }
 
 /* One line of y between lines `top` and `bottom` of x. */

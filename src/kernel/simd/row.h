@@ -61,7 +61,8 @@ static inline void artel__short_store(const artel__short_rows *s, float *y)
         for (int64_t k = 0; k < s->n; k++) y[r * s->n + k] = s->v[k][r];
 }
 
-/* The tree over 16 lanes of which those from n on are +0 and so change nothing; v is overwritten, no element of it is -0. */
+/* The tree over 16 lanes of which those from n on are +0 and so change nothing; v is overwritten, no element of it is
+ * -0. */
 static inline void artel__short_tree(artel__short_rows *s, float *restrict sum)
 {
     for (int64_t half = ARTEL__LANES / 2; half > 0; half /= 2)

@@ -149,7 +149,8 @@ static void pad_run(const void *params, int64_t begin, int64_t end, void *scratc
     padding m = padding_of(p);
     int64_t size = lines_per_task(&m), to = artel__piece_end(m.lines, size, end), item = (int64_t)p->item;
     int64_t before = m.before[m.rank - 1], in = m.in[m.rank - 1];
-    int64_t from = before > 0 ? before : 0, stop = before + in < m.width ? before + in : m.width; /* of y, covered by x */
+    int64_t from = before > 0 ? before : 0,
+            stop = before + in < m.width ? before + in : m.width; /* of y, covered by x */
     (void)scratch;
     if (from > m.width) from = m.width;
     if (stop < from) stop = from;
@@ -161,7 +162,8 @@ static void pad_run(const void *params, int64_t begin, int64_t end, void *scratc
             continue;
         }
         fill_bytes(y, from, p->item, p->bits);
-        if (stop > from) memcpy(y + from * item, (const char *)p->x + (at + from - before) * item, (size_t)((stop - from) * item));
+        if (stop > from)
+            memcpy(y + from * item, (const char *)p->x + (at + from - before) * item, (size_t)((stop - from) * item));
         fill_bytes(y + stop * item, m.width - stop, p->item, p->bits);
     }
 }
@@ -183,7 +185,8 @@ static int64_t cast_tasks(const void *params)
 static void cast_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__cast *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin),
+            to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     const int32_t *wide = p->x;
     const uint8_t *narrow = p->x;
     float *restrict y = p->y;
@@ -199,8 +202,14 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__SHAPE_OPS_KERNELS] = {
                                        .isa = ARTEL__SIMD_ISA,
                                        .tasks = strided_copy_tasks,
                                        .run = strided_copy_run},
-    [ARTEL__SHAPE_OPS_PAD] =
-        {.name = ARTEL__SIMD_NAME " pad", .isa = ARTEL__SIMD_ISA, .tasks = pad_tasks, .halves = artel__halves_always, .run = pad_run},
-    [ARTEL__SHAPE_OPS_CAST] =
-        {.name = ARTEL__SIMD_NAME " cast", .isa = ARTEL__SIMD_ISA, .refuses = cast_refuses, .tasks = cast_tasks, .run = cast_run},
+    [ARTEL__SHAPE_OPS_PAD] = {.name = ARTEL__SIMD_NAME " pad",
+                              .isa = ARTEL__SIMD_ISA,
+                              .tasks = pad_tasks,
+                              .halves = artel__halves_always,
+                              .run = pad_run},
+    [ARTEL__SHAPE_OPS_CAST] = {.name = ARTEL__SIMD_NAME " cast",
+                               .isa = ARTEL__SIMD_ISA,
+                               .refuses = cast_refuses,
+                               .tasks = cast_tasks,
+                               .run = cast_run},
 };

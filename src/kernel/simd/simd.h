@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the bodies of the fast kernels share.
  *
- * A family's code is written once, in <family>_body.h, in plain C that the compiler vectorises, and compiled once for each
- * instruction set by <family>_baseline.c, _avx2.c and _avx512.c, which set ARTEL__SIMD_NAME, ARTEL__SIMD_ISA and
- * ARTEL__SIMD_TABLE and include the body. Without contraction and reassociation every instruction set gives the same bits.
- * The body ends in one exported table of kernels, named by ARTEL__SIMD_TABLE and indexed by the family's enum.
+ * A family's code is written once, in <family>_body.h, in plain C that the compiler vectorises, and compiled once for
+ * each instruction set by <family>_baseline.c, _avx2.c and _avx512.c, which set ARTEL__SIMD_NAME, ARTEL__SIMD_ISA and
+ * ARTEL__SIMD_TABLE and include the body. Without contraction and reassociation every instruction set gives the same
+ * bits. The body ends in one exported table of kernels, named by ARTEL__SIMD_TABLE and indexed by the family's enum.
  */
 #ifndef ARTEL_KERNEL_SIMD_SIMD_H
 #define ARTEL_KERNEL_SIMD_SIMD_H
 
 #ifndef __clang__
-#pragma GCC optimize("no-trapping-math") /* changes no value; without it selections do not vectorise. Include this file first. */
+#pragma GCC optimize( \
+    "no-trapping-math") /* changes no value; without it selections do not vectorise. Include this file first. */
 #endif
 
 #include "kernel/kernel.h"

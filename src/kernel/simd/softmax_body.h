@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, log_softmax and glu; see simd.h for how this file is compiled, kernel/softmax.h for the contracts.
  *
- * Along the last axis a row is made on 16 lanes; along another one, on tiles of its inner columns, each a chain in order.
+ * Along the last axis a row is made on 16 lanes; along another one, on tiles of its inner columns, each a chain in
+ * order.
  */
 #include "kernel/simd/simd.h"
 
@@ -36,7 +37,8 @@ static void softmax_short(artel__softmax_op op, const float *x, float *y, int64_
     artel__short_exponentials(&e, max, sum);
     for (int r = 0; r < ARTEL__SHORT_ROWS; r++) sum[r] = op == ARTEL__SOFTMAX ? 1.0f / sum[r] : artel__logf(sum[r]);
     for (int64_t k = 0; k < n; k++)
-        for (int r = 0; r < ARTEL__SHORT_ROWS; r++) s.v[k][r] = op == ARTEL__SOFTMAX ? e.v[k][r] * sum[r] : (s.v[k][r] - max[r]) - sum[r];
+        for (int r = 0; r < ARTEL__SHORT_ROWS; r++)
+            s.v[k][r] = op == ARTEL__SOFTMAX ? e.v[k][r] * sum[r] : (s.v[k][r] - max[r]) - sum[r];
     artel__short_store(&s, y);
 }
 
@@ -69,7 +71,8 @@ static void softmax_columns(artel__softmax_op op, const float *x, float *y, int6
         const float *from = x + i * stride;
         float *to = y + i * stride;
         ARTEL__INDEPENDENT
-        for (int64_t c = 0; c < width; c++) to[c] = op == ARTEL__SOFTMAX ? artel__expf(from[c] - m[c]) * sum[c] : (from[c] - m[c]) - sum[c];
+        for (int64_t c = 0; c < width; c++)
+            to[c] = op == ARTEL__SOFTMAX ? artel__expf(from[c] - m[c]) * sum[c] : (from[c] - m[c]) - sum[c];
     }
 }
 
@@ -91,7 +94,8 @@ static void softmax_forward_run(const void *params, int64_t begin, int64_t end, 
     (void)scratch;
     if (p->inner == 1 && p->length > 0 && p->length <= ARTEL__LANES) {
         for (int64_t o = begin * size, n = p->length; o < to; o += ARTEL__SHORT_ROWS)
-            softmax_short(p->op, p->x + o * n, p->y + o * n, n, to - o < ARTEL__SHORT_ROWS ? to - o : ARTEL__SHORT_ROWS);
+            softmax_short(p->op, p->x + o * n, p->y + o * n, n,
+                          to - o < ARTEL__SHORT_ROWS ? to - o : ARTEL__SHORT_ROWS);
         return;
     }
     for (int64_t o = begin * size; o < to && p->length > 0; o++) {
@@ -101,7 +105,8 @@ static void softmax_forward_run(const void *params, int64_t begin, int64_t end, 
             continue;
         }
         for (int64_t c = 0; c < p->inner; c += TILE)
-            softmax_columns(p->op, p->x + at + c, p->y + at + c, p->length, p->inner, p->inner - c < TILE ? p->inner - c : TILE);
+            softmax_columns(p->op, p->x + at + c, p->y + at + c, p->length, p->inner,
+                            p->inner - c < TILE ? p->inner - c : TILE);
     }
 }
 
@@ -119,17 +124,20 @@ ARTEL__INLINE void gradient_row(bool logarithm, const float *y, const float *dy,
     for (i = 0; i < n; i++) dx[i] = logarithm ? dy[i] - artel__expf(y[i]) * sum : (dy[i] - sum) * y[i];
 }
 
-ARTEL__INLINE void gradient_columns(bool logarithm, const float *y, const float *dy, float *dx, int64_t n, int64_t stride, int64_t width)
+ARTEL__INLINE void gradient_columns(bool logarithm, const float *y, const float *dy, float *dx, int64_t n,
+                                    int64_t stride, int64_t width)
 {
     float sum[TILE];
     for (int64_t c = 0; c < width; c++) sum[c] = 0.0f;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < width; c++) sum[c] = sum[c] + (logarithm ? dy[i * stride + c] : dy[i * stride + c] * y[i * stride + c]);
+        for (int64_t c = 0; c < width; c++)
+            sum[c] = sum[c] + (logarithm ? dy[i * stride + c] : dy[i * stride + c] * y[i * stride + c]);
     for (int64_t i = 0; i < n; i++) {
         const float *v = y + i * stride, *d = dy + i * stride;
         float *to = dx + i * stride;
         ARTEL__INDEPENDENT
-        for (int64_t c = 0; c < width; c++) to[c] = logarithm ? d[c] - artel__expf(v[c]) * sum[c] : (d[c] - sum[c]) * v[c];
+        for (int64_t c = 0; c < width; c++)
+            to[c] = logarithm ? d[c] - artel__expf(v[c]) * sum[c] : (d[c] - sum[c]) * v[c];
     }
 }
 
@@ -151,7 +159,8 @@ static void gradient_short(const artel__softmax_gradient *p, int64_t at, int64_t
     bool logarithm = p->op == ARTEL__LOG_SOFTMAX;
     artel__short_load(&y, p->y + at, p->length, rows), artel__short_load(&d, p->dy + at, p->length, rows);
     for (int64_t k = 0; k < p->length; k++)
-        for (int r = 0; r < ARTEL__SHORT_ROWS; r++) lanes.v[k][r] = 0.0f + (logarithm ? d.v[k][r] : d.v[k][r] * y.v[k][r]);
+        for (int r = 0; r < ARTEL__SHORT_ROWS; r++)
+            lanes.v[k][r] = 0.0f + (logarithm ? d.v[k][r] : d.v[k][r] * y.v[k][r]);
     artel__short_tree(&lanes, sum);
     for (int64_t k = 0; k < p->length; k++)
         for (int r = 0; r < ARTEL__SHORT_ROWS; r++)
@@ -200,7 +209,8 @@ static int64_t glu_forward_tasks(const void *params)
 static void glu_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__glu_forward *p = params;
-    int64_t size = outer_per_task(p->length, p->inner), to = artel__piece_end(p->outer, size, end), half = p->length * p->inner;
+    int64_t size = outer_per_task(p->length, p->inner), to = artel__piece_end(p->outer, size, end),
+            half = p->length * p->inner;
     (void)scratch;
     for (int64_t o = begin * size; o < to; o++) {
         const float *a = p->x + o * 2 * half, *b = a + half;
@@ -219,7 +229,8 @@ static int64_t glu_gradient_tasks(const void *params)
 static void glu_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__glu_gradient *p = params;
-    int64_t size = outer_per_task(p->length, p->inner), to = artel__piece_end(p->outer, size, end), half = p->length * p->inner;
+    int64_t size = outer_per_task(p->length, p->inner), to = artel__piece_end(p->outer, size, end),
+            half = p->length * p->inner;
     (void)scratch;
     for (int64_t o = begin * size; o < to; o++) {
         const float *a = p->x + o * 2 * half, *b = a + half, *dy = p->dy + o * half;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies past the caches, for passes whose result is larger than what the caches keep until it is read. Include simd.h first.
+/* Copies past the caches, for passes whose result is larger than what the caches keep until it is read. Include simd.h
+ * first.
  *
- * A result of that size is read by the next operation from its beginning, of which no cache holds anything by then, but each of its
- * lines would be fetched from memory before it is written. Only with vectors of a whole line, as halves of lines cost more than is won;
- * elsewhere the copies are plain ones and artel__streams says no.
+ * A result of that size is read by the next operation from its beginning, of which no cache holds anything by then, but
+ * each of its lines would be fetched from memory before it is written. Only with vectors of a whole line, as halves of
+ * lines cost more than is won; elsewhere the copies are plain ones and artel__streams says no.
  */
 #ifndef ARTEL_KERNEL_SIMD_STREAM_H
 #define ARTEL_KERNEL_SIMD_STREAM_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weight gradients in blocks (kernel/tiles.h) of products and convolutions, folded over shards; included behind a micro_vec_*.h and a
- * tiles_multiply_*.h.
+/* Weight gradients in blocks (kernel/tiles.h) of products and convolutions, folded over shards; included behind a
+ * micro_vec_*.h and a tiles_multiply_*.h.
  *
- * What is multiplied is the transpose: dw^T[n][k] = sum over rows of dy[r][n] x[r][k], since then x, of which a convolution reads each
- * pixel once for every tap, only wants its rows in pairs, while dy, which is turned, is packed once. The rows pass in chunks; cells of
- * 32 x 32 keep their sums under way and the subtrees that wait in scratch between chunks. A finished leaf is + 0.0f and goes up the tree.
+ * What is multiplied is the transpose: dw^T[n][k] = sum over rows of dy[r][n] x[r][k], since then x, of which a
+ * convolution reads each pixel once for every tap, only wants its rows in pairs, while dy, which is turned, is packed
+ * once. The rows pass in chunks; cells of 32 x 32 keep their sums under way and the subtrees that wait in scratch
+ * between chunks. A finished leaf is + 0.0f and goes up the tree.
  */
 #ifndef ARTEL_KERNEL_SIMD_TILES_GRADIENT_H
 #define ARTEL_KERNEL_SIMD_TILES_GRADIENT_H
@@ -68,19 +69,22 @@ static int64_t tiles_strip_end(const tiles_gradient *g, int64_t strip)
     return strip * TILES_CELL < g->k ? strip * TILES_CELL : g->k;
 }
 
-/* Two rows as pairs of 16 columns, `pitch` bytes apart: `columns` of them, of which `real` are there; a row that is NULL is +0, and so is
- * what does not exist. */
-VEC_INLINE void tiles_pair_rows(const float *even, const float *odd, int64_t real, int64_t columns, char *to, int64_t pitch)
+/* Two rows as pairs of 16 columns, `pitch` bytes apart: `columns` of them, of which `real` are there; a row that is
+ * NULL is +0, and so is what does not exist. */
+VEC_INLINE void tiles_pair_rows(const float *even, const float *odd, int64_t real, int64_t columns, char *to,
+                                int64_t pitch)
 {
     for (int64_t j = 0; j < columns; j += VEC_LANES) {
         vec_mask mask = vec_range(0, real - j > 0 ? (int)tiles_least(real - j, VEC_LANES) : 0);
-        vec first = even ? vec_load_part(even + j, mask) : vec_zero(), second = odd ? vec_load_part(odd + j, mask) : vec_zero();
+        vec first = even ? vec_load_part(even + j, mask) : vec_zero(),
+            second = odd ? vec_load_part(odd + j, mask) : vec_zero();
         vec_store((float *)(void *)(to + j / TILES_SIDE * pitch) + j % TILES_SIDE, tiles_pair(first, second));
     }
 }
 
 /* The same of bfloat16. */
-VEC_INLINE void tiles_pair_half_rows(const uint16_t *even, const uint16_t *odd, int64_t real, int64_t columns, char *to, int64_t pitch)
+VEC_INLINE void tiles_pair_half_rows(const uint16_t *even, const uint16_t *odd, int64_t real, int64_t columns, char *to,
+                                     int64_t pitch)
 {
     for (int64_t j = 0; j < columns; j += TILES_SIDE, to += pitch) {
         int64_t there = real - j > 0 ? tiles_least(real - j, TILES_SIDE) : 0;
@@ -88,10 +92,10 @@ VEC_INLINE void tiles_pair_half_rows(const uint16_t *even, const uint16_t *odd, 
     }
 }
 
-/* A block of `count` rows, `step` elements apart, as lines of pairs, `line` bytes apart; what does not exist is +0. Row by row, since each lies
- * in pages of its own. */
-static inline void tiles_block_pairs(const void *from, bool half, int64_t step, int64_t count, int64_t real, int64_t columns, char *to,
-                                     int64_t line, int64_t pitch)
+/* A block of `count` rows, `step` elements apart, as lines of pairs, `line` bytes apart; what does not exist is +0. Row
+ * by row, since each lies in pages of its own. */
+static inline void tiles_block_pairs(const void *from, bool half, int64_t step, int64_t count, int64_t real,
+                                     int64_t columns, char *to, int64_t line, int64_t pitch)
 {
     for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, to += line) {
         const void *even = i < count ? artel__half_at(from, half, i * step) : NULL;
@@ -109,9 +113,11 @@ static void tiles_bias_rows(const void *from, bool half, int64_t ldy, int64_t co
     for (int64_t j = 0; j < real; j += VEC_LANES) {
         vec_mask mask = vec_range(0, real - j > VEC_LANES ? VEC_LANES : (int)(real - j));
         vec acc = vec_load(sum + j);
-        for (int64_t i = 0; i < count && !half; i++) acc = vec_add(acc, vec_load_part((const float *)from + i * ldy + j, mask));
+        for (int64_t i = 0; i < count && !half; i++)
+            acc = vec_add(acc, vec_load_part((const float *)from + i * ldy + j, mask));
         for (int64_t i = 0; i < count && half; i++)
-            acc = vec_add(acc, vec_widen_part((const uint16_t *)from + i * ldy + j, real - j > VEC_LANES ? VEC_LANES : (int)(real - j)));
+            acc = vec_add(acc, vec_widen_part((const uint16_t *)from + i * ldy + j,
+                                              real - j > VEC_LANES ? VEC_LANES : (int)(real - j)));
         vec_store(sum + j, acc);
     }
 }
@@ -119,7 +125,8 @@ static void tiles_bias_rows(const void *from, bool half, int64_t ldy, int64_t co
 /* A leaf of the bias is finished: up the tree. */
 static void tiles_bias_climb(const tiles_gradient *g, const fold_piece *leaf, int64_t column, int64_t real, float *sum)
 {
-    float *out = leaf->node >= 0 ? g->dbias + leaf->node * g->dbias_stride + column : sum + (1 + leaf->depth - leaf->merges) * TILES_CELL;
+    float *out = leaf->node >= 0 ? g->dbias + leaf->node * g->dbias_stride + column
+                                 : sum + (1 + leaf->depth - leaf->merges) * TILES_CELL;
     for (int64_t j = 0; j < real; j++) {
         float x = sum[j] + 0.0f;
         for (int32_t m = 0; m < leaf->merges; m++) x = sum[(leaf->depth - m) * TILES_CELL + j] + x;
@@ -138,7 +145,8 @@ static void tiles_turn_dy(const tiles_block_of *b, const tiles_piece *piece, int
     if (sum && !piece->resume) memset(sum, 0, TILES_CELL * sizeof *sum);
     for (int64_t r = 0; r < piece->leaf.rows; r += ARTEL__BLOCK, to += TILES_LINE) {
         const void *from = artel__half_at(g->dy, g->dy_half, (piece->row + r) * g->ldy + column);
-        tiles_block_pairs(from, g->dy_half, g->ldy, piece->leaf.rows - r, real, TILES_CELL, (char *)pairs, 2 * TILES_LINE, TILES_LINE);
+        tiles_block_pairs(from, g->dy_half, g->ldy, piece->leaf.rows - r, real, TILES_CELL, (char *)pairs,
+                          2 * TILES_LINE, TILES_LINE);
         if (sum) tiles_bias_rows(from, g->dy_half, g->ldy, tiles_least(piece->leaf.rows - r, ARTEL__BLOCK), real, sum);
         tiles_turn(pairs, TILES_CELL, to, g->turned);
         if (real > TILES_SIDE) tiles_turn(pairs + TILES_SIDE, TILES_CELL, to + TILES_SIDE * g->turned, g->turned);
@@ -164,8 +172,8 @@ static void tiles_x_block(const tiles_block_of *b, int64_t row, int64_t count, c
 {
     const tiles_rows *x = &b->g->x;
     int64_t k0 = b->s0 * TILES_CELL, real = tiles_strip_end(b->g, b->s1) - k0;
-    tiles_block_pairs(artel__half_at(x->a, x->half, row * x->lda + k0), x->half, x->lda, count, real, tiles_x_tiles(b) * TILES_SIDE, to,
-                      TILES_LINE, TILES_BYTES);
+    tiles_block_pairs(artel__half_at(x->a, x->half, row * x->lda + k0), x->half, x->lda, count, real,
+                      tiles_x_tiles(b) * TILES_SIDE, to, TILES_LINE, TILES_BYTES);
 }
 
 /* The same of pixels: they are gathered first. */
@@ -180,7 +188,8 @@ static void tiles_x_pixels(const tiles_block_of *b, int64_t row, int64_t count, 
     for (int64_t i = count; i < ARTEL__BLOCK; i++) memset(rows + i * PITCH, 0, PITCH * sizeof *rows);
     for (int64_t k = 0; k < k1 - k0; k += TILES_SIDE, to += TILES_BYTES) {
         for (int64_t i = 0; i < ARTEL__BLOCK; i += 2)
-            tiles_pair_halves(rows + i * PITCH + k, rows + (i + 1) * PITCH + k, TILES_SIDE, (uint16_t *)(void *)(to + i / 2 * TILES_LINE));
+            tiles_pair_halves(rows + i * PITCH + k, rows + (i + 1) * PITCH + k, TILES_SIDE,
+                              (uint16_t *)(void *)(to + i / 2 * TILES_LINE));
     }
 }
 
@@ -232,7 +241,8 @@ VEC_INLINE void tiles_merge(const float *leaf, bool normalise, const float *left
 static void tiles_climb(const tiles_block_of *b, const tiles_sum *done, float *sum, int64_t panel, int64_t strip)
 {
     const fold_piece *leaf = &done->leaf;
-    float *stack = sum + TILES_CELL_FLOATS, *to = leaf->node >= 0 ? sum : stack + (leaf->depth - leaf->merges) * TILES_CELL_FLOATS;
+    float *stack = sum + TILES_CELL_FLOATS,
+          *to = leaf->node >= 0 ? sum : stack + (leaf->depth - leaf->merges) * TILES_CELL_FLOATS;
     const float *left = leaf->merges > 0 ? stack + (leaf->depth - 1) * TILES_CELL_FLOATS : stack;
     if (leaf->merges == 0 && done->normalise)
         tiles_merge(sum, true, left, 0, to);
@@ -284,8 +294,8 @@ static void tiles_block_run(tiles_block_of *b, bool fresh)
 }
 
 /* Strips [s0, s1) by panels [p0, p1), few enough for the room, group by group. */
-static void tiles_gradient_block(const tiles_gradient *g, const tiles_gradient_room *room, int64_t s0, int64_t s1, int64_t p0, int64_t p1,
-                                 bool fresh)
+static void tiles_gradient_block(const tiles_gradient *g, const tiles_gradient_room *room, int64_t s0, int64_t s1,
+                                 int64_t p0, int64_t p1, bool fresh)
 {
     int64_t wide = g->n / g->groups, end = p1 * ARTEL__PANEL < g->n ? p1 * ARTEL__PANEL : g->n;
     for (int64_t group = p0 * ARTEL__PANEL / wide; group < g->groups && group * wide < end; group++) {
@@ -301,17 +311,19 @@ static void tiles_gradient_block(const tiles_gradient *g, const tiles_gradient_r
 static int64_t tiles_strips(const tiles_gradient *g)
 {
     int64_t strips = g->chunk > TILES_CHUNK ? TILES_WIDE / TILES_CELL / 2 : TILES_WIDE / TILES_CELL;
-    return tiles_least(strips, TILES_CELLS / tiles_least(g->groups > 1 ? 1 : TILES_PANELS, g->panels > 0 ? g->panels : 1));
+    return tiles_least(strips,
+                       TILES_CELLS / tiles_least(g->groups > 1 ? 1 : TILES_PANELS, g->panels > 0 ? g->panels : 1));
 }
 
 /* Any strips by any panels. */
-static void tiles_gradient_rectangle(const tiles_gradient *g, const tiles_gradient_room *room, int64_t s0, int64_t s1, int64_t p0,
-                                     int64_t p1)
+static void tiles_gradient_rectangle(const tiles_gradient *g, const tiles_gradient_room *room, int64_t s0, int64_t s1,
+                                     int64_t p0, int64_t p1)
 {
     int64_t panels = g->groups > 1 ? 1 : TILES_PANELS;
     for (int64_t p = p0; p < p1; p += panels) {
         int64_t last = tiles_least(p + panels, p1), strips = tiles_strips(g);
-        for (int64_t s = s0; s < s1; s += strips) tiles_gradient_block(g, room, s, tiles_least(s + strips, s1), p, last, s == s0);
+        for (int64_t s = s0; s < s1; s += strips)
+            tiles_gradient_block(g, room, s, tiles_least(s + strips, s1), p, last, s == s0);
     }
 }
 
@@ -346,7 +358,8 @@ static tiles_gradient_room tiles_gradient_lay(const tiles_gradient *g, char *bas
     room.rows = room_take(&room.bytes, base, g->x.walk.ny > 0 ? ARTEL__BLOCK * (TILES_WIDE + 2 * ARTEL__BLOCK) * 2 : 0);
     room.part = room_take(&room.bytes, base, tiles_gradient_follows(g) ? TILES_CELL_FLOATS * 4 : 0);
     room.bias = room_take(&room.bytes, base, g->dbias ? panels * (1 + g->levels) * TILES_CELL * 4 : 0);
-    room.sums = room_take(&room.bytes, base, (g->one_chunk ? 1 : tiles_least(TILES_CELLS, panels * strips)) * room.cell_floats * 4);
+    room.sums = room_take(&room.bytes, base,
+                          (g->one_chunk ? 1 : tiles_least(TILES_CELLS, panels * strips)) * room.cell_floats * 4);
     return room;
 }
 

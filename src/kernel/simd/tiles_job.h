@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a multiplier of blocks does: a cell of the result, up to 32 x 32, from rows of blocks and blocks of tiles (tiles_pack.h). */
+/* What a multiplier of blocks does: a cell of the result, up to 32 x 32, from rows of blocks and blocks of tiles
+ * (tiles_pack.h). */
 #ifndef ARTEL_KERNEL_SIMD_TILES_JOB_H
 #define ARTEL_KERNEL_SIMD_TILES_JOB_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a weight gradient in chunks of whole blocks: each piece of a chunk lies in one shard and begins on one of its blocks. */
+/* The rows of a weight gradient in chunks of whole blocks: each piece of a chunk lies in one shard and begins on one of
+ * its blocks. */
 #ifndef ARTEL_KERNEL_SIMD_TILES_LEAVES_H
 #define ARTEL_KERNEL_SIMD_TILES_LEAVES_H
 
@@ -52,7 +53,8 @@ static inline tiles_piece tiles_take_piece(tiles_leaves *l, int64_t block)
     int64_t first = l->fold->start[l->tree.shard] * l->inner, last = l->fold->start[l->tree.shard + 1] * l->inner;
     int64_t at = l->at < 0 ? first : l->at, rows = (l->most - block) * ARTEL__BLOCK;
     if (rows > last - at) rows = last - at;
-    tiles_piece piece = {.row = at, .block = block, .blocks = (rows + ARTEL__BLOCK - 1) / ARTEL__BLOCK, .resume = at > first};
+    tiles_piece piece = {
+        .row = at, .block = block, .blocks = (rows + ARTEL__BLOCK - 1) / ARTEL__BLOCK, .resume = at > first};
     if (at + rows < last) {
         piece.leaf = (fold_piece){rows, -1, -1, 0};
         l->at = at + rows;
@@ -63,15 +65,16 @@ static inline tiles_piece tiles_take_piece(tiles_leaves *l, int64_t block)
     return piece;
 }
 
-/* Adds a piece. Two leaves of one block each, side by side in the tree, are one sum of two blocks: the right one is added to the left one
- * as the second block is to the first, which began at +0 and so is no -0 that the right one's normalisation could meet. */
+/* Adds a piece. Two leaves of one block each, side by side in the tree, are one sum of two blocks: the right one is
+ * added to the left one as the second block is to the first, which began at +0 and so is no -0 that the right one's
+ * normalisation could meet. */
 static inline void tiles_add_piece(tiles_chunk *c, tiles_piece piece)
 {
     tiles_sum *last = c->sums > 0 ? &c->sum[c->sums - 1] : NULL;
     c->piece[c->count++] = piece;
     c->blocks += piece.blocks;
-    if (last && piece.leaf.merges > 0 && piece.blocks == 1 && !piece.resume && last->blocks == 1 && last->normalise && !last->resume &&
-        last->leaf.merges == 0 && last->leaf.node < 0) {
+    if (last && piece.leaf.merges > 0 && piece.blocks == 1 && !piece.resume && last->blocks == 1 && last->normalise &&
+        !last->resume && last->leaf.merges == 0 && last->leaf.node < 0) {
         last->blocks = 2;
         last->normalise = false;
         last->leaf = piece.leaf;
@@ -94,7 +97,8 @@ static inline bool tiles_next_chunk(tiles_leaves *l, tiles_chunk *c)
         }
         if (l->node + 1 >= l->fold->nodes) break;
         l->tree = gradient_node(l->fold, l->inner, ++l->node);
-        if (l->tree.shard == l->tree.last) tiles_add_piece(c, (tiles_piece){.block = c->blocks, .leaf = {0, 0, l->node, 0}});
+        if (l->tree.shard == l->tree.last)
+            tiles_add_piece(c, (tiles_piece){.block = c->blocks, .leaf = {0, 0, l->node, 0}});
     }
     return c->count > 0;
 }
@@ -103,7 +107,8 @@ static inline bool tiles_next_chunk(tiles_leaves *l, tiles_chunk *c)
 static inline int64_t tiles_all_blocks(const artel__fold_plan *fold, int64_t inner)
 {
     int64_t blocks = 0;
-    for (int32_t i = 0; i < fold->count; i++) blocks += ((fold->start[i + 1] - fold->start[i]) * inner + ARTEL__BLOCK - 1) / ARTEL__BLOCK;
+    for (int32_t i = 0; i < fold->count; i++)
+        blocks += ((fold->start[i + 1] - fold->start[i]) * inner + ARTEL__BLOCK - 1) / ARTEL__BLOCK;
     return blocks;
 }
 

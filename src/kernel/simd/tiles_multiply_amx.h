@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Multiplying blocks with AMX: two by two tiles of the result in registers, a block at a time.
  *
- * The state of the tiles belongs to the thread: tiles_begin lays it out at the beginning of a call of a kernel, tiles_end gives it back, so
- * that whoever comes after finds none. Permission was asked for when the instruction set was found (base/context.c).
+ * The state of the tiles belongs to the thread: tiles_begin lays it out at the beginning of a call of a kernel,
+ * tiles_end gives it back, so that whoever comes after finds none. Permission was asked for when the instruction set
+ * was found (base/context.c).
  */
 #ifndef ARTEL_KERNEL_SIMD_TILES_MULTIPLY_AMX_H
 #define ARTEL_KERNEL_SIMD_TILES_MULTIPLY_AMX_H

@@ -22,10 +22,12 @@ VEC_INLINE vec tiles_half(vec pairs, bool odd)
 {
 #if defined(__AVX512BW__)
     __m512i bits = _mm512_castps_si512(pairs);
-    return _mm512_castsi512_ps(odd ? _mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000)) : _mm512_slli_epi32(bits, 16));
+    return _mm512_castsi512_ps(odd ? _mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000))
+                                   : _mm512_slli_epi32(bits, 16));
 #else
     __m256i bits = _mm256_castps_si256(pairs);
-    return _mm256_castsi256_ps(odd ? _mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000)) : _mm256_slli_epi32(bits, 16));
+    return _mm256_castsi256_ps(odd ? _mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000))
+                                   : _mm256_slli_epi32(bits, 16));
 #endif
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of products in blocks (kernel/tiles.h) as their multipliers want them; included behind a micro_vec_*.h.
  *
- * The left operand lies by rows: each a run of blocks of 32 bfloat16, 64 bytes, side by side. The right operand lies by blocks: of each,
- * tile after tile of 16 columns, 16 lines of 64 bytes: line p holds terms 2p and 2p + 1 of every column as a pair, the earlier one in the
- * lower half. What fills up a block is +0. Values come as float32 that bfloat16 holds, so that their upper halves are all of them, or as bfloat16.
+ * The left operand lies by rows: each a run of blocks of 32 bfloat16, 64 bytes, side by side. The right operand lies by
+ * blocks: of each, tile after tile of 16 columns, 16 lines of 64 bytes: line p holds terms 2p and 2p + 1 of every
+ * column as a pair, the earlier one in the lower half. What fills up a block is +0. Values come as float32 that
+ * bfloat16 holds, so that their upper halves are all of them, or as bfloat16.
  */
 #ifndef ARTEL_KERNEL_SIMD_TILES_PACK_H
 #define ARTEL_KERNEL_SIMD_TILES_PACK_H
@@ -31,8 +32,8 @@ static inline int64_t tiles_blocks(int64_t terms)
 /* A block of 32 neighbours. */
 VEC_INLINE void tiles_halves(vec left, vec right, uint16_t *to)
 {
-    const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21, 19, 17,
-                                           15, 13, 11, 9, 7, 5, 3, 1);
+    const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                                           25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     _mm512_storeu_si512(to, _mm512_permutex2var_epi16(_mm512_castps_si512(left), upper, _mm512_castps_si512(right)));
 }
 
@@ -65,8 +66,8 @@ VEC_INLINE void tiles_pair_halves(const uint16_t *even, const uint16_t *odd, int
 
 VEC_INLINE __m256i tiles_upper(__m256 left, __m256 right)
 {
-    __m256i packed =
-        _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(left), 16), _mm256_srli_epi32(_mm256_castps_si256(right), 16));
+    __m256i packed = _mm256_packus_epi32(_mm256_srli_epi32(_mm256_castps_si256(left), 16),
+                                         _mm256_srli_epi32(_mm256_castps_si256(right), 16));
     return _mm256_permute4x64_epi64(packed, 0xd8);
 }
 
@@ -175,7 +176,8 @@ static inline void tiles_turn(const float *pairs, int64_t step, char *to, int64_
 {
     for (int i = 0; i < TILES_SIDE; i += 8) {
         for (int j = 0; j < TILES_SIDE; j += 8)
-            transpose_8x8(pairs + i * step + j, step, (float *)(void *)(to + j * pitch) + i, pitch / (int64_t)sizeof(float));
+            transpose_8x8(pairs + i * step + j, step, (float *)(void *)(to + j * pitch) + i,
+                          pitch / (int64_t)sizeof(float));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a product in blocks, gathered as bfloat16: rows of a matrix, or the channels of all taps of pixels side by side, zeros for
- * taps outside the image.
+/* Rows of a product in blocks, gathered as bfloat16: rows of a matrix, or the channels of all taps of pixels side by
+ * side, zeros for taps outside the image.
  */
 #ifndef ARTEL_KERNEL_SIMD_TILES_ROWS_H
 #define ARTEL_KERNEL_SIMD_TILES_ROWS_H
@@ -21,8 +21,8 @@ static inline void tiles_clear(uint16_t *to, int64_t count)
     memset(to, 0, (size_t)count * sizeof *to);
 }
 
-/* Terms [from, end) of a row of taps whose first tap is at column x of the line of pixels at element `line`. A stretch overwrites what the one before it wrote too
- * much. */
+/* Terms [from, end) of a row of taps whose first tap is at column x of the line of pixels at element `line`. A stretch
+ * overwrites what the one before it wrote too much. */
 static inline void tiles_taps(const tiles_rows *r, int64_t line, int64_t x, int64_t from, int64_t end, uint16_t *to)
 {
     const conv_walk *w = &r->walk;
@@ -34,14 +34,16 @@ static inline void tiles_taps(const tiles_rows *r, int64_t line, int64_t x, int6
         int64_t tap = k / w->depth, column = x + tap * w->dx;
         next = (tap + 1) * w->depth < end ? (tap + 1) * w->depth : end;
         if (column >= 0 && column < w->w)
-            tiles_along(artel__half_at(w->in, r->half, line + column * w->c + k % w->depth), r->half, next - k, to + (k - from));
+            tiles_along(artel__half_at(w->in, r->half, line + column * w->c + k % w->depth), r->half, next - k,
+                        to + (k - from));
         else
             tiles_clear(to + (k - from), (next - k + ARTEL__BLOCK - 1) / ARTEL__BLOCK * ARTEL__BLOCK);
     }
 }
 
 /* Terms [k0, k1) of pixel x of line y of an image. */
-static inline void tiles_pixel(const tiles_rows *r, int64_t image, int64_t y, int64_t x, int64_t k0, int64_t k1, uint16_t *to)
+static inline void tiles_pixel(const tiles_rows *r, int64_t image, int64_t y, int64_t x, int64_t k0, int64_t k1,
+                               uint16_t *to)
 {
     const conv_walk *w = &r->walk;
     int64_t run = w->nx * w->depth, tap = run > 0 ? k0 / run : 0;
@@ -49,7 +51,8 @@ static inline void tiles_pixel(const tiles_rows *r, int64_t image, int64_t y, in
         int64_t row = y * w->sy + w->y0 + tap * w->dy;
         next = (tap + 1) * run < k1 ? (tap + 1) * run : k1;
         if (row >= 0 && row < w->h)
-            tiles_taps(r, (image * w->h + row) * w->w * w->c + r->group, x * w->sx + w->x0, k - tap * run, next - tap * run, to + (k - k0));
+            tiles_taps(r, (image * w->h + row) * w->w * w->c + r->group, x * w->sx + w->x0, k - tap * run,
+                       next - tap * run, to + (k - k0));
         else
             tiles_clear(to + (k - k0), (next - k + ARTEL__BLOCK - 1) / ARTEL__BLOCK * ARTEL__BLOCK);
     }
@@ -68,8 +71,10 @@ static inline tiles_runs tiles_runs_of(const tiles_rows *r, int64_t terms)
 {
     const conv_walk *w = &r->walk;
     int64_t run = w->nx * w->depth;
-    if (VEC_LANES < 16 || w->dx != 1 || w->depth != w->c || run > ARTEL__BLOCK || terms != w->ny * run) return (tiles_runs){0};
-    return (tiles_runs){true, r->half, run, w->w * w->c * w->dy, vec_range(0, (int)run), vec_range(0, (int)run - VEC_LANES)};
+    if (VEC_LANES < 16 || w->dx != 1 || w->depth != w->c || run > ARTEL__BLOCK || terms != w->ny * run)
+        return (tiles_runs){0};
+    return (tiles_runs){
+        true, r->half, run, w->w * w->c * w->dy, vec_range(0, (int)run), vec_range(0, (int)run - VEC_LANES)};
 }
 
 /* A pixel whose taps all lie inside the image, the first at `from`. */
@@ -79,7 +84,8 @@ VEC_INLINE void tiles_short_pixel(const tiles_runs *r, int64_t taps, const void 
     if (r->half) {
         const uint16_t *from = at;
         __mmask32 mask = r->run < ARTEL__BLOCK ? (1u << r->run) - 1 : UINT32_MAX;
-        for (; taps > 0; taps--, from += r->row, to += r->run) _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, from));
+        for (; taps > 0; taps--, from += r->row, to += r->run)
+            _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, from));
         return;
     }
     for (const float *from = at; taps > 0; taps--, from += r->row, to += r->run)
@@ -90,7 +96,8 @@ VEC_INLINE void tiles_short_pixel(const tiles_runs *r, int64_t taps, const void 
 }
 
 /* Terms [k0, k1) of `count` rows from `row` on, `pitch` elements apart; a block behind each may be written. */
-static inline void tiles_gather(const tiles_rows *r, int64_t row, int64_t count, int64_t k0, int64_t k1, uint16_t *to, int64_t pitch)
+static inline void tiles_gather(const tiles_rows *r, int64_t row, int64_t count, int64_t k0, int64_t k1, uint16_t *to,
+                                int64_t pitch)
 {
     const conv_walk *w = &r->walk;
     if (k0 >= k1) return;
@@ -99,14 +106,16 @@ static inline void tiles_gather(const tiles_rows *r, int64_t row, int64_t count,
             tiles_along(artel__half_at(r->a, r->half, (row + i) * r->lda + k0), r->half, k1 - k0, to + i * pitch);
         return;
     }
-    int64_t line = row / w->pixels, x = row % w->pixels, image = line / w->valid, y = line % w->valid, whole = (k1 - k0) / ARTEL__BLOCK;
+    int64_t line = row / w->pixels, x = row % w->pixels, image = line / w->valid, y = line % w->valid,
+            whole = (k1 - k0) / ARTEL__BLOCK;
     tiles_runs runs = tiles_runs_of(r, k1 - k0);
     for (int64_t i = 0; i < count; i++) {
         int64_t top = y * w->sy + w->y0, left = x * w->sx + w->x0;
         bool inside = top >= 0 && left >= 0 && top + (w->ny - 1) * w->dy < w->h && left + w->nx <= w->w;
         if ((k1 - k0) % ARTEL__BLOCK > 0) tiles_clear(to + i * pitch + whole * ARTEL__BLOCK, ARTEL__BLOCK);
         if (runs.can && inside)
-            tiles_short_pixel(&runs, w->ny, artel__half_at(w->in, r->half, ((image * w->h + top) * w->w + left) * w->c), to + i * pitch);
+            tiles_short_pixel(&runs, w->ny, artel__half_at(w->in, r->half, ((image * w->h + top) * w->w + left) * w->c),
+                              to + i * pitch);
         else
             tiles_pixel(r, image, y, x, k0, k1, to + i * pitch);
         if (++x < w->pixels) continue;

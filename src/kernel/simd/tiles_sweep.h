@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products in blocks (kernel/tiles.h), forward: of matrices, and of the pixels of convolutions and of their data gradients.
+/* Products in blocks (kernel/tiles.h), forward: of matrices, and of the pixels of convolutions and of their data
+ * gradients.
  *
- * A cut of the depth at a time, the panels of a rectangle are packed to scratch, where they stay in the second-level cache; then strips of
- * rows are gathered to the first-level cache and meet them, a cell of 32 x 32 at a time. Sums under way wait in scratch, band by band of rows. Columns of a
- * convolution's group are a product of their own, and so are the pixels of a phase of a strided data gradient.
- * Included behind a micro_vec_*.h and a tiles_multiply_*.h.
+ * A cut of the depth at a time, the panels of a rectangle are packed to scratch, where they stay in the second-level
+ * cache; then strips of rows are gathered to the first-level cache and meet them, a cell of 32 x 32 at a time. Sums
+ * under way wait in scratch, band by band of rows. Columns of a convolution's group are a product of their own, and so
+ * are the pixels of a phase of a strided data gradient. Included behind a micro_vec_*.h and a tiles_multiply_*.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_TILES_SWEEP_H
 #define ARTEL_KERNEL_SIMD_TILES_SWEEP_H
@@ -15,7 +16,7 @@
 #include "kernel/simd/tiles_rows.h"
 
 enum {
-    TILES_DEPTH = 1024,                       /* terms of a cut: a strip of rows and a panel lie in the first-level cache */
+    TILES_DEPTH = 1024, /* terms of a cut: a strip of rows and a panel lie in the first-level cache */
     TILES_PITCH = TILES_DEPTH + ARTEL__BLOCK, /* elements between rows of a strip; spreads them over the cache's sets */
     TILES_SPARE = ARTEL__BLOCK,               /* elements that gathering may write behind the last row */
     TILES_WAITING = 384                       /* cells of a band, 4 KiB each */
@@ -75,14 +76,16 @@ static int64_t tiles_weight_row(const tiles_product *p, int64_t k)
 /* Where line `pair` of a block of packed columns begins; tiles lie one behind the other. */
 static float *tiles_line(char *w, int64_t pair, int64_t column, int64_t block_bytes)
 {
-    return (float *)(void *)(w + pair / TILES_SIDE * block_bytes + column / TILES_SIDE * TILES_BYTES + pair % TILES_SIDE * TILES_LINE);
+    return (float *)(void *)(w + pair / TILES_SIDE * block_bytes + column / TILES_SIDE * TILES_BYTES +
+                             pair % TILES_SIDE * TILES_LINE);
 }
 
 /* A panel whose columns are those of a panel of the weights. */
 VEC_INLINE void tiles_pack_panel(const tiles_cut *c, int64_t panel, char *to, bool raw)
 {
     const tiles_product *p = c->p;
-    int64_t first = p->column / ARTEL__PANEL + panel, width = artel__panel_width(p->columns, first), bytes = width * TILES_LINE;
+    int64_t first = p->column / ARTEL__PANEL + panel, width = artel__panel_width(p->columns, first),
+            bytes = width * TILES_LINE;
     const float *w = p->w + first * ARTEL__PANEL * p->depth;
     for (int64_t k = c->k0; k < c->k0 + tiles_blocks(c->k1 - c->k0) * ARTEL__BLOCK; k += 2) {
         const float *even = k < c->k1 ? w + tiles_weight_row(p, k) * width : NULL;
@@ -100,14 +103,17 @@ VEC_INLINE void tiles_pack_turned(const tiles_cut *c, int64_t panel, char *to, b
 {
     const tiles_product *p = c->p;
     _Alignas(64) uint16_t block[TILES_CELL][ARTEL__BLOCK];
-    int64_t row = panel * ARTEL__PANEL, real = tiles_columns(p, panel), bytes = (real > TILES_SIDE ? 2 : 1) * TILES_BYTES;
+    int64_t row = panel * ARTEL__PANEL, real = tiles_columns(p, panel),
+            bytes = (real > TILES_SIDE ? 2 : 1) * TILES_BYTES;
     memset(block, 0, sizeof block);
     for (int64_t k = c->k0; k < c->k1; k += ARTEL__BLOCK, to += bytes) {
-        int64_t count = c->k1 - k < ARTEL__BLOCK ? c->k1 - k : ARTEL__BLOCK, pitch = artel__panel_width(p->depth, k / ARTEL__PANEL);
+        int64_t count = c->k1 - k < ARTEL__BLOCK ? c->k1 - k : ARTEL__BLOCK,
+                pitch = artel__panel_width(p->depth, k / ARTEL__PANEL);
         const float *from = p->w + artel__panels_offset(p->columns, p->depth, row, k);
         for (int64_t i = 0; i < real; i++) tiles_block(from + i * pitch, (int)count, block[i], raw);
         for (int64_t i = 0; i < real; i += TILES_SIDE)
-            tiles_turn((const float *)(const void *)block[i], TILES_SIDE, to + i / TILES_SIDE * TILES_BYTES, TILES_LINE);
+            tiles_turn((const float *)(const void *)block[i], TILES_SIDE, to + i / TILES_SIDE * TILES_BYTES,
+                       TILES_LINE);
     }
 }
 
@@ -121,7 +127,8 @@ static void tiles_pack_any(const tiles_cut *c, int64_t panel, char *to)
         int64_t row = tiles_weight_row(p, k);
         for (int64_t j = 0; j < real; j++) {
             char *pair = (char *)(tiles_line(to, (k - c->k0) / 2, j, bytes) + j % TILES_SIDE);
-            uint16_t half = artel__half_round(p->w[artel__panels_offset(p->depth, p->columns, row, p->column + panel * ARTEL__PANEL + j)]);
+            uint16_t half = artel__half_round(
+                p->w[artel__panels_offset(p->depth, p->columns, row, p->column + panel * ARTEL__PANEL + j)]);
             memcpy(pair + 2 * ((k - c->k0) % 2), &half, sizeof half);
         }
     }
@@ -190,7 +197,8 @@ static void tiles_place(tiles_cut *c, int64_t row, int count)
     const tiles_product *p = c->p;
     int64_t line = row / p->pixels, x = row % p->pixels, image = line / p->lines, y = line % p->lines;
     for (int i = 0; i < count; i++) {
-        c->at[i] = (char *)(uintptr_t)artel__half_at(p->out, p->half, image * p->so_image + y * p->so_line + x * p->so_pixel);
+        c->at[i] =
+            (char *)(uintptr_t)artel__half_at(p->out, p->half, image * p->so_image + y * p->so_line + x * p->so_pixel);
         if (++x < p->pixels) continue;
         x = 0;
         if (++y < p->lines) continue;
@@ -203,7 +211,8 @@ static void tiles_place(tiles_cut *c, int64_t row, int count)
 static void tiles_strip_of(tiles_cut *c, int64_t row, int rows)
 {
     const tiles_product *p = c->p;
-    tiles_job job = {.a = (const char *)c->rows, .sa = TILES_PITCH * 2, .blocks = tiles_blocks(c->k1 - c->k0), .rows = rows};
+    tiles_job job = {
+        .a = (const char *)c->rows, .sa = TILES_PITCH * 2, .blocks = tiles_blocks(c->k1 - c->k0), .rows = rows};
     int64_t across = c->r.panel1 - c->r.panel0, strip = (row - c->r.row0) / TILES_CELL;
     job.load = !c->first;
     if (c->last) tiles_place(c, row, rows);
@@ -238,7 +247,13 @@ static void tiles_band(const tiles_product *p, product_rect r, const tiles_room 
 {
     int64_t cuts = tiles_cuts(p);
     for (int64_t cut = 0; cut < cuts; cut++) {
-        tiles_cut c = {.p = p, .r = r, .w = room->w, .rows = room->rows, .cell = room->cell, .first = cut == 0, .last = cut + 1 == cuts};
+        tiles_cut c = {.p = p,
+                       .r = r,
+                       .w = room->w,
+                       .rows = room->rows,
+                       .cell = room->cell,
+                       .first = cut == 0,
+                       .last = cut + 1 == cuts};
         c.waits = cuts > 1;
         c.k0 = tiles_cut_at(p, cut);
         c.k1 = tiles_cut_at(p, cut + 1);
@@ -251,7 +266,8 @@ static void tiles_band(const tiles_product *p, product_rect r, const tiles_room 
 /* Rows of a band of `panels` panels: all where nothing waits. */
 static int64_t tiles_band_rows(const tiles_product *p, int64_t rows, int64_t panels)
 {
-    int64_t strips = (rows + TILES_CELL - 1) / TILES_CELL, most = TILES_WAITING / panels > 1 ? TILES_WAITING / panels : 1;
+    int64_t strips = (rows + TILES_CELL - 1) / TILES_CELL,
+            most = TILES_WAITING / panels > 1 ? TILES_WAITING / panels : 1;
     if (tiles_cuts(p) == 1 || strips <= most) return strips * TILES_CELL;
     int64_t bands = (strips + most - 1) / most;
     return (strips + bands - 1) / bands * TILES_CELL;

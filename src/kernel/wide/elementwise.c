@@ -159,7 +159,8 @@ static void select_run(const void *params, int64_t begin, int64_t end, void *scr
 }
 
 static const artel__kernel unary = {.name = "float64 unary", .tasks = unary_tasks, .run = unary_run};
-static const artel__kernel unary_gradient = {.name = "float64 unary_gradient", .tasks = unary_gradient_tasks, .run = unary_gradient_run};
+static const artel__kernel unary_gradient = {
+    .name = "float64 unary_gradient", .tasks = unary_gradient_tasks, .run = unary_gradient_run};
 static const artel__kernel binary = {.name = "float64 binary", .tasks = binary_tasks, .run = binary_run};
 static const artel__kernel binary_gradient = {
     .name = "float64 binary_gradient", .tasks = binary_gradient_tasks, .run = binary_gradient_run};

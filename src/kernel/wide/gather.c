@@ -26,7 +26,8 @@ static bool is_before(const double *x, int32_t a, int32_t b)
 static void merge(const double *x, const int32_t *from, int32_t *to, int64_t left, int64_t right, int64_t end)
 {
     int64_t i = left, k = right;
-    for (int64_t at = left; at < end; at++) to[at] = i < right && (k >= end || !is_before(x, from[k], from[i])) ? from[i++] : from[k++];
+    for (int64_t at = left; at < end; at++)
+        to[at] = i < right && (k >= end || !is_before(x, from[k], from[i])) ? from[i++] : from[k++];
 }
 
 static void order_one(const double *x, int64_t n, int32_t *place, int32_t *scratch)
@@ -48,7 +49,8 @@ static void order_one(const double *x, int64_t n, int32_t *place, int32_t *scrat
 static void order_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__wide_order *p = params;
-    for (int64_t task = begin; task < end; task++) order_one(p->x + task * p->length, p->length, p->y + task * p->length, scratch);
+    for (int64_t task = begin; task < end; task++)
+        order_one(p->x + task * p->length, p->length, p->y + task * p->length, scratch);
 }
 
 /* -- elements by index, back -- */
@@ -125,8 +127,10 @@ static void fold_max_run(const void *params, int64_t begin, int64_t end, void *s
     }
 }
 
-static const artel__kernel order = {.name = "float64 order", .tasks = order_tasks, .scratch_bytes = order_scratch, .run = order_run};
-static const artel__kernel take_gradient = {.name = "float64 take_gradient", .tasks = take_gradient_tasks, .run = take_gradient_run};
+static const artel__kernel order = {
+    .name = "float64 order", .tasks = order_tasks, .scratch_bytes = order_scratch, .run = order_run};
+static const artel__kernel take_gradient = {
+    .name = "float64 take_gradient", .tasks = take_gradient_tasks, .run = take_gradient_run};
 static const artel__kernel product = {.name = "float64 product", .tasks = product_tasks, .run = product_run};
 static const artel__kernel fold_max = {.name = "float64 fold_max", .tasks = fold_max_tasks, .run = fold_max_run};
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel/real.h in float64, in its place: included first, the formulas of unary.list and binary.list are those of doubles.
+/* kernel/real.h in float64, in its place: included first, the formulas of unary.list and binary.list are those of
+ * doubles.
  *
- * The functions are base/scalar_math.h's and what follows from them, so they have the same bits with every compiler and C library. They are
- * within some 1e-15 of the truth, of its size but for sin and cos.
+ * The functions are base/scalar_math.h's and what follows from them, so they have the same bits with every compiler and
+ * C library. They are within some 1e-15 of the truth, of its size but for sin and cos.
  */
 #ifndef ARTEL_KERNEL_REAL_H
 #define ARTEL_KERNEL_REAL_H

@@ -19,7 +19,10 @@ static double combine(artel__reduction op, double accumulated, double x)
 
 static double combine_start(artel__reduction op)
 {
-    return op == ARTEL__REDUCE_MAX ? -(double)INFINITY : op == ARTEL__REDUCE_MIN ? (double)INFINITY : op == ARTEL__REDUCE_PROD ? 1.0 : 0.0;
+    return op == ARTEL__REDUCE_MAX    ? -(double)INFINITY
+           : op == ARTEL__REDUCE_MIN  ? (double)INFINITY
+           : op == ARTEL__REDUCE_PROD ? 1.0
+                                      : 0.0;
 }
 
 static int64_t reduce_tasks(const void *params)

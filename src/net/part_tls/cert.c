@@ -74,7 +74,8 @@ static bool take_text(BIO *bio, char *out, size_t size)
 static int write_pem(X509 *certificate, EVP_PKEY *key, artel__cert_pem *out, artel__cert_why *why)
 {
     BIO *text = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
-    bool fine = text && secret && PEM_write_bio_X509(text, certificate) && take_text(text, out->certificate, sizeof out->certificate) &&
+    bool fine = text && secret && PEM_write_bio_X509(text, certificate) &&
+                take_text(text, out->certificate, sizeof out->certificate) &&
                 PEM_write_bio_PKCS8PrivateKey(secret, key, NULL, NULL, 0, no_passphrase, NULL) &&
                 take_text(secret, out->key, sizeof out->key);
     BIO_free(text);
@@ -86,7 +87,8 @@ static int write_pem(X509 *certificate, EVP_PKEY *key, artel__cert_pem *out, art
 
 static EVP_PKEY *make_key(artel__cert_kind kind)
 {
-    return kind == ARTEL__CERT_ED25519 ? EVP_PKEY_Q_keygen(NULL, NULL, "ED25519") : EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    return kind == ARTEL__CERT_ED25519 ? EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")
+                                       : EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
 }
 
 static bool set_serial(X509 *certificate)
@@ -119,7 +121,8 @@ static bool add_extension(X509 *certificate, X509 *issuer, int kind, const char 
 static bool add_name(GENERAL_NAMES *names, int type, const void *bytes, int count)
 {
     GENERAL_NAME *name = GENERAL_NAME_new();
-    ASN1_STRING *value = type == GEN_IPADD ? (ASN1_STRING *)ASN1_OCTET_STRING_new() : (ASN1_STRING *)ASN1_IA5STRING_new();
+    ASN1_STRING *value =
+        type == GEN_IPADD ? (ASN1_STRING *)ASN1_OCTET_STRING_new() : (ASN1_STRING *)ASN1_IA5STRING_new();
     if (!name || !value || !ASN1_STRING_set(value, bytes, count)) {
         GENERAL_NAME_free(name);
         ASN1_STRING_free(value);
@@ -143,7 +146,8 @@ static bool add_names(X509 *certificate, const artel__cert_wish *wish, bool auth
 {
     char uri[2 * ARTEL__CERT_NAME + sizeof SCHEME];
     GENERAL_NAMES *names = sk_GENERAL_NAME_new_null();
-    int length = snprintf(uri, sizeof uri, SCHEME "%s%s%s", wish->job, authority ? "" : "/", authority ? "" : wish->name);
+    int length =
+        snprintf(uri, sizeof uri, SCHEME "%s%s%s", wish->job, authority ? "" : "/", authority ? "" : wish->name);
     bool fine = names && length > 0 && (size_t)length < sizeof uri && add_name(names, GEN_URI, uri, length);
     if (fine && !authority) fine = add_name(names, GEN_DNS, wish->name, (int)strlen(wish->name));
     for (int i = 0; fine && !authority && i < wish->hosts; i++) fine = add_host(names, wish->host[i]);
@@ -154,8 +158,10 @@ static bool add_names(X509 *certificate, const artel__cert_wish *wish, bool auth
 
 static bool add_purposes(X509 *certificate, X509 *issuer, bool authority)
 {
-    bool fine = add_extension(certificate, issuer, NID_basic_constraints, authority ? "critical,CA:TRUE,pathlen:0" : "critical,CA:FALSE") &&
-                add_extension(certificate, issuer, NID_key_usage, authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature");
+    bool fine = add_extension(certificate, issuer, NID_basic_constraints,
+                              authority ? "critical,CA:TRUE,pathlen:0" : "critical,CA:FALSE") &&
+                add_extension(certificate, issuer, NID_key_usage,
+                              authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature");
     if (fine && !authority) fine = add_extension(certificate, issuer, NID_ext_key_usage, "serverAuth,clientAuth");
     return fine && add_extension(certificate, issuer, NID_subject_key_identifier, "hash") &&
            (authority || add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always"));
@@ -177,8 +183,8 @@ static bool fill(X509 *certificate, X509 *issuer, EVP_PKEY *key, const artel__ce
     return X509_set_version(certificate, X509_VERSION_3) && set_serial(certificate) && set_times(certificate, wish) &&
            X509_set_pubkey(certificate, key) && add_entry(subject, "O", wish->job) &&
            add_entry(subject, "CN", authority ? "artel cluster authority" : wish->name) &&
-           X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) && add_purposes(certificate, issuer, authority) &&
-           add_names(certificate, wish, authority);
+           X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) &&
+           add_purposes(certificate, issuer, authority) && add_names(certificate, wish, authority);
 }
 
 static bool sign(X509 *certificate, EVP_PKEY *key)
@@ -204,7 +210,8 @@ static int64_t seconds(const ASN1_TIME *time)
     return ASN1_TIME_to_tm(time, &parts) ? (int64_t)timegm(&parts) : 0;
 }
 
-static int issue_with(const artel__cert_wish *wish, X509 *authority, EVP_PKEY *authority_key, artel__cert_pem *out, artel__cert_why *why)
+static int issue_with(const artel__cert_wish *wish, X509 *authority, EVP_PKEY *authority_key, artel__cert_pem *out,
+                      artel__cert_why *why)
 {
     artel__cert_wish capped = *wish;
     int64_t end = seconds(X509_get0_notAfter(authority));
@@ -215,14 +222,15 @@ static int issue_with(const artel__cert_wish *wish, X509 *authority, EVP_PKEY *a
     EVP_PKEY *key = wish->key ? read_key(wish->key) : make_key(wish->kind);
     X509 *certificate = X509_new();
     bool fine = key && certificate && fill(certificate, authority, key, &capped) && sign(certificate, authority_key);
-    int result =
-        fine ? write_pem(certificate, key, out, why) : fail(why, key ? "the certificate cannot be made" : "the key cannot be read");
+    int result = fine ? write_pem(certificate, key, out, why)
+                      : fail(why, key ? "the certificate cannot be made" : "the key cannot be read");
     X509_free(certificate);
     EVP_PKEY_free(key);
     return result;
 }
 
-static int issue(const artel__cert_wish *wish, const char *authority, const char *authority_key, artel__cert_pem *out, artel__cert_why *why)
+static int issue(const artel__cert_wish *wish, const char *authority, const char *authority_key, artel__cert_pem *out,
+                 artel__cert_why *why)
 {
     X509 *issuer = read_certificate(authority);
     EVP_PKEY *key = issuer ? read_key(authority_key) : NULL;
@@ -345,10 +353,13 @@ static int verify_purpose(X509 *certificate, X509_STORE *store, int64_t when, co
 {
     X509_STORE_CTX *context = X509_STORE_CTX_new();
     int result = -1;
-    if (context && X509_STORE_CTX_init(context, store, certificate, NULL) && X509_STORE_CTX_set_default(context, purpose)) {
+    if (context && X509_STORE_CTX_init(context, store, certificate, NULL) &&
+        X509_STORE_CTX_set_default(context, purpose)) {
         X509_STORE_CTX_set_time(context, 0, (time_t)when);
         result = X509_verify_cert(context) == 1 ? 0 : -1;
-        if (result < 0) snprintf(why->text, sizeof why->text, "%s", X509_verify_cert_error_string(X509_STORE_CTX_get_error(context)));
+        if (result < 0)
+            snprintf(why->text, sizeof why->text, "%s",
+                     X509_verify_cert_error_string(X509_STORE_CTX_get_error(context)));
         ERR_clear_error();
     } else {
         fail(why, "it cannot be checked");

@@ -66,8 +66,8 @@ typedef struct artel__cert_part {
     int (*issue)(const artel__cert_wish *wish, const char *authority, const char *authority_key, artel__cert_pem *out,
                  artel__cert_why *why);
     int (*read)(const char *certificate, artel__cert_info *out, artel__cert_why *why);
-    /* Whether `authority` (one certificate or several) vouches for it as server and client at that time, and `key`, when
-     * given, is its key. */
+    /* Whether `authority` (one certificate or several) vouches for it as server and client at that time, and `key`,
+     * when given, is its key. */
     int (*verify)(const char *certificate, const char *key, const char *authority, int64_t when, artel__cert_why *why);
     void (*wipe)(void *bytes, size_t count);
 } artel__cert_part;

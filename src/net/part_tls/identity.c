@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each new connection looks whether the files have changed since they were read (cert-manager and `artel cert renew` replace them while
- * a run goes on), and then reads them again. What cannot be used, because it is half written or does not belong together, is passed
- * over, and looked at again by the next connection; those that stand keep what they began with.
+/* Each new connection looks whether the files have changed since they were read (cert-manager and `artel cert renew`
+ * replace them while a run goes on), and then reads them again. What cannot be used, because it is half written or does
+ * not belong together, is passed over, and looked at again by the next connection; those that stand keep what they
+ * began with.
  */
 #include "net/part_tls/identity.h"
 
@@ -50,8 +51,10 @@ static bool set_up(SSL_CTX *context)
     SSL_CTX_set_verify_depth(context, CHAIN_DEPTH);
     SSL_CTX_set_max_cert_list(context, CHAIN_BYTES);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 && SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
+    SSL_CTX_set_mode(context,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+           SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
            SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") == 1 &&
            SSL_CTX_set_num_tickets(context, 0) == 1;
 }

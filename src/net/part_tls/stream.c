@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encrypted streams over OpenSSL.
  *
- * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a third
- * of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own read-ahead.
- * Read-ahead, the large buffers and OpenSSL's keeping of its own begin when the handshake is done: strangers are to cost little. Both
- * groups are elliptic: a key exchange over a finite field costs a tenth of a second, and anybody may ask for it.
- * A peer whose certificate holds but for its dates is let through the handshake, which proves that the key is its own, and is
- * then doubted: so what it is refused for is known to be about a task of this cluster.
- * Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six times more.
- * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
+ * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a
+ * third of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own
+ * read-ahead. Read-ahead, the large buffers and OpenSSL's keeping of its own begin when the handshake is done:
+ * strangers are to cost little. Both groups are elliptic: a key exchange over a finite field costs a tenth of a second,
+ * and anybody may ask for it. A peer whose certificate holds but for its dates is let through the handshake, which
+ * proves that the key is its own, and is then doubted: so what it is refused for is known to be about a task of this
+ * cluster. Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six
+ * times more. The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
  */
 #include "net/part_tls/identity.h"
 
@@ -26,7 +26,7 @@
 enum {
     RECORD = 16384,
     OUT_BYTES = 16 * (RECORD + 256), /* of encrypted bytes that wait for the socket */
-    HANDSHAKE_BYTES = 8 << 10,       /* of those until the handshake is done: what does not fit waits for the peer to read */
+    HANDSHAKE_BYTES = 8 << 10, /* of those until the handshake is done: what does not fit waits for the peer to read */
     READ_AHEAD = 128 << 10
 };
 
@@ -125,8 +125,8 @@ int artel__tls_judge_certificate(int fine, X509_STORE_CTX *store)
 static BIO_METHOD *make_method(void)
 {
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "artel socket");
-    bool set =
-        method && BIO_meth_set_write(method, bio_write) && BIO_meth_set_read(method, bio_read) && BIO_meth_set_ctrl(method, bio_control);
+    bool set = method && BIO_meth_set_write(method, bio_write) && BIO_meth_set_read(method, bio_read) &&
+               BIO_meth_set_ctrl(method, bio_control);
     if (set) return method;
     BIO_meth_free(method);
     return NULL;
@@ -184,7 +184,8 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
         ERR_clear_error();
         return ARTEL__NET_STREAM_AGAIN;
     }
-    if (error == SSL_ERROR_ZERO_RETURN || (s->ended && !s->error && error == SSL_ERROR_SYSCALL)) return ARTEL__NET_STREAM_END;
+    if (error == SSL_ERROR_ZERO_RETURN || (s->ended && !s->error && error == SSL_ERROR_SYSCALL))
+        return ARTEL__NET_STREAM_END;
     if (s->error) {
         snprintf(why->text, sizeof why->text, "%s", strerror(s->error));
         ERR_clear_error();
@@ -201,7 +202,8 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
         return ARTEL__NET_STREAM_DAMAGED;
     }
     if (verify == X509_V_OK) return artel__tls_explain(why, "TLS");
-    snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verify));
+    snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s",
+             X509_verify_cert_error_string(verify));
     ERR_clear_error();
     return ARTEL__NET_STREAM_FAILED;
 }
@@ -261,7 +263,8 @@ static bool has_name(X509 *certificate, const char *wanted)
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(list, i);
         if (name->type != GEN_DNS) continue;
         const ASN1_STRING *text = name->d.dNSName;
-        if ((size_t)ASN1_STRING_length(text) == length && memcmp(ASN1_STRING_get0_data(text), wanted, length) == 0) found = true;
+        if ((size_t)ASN1_STRING_length(text) == length && memcmp(ASN1_STRING_get0_data(text), wanted, length) == 0)
+            found = true;
     }
     GENERAL_NAMES_free(list);
     return found;
@@ -280,7 +283,9 @@ static bool peer_is(artel__tls_stream *s, const char *name, char *names, size_t 
 
 static bool doubts(const artel__tls_stream *s, artel__net_why *why)
 {
-    if (s->doubt) snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(s->doubt));
+    if (s->doubt)
+        snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s",
+                 X509_verify_cert_error_string(s->doubt));
     return s->doubt != 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with ENOMEM; likewise
- * write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY). Calls of all kinds are counted; at
- * the end the counts are appended to the file FAULT_COUNTS. A child that is a copy is left alone, a program that it becomes is not: of a
- * cluster every process fails at its own twelfth.
+/* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with
+ * ENOMEM; likewise write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY).
+ * Calls of all kinds are counted; at the end the counts are appended to the file FAULT_COUNTS. A child that is a copy
+ * is left alone, a program that it becomes is not: of a cluster every process fails at its own twelfth.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -56,7 +56,8 @@ __attribute__((constructor)) static void begin(void)
     const char *fault = getenv("FAULT");
     for (int kind = 0; fault && kind < KINDS; kind++) {
         size_t length = strlen(names[kind]);
-        if (!strncmp(fault, names[kind], length) && fault[length] == ':') failing[kind] = strtoul(fault + length + 1, NULL, 10);
+        if (!strncmp(fault, names[kind], length) && fault[length] == ':')
+            failing[kind] = strtoul(fault + length + 1, NULL, 10);
     }
     process = getpid();
 }
@@ -68,7 +69,8 @@ __attribute__((destructor)) static void end(void)
     int length = 0, (*real_open)(const char *, int, ...) = original("open");
     ssize_t (*real_write)(int, const void *, size_t) = original("write");
     if (!path || getpid() != process) return;
-    for (int kind = 0; kind < KINDS; kind++) length += sprintf(line + length, "%s=%lu\n", names[kind], (unsigned long)count[kind]);
+    for (int kind = 0; kind < KINDS; kind++)
+        length += sprintf(line + length, "%s=%lu\n", names[kind], (unsigned long)count[kind]);
     int fd = real_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (fd >= 0 && real_write(fd, line, (size_t)length) > 0) close(fd);
 }
@@ -166,11 +168,11 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return fails(THREAD, EAGAIN) ? EAGAIN : real(thread, attributes, run, argument);
 }
 
-int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
-                char *const words[], char *const environment[])
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const words[], char *const environment[])
 {
-    int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]) =
-        original("posix_spawn");
+    int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[],
+                char *const[]) = original("posix_spawn");
     return fails(SPAWN, EAGAIN) ? EAGAIN : real(pid, path, actions, attributes, words, environment);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vectors of micro_vec_avx512.h as pairs of AVX2's, in the place of micro_vec_avx2.h.
  *
- * kernel.product_wide and its like are built with it: tiles of 14 rows by 32 columns, and all that is cut by their size, are then tested
- * on processors that have no AVX-512. It is not fast.
+ * kernel.product_wide and its like are built with it: tiles of 14 rows by 32 columns, and all that is cut by their
+ * size, are then tested on processors that have no AVX-512. It is not fast.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_VEC_AVX2_H
 #define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX2_H
