@@ -170,29 +170,22 @@ static void flatten(artel_graph *g, const char *class_name, json_t *attributes, 
 
 /* -- records -- */
 
-/* Whether a setting belongs into the record; a type there is a policy, and of float64 there is none. */
-static bool is_recorded(const artel__layer_def *def, const char *key, const json_t *value)
+/* A type among the settings is a policy, and belongs into the record; of float64 there is none. */
+static bool is_recorded(const char *key, const json_t *value)
 {
     const char *text = json_string_value(value);
-    bool wide = strcmp(key, "dtype") == 0 && text && strcmp(text, "float64") == 0;
-    return !wide && strcmp(key, "args") != 0 && artel__options_find(def->options, key);
+    return strcmp(key, "dtype") == 0 && text && strcmp(text, "float64") != 0;
 }
 
-/* What an operation has as settings goes into its record, the rest into its call. */
-static json_t *record_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes)
+static json_t *record_of(maker *m, const char *class_name, json_t *attributes)
 {
-    json_t *config = json_pack("{s:s}", "name", class_name), *value;
-    const char *key;
-    json_object_foreach(attributes, key, value)
-    {
-        if (is_recorded(def, key, value)) set(m, config, key, json_incref(value));
-    }
+    json_t *config = json_pack("{s:s}", "name", class_name), *type = json_object_get(attributes, "dtype");
+    if (type && is_recorded("dtype", type)) set(m, config, "dtype", json_incref(type));
     return json_pack("{s:s, s:s, s:o}", "class_name", class_name, "module", "keras.src.ops", "config", config);
 }
 
 /* Operations in `lists` have one argument of all their tensors. */
-static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes,
-                            int count)
+static json_t *arguments_of(maker *m, const char *class_name, json_t *attributes, int count)
 {
     static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Meshgrid", NULL};
     json_t *args = json_array(), *kwargs = json_object(), *value;
@@ -204,21 +197,43 @@ static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *c
     for (size_t i = 0; i < json_array_size(more); i++) add(m, args, json_incref(json_array_get(more, i)));
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && !is_recorded(def, key, value)) set(m, kwargs, key, json_incref(value));
+        if (strcmp(key, "args") != 0 && !is_recorded(key, value)) set(m, kwargs, key, json_incref(value));
     }
     return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
 }
 
-static artel_status call_operation(artel_graph *g, const artel__layer_def *def, const char *class_name,
-                                   json_t *attributes, artel__call *call)
+/* A setting that the operation has not asked for, misspelled as a rule, would be passed over in silence. */
+static artel_status check_asked(artel_graph *g, const char *class_name, json_t *kwargs, uint64_t asked)
+{
+    static const char *const idle[] = {"dtype",      "sorted", "assume_unique", "synchronized", "fill_mode",
+                                       "fill_value", NULL}; /* Keras has them; they choose nothing here */
+    const char *key;
+    json_t *value;
+    json_object_foreach(kwargs, key, value)
+    {
+        if (!(asked & 1) && !json_is_null(value) && !is_among(key, idle)) {
+            artel__graph_refuse(g, ARTEL_ERROR_INVALID, class_name, "see docs/layers.md for operations and settings",
+                                "the setting '%.64s' has no meaning here", key);
+            return g->graph->status;
+        }
+        asked >>= 1;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status call_operation(artel_graph *g, const char *class_name, json_t *attributes, artel__call *call)
 {
     maker m = {.failed = false};
-    json_t *record = record_of(&m, def, class_name, attributes);
-    call->arguments = arguments_of(&m, def, class_name, attributes, call->inputs);
+    json_t *record = record_of(&m, class_name, attributes);
+    call->arguments = arguments_of(&m, class_name, attributes, call->inputs);
     artel__layer *layer;
     artel_status status = record && call->arguments && !m.failed ? ARTEL_OK : artel__fail_memory(g->ctx, class_name, 1);
     if (status == ARTEL_OK) status = artel__layer_create(g->graph->arena, NULL, record, &layer);
+    uint64_t asked = 0;
+    call->asked = &asked;
     if (status == ARTEL_OK) status = artel__layer_call(layer, call);
+    if (status == ARTEL_OK) status = check_asked(g, class_name, json_object_get(call->arguments, "kwargs"), asked);
+    call->asked = NULL;
     json_decref(call->arguments);
     json_decref(record);
     return status;
@@ -277,8 +292,8 @@ static bool choose_real(artel_graph *g, const char *class_name, const artel__ten
     return true;
 }
 
-static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes,
-                     const artel_value *inputs, int count, artel_value *outputs, int most)
+static int call_with(artel_graph *g, const char *class_name, json_t *attributes, const artel_value *inputs, int count,
+                     artel_value *outputs, int most)
 {
     artel__graph *graph = g->graph;
     artel__tensor in[MOST_INPUTS], out[ARTEL__LAYER_OUTPUTS];
@@ -294,7 +309,7 @@ static int call_with(artel_graph *g, const artel__layer_def *def, const char *cl
     json_t *settings =
         call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
     artel_status status =
-        settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
+        settings ? call_operation(g, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
     json_decref(settings);
     graph->real = ARTEL_DTYPE_FLOAT32;
     if (status < 0) {
@@ -329,8 +344,8 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
                    g->graph->value[b->value].dtype != ARTEL_DTYPE_FLOAT64;
     artel__tape_entry *entry = artel__tape_begin(
         g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
-    int made = product ? shared_product(g, inputs, outputs)
-                       : call_with(g, def, class_name, settings, inputs, count, outputs, most);
+    int made =
+        product ? shared_product(g, inputs, outputs) : call_with(g, class_name, settings, inputs, count, outputs, most);
     json_decref(settings);
     artel__tape_end(g, entry, outputs, made < most ? made : most);
     return g->graph->status < 0 ? g->graph->status : made;

@@ -307,9 +307,23 @@ artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *gra
     return layer->def->cast == ARTEL__CAST_ALL ? artel__op_narrow(graph, value, graph->precision) : value;
 }
 
+static void count_asked(json_t *kwargs, const char *name, uint64_t *asked)
+{
+    const char *key;
+    json_t *value;
+    uint64_t bit = 1;
+    json_object_foreach(kwargs, key, value)
+    {
+        if (strcmp(key, name) == 0) *asked |= bit;
+        bit <<= 1;
+    }
+}
+
 json_t *artel__call_argument(const artel__call *call, const char *name)
 {
-    return json_object_get(json_object_get(call->arguments, "kwargs"), name);
+    json_t *kwargs = json_object_get(call->arguments, "kwargs");
+    if (call->asked) count_asked(kwargs, name, call->asked);
+    return json_object_get(kwargs, name);
 }
 
 artel__tensor artel__call_tensor(const artel__call *call, json_t *argument)

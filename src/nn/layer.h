@@ -36,8 +36,9 @@ typedef struct artel__call {
                            index  into in[]}; NULL: one positional argument holding all of in[] */
     artel__tensor *out; /* room for ARTEL__LAYER_OUTPUTS */
     int outputs;
-    bool shared; /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a
-                    batch in front */
+    uint64_t *asked; /* a bit for each of kwargs, in their order, that the layer has asked for; NULL: nobody counts */
+    bool shared;     /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a
+                        batch in front */
 } artel__call;
 
 /* How the mask of the outputs follows from that of the inputs. */

@@ -141,7 +141,8 @@ artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call,
         int64_t number;
         json_t *item = json_is_array(axis) ? json_array_get(axis, i) : axis;
         int row = artel__json_integer(item, &number) ? artel__row_axis(number, rank) : -1;
-        if (row < 0) return artel__raw_refuse(layer, "this axis; the batch cannot be reduced");
+        if (row < 0)
+            return artel__raw_refuse(layer, call->shared ? "this axis" : "this axis; the batch cannot be reduced");
         *out |= 1u << row;
     }
     return ARTEL_OK;

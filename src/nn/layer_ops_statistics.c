@@ -222,7 +222,8 @@ artel_status artel__raw_moments(artel__layer *layer, artel__call *call)
         int64_t number = 0;
         json_t *item = json_is_array(given) ? json_array_get(given, i) : given;
         int axis = artel__json_integer(item, &number) ? artel__row_axis(number, shape.rank) : -1;
-        if (axis < 0) return artel__raw_refuse(layer, "this axis; the batch cannot be reduced");
+        if (axis < 0)
+            return artel__raw_refuse(layer, call->shared ? "this axis" : "this axis; the batch cannot be reduced");
         axes |= 1u << axis;
     }
     bool keep = artel__raw_keeps_axes(layer, call);

@@ -254,6 +254,9 @@ static void test_refusals(void **state)
                   *far;
     refused(&s, artel_eager_binary(s.e, "add", a, b, &out), ARTEL_ERROR_INVALID, "broadcast");
     refused(&s, artel_eager_unary(s.e, "squre", a, &out), ARTEL_ERROR_UNSUPPORTED, "quare");
+    refused(&s, artel_eager_op(s.e, "softmax", &a, 1, "{\"axes\": 1}", &out), ARTEL_ERROR_INVALID, "'axes'");
+    refused(&s, artel_eager_op(s.e, "sum", &a, 1, "{\"axis\": 1, \"keepdim\": true}", &out), ARTEL_ERROR_INVALID,
+            "'keepdim'");
     api_ok(s.ctx, artel_ndarray_cast(a, ARTEL_DTYPE_FLOAT64, &wide));
     refused(&s, artel_eager_unary(s.e, "sparsemax", wide, &out), ARTEL_ERROR_UNSUPPORTED, "float64");
     api_ok(s.ctx, artel_eager_unary(s.e, "tanh", wide, &out));
