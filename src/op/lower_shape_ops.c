@@ -33,12 +33,13 @@ void artel__lower_pad(artel__lower *lower)
     artel__hlo_type type = *artel__hlo_type_of(lower->hlo, x), scalar = {.dtype = type.dtype};
     int64_t low[ARTEL__HLO_RANK] = {0}, high[ARTEL__HLO_RANK] = {0}, inside[ARTEL__HLO_RANK] = {0};
     int first = ahead(lower, 0);
-    bool whole = type.dtype != ARTEL_DTYPE_FLOAT32; /* integers take the number without its fraction */
+    double number = (double)(int32_t)a->number; /* integers take it without its fraction */
+    if (type.dtype == ARTEL_DTYPE_FLOAT32) number = (double)a->number;
+    if (type.dtype == ARTEL_DTYPE_FLOAT64) number = a->exact;
     for (int i = first; i < type.rank; i++) {
         low[i] = a->before[i - first];
         high[i] = a->after[i - first];
     }
-    double number = whole ? (double)(int32_t)a->number : (double)a->number;
     lower->out[0] = artel__hlo_pad(lower->hlo, x, artel__hlo_splat(lower->hlo, number, &scalar), low, high, inside);
 }
 
