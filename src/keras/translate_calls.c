@@ -223,8 +223,8 @@ static artel_status convert_operation(json_t *record, json_t *calls)
     json_t *config = NULL;
     bool fits = true;
     ARTEL_TRY(artel__json_literal(op->given ? op->given : "{}", &config));
-    artel_status status =
-        json_object_set(config, "name", json_object_get(old, "name")) < 0 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
+    bool named = json_object_set(config, "name", json_object_get(old, "name")) == 0;
+    artel_status status = named ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     size_t i;
     json_array_foreach(calls, i, call)
     {
