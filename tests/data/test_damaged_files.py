@@ -178,6 +178,8 @@ def bombs():
     jpeg = bytearray(image("JPEG"))
     frame = jpeg.index(b"\xff\xc0") + 5
     jpeg[frame:frame + 4] = b"\xff\xff\xff\xff"
+    large = bytearray(jpeg)  # less than what is too large at once
+    large[frame:frame + 4] = struct.pack(">HH", 10000, 13000)
     bmp = bytearray(image("BMP"))
     bmp[18:26] = struct.pack("<ii", 60000, 60000)
     gif = bytearray(image("GIF"))
@@ -192,6 +194,8 @@ def bombs():
         ("bomb.l.jsonl", b"[" * 200000, "jsonl:%s", 1),
         ("bomb.p.json", b'{"from":' * 100000, "pipeline:%s", 1),
         ("bj/k/a.jpg", bytes(jpeg), "images:bj#size=8x8", 1),
+        ("bl/k/a.jpg", bytes(large), "images:bl#size=8x8", 1),
+        ("br/k/a.png", png(10000, 13000, zlib.compress(bytes(13000), 9)), "images:br#size=8x8", 1),
         ("bp/k/a.png", png(1 << 30, 1 << 30, zlib.compress(bytes(100))), "images:bp#size=8x8", 1),
         ("bq/k/a.png", png(20000, 20000, zlib.compress(bytes(20000), 9)), "images:bq#size=8x8", 1),
         ("bb/k/a.bmp", bytes(bmp), "images:bb#size=8x8", 1),

@@ -75,6 +75,20 @@ static void start(decoder *d, const artel__image_input *input)
     d->info.scale_denom = ratio_of(d, input);
 }
 
+/* Each block of 8 x 8 of the first component has a bit of its own at least, two where it is coded at once (its mean,
+ * its end): fewer are an image that is cut off, and its extents are not believed. Arithmetic coding has no such bound.
+ */
+static int is_too_short(const decoder *d, const artel__image_input *input)
+{
+    const jpeg_component_info *first = &d->info.comp_info[0];
+    uint64_t blocks = (uint64_t)first->width_in_blocks * first->height_in_blocks;
+    uint64_t bits = d->info.arith_code ? 0 : d->info.progressive_mode ? blocks : 2 * blocks;
+    if (bits / 8 <= input->size) return 0;
+    snprintf(d->why->text, sizeof d->why->text, "cut off: %zu bytes cannot be a JPEG image of %u x %u pixels",
+             input->size, d->info.image_height, d->info.image_width);
+    return 1;
+}
+
 int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why)
 {
     decoder d;
@@ -87,8 +101,9 @@ int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, in
     int64_t ratio = (int64_t)d.info.scale_denom;
     *out_height = ((int64_t)d.info.image_height + ratio - 1) / ratio;
     *out_width = ((int64_t)d.info.image_width + ratio - 1) / ratio;
+    int result = is_too_short(&d, input) ? -1 : 0;
     jpeg_destroy_decompress(&d.info);
-    return 0;
+    return result;
 }
 
 static void read_pixels(decoder *d, const artel__image_input *input, uint8_t *out)

@@ -103,6 +103,20 @@ static void read_pixels(reader *r, uint8_t *out)
     png_read_end(r->png, NULL);
 }
 
+enum {
+    MOST_UNFOLDED = 1032 /* bytes that deflate makes of one */
+};
+
+/* What the rows take must come out of the file; otherwise its extents are not believed. */
+static int is_too_short(const reader *r, int64_t height, int64_t width)
+{
+    int64_t bits = width * png_get_bit_depth(r->png, r->info) * png_get_channels(r->png, r->info);
+    if (height < 1 || (bits / 8) / MOST_UNFOLDED * height <= (int64_t)r->input->size) return 0;
+    snprintf(r->why->text, sizeof r->why->text, "cut off: %zu bytes cannot be a PNG image of %lld x %lld pixels",
+             r->input->size, (long long)height, (long long)width);
+    return 1;
+}
+
 int artel__png_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why)
 {
     reader r;
@@ -114,8 +128,9 @@ int artel__png_measure(const artel__image_input *input, int64_t *out_height, int
     read_header(&r);
     *out_height = (int64_t)png_get_image_height(r.png, r.info);
     *out_width = (int64_t)png_get_image_width(r.png, r.info);
+    int result = is_too_short(&r, *out_height, *out_width) ? -1 : 0;
     png_destroy_read_struct(&r.png, &r.info, NULL);
-    return 0;
+    return result;
 }
 
 int artel__png_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why)
