@@ -201,7 +201,7 @@ def train(pods, folder):
     save(MODELS["mlp"], os.path.join(folder, "model.keras"))
     save_arrays("mlp", os.path.join(folder, "train.npz"))
     args = [a.replace("/work/", folder + "/") for a in pods[0].container["args"]] + ["--threads", "1", "--verbose", "0"]
-    args[args.index("--epochs") + 1] = "2000"
+    args[args.index("--epochs") + 1] = "1000000"  # not over before all have been asked how they are
     running = [start(p, i, folder, args) for i, p in enumerate(pods)]
     try:
         for i, pod in enumerate(pods):
