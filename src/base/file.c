@@ -65,12 +65,14 @@ static artel_status open_input(artel_context *ctx, const char *path, int *out, s
     return ARTEL_OK;
 }
 
+static const uint8_t empty[1]; /* what an empty file is mapped to */
+
 artel_status artel__map_file(artel_context *ctx, const char *path, artel__mapping *out)
 {
     size_t size = 0;
     int fd = -1;
     ARTEL_TRY(open_input(ctx, path, &fd, &size));
-    void *bytes = NULL;
+    void *bytes = (void *)(uintptr_t)empty;
     if (size) bytes = refused(ctx) ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED) {
         artel_status status = artel__fail_errno(ctx, path, "map");
@@ -84,7 +86,7 @@ artel_status artel__map_file(artel_context *ctx, const char *path, artel__mappin
 
 void artel__unmap_file(artel__mapping *mapping)
 {
-    if (mapping->bytes) munmap((void *)mapping->bytes, mapping->size);
+    if (mapping->size) munmap((void *)mapping->bytes, mapping->size);
     *mapping = (artel__mapping){NULL, 0};
 }
 

@@ -8,7 +8,8 @@
 
 #include "base/context.h"
 
-/* A file mapped read-only; bytes may be NULL when size is 0. */
+/* A file mapped read-only. An empty one has an address too, so that whoever reads it need not ask: bytes is NULL only
+ * where no file is mapped. */
 typedef struct artel__mapping {
     const uint8_t *bytes;
     size_t size;

@@ -350,7 +350,7 @@ static artel_status extract_file(artel__zip *zip, const artel__zip_member *m, ui
     char *path = artel__arena_printf(&zip->arena, "%s/%s", zip->where, m->name);
     if (!path) return artel__arena_status(&zip->arena);
     ARTEL_TRY(artel__map_file(zip->ctx, path, &content->mapping));
-    content->bytes = content->mapping.bytes ? content->mapping.bytes : (const uint8_t *)"";
+    content->bytes = content->mapping.bytes;
     content->size = content->mapping.size;
     if (limit == 0 || content->size <= limit) return ARTEL_OK;
     artel__unmap_file(&content->mapping);

@@ -36,7 +36,7 @@ typedef struct coordinator {
     client *client; /* by rank, of this generation */
     uint64_t arrivals;
     artel__telling telling;
-    artel__staleness staleness; /* of the updates of this epoch */
+    artel__staleness staleness, former; /* of the updates of this epoch, and of the one before */
     /* sync:K: results of the step in work, their rows; of this epoch, shares and those that came too late. */
     double *sum;
     int sums;
@@ -317,6 +317,7 @@ static void tell_staleness(coordinator *c)
                (long long)event.updates, (long long)event.staleness_median, (long long)event.staleness_90,
                (long long)event.staleness_most);
     artel__fit_event(c->fit, &event);
+    c->former = c->staleness;
     c->staleness = (artel__staleness){.count = 0};
     if (c->shares)
         artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%lld of %lld gradients of workers came too late and were dropped",
@@ -333,11 +334,11 @@ static void count_items(const artel__phase_run *phase, long long *queue, long lo
     }
 }
 
-/* For artel status. */
+/* For artel status. At the beginning of an epoch the staleness is still that of the one before. */
 static void tell(coordinator *c, const artel__service *s)
 {
     artel__telling *t = &c->telling;
-    const artel__staleness *seen = &c->staleness;
+    const artel__staleness *seen = c->staleness.count > 0 ? &c->staleness : &c->former;
     const artel__cluster *tasks = artel__mesh_tasks(s->cluster);
     const char *consistency = c->fit->options.consistency;
     long long queue, out;

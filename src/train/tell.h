@@ -2,8 +2,8 @@
 /* What a coordinator and servers say about parts to `artel status`: the object "servers" of the answer.
  *
  * The coordinator: {"consistency", "queue": batches of the phase not dealt out, "out": dealt out, "staleness":
- * {"updates", "p50", "p90", "max"} of the epoch, "shares", "late" of sync:K, "parts": [{"part", "bytes", "head":
- * "ps:0", "copy": "ps:1, ps:2" or missing}]}. A server:
+ * {"updates", "p50", "p90", "max"} of the epoch (before its first update of the one before), "shares", "late" of
+ * sync:K, "parts": [{"part", "bytes", "head": "ps:0", "copy": "ps:1, ps:2" or missing}]}. A server:
  * {"parts": [{"part", "bytes", "role": "head" or "copy", "updates"}]}. Zero it; belongs to one thread.
  */
 #ifndef ARTEL_TRAIN_TELL_H
