@@ -23,7 +23,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS, BATCH = 100, 1024
+STEPS, BATCH = 600, 1024
 
 
 def ports(count):
