@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+"""float64 in arrays and functions, continued: inverse functions, quantiles, crossentropies, small matrices, beside TensorFlow and NumPy, with gradients."""
+import sys
+
+import numpy as np
+from eager import faults, finish
+from float64 import FURTHER, check_gradients, check_results
+from oracle import keras_module
+
+keras = keras_module()
+ops = keras.ops
+import tensorflow as tf  # noqa: E402  (after Keras has set it up)
+
+random = np.random.default_rng(12)
+
+
+def numbers(*shape):
+    return random.normal(0, 1, shape)
+
+
+X, Y, CUBE = numbers(4, 5), numbers(4, 5), numbers(2, 3, 4)
+WITHIN, ABOVE = np.tanh(X), np.abs(X) + 1.1
+WIDE = np.concatenate([X * 30, [[0.0, -0.0, 1e-9, 1e12, -1e12]]])
+EDGES = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300, -3.5, 1.0, -1.0])
+HOLES = np.where(CUBE > 1, np.nan, CUBE)
+SQUARE, LONG, FLAT, RIGHT = numbers(2, 4, 4), numbers(2, 6, 3), numbers(2, 3, 5), numbers(2, 4, 3)
+POSITIVE = SQUARE @ np.swapaxes(SQUARE, 1, 2) + np.eye(4)
+SYMMETRIC = SQUARE + np.swapaxes(SQUARE, 1, 2)
+LOWER, UPPER = np.tril(POSITIVE), np.triu(POSITIVE)
+FACTOR = np.linalg.cholesky(POSITIVE)
+SHARE, TRUTH, CLASSES = np.abs(X) / np.abs(X).sum(-1, keepdims=True), np.abs(Y) / np.abs(Y).sum(-1, keepdims=True), np.array([0, 4, 2, 1], "int32")
+LABELS = (Y > 0).astype("float64")
+SURE = np.array([[0.0, 1.0, 1e-12], [0.5, 0.25, 0.25], [1 - 1e-12, 0.0, 1e-12]])
+
+CURVES = [(name, (WITHIN,), {}) for name in ("arcsin", "arccos", "arctanh")] + [("arccosh", (ABOVE,), {})]
+CURVES += [(name, (WIDE,), {}) for name in ("arctan", "arcsinh", "erfc")] + [(name, (X * 4,), {}) for name in ("sinh", "cosh", "exp2", "sinc")] + [("cbrt", (X,), {})]
+CURVES += [("arctan2", (X, Y), {}), ("arctan2", (EDGES, EDGES[::-1].copy()), {}), ("ldexp", (X, np.round(Y * 3)), {}), ("signbit", (EDGES,), {})]
+CURVES += [(name, (EDGES,), {}) for name in ("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "sinh", "cosh", "erfc")] + [("arccosh", (np.array([1.0, 1 + 1e-12, 1e12, 3e200]),), {})]
+QUANTILES = [(name, (CUBE,), {"q": q, "axis": axis}) for name, factor in (("quantile", 1), ("percentile", 100)) for axis in (0, 2, [0, 1]) for q in (0.3 * factor, factor, 0.0)]
+QUANTILES += [("quantile", (X,), {"q": 0.37, "axis": 1, "keepdims": True}), ("quantile", (HOLES,), {"q": 0.4, "axis": 1}), ("median", (X,), {"axis": 0}), ("median", (CUBE,), {}), ("median", (HOLES,), {"axis": 2})]
+QUANTILES += [("nanmedian", (HOLES,), {"axis": 2}), ("nanquantile", (HOLES,), {"q": 0.3, "axis": 1}), ("nanpercentile", (HOLES,), {"q": 72.5, "axis": 2})]
+MATRICES = [("det", (SQUARE,), {}), ("inv", (SQUARE,), {}), ("slogdet", (SQUARE,), {}), ("logdet", (POSITIVE,), {}), ("cholesky", (POSITIVE,), {}), ("cholesky", (POSITIVE,), {"upper": True}), ("cholesky_inverse", (FACTOR,), {})]
+MATRICES += [("solve", (SQUARE, RIGHT), {}), ("solve", (SQUARE, RIGHT[..., 0].copy()), {}), ("solve_triangular", (LOWER, RIGHT), {"lower": True}), ("solve_triangular", (UPPER, RIGHT), {})]
+MATRICES += [("inv", (SQUARE[0],), {}), ("det", (numbers(9, 9),), {}), ("inv", (numbers(20, 20) + 9 * np.eye(20),), {})]
+FACTORS = [("qr", (x,), {"mode": mode}) for x in (SQUARE, LONG, FLAT) for mode in ("reduced", "complete")] + [("eigh", (x,), {}) for x in (SYMMETRIC, POSITIVE)]
+FACTORS += [("SVD", (x,), {"full_matrices": False}) for x in (SQUARE, LONG, FLAT)] + [("SVD", (LONG,), {"compute_uv": False}), ("pinv", (LONG,), {}), ("pinv", (FLAT,), {}), ("matrix_rank", (np.stack([np.ones((3, 4)), numbers(3, 4)]),), {})]
+CROSS = [("binary_crossentropy", (LABELS, SHARE), {}), ("binary_crossentropy", (LABELS, X * 40), {"from_logits": True}), ("binary_crossentropy", (np.round(SURE), SURE), {})]
+CROSS += [("categorical_crossentropy", (TRUTH, SHARE), {}), ("categorical_crossentropy", (TRUTH, X * 5), {"from_logits": True}), ("categorical_crossentropy", (np.eye(3), SURE), {})]
+CROSS += [("sparse_categorical_crossentropy", (CLASSES, SHARE), {}), ("sparse_categorical_crossentropy", (CLASSES, X * 40), {"from_logits": True}), ("sparse_categorical_crossentropy", (CLASSES[:3] % 3, SURE), {})]
+
+OWN = {
+    "erfc": tf.math.erfc, "cbrt": lambda x: tf.sign(x) * tf.abs(x) ** tf.constant(1 / 3, tf.float64), "ldexp": np.ldexp, "sinc": np.sinc, "signbit": np.signbit, "cholesky_inverse": lambda x: np.linalg.inv(x @ np.swapaxes(x, 1, 2)),
+    "arcsinh": tf.asinh, "arccosh": tf.acosh, "logdet": lambda x: tf.linalg.logdet(x), "pinv": np.linalg.pinv, "matrix_rank": np.linalg.matrix_rank, "SVD": ops.svd,
+    # Of TensorFlow's the second derivative by targets lacks a term.
+    "categorical_crossentropy": lambda t, x, from_logits=False: -tf.reduce_sum(t * tf.nn.log_softmax(x), -1) if from_logits else ops.categorical_crossentropy(t, x),
+    **{name: getattr(np, name) for name in ("quantile", "percentile", "median", "nanmedian", "nanquantile", "nanpercentile")},
+}
+
+
+def function_of(name, attributes):
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
+    if name == "ldexp":
+        return lambda x, power: np.ldexp(x, power.astype(int))
+    if name in ("solve", "solve_triangular"):
+        own = np.linalg.solve if name == "solve" else lambda a, b: tf.linalg.triangular_solve(a, b, lower=given.get("lower", False))
+        return lambda a, b: own(a, b[..., None])[..., 0] if len(b.shape) < len(a.shape) else own(a, b)
+    function = OWN.get(name) or getattr(ops, name)
+    return lambda *x: function(*x, **given)
+
+
+def without_signs(name, results):
+    """Vectors with another sign are the same: the magnitudes, and what the factors make together."""
+    if len(results) == 1:
+        return results
+    if name == "SVD":
+        u, s, v = results
+        return [np.abs(u), s, np.abs(v), (u[..., : s.shape[-1]] * s[..., None, :]) @ v[..., : s.shape[-1], :]]
+    first, second = results
+    return [np.abs(first), np.abs(second), first @ second] if name == "qr" else [first, np.abs(second), (second * first[..., None, :]) @ np.swapaxes(second, -1, -2)] if name == "eigh" else results
+
+
+check_results(CURVES + QUANTILES + CROSS, function_of)
+check_results(MATRICES, function_of, 1e-13)
+check_results(FACTORS, function_of, 1e-13, without_signs)
+
+# -- gradients --
+
+SLOPES = [(name, (WITHIN,), {}) for name in ("arcsin", "arccos", "arctanh")] + [("arccosh", (ABOVE,), {}), ("arctan2", (X, Y), {})] + [(name, (X,), {}) for name in ("arctan", "arcsinh", "erfc", "sinh", "cosh")]
+SLOPES += [row for row in CROSS if row[1][1] is not SURE]
+check_gradients(SLOPES, function_of)
+check_gradients([("inv", (SQUARE,), {}), ("det", (SQUARE,), {}), ("logdet", (POSITIVE,), {})], function_of, 1e-13)
+
+seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS}
+faults += [f"{name}: a row is missing, or it is not in float64.FURTHER" for name in seen ^ FURTHER]
+sys.exit(finish())
