@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
 """float64 in arrays and functions, continued: inverse functions, quantiles, crossentropies, small matrices, beside TensorFlow and NumPy, with gradients."""
+import ctypes
+import json
 import sys
 
 import numpy as np
-from eager import faults, finish
-from float64 import FURTHER, check_gradients, check_results
+from eager import Refused, faults, finish, lib, run
+from float64 import FURTHER, check_gradients, check_results, expect
 from oracle import keras_module
 
 keras = keras_module()
@@ -51,6 +53,7 @@ CROSS += [("sparse_categorical_crossentropy", (CLASSES, SHARE), {}), ("sparse_ca
 
 OWN = {
     "erfc": tf.math.erfc, "cbrt": lambda x: tf.sign(x) * tf.abs(x) ** tf.constant(1 / 3, tf.float64), "ldexp": np.ldexp, "sinc": np.sinc, "signbit": np.signbit, "cholesky_inverse": lambda x: np.linalg.inv(x @ np.swapaxes(x, 1, 2)),
+    "LogCosh": lambda t, x: tf.reduce_mean((x - t) + tf.nn.softplus(-2 * (x - t)) - np.log(2), -1),  # there of a float32 log(2)
     "arcsinh": tf.asinh, "arccosh": tf.acosh, "logdet": lambda x: tf.linalg.logdet(x), "pinv": np.linalg.pinv, "matrix_rank": np.linalg.matrix_rank, "SVD": ops.svd,
     # Of TensorFlow's the second derivative by targets lacks a term.
     "categorical_crossentropy": lambda t, x, from_logits=False: -tf.reduce_sum(t * tf.nn.log_softmax(x), -1) if from_logits else ops.categorical_crossentropy(t, x),
@@ -90,6 +93,52 @@ SLOPES = [(name, (WITHIN,), {}) for name in ("arcsin", "arccos", "arctanh")] + [
 SLOPES += [row for row in CROSS if row[1][1] is not SURE]
 check_gradients(SLOPES, function_of)
 check_gradients([("inv", (SQUARE,), {}), ("det", (SQUARE,), {}), ("logdet", (POSITIVE,), {})], function_of, 1e-13)
+
+# -- losses by sample, with their gradients by the prediction --
+
+LOSSES = [(name, TRUTH, X, {}) for name in ("MeanSquaredError", "MeanAbsoluteError", "MeanAbsolutePercentageError", "LogCosh", "CategoricalHinge", "CosineSimilarity", "Huber")]
+LOSSES += [("Huber", TRUTH, X, {"delta": 0.3}), ("MeanSquaredLogarithmicError", TRUTH, X, {}), ("KLDivergence", TRUTH, SHARE, {}), ("Poisson", TRUTH, SHARE, {}), ("CosineSimilarity", np.zeros_like(X), X, {})]
+LOSSES += [("BinaryCrossentropy", LABELS, SHARE, {}), ("BinaryCrossentropy", LABELS, X, {"from_logits": True, "label_smoothing": 0.1}), ("CategoricalCrossentropy", TRUTH, SHARE, {"label_smoothing": 0.1}), ("CategoricalCrossentropy", TRUTH, X, {"from_logits": True})]
+LOSSES += [("SparseCategoricalCrossentropy", CLASSES, SHARE, {}), ("SparseCategoricalCrossentropy", CLASSES, X, {"from_logits": True, "ignore_class": 2})]
+LOSSES += [("SparseCategoricalCrossentropy", np.array([[0, 3, -1], [1, 1, 2]], "int32"), CUBE, {"from_logits": True, "ignore_class": -1}), ("CategoricalGeneralizedCrossEntropy", CLASSES, SHARE, {"q": 0.3}), ("Dice", LABELS, SHARE, {"axis": [-1]})]
+LOSSES += [("Tversky", LABELS, SHARE, {"axis": [-1], "alpha": 0.3, "beta": 0.7}), ("BinaryFocalCrossentropy", LABELS, SHARE, {"apply_class_balancing": True, "alpha": 0.3}), ("BinaryFocalCrossentropy", LABELS, X, {"from_logits": True, "gamma": 1.5})]
+LOSSES += [("CategoricalFocalCrossentropy", TRUTH, SHARE, {"label_smoothing": 0.2}), ("CategoricalFocalCrossentropy", TRUTH, X, {"from_logits": True, "alpha": 0.4})]
+
+
+def loss_and_slope(name, settings):
+    text = json.dumps({"class_name": name, "config": settings}).encode()
+
+    def trace(_user, graph, inputs, outputs):
+        outputs[0] = lib.artel_graph_loss(graph, text, inputs[0], inputs[1])
+        wanted = (ctypes.c_int32 * 1)(inputs[1])
+        out = ctypes.cast(ctypes.byref(outputs.contents, 4), ctypes.c_void_p)
+        return lib.artel_graph_gradients(graph, outputs[0], ctypes.cast(wanted, ctypes.c_void_p), 1, out)
+
+    return trace
+
+
+for name, target, prediction, settings in LOSSES:
+    what = f"loss {name} {settings}"
+    theirs = OWN.get(name) or getattr(keras.losses, name)(reduction="none", dtype="float64", **{key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    p = tf.constant(prediction)
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        value = theirs(target, p)
+        total = tf.reduce_sum(value)
+    try:
+        got = run(loss_and_slope(name, settings), (target, prediction), 2)
+    except Refused as error:
+        faults.append(f"{what}: refused: {error}")
+        continue
+    expect(what, got[0], value)
+    expect(f"gradient of {what}", got[1], tape.gradient(total, p), 1e-13)
+for name, target in (("CTC", CLASSES), ("Circle", CLASSES), ("MeanSquaredError", CUBE)):
+    try:
+        run(loss_and_slope(name, {}), (target, X), 2)
+        faults.append(f"{name} is not refused")
+    except Refused as error:
+        if ("do not fit" if name == "MeanSquaredError" else "float64") not in str(error):
+            faults.append(f"{name}: {error}")
 
 seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS}
 faults += [f"{name}: a row is missing, or it is not in float64.FURTHER" for name in seen ^ FURTHER]
