@@ -2,10 +2,11 @@
 /* Factors of small matrices: QR, eigenvalues of symmetric matrices, singular values.
  *
  * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end; or (kernel/wide.h)
- * both are float64. Algorithms of a fixed order, no pivoting by chance: Householder's reflections (Golub & Van Loan, Matrix Computations, 5.2), as LAPACK
- * and Eigen choose their signs; Jacobi's rotations, by lines (8.5), and from one side for singular values (8.6.3).
- * Vectors are determined but for their sign: the first component within a millionth of the largest magnitude is
- * positive, of singular vectors that of the shorter side of the matrix, of the left ones of a square one.
+ * both are float64. Algorithms of a fixed order, no pivoting by chance: Householder's reflections (Golub & Van Loan,
+ * Matrix Computations, 5.2), as LAPACK and Eigen choose their signs; Jacobi's rotations, by lines (8.5), and from one
+ * side for singular values (8.6.3). Vectors are determined but for their sign: the first component within a millionth
+ * of the largest magnitude is positive, of singular vectors that of the shorter side of the matrix, of the left ones of
+ * a square one.
  */
 #ifndef ARTEL_KERNEL_DECOMPOSE_H
 #define ARTEL_KERNEL_DECOMPOSE_H

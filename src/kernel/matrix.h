@@ -2,8 +2,8 @@
 /* Small square matrices: solutions, inverses, determinants, Cholesky's factor.
  *
  * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end, so that the result
- * hardly depends on the condition of a matrix; or (kernel/wide.h) both are float64. Elimination is Gauss' with partial pivoting: of the largest magnitudes
- * of a column the first.
+ * hardly depends on the condition of a matrix; or (kernel/wide.h) both are float64. Elimination is Gauss' with partial
+ * pivoting: of the largest magnitudes of a column the first.
  */
 #ifndef ARTEL_KERNEL_MATRIX_H
 #define ARTEL_KERNEL_MATRIX_H

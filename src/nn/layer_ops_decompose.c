@@ -110,8 +110,7 @@ artel_status artel__raw_matrix_rank(artel__layer *layer, artel__call *call)
     if (!read_number(layer, call, "tol", NAN, &least)) return artel__raw_refuse(layer, "a tol that is no number");
     artel__value_id s = artel__raw_singular_values(graph, x), above_it;
     if (isnan(least)) {
-        artel__value_id most = largest(graph, s),
-                        part = times(graph, most, epsilon_of(graph) * longer_side(graph, x));
+        artel__value_id most = largest(graph, s), part = times(graph, most, epsilon_of(graph) * longer_side(graph, x));
         above_it = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, part);
     } else {
         above_it = above(graph, s, least);

@@ -32,6 +32,8 @@ static const char *const names[] = {
     /* of small matrices */
     "Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Logdet", "MatrixRank", "Pinv", "Qr", "SVD", "Slogdet",
     "Solve", "SolveTriangular",
+    /* windows */
+    "AveragePool", "Conv", "ConvTranspose", "DepthwiseConv", "MaxPool", "SeparableConv",
     /* losses by element and by row */
     "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
     /* order and selection */

@@ -418,9 +418,9 @@ static artel__value_id add_float64(artel__graph *graph, const artel__loss_config
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (loss->custom || def->form == FORM_ALIGNED || def->form == FORM_PAIRS) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
-                                    "cast both to float32, or write it with operations",
-                                    "this loss does not compute in float64");
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
+                        "cast both to float32, or write it with operations", "this loss does not compute in float64");
         return ARTEL__NO_VALUE;
     }
     prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);

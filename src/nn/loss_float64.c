@@ -103,7 +103,7 @@ static artel__value_id log_cosh(artel__graph *graph, artel__value_id error)
 static artel__value_id two_classes(artel__graph *graph, artel__value_id t, artel__value_id p)
 {
     artel__value_id c = probability(graph, p), hit = product(graph, t, logarithm(graph, c));
-    artel__value_id miss = product(graph, rest_of(graph, t), logarithm(graph, rest_of(graph, c)));
+    artel__value_id unsure = logarithm(graph, rest_of(graph, c)), miss = product(graph, rest_of(graph, t), unsure);
     return negative(graph, artel__op_add(graph, hit, miss));
 }
 
@@ -120,10 +120,10 @@ static artel__value_id focal(const operands *o, artel__value_id t)
 {
     artel__graph *graph = o->graph;
     double alpha = o->loss->alpha;
-    artel__value_id against = product(graph, rest_of(graph, t), rest_of(graph, o->p));
-    artel__value_id right = artel__op_add(graph, product(graph, t, o->p), against);
-    artel__value_id cost =
-        product(graph, power_of(graph, rest_of(graph, right), o->loss->gamma), two_classes(graph, t, o->p));
+    artel__value_id other = rest_of(graph, o->p), against = product(graph, rest_of(graph, t), other);
+    artel__value_id right = artel__op_add(graph, product(graph, t, o->p), against),
+                    far = power_of(graph, rest_of(graph, right), o->loss->gamma);
+    artel__value_id cost = product(graph, far, two_classes(graph, t, o->p));
     if (!o->loss->balanced) return cost;
     return product(graph, artel__op_affine(graph, t, 2 * alpha - 1, 1 - alpha), cost);
 }

@@ -45,8 +45,7 @@ static artel_status infer_decompose(artel__infer *infer)
         shape[2].dim[rank - 2] = right;
         break;
     }
-    for (int i = 0; i < results_of(at->function); i++)
-        artel__infer_output(infer, i, a->domain, a->dtype, &shape[i]);
+    for (int i = 0; i < results_of(at->function); i++) artel__infer_output(infer, i, a->domain, a->dtype, &shape[i]);
     return ARTEL_OK;
 }
 

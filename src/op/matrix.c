@@ -36,8 +36,8 @@ static artel_status infer_matrix(artel__infer *infer)
     if (!floats || rank < 2 || shape.dim[rank - 1] != shape.dim[rank - 2])
         return artel__op_fail(infer, "expected square matrices of float32 or float64");
     if (at->function == ARTEL__MATRIX_SOLVE) {
-        bool fits = b && b->dtype == a->dtype && b->shape.rank >= 2 &&
-                    b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
+        bool fits =
+            b && b->dtype == a->dtype && b->shape.rank >= 2 && b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
         if (fits && a->domain == b->domain) fits = leads_agree(&a->shape, &b->shape);
         if (fits && a->domain != b->domain) {
             const artel__value *one = a->domain == ARTEL__DOMAIN_GLOBAL ? a : b;

@@ -502,7 +502,8 @@ static void run_wide(stage *s, int rows, double result[RESULTS][BATCH * COLUMNS]
     }
 }
 
-/* Two losses that look at the whole batch: labels 0 and 1 are -1 and 1 to a hinge, Dice's overlap is one of all rows. */
+/* Two losses that look at the whole batch: labels 0 and 1 are -1 and 1 to a hinge, Dice's overlap is one of all rows.
+ */
 static void check_wide_losses(int rows, double result[RESULTS][BATCH * COLUMNS])
 {
     double hinge = 0, both = 0, all = 0;

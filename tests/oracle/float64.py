@@ -15,6 +15,7 @@ import tensorflow as tf  # noqa: E402  (after Keras has set it up)
 FURTHER = set(  # what test_eager_float64_more.py has rows of
     """arccos arccosh arcsin arcsinh arctan arctanh cbrt cosh erfc exp2 signbit sinc sinh arctan2 ldexp median quantile percentile nanmedian nanquantile nanpercentile
     cholesky cholesky_inverse det eigh inv logdet matrix_rank pinv qr SVD slogdet solve solve_triangular
+    average_pool conv conv_transpose depthwise_conv max_pool separable_conv
     binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy""".split()
 )
 
@@ -32,13 +33,13 @@ def expect(what, got, wanted, most=1e-14):
         faults.append(f"{what}: {apart:.1e} apart: {got.ravel()[:4]}, wanted {wanted.ravel()[:4]}")
 
 
-def check_results(rows, function_of, most=1e-14, as_given=lambda name, results: results):
+def check_results(rows, function_of, most=1e-14, as_given=lambda name, results: results, ways=("array", "function")):
     """Rows of a name, inputs and attributes; `function_of` names the other side, `as_given` what of both is compared."""
     for name, inputs, attributes in rows:
         what = f"{name} {[x.shape for x in inputs]} {attributes}"
         wanted = function_of(name, attributes)(*inputs)
         wanted = [np.asarray(w) for w in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
-        for way in ("array", "function"):
+        for way in ways:
             try:
                 got = call(name, *inputs, **attributes) if way == "array" else call_in_function(name, len(wanted), *inputs, **attributes)
             except Refused as error:

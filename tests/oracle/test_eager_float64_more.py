@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-"""float64 in arrays and functions, continued: inverse functions, quantiles, crossentropies, small matrices, beside TensorFlow and NumPy, with gradients."""
+"""float64 in arrays and functions, continued: inverse functions, quantiles, losses, small matrices, convolutions, beside TensorFlow and NumPy, with gradients."""
 import ctypes
 import json
 import sys
@@ -51,6 +51,14 @@ CROSS = [("binary_crossentropy", (LABELS, SHARE), {}), ("binary_crossentropy", (
 CROSS += [("categorical_crossentropy", (TRUTH, SHARE), {}), ("categorical_crossentropy", (TRUTH, X * 5), {"from_logits": True}), ("categorical_crossentropy", (np.eye(3), SURE), {})]
 CROSS += [("sparse_categorical_crossentropy", (CLASSES, SHARE), {}), ("sparse_categorical_crossentropy", (CLASSES, X * 40), {"from_logits": True}), ("sparse_categorical_crossentropy", (CLASSES[:3] % 3, SURE), {})]
 
+LINE, IMAGE, VOLUME = numbers(2, 9, 4), numbers(2, 7, 6, 4), numbers(2, 5, 4, 6, 2)
+WINDOWS = [("conv", (x, numbers(*([3] * (x.ndim - 2)), x.shape[-1] // groups, 6)), {"padding": padding, **more}) for x in (LINE, IMAGE, VOLUME) for padding in ("valid", "same") for groups, more in ((1, {"strides": 2}), (2, {}), (1, {"dilation_rate": 2} if padding == "same" else {}))]
+WINDOWS += [("conv", (np.moveaxis(IMAGE, -1, 1).copy(), numbers(2, 3, 4, 5)), {"data_format": "channels_first"}), ("conv", (IMAGE, numbers(1, 1, 4, 3)), {}), ("conv", (IMAGE, numbers(2, 4, 4, 3)), {"padding": "same"})]
+WINDOWS += [("depthwise_conv", (x, numbers(*([3] * (x.ndim - 2)), 4, 2)), {"padding": padding}) for x in (LINE, IMAGE) for padding in ("valid", "same")] + [("depthwise_conv", (IMAGE, numbers(3, 2, 4, 1)), {"strides": 2})]
+WINDOWS += [("separable_conv", (x, numbers(*([3] * (x.ndim - 2)), 4, 2), numbers(*([1] * (x.ndim - 2)), 8, 5)), {"padding": "same"}) for x in (LINE, IMAGE)]
+WINDOWS += [("conv_transpose", (x, numbers(*([3] * (x.ndim - 2)), 5, 4)), {"padding": padding, "strides": strides}) for x in (LINE, IMAGE) for padding in ("valid", "same") for strides in (1, 2, 3)] + [("conv_transpose", (IMAGE, numbers(2, 4, 3, 4)), {"strides": 2, "output_padding": 1, "padding": "same"})]
+WINDOWS += [(name, (x,), {"pool_size": 3, "strides": strides, "padding": padding}) for name in ("max_pool", "average_pool") for x in (LINE, IMAGE, VOLUME) for padding in ("valid", "same") for strides in (1, 2)] + [("max_pool", (IMAGE,), {"pool_size": [2, 3]}), ("average_pool", (IMAGE,), {"pool_size": 2})]
+
 OWN = {
     "erfc": tf.math.erfc, "cbrt": lambda x: tf.sign(x) * tf.abs(x) ** tf.constant(1 / 3, tf.float64), "ldexp": np.ldexp, "sinc": np.sinc, "signbit": np.signbit, "cholesky_inverse": lambda x: np.linalg.inv(x @ np.swapaxes(x, 1, 2)),
     "LogCosh": lambda t, x: tf.reduce_mean((x - t) + tf.nn.softplus(-2 * (x - t)) - np.log(2), -1),  # there of a float32 log(2)
@@ -61,6 +69,14 @@ OWN = {
 }
 
 
+def pooled(name, x, pool_size, strides, padding):
+    """Of three dimensions, which TensorFlow does not have in float64."""
+    missing = [max((-(-n // strides) - 1) * strides + pool_size - n, 0) if padding == "same" else 0 for n in x.shape[1:-1]]
+    wider = np.pad(x, [(0, 0), *((n // 2, n - n // 2) for n in missing), (0, 0)], constant_values=np.nan)
+    seen = np.lib.stride_tricks.sliding_window_view(wider, (pool_size,) * len(missing), tuple(range(1, x.ndim - 1)))
+    return (np.nanmax if name == "max_pool" else np.nanmean)(seen[:, ::strides, ::strides, ::strides], (-3, -2, -1))
+
+
 def function_of(name, attributes):
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
     if name == "ldexp":
@@ -68,6 +84,10 @@ def function_of(name, attributes):
     if name in ("solve", "solve_triangular"):
         own = np.linalg.solve if name == "solve" else lambda a, b: tf.linalg.triangular_solve(a, b, lower=given.get("lower", False))
         return lambda a, b: own(a, b[..., None])[..., 0] if len(b.shape) < len(a.shape) else own(a, b)
+    if name.endswith("_pool"):
+        return lambda x: pooled(name, x, **given) if len(x.shape) == 5 else getattr(ops, name)(tf.convert_to_tensor(x), **given)
+    if given.pop("data_format", None):  # TensorFlow has no such convolution on processors
+        return lambda x, kernel: np.moveaxis(ops.conv(np.moveaxis(x, 1, -1), kernel, **given), -1, 1)
     function = OWN.get(name) or getattr(ops, name)
     return lambda *x: function(*x, **given)
 
@@ -86,12 +106,16 @@ def without_signs(name, results):
 check_results(CURVES + QUANTILES + CROSS, function_of)
 check_results(MATRICES, function_of, 1e-13)
 check_results(FACTORS, function_of, 1e-13, without_signs)
+check_results(WINDOWS, function_of, ways=("array",))  # of functions they are below
 
 # -- gradients --
 
 SLOPES = [(name, (WITHIN,), {}) for name in ("arcsin", "arccos", "arctanh")] + [("arccosh", (ABOVE,), {}), ("arctan2", (X, Y), {})] + [(name, (X,), {}) for name in ("arctan", "arcsinh", "erfc", "sinh", "cosh")]
 SLOPES += [row for row in CROSS if row[1][1] is not SURE]
 check_gradients(SLOPES, function_of)
+# Of one image, which has no batch here.
+check_gradients([(name, (inputs[0][0].copy(), *inputs[1:]), attributes) for name, inputs, attributes in WINDOWS if inputs[0].ndim == 4 and "data_format" not in attributes], lambda name, attributes: lambda x, *rest: function_of(name, attributes)(x[None], *rest)[0])
+check_gradients([("max_pool", (np.round(IMAGE[0]), ), {"pool_size": 2, "strides": 1})], lambda name, attributes: lambda x: function_of(name, attributes)(x[None])[0])
 check_gradients([("inv", (SQUARE,), {}), ("det", (SQUARE,), {}), ("logdet", (POSITIVE,), {})], function_of, 1e-13)
 
 # -- losses by sample, with their gradients by the prediction --
@@ -140,6 +164,6 @@ for name, target in (("CTC", CLASSES), ("Circle", CLASSES), ("MeanSquaredError",
         if ("do not fit" if name == "MeanSquaredError" else "float64") not in str(error):
             faults.append(f"{name}: {error}")
 
-seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS}
+seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS + WINDOWS}
 faults += [f"{name}: a row is missing, or it is not in float64.FURTHER" for name in seen ^ FURTHER]
 sys.exit(finish())

@@ -105,7 +105,9 @@ static void matrix_run(const void *params, int64_t begin, int64_t end, void *scr
     int64_t n = p->n, m = columns(p), results = p->function == ARTEL__MATRIX_DETERMINANT ? 1 : n * (m ? m : n);
     for (int64_t i = begin; i < end; i++) {
         const artel__real *a = (const artel__real *)p->a + (p->shared_a ? 0 : i * n * n),
-                    *b = p->function == ARTEL__MATRIX_SOLVE ? (const artel__real *)p->b + (p->shared_b ? 0 : i * n * m) : NULL;
+                          *b = p->function == ARTEL__MATRIX_SOLVE
+                                   ? (const artel__real *)p->b + (p->shared_b ? 0 : i * n * m)
+                                   : NULL;
         artel__real *y = (artel__real *)p->y + i * results;
         if (p->function == ARTEL__MATRIX_CHOLESKY)
             cholesky(n, a, scratch, y);
