@@ -24,11 +24,12 @@ static const char *const names[] = {
     "Power", "Subtract", "TrueDivide",
     /* along axes */
     "All", "Amax", "Amin", "Any", "Argmax", "Argmin", "Average", "CountNonzero", "Cumprod", "Cumsum", "Diff",
-    "LogSoftmax", "Logsumexp", "Max", "Mean", "Median", "Min", "Moments", "Nancumprod", "Nancumsum", "Nanmean",
-    "Nanmedian", "Nanpercentile", "Nanprod", "Nanquantile", "Nanstd", "Nansum", "Nanvar", "Norm", "Percentile",
-    "Prod", "Ptp", "Quantile", "Softmax", "Std", "Sum", "Var",
+    "LogSoftmax", "Logsumexp", "Max", "Mean", "Median", "Min", "Moments", "Nanargmax", "Nanargmin", "Nancumprod",
+    "Nancumsum", "Nanmax", "Nanmean", "Nanmedian", "Nanmin", "Nanpercentile", "Nanprod", "Nanquantile", "Nanstd",
+    "Nansum", "Nanvar", "Norm", "Percentile", "Prod", "Ptp", "Quantile", "Softmax", "Std", "Sum", "Trapezoid",
+    "Var",
     /* products */
-    "Cross", "Dot", "Einsum", "Inner", "Kron", "Matmul", "Tensordot",
+    "CDist", "Cross", "Dot", "Einsum", "Inner", "Kron", "Matmul", "Tensordot",
     /* of small matrices */
     "Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Logdet", "MatrixRank", "Pinv", "Qr", "SVD", "Slogdet",
     "Solve", "SolveTriangular",
@@ -36,13 +37,17 @@ static const char *const names[] = {
     "AveragePool", "Conv", "ConvTranspose", "DepthwiseConv", "MaxPool", "SeparableConv",
     /* losses by element and by row */
     "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
+    /* normalisation, attention, frequencies */
+    "BatchNorm", "DotProductAttention", "LayerNorm", "Normalize", "RFFT", "RMSNorm",
     /* order and selection */
     "Argsort", "Select", "Sort", "Take", "TakeAlongAxis", "TopK", "Where",
     /* movement */
-    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "ConvertToTensor", "Copy", "Diagonal", "Dsplit",
-    "Dstack", "ExpandDims", "Flip", "Fliplr", "GetItem", "Hsplit", "Hstack", "Moveaxis", "OnesLike", "Pad",
-    "Repeat", "Reshape", "Roll", "Rot90", "Split", "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile",
-    "Trace", "Transpose", "Tril", "Triu", "Unstack", "ZerosLike",
+    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "Conj", "Conjugate", "ConvertToTensor", "Copy",
+    "CropImages", "DepthToSpace", "Diagonal", "Dsplit", "Dstack", "ExpandDims", "ExtractPatches",
+    "ExtractSequences", "Flip", "Fliplr", "Fold", "FullLike", "GetItem", "Hsplit", "Hstack", "Imag", "Moveaxis",
+    "OnesLike", "Pad", "PadImages", "Real", "Repeat", "Reshape", "Roll", "Rot90", "SpaceToDepth", "Split",
+    "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile", "Trace", "Transpose", "Tril", "Triu", "Unfold",
+    "Unstack", "ZerosLike",
     NULL};
 /* clang-format on */
 

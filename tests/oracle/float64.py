@@ -15,6 +15,8 @@ import tensorflow as tf  # noqa: E402  (after Keras has set it up)
 FURTHER = set(  # what test_eager_float64_more.py has rows of
     """arccos arccosh arcsin arcsinh arctan arctanh cbrt cosh erfc exp2 signbit sinc sinh arctan2 ldexp median quantile percentile nanmedian nanquantile nanpercentile
     cholesky cholesky_inverse det eigh inv logdet matrix_rank pinv qr SVD slogdet solve solve_triangular
+    nanargmax nanargmin nanmax nanmin trapezoid CDist conj conjugate real imag full_like crop_images pad_images depth_to_space space_to_depth extract_patches
+    extract_sequences fold unfold BatchNorm LayerNorm RMSNorm normalize RFFT dot_product_attention
     average_pool conv conv_transpose depthwise_conv max_pool separable_conv
     binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy""".split()
 )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-"""float64 in arrays and functions, continued: inverse functions, quantiles, losses, small matrices, convolutions, beside TensorFlow and NumPy, with gradients."""
+"""float64 in arrays and functions, continued: inverse functions, quantiles, losses, small matrices, convolutions, normalisation, attention, beside TensorFlow and NumPy, with gradients."""
 import ctypes
 import json
 import sys
@@ -59,13 +59,27 @@ WINDOWS += [("separable_conv", (x, numbers(*([3] * (x.ndim - 2)), 4, 2), numbers
 WINDOWS += [("conv_transpose", (x, numbers(*([3] * (x.ndim - 2)), 5, 4)), {"padding": padding, "strides": strides}) for x in (LINE, IMAGE) for padding in ("valid", "same") for strides in (1, 2, 3)] + [("conv_transpose", (IMAGE, numbers(2, 4, 3, 4)), {"strides": 2, "output_padding": 1, "padding": "same"})]
 WINDOWS += [(name, (x,), {"pool_size": 3, "strides": strides, "padding": padding}) for name in ("max_pool", "average_pool") for x in (LINE, IMAGE, VOLUME) for padding in ("valid", "same") for strides in (1, 2)] + [("max_pool", (IMAGE,), {"pool_size": [2, 3]}), ("average_pool", (IMAGE,), {"pool_size": 2})]
 
+GAPS = np.where(np.arange(12).reshape(3, 4) % 5 == 1, np.nan, CUBE)
+SIGNAL, TALL = numbers(2, 4, 6), numbers(2, 6, 4, 4)
+QUERY, KEY, VALUE, BIAS, MASK = numbers(2, 5, 4, 4), numbers(2, 6, 2, 4), numbers(2, 6, 2, 4), numbers(2, 4, 5, 6), random.random((2, 1, 5, 6)) > 0.3
+OTHERS = [("RMSNorm", (CUBE,), {"axis": -1, "epsilon": 1e-3}), ("LayerNorm", (X,), {}), ("LayerNorm", (CUBE,), {"axis": [1, 2]}), ("normalize", (X,), {"axis": -1}), ("normalize", (CUBE,), {"axis": 1})]
+OTHERS += [("RFFT", (X,), {}), ("RFFT", (SIGNAL,), {"fft_length": 9}), ("CDist", (X, numbers(3, 5)), {}), ("trapezoid", (X,), {"dx": 0.1}), ("trapezoid", (X,), {"x": [0.1, 0.3, 0.35, 1.7, 2.0]}), ("trapezoid", (CUBE,), {"axis": 0})]
+OTHERS += [(name, (GAPS,), {"axis": axis}) for name in ("nanmax", "nanmin", "nanargmax", "nanargmin") for axis in (1, 2)] + [(name, (X,), {}) for name in ("conj", "conjugate", "real", "imag")] + [("full_like", (X,), {"fill_value": 0.1})]
+BATCHES = [("BatchNorm", (TALL, numbers(4), np.abs(numbers(4))), {"axis": -1, "epsilon": 1e-3}), ("depth_to_space", (TALL,), {"block_size": 2}), ("space_to_depth", (TALL,), {"block_size": 2}), ("extract_sequences", (X,), {"sequence_length": 3, "sequence_stride": 1})]
+BATCHES += [("crop_images", (TALL,), {"top_cropping": 1, "left_cropping": 1, "target_height": 3, "target_width": 2}), ("pad_images", (TALL,), {"top_padding": 1, "left_padding": 2, "bottom_padding": 1, "right_padding": 0}), ("extract_patches", (TALL,), {"size": 2})]
+BATCHES += [("unfold", (np.moveaxis(TALL, -1, 1).copy(),), {"kernel_size": 2}), ("fold", (numbers(2, 16, 15),), {"output_size": [6, 4], "kernel_size": 2}), ("dot_product_attention", (QUERY, KEY, VALUE), {}), ("dot_product_attention", (QUERY, QUERY, QUERY[::-1].copy()), {"is_causal": True, "scale": 0.375})]
+BATCHES += [("dot_product_attention", (QUERY, KEY, VALUE, BIAS), {}), ("dot_product_attention", (QUERY, KEY, VALUE, BIAS, MASK), {})]
+
 OWN = {
     "erfc": tf.math.erfc, "cbrt": lambda x: tf.sign(x) * tf.abs(x) ** tf.constant(1 / 3, tf.float64), "ldexp": np.ldexp, "sinc": np.sinc, "signbit": np.signbit, "cholesky_inverse": lambda x: np.linalg.inv(x @ np.swapaxes(x, 1, 2)),
     "LogCosh": lambda t, x: tf.reduce_mean((x - t) + tf.nn.softplus(-2 * (x - t)) - np.log(2), -1),  # there of a float32 log(2)
+    "RMSNorm": ops.rms_normalization, "BatchNorm": ops.batch_normalization, "RFFT": lambda x, fft_length=None: [np.fft.rfft(x, fft_length).real, np.fft.rfft(x, fft_length).imag],
+    "CDist": lambda a, b: np.sqrt(((a[..., :, None, :] - b[..., None, :, :]) ** 2).sum(-1)), "trapezoid": lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis), "full_like": np.full_like,
+    "depth_to_space": tf.nn.depth_to_space, "space_to_depth": tf.nn.space_to_depth, "crop_images": ops.image.crop_images, "pad_images": ops.image.pad_images, "extract_patches": ops.image.extract_patches,
     "arcsinh": tf.asinh, "arccosh": tf.acosh, "logdet": lambda x: tf.linalg.logdet(x), "pinv": np.linalg.pinv, "matrix_rank": np.linalg.matrix_rank, "SVD": ops.svd,
     # Of TensorFlow's the second derivative by targets lacks a term.
     "categorical_crossentropy": lambda t, x, from_logits=False: -tf.reduce_sum(t * tf.nn.log_softmax(x), -1) if from_logits else ops.categorical_crossentropy(t, x),
-    **{name: getattr(np, name) for name in ("quantile", "percentile", "median", "nanmedian", "nanquantile", "nanpercentile")},
+    **{name: getattr(np, name) for name in ("quantile", "percentile", "median", "nanmedian", "nanquantile", "nanpercentile", "nanmax", "nanmin", "nanargmax", "nanargmin")},
 }
 
 
@@ -77,8 +91,16 @@ def pooled(name, x, pool_size, strides, padding):
     return (np.nanmax if name == "max_pool" else np.nanmean)(seen[:, ::strides, ::strides, ::strides], (-3, -2, -1))
 
 
+def layer_norm(x, axis):
+    """As written: TensorFlow's moments hold the mean constant, so that it has no second derivative."""
+    apart = x - tf.reduce_mean(x, axis, keepdims=True)
+    return apart * tf.math.rsqrt(tf.reduce_mean(apart * apart, axis, keepdims=True) + 1e-7)
+
+
 def function_of(name, attributes):
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
+    given = {key: tuple(value) if isinstance(value, list) and key != "x" else value for key, value in attributes.items()}
+    if name == "LayerNorm":
+        return lambda x: layer_norm(x, given.get("axis", -1))
     if name == "ldexp":
         return lambda x, power: np.ldexp(x, power.astype(int))
     if name in ("solve", "solve_triangular"):
@@ -103,14 +125,15 @@ def without_signs(name, results):
     return [np.abs(first), np.abs(second), first @ second] if name == "qr" else [first, np.abs(second), (second * first[..., None, :]) @ np.swapaxes(second, -1, -2)] if name == "eigh" else results
 
 
-check_results(CURVES + QUANTILES + CROSS, function_of)
+check_results(CURVES + QUANTILES + CROSS + OTHERS, function_of)
 check_results(MATRICES, function_of, 1e-13)
 check_results(FACTORS, function_of, 1e-13, without_signs)
-check_results(WINDOWS, function_of, ways=("array",))  # of functions they are below
+check_results(WINDOWS + BATCHES, function_of, ways=("array",))  # of functions they are below
 
 # -- gradients --
 
 SLOPES = [(name, (WITHIN,), {}) for name in ("arcsin", "arccos", "arctanh")] + [("arccosh", (ABOVE,), {}), ("arctan2", (X, Y), {})] + [(name, (X,), {}) for name in ("arctan", "arcsinh", "erfc", "sinh", "cosh")]
+SLOPES += [("RMSNorm", (CUBE,), {"epsilon": 1e-3}), ("LayerNorm", (CUBE,), {"axis": [1, 2]}), ("normalize", (X,), {"axis": -1})]
 SLOPES += [row for row in CROSS if row[1][1] is not SURE]
 check_gradients(SLOPES, function_of)
 # Of one image, which has no batch here.
@@ -164,6 +187,6 @@ for name, target in (("CTC", CLASSES), ("Circle", CLASSES), ("MeanSquaredError",
         if ("do not fit" if name == "MeanSquaredError" else "float64") not in str(error):
             faults.append(f"{name}: {error}")
 
-seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS + WINDOWS}
+seen = {row[0] for row in CURVES + QUANTILES + CROSS + MATRICES + FACTORS + WINDOWS + OTHERS + BATCHES}
 faults += [f"{name}: a row is missing, or it is not in float64.FURTHER" for name in seen ^ FURTHER]
 sys.exit(finish())
