@@ -2,6 +2,7 @@
 /* Small graphs whose middle is float64. */
 #include "support/op_cases.h"
 
+#include "nn/window_float64.h"
 #include "op/batch_rows.h"
 #include "op/decompose.h"
 #include "op/elementwise.h"
@@ -118,6 +119,25 @@ static artel__value_id matrix(op_graph *g)
     return narrow(g, n == 8 ? artel__graph_output(graph, y, 1) : y);
 }
 
+/* Windows of two dimensions: 0, 1: convolutions with strides, and with groups and dilation; 2: the way back; 3, 4:
+ * pooling */
+static artel__value_id window(op_graph *g)
+{
+    int n = g->parameter;
+    artel__conv_any w = {.rank = 2, .groups = n == 1 ? 2 : 1};
+    for (int i = 0; i < 2; i++) {
+        w.axis[i] = (artel__conv_axis){.kernel = 3 - i, .stride = n == 1 ? 1 : 2, .dilation = n == 1 ? 2 : 1, .in = 5};
+        artel__conv_any_lay(&w.axis[i], n != 1);
+    }
+    artel_shape x = n == 2 ? SHAPE(w.axis[0].out, w.axis[1].out, 3) : SHAPE(5, 5, 4),
+                kernel = n == 1 ? SHAPE(3, 2, 2, 6) : SHAPE(3, 2, 4, 3);
+    artel__value_id y = wide(g, op_row(g, OP_APART, x));
+    if (n > 2) return narrow(g, artel__pool_float64(&g->graph, &w, n == 3, y));
+    artel__value_id weights = wide(g, op_weight(g, OP_SIGNED, 0, kernel));
+    return narrow(g, n == 2 ? artel__conv_back_float64(&g->graph, &w, y, weights)
+                            : artel__conv_float64(&g->graph, &w, y, weights));
+}
+
 const op_family op_cases_wide[] = {
     {{.name = "wide product", .build = product}, 4},
     {{.name = "wide unary", .build = unary}, 12},
@@ -125,6 +145,7 @@ const op_family op_cases_wide[] = {
     {{.name = "wide reduce", .build = reduce}, 5},
     {{.name = "wide select", .build = select_elements}, 4},
     {{.name = "wide matrix", .build = matrix, .tolerance = 0.01}, 9},
+    {{.name = "wide window", .build = window}, 5},
     {{.name = "wide rows", .build = rows}, 2},
     {.count = 0},
 };
