@@ -72,7 +72,8 @@ ARTEL_API artel_value artel_graph_binary(artel_graph *graph, const char *name, a
 ARTEL_API artel_status artel_graph_call(artel_graph *graph, artel_model *model, const artel_value *inputs,
                                         int input_count, artel_value *outputs, int output_count);
 /* A loss of Keras by name or record, by sample, before any reduction: of a target and a prediction, both rows. The
- * target is float32 of the prediction's shape, or, for losses of class numbers, int32 without its last axis. */
+ * target is float32 of the prediction's shape, or, for losses of class numbers, int32 without its last axis. Where one
+ * of the two is float64 the loss is (docs/eager.md says which do not have it). */
 ARTEL_API artel_value artel_graph_loss(artel_graph *graph, const char *loss, artel_value target,
                                        artel_value prediction);
 

@@ -96,10 +96,6 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
-    if (g->graph->value[t].dtype == ARTEL_DTYPE_FLOAT64 || g->graph->value[p].dtype == ARTEL_DTYPE_FLOAT64)
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "loss",
-                                   "cast both to float32, or write it with operations",
-                                   "losses do not compute in float64");
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
     if (status == ARTEL_OK) status = artel__loss_read(g->graph->arena, json, &config);
     if (status == ARTEL_OK) {

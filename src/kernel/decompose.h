@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Factors of small matrices: QR, eigenvalues of symmetric matrices, singular values.
  *
- * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end. Algorithms of a
- * fixed order, no pivoting by chance: Householder's reflections (Golub & Van Loan, Matrix Computations, 5.2), as LAPACK
- * and Eigen choose their signs; Jacobi's rotations, by lines (8.5), and from one side for singular values (8.6.3).
- * Vectors are determined but for their sign: the first component within a millionth of the largest magnitude is
- * positive, of singular vectors that of the shorter side of the matrix, of the left ones of a square one.
+ * Elements are float32, all arithmetic is float64 in one written order and rounded once at the end; or (kernel/wide.h)
+ * both are float64. Algorithms of a fixed order, no pivoting by chance: Householder's reflections (Golub & Van Loan,
+ * Matrix Computations, 5.2), as LAPACK and Eigen choose their signs; Jacobi's rotations, by lines (8.5), and from one
+ * side for singular values (8.6.3). Vectors are determined but for their sign: the first component within a millionth
+ * of the largest magnitude is positive, of singular vectors that of the shorter side of the matrix, of the left ones of
+ * a square one.
  */
 #ifndef ARTEL_KERNEL_DECOMPOSE_H
 #define ARTEL_KERNEL_DECOMPOSE_H
@@ -25,13 +26,13 @@ enum {
     ARTEL__DECOMPOSITION_RESULTS = 3
 };
 
-/* a [outer][m][n]. Tasks: outer. Of matrices with NaN or infinity NaN. */
+/* a [outer][m][n]; elements are what the kernel's are. Tasks: outer. Of matrices with NaN or infinity NaN. */
 typedef struct artel__decompose {
     artel__decomposition function;
     bool whole;
     int64_t outer, m, n;
-    const float *a;
-    float *y[ARTEL__DECOMPOSITION_RESULTS];
+    const void *a;
+    void *y[ARTEL__DECOMPOSITION_RESULTS];
 } artel__decompose;
 
 /* The gradient of a from those of the results, dy, NULL where a result has none; after
@@ -39,8 +40,8 @@ typedef struct artel__decompose {
  * / (d^2 + 1e-20). QR, whole: m <= n. SINGULAR, whole: |m - n| <= 1. */
 typedef struct artel__decompose_gradient {
     artel__decompose of;
-    const float *dy[ARTEL__DECOMPOSITION_RESULTS];
-    float *da;
+    const void *dy[ARTEL__DECOMPOSITION_RESULTS];
+    void *da;
 } artel__decompose_gradient;
 
 /* Elements of result i of one matrix. */

@@ -108,5 +108,9 @@ extern const artel__kernel *const artel__wide_order_kernels[];
 extern const artel__kernel *const artel__wide_take_gradient_kernels[];
 extern const artel__kernel *const artel__wide_product_kernels[];
 extern const artel__kernel *const artel__wide_fold_max_kernels[];
+/* With the parameters of kernel/matrix.h and kernel/decompose.h. */
+extern const artel__kernel *const artel__wide_matrix_kernels[];
+extern const artel__kernel *const artel__wide_decompose_kernels[];
+extern const artel__kernel *const artel__wide_decompose_gradient_kernels[];
 
 #endif

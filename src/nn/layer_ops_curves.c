@@ -12,21 +12,28 @@
 
 /* -- inverse functions -- */
 
+static bool is_wide(const artel__graph *graph)
+{
+    return graph->real == ARTEL_DTYPE_FLOAT64;
+}
+
 /* Of -1 ... 1: twice atan(x) = 2 atan(x / (1 + sqrt(1 + x^2))), which leaves no more than tan(pi / 16); there five
- * terms of the series suffice. */
+ * terms of the series suffice. Of float64 three times, and eight terms. */
 static artel__value_id arctan_of_flat(artel__graph *graph, artel__value_id u)
 {
-    for (int i = 0; i < 2; i++) {
+    bool wide = is_wide(graph);
+    for (int i = 0; i < (wide ? 3 : 2); i++) {
         artel__value_id root =
             unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, unary(graph, ARTEL__UNARY_SQUARE, u), 1, 1));
         u = binary(graph, ARTEL__BINARY_DIV, u, artel__op_affine(graph, root, 1, 1));
     }
+    static const double term[] = {-1.0 / 15, 1.0 / 13, -1.0 / 11, 1.0 / 9, -1.0 / 7, 1.0 / 5, -1.0 / 3, 1};
+    int first = wide ? 0 : 3;
     artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, u),
-                    sum = artel__op_affine(graph, square, 1.0f / 9, -1.0f / 7);
-    static const float term[] = {1.0f / 5, -1.0f / 3, 1};
-    for (int i = 0; i < 3; i++)
+                    sum = artel__op_affine(graph, square, term[first], term[first + 1]);
+    for (int i = first + 2; i < (int)ARTEL__COUNT(term); i++)
         sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, square), 1, term[i]);
-    return times(graph, binary(graph, ARTEL__BINARY_MUL, sum, u), 4);
+    return times(graph, binary(graph, ARTEL__BINARY_MUL, sum, u), wide ? 8 : 4);
 }
 
 /* A quarter of a turn less the angle of the reciprocal where x is steep, so that the gradient keeps its digits there
@@ -69,25 +76,29 @@ artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel
     large = where(graph, artel__op_logical_or(graph, both, is(graph, large, 0)), one, large);
     artel__value_id angle =
         arctan_of_flat(graph, binary(graph, ARTEL__BINARY_DIV, where(graph, both, one, small), large));
-    angle = where(graph, steep, artel__op_affine(graph, angle, -1, (float)HALF_PI), angle);
-    angle = where(graph, left, artel__op_affine(graph, angle, -1, (float)(2 * HALF_PI)), angle);
+    angle = where(graph, steep, artel__op_affine(graph, angle, -1, HALF_PI), angle);
+    angle = where(graph, left, artel__op_affine(graph, angle, -1, 2 * HALF_PI), angle);
     return where(graph, down, negative(graph, angle), angle);
 }
 
-#define LARGE 1e4 /* from here on sqrt(x^2 +- 1) is x, and the square of larger ones would overflow */
+/* From here on sqrt(x^2 +- 1) is x, and the square of larger ones would overflow. */
+static double large_number(const artel__graph *graph)
+{
+    return is_wide(graph) ? 1e9 : 1e4;
+}
 
 /* log(2 size) where numbers are large, `rest` elsewhere. */
 static artel__value_id log_where_large(artel__graph *graph, artel__value_id large, artel__value_id size,
                                        artel__value_id rest)
 {
     artel__value_id log = unary(graph, ARTEL__UNARY_LOG, where(graph, large, size, number(graph, 1)));
-    return where(graph, large, artel__op_affine(graph, log, 1, (float)LOG_2), rest);
+    return where(graph, large, artel__op_affine(graph, log, 1, LOG_2), rest);
 }
 
 /* log(x + sqrt(x^2 + 1)) of |x|, written so that small numbers keep their digits; -0 of -0. */
 static artel__value_id arcsinh(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id size = size_of(graph, x), large = above(graph, size, LARGE),
+    artel__value_id size = size_of(graph, x), large = above(graph, size, large_number(graph)),
                     held = where(graph, large, number(graph, 1), size);
     artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, held);
     artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, square, 1, 1));
@@ -99,7 +110,7 @@ static artel__value_id arcsinh(artel__graph *graph, artel__value_id x)
 /* log(1 + t + sqrt(t (t + 2))) with t = x - 1, which is exact near 1. */
 static artel__value_id arccosh(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id large = above(graph, x, LARGE),
+    artel__value_id large = above(graph, x, large_number(graph)),
                     t = artel__op_affine(graph, where(graph, large, number(graph, 2), x), 1, -1);
     artel__value_id low = unary(graph, ARTEL__UNARY_SQRT, t),
                     high = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, t, 1, 2));
@@ -146,7 +157,8 @@ static artel__value_id erfc_of(artel__graph *graph, artel__value_id x)
 {
     artel__value_id far = above(graph, x, 0.5), one = number(graph, 1);
     artel__value_id v =
-        times(graph, clip(graph, where(graph, far, x, one), 0.5, 12), -1.41421356237309504880); /* 0 from 10.06 on */
+        times(graph, clip(graph, where(graph, far, x, one), 0.5, is_wide(graph) ? 28 : 12), /* 0 from 10.06, 26.6 on */
+              -1.41421356237309504880);
     artel__value_id tail = times(graph, binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_GELU, v), v), 2);
     return where(graph, far, tail, artel__op_affine(graph, unary(graph, ARTEL__UNARY_ERF, x), -1, 1));
 }
@@ -158,15 +170,16 @@ artel__value_id artel__raw_power_of_two(artel__graph *graph, artel__value_id x)
 
 static artel__value_id cbrt_of(artel__graph *graph, artel__value_id x)
 {
-    return with_sign(graph, artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){1.0f / 3, 0, 0}, size_of(graph, x)),
-                     x);
+    artel__value_id root =
+        artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){1.0 / 3, 0, 0}, size_of(graph, x));
+    return with_sign(graph, root, x);
 }
 
 /* sin(pi x) / (pi x), and 1 at 0. */
 static artel__value_id sinc(artel__graph *graph, artel__value_id x)
 {
     artel__value_id zero = is(graph, x, 0),
-                    angle = artel__op_affine(graph, where(graph, zero, number(graph, 1), x), (float)(2 * HALF_PI), 0);
+                    angle = artel__op_affine(graph, where(graph, zero, number(graph, 1), x), 2 * HALF_PI, 0);
     return where(graph, zero, number(graph, 1),
                  binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_SIN, angle), angle));
 }

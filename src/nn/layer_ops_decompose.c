@@ -86,6 +86,12 @@ static bool read_number(const artel__layer *layer, const artel__call *call, cons
     return !given || artel__json_number(given, out);
 }
 
+/* That of the type that is computed in. */
+static double epsilon_of(const artel__graph *graph)
+{
+    return graph->real == ARTEL_DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
+}
+
 static double longer_side(const artel__graph *graph, artel__value_id x)
 {
     const artel_shape *shape = &graph->value[x].shape;
@@ -104,8 +110,7 @@ artel_status artel__raw_matrix_rank(artel__layer *layer, artel__call *call)
     if (!read_number(layer, call, "tol", NAN, &least)) return artel__raw_refuse(layer, "a tol that is no number");
     artel__value_id s = artel__raw_singular_values(graph, x), above_it;
     if (isnan(least)) {
-        artel__value_id most = largest(graph, s),
-                        part = times(graph, most, (double)FLT_EPSILON * longer_side(graph, x));
+        artel__value_id most = largest(graph, s), part = times(graph, most, epsilon_of(graph) * longer_side(graph, x));
         above_it = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, part);
     } else {
         above_it = above(graph, s, least);
@@ -125,7 +130,7 @@ artel_status artel__raw_pinv(artel__layer *layer, artel__call *call)
     artel__value_id x;
     double part;
     ARTEL_TRY(read_matrix(layer, call, false, &x));
-    if (!read_number(layer, call, "rcond", 10 * longer_side(graph, x) * (double)FLT_EPSILON, &part))
+    if (!read_number(layer, call, "rcond", 10 * longer_side(graph, x) * epsilon_of(graph), &part))
         return artel__raw_refuse(layer, "an rcond that is no number");
     artel__value_id u = artel__op_decompose(graph, ARTEL__DECOMPOSITION_SINGULAR, false, x);
     ARTEL_TRY(graph->status);

@@ -10,30 +10,44 @@
 /* clang-format off */
 static const char *const names[] = {
     /* one argument */
-    "Abs", "Absolute", "Celu", "Ceil", "Clip", "Cos", "Deg2rad", "Elu", "Erf", "Exp", "Expm1", "Fabs", "Floor",
-    "Gelu", "HardShrink", "HardSigmoid", "HardSilu", "HardTanh", "Isfinite", "Isinf", "Isnan", "Isneginf",
-    "Isposinf", "Isreal", "LeakyRelu", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "Mish", "NanToNum",
-    "Negative", "Rad2deg", "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Silu",
-    "Sin", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sqrt", "Square", "Squareplus",
-    "Tan", "Tanh", "TanhShrink", "Threshold", "Trunc",
+    "Abs", "Absolute", "Arccos", "Arccosh", "Arcsin", "Arcsinh", "Arctan", "Arctanh", "Cbrt", "Ceil", "Celu",
+    "Clip", "Cos", "Cosh", "Deg2rad", "Elu", "Erf", "Erfc", "Exp", "Exp2", "Expm1", "Fabs", "Floor", "Gelu",
+    "HardShrink", "HardSigmoid", "HardSilu", "HardTanh", "Isfinite", "Isinf", "Isnan", "Isneginf", "Isposinf",
+    "Isreal", "LeakyRelu", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "Mish", "NanToNum", "Negative",
+    "Rad2deg", "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Signbit", "Silu",
+    "Sin", "Sinc", "Sinh", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sqrt", "Square",
+    "Squareplus", "Tan", "Tanh", "TanhShrink", "Threshold", "Trunc",
     /* two */
-    "Add", "Divide", "DivideNoNan", "Equal", "FloorDivide", "Fmax", "Fmin", "Fmod", "Greater", "GreaterEqual",
-    "Heaviside", "Hypot", "Isclose", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor",
-    "Logaddexp", "Logaddexp2", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual", "Power", "Subtract",
-    "TrueDivide",
+    "Add", "Arctan2", "Divide", "DivideNoNan", "Equal", "FloorDivide", "Fmax", "Fmin", "Fmod", "Greater",
+    "GreaterEqual", "Heaviside", "Hypot", "Isclose", "Ldexp", "Less", "LessEqual", "Logaddexp", "Logaddexp2",
+    "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "NotEqual",
+    "Power", "Subtract", "TrueDivide",
     /* along axes */
     "All", "Amax", "Amin", "Any", "Argmax", "Argmin", "Average", "CountNonzero", "Cumprod", "Cumsum", "Diff",
-    "LogSoftmax", "Logsumexp", "Max", "Mean", "Min", "Moments", "Nancumprod", "Nancumsum", "Nanmean", "Nanprod",
-    "Nanstd", "Nansum", "Nanvar", "Norm", "Prod", "Ptp", "Softmax", "Std", "Sum", "Var",
+    "LogSoftmax", "Logsumexp", "Max", "Mean", "Median", "Min", "Moments", "Nanargmax", "Nanargmin", "Nancumprod",
+    "Nancumsum", "Nanmax", "Nanmean", "Nanmedian", "Nanmin", "Nanpercentile", "Nanprod", "Nanquantile", "Nanstd",
+    "Nansum", "Nanvar", "Norm", "Percentile", "Prod", "Ptp", "Quantile", "Softmax", "Std", "Sum", "Trapezoid",
+    "Var",
     /* products */
-    "Cross", "Dot", "Einsum", "Inner", "Kron", "Matmul", "Tensordot",
+    "CDist", "Cross", "Dot", "Einsum", "Inner", "Kron", "Matmul", "Tensordot",
+    /* of small matrices */
+    "Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Logdet", "MatrixRank", "Pinv", "Qr", "SVD", "Slogdet",
+    "Solve", "SolveTriangular",
+    /* windows */
+    "AveragePool", "Conv", "ConvTranspose", "DepthwiseConv", "MaxPool", "SeparableConv",
+    /* losses by element and by row */
+    "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
+    /* normalisation, attention, frequencies */
+    "BatchNorm", "DotProductAttention", "LayerNorm", "Normalize", "RFFT", "RMSNorm",
     /* order and selection */
     "Argsort", "Select", "Sort", "Take", "TakeAlongAxis", "TopK", "Where",
     /* movement */
-    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "ConvertToTensor", "Copy", "Diagonal", "Dsplit",
-    "Dstack", "ExpandDims", "Flip", "Fliplr", "GetItem", "Hsplit", "Hstack", "Moveaxis", "OnesLike", "Pad",
-    "Repeat", "Reshape", "Roll", "Rot90", "Split", "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile", "Trace",
-    "Transpose", "Tril", "Triu", "Unstack", "ZerosLike",
+    "Append", "Array", "ArraySplit", "Cast", "Concatenate", "Conj", "Conjugate", "ConvertToTensor", "Copy",
+    "CropImages", "DepthToSpace", "Diagonal", "Dsplit", "Dstack", "ExpandDims", "ExtractPatches",
+    "ExtractSequences", "Flip", "Fliplr", "Fold", "FullLike", "GetItem", "Hsplit", "Hstack", "Imag", "Moveaxis",
+    "OnesLike", "Pad", "PadImages", "Real", "Repeat", "Reshape", "Roll", "Rot90", "SpaceToDepth", "Split",
+    "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile", "Trace", "Transpose", "Tril", "Triu", "Unfold",
+    "Unstack", "ZerosLike",
     NULL};
 /* clang-format on */
 

@@ -11,6 +11,7 @@
 #include "base/scalar_math.h"
 #include "nn/layer_ops_formula.h"
 #include "op/shape_ops.h"
+#include "op/wide_product.h"
 
 #define MOST_PLACES 4096
 
@@ -25,22 +26,42 @@ static table waves(artel__graph *graph, bool sine, int64_t places, int64_t frequ
                    double edge)
 {
     artel_shape shape = artel__shape(2, places, frequencies);
-    float *weight = artel__arena_alloc(graph->arena, (size_t)(places * frequencies) + 1, sizeof *weight);
-    if (!weight) return ARTEL__NO_VALUE;
+    size_t count = (size_t)(places * frequencies) + 1;
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    float *weight = wide ? NULL : artel__arena_alloc(graph->arena, count, sizeof *weight);
+    double *exact = wide ? artel__arena_alloc(graph->arena, count, sizeof *exact) : NULL;
+    if (!weight && !exact) return ARTEL__NO_VALUE;
     for (int64_t i = 0; i < places * frequencies; i++) {
         int64_t place = i / frequencies, frequency = i % frequencies;
         double sin_of, cos_of;
         artel__sincos_turns64((double)(place * frequency % n) / (double)n, &sin_of, &cos_of);
         int64_t k = edge == 1 ? 0 : place; /* of irfft the places are frequencies */
-        weight[i] = (float)(scale * (k == 0 || 2 * k == n ? 1 : edge) * (sine ? sin_of : cos_of));
+        double number = scale * (k == 0 || 2 * k == n ? 1 : edge) * (sine ? sin_of : cos_of);
+        if (wide)
+            exact[i] = number;
+        else
+            weight[i] = (float)number;
     }
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight);
+    return artel__op_constant(graph, graph->real, &shape, wide ? (const void *)exact : (const void *)weight);
+}
+
+static artel__value_id through_float64(artel__graph *graph, artel__value_id x, table t)
+{
+    artel_shape out = graph->value[x].shape, of = graph->value[t].shape;
+    int last = out.rank - 1;
+    artel_shape lines = artel__shape(3, (int64_t)1, artel__shape_product(&out, 0, last), out.dim[last]),
+                waves_by_line = artel__shape(3, (int64_t)1, of.dim[1], of.dim[0]);
+    artel__value_id turned = artel__op_transpose(graph, t, (const int[]){1, 0});
+    turned = artel__op_reshape(graph, turned, &waves_by_line);
+    out.dim[last] = of.dim[1];
+    return artel__op_reshape(graph, artel__op_wide_product(graph, artel__op_reshape(graph, x, &lines), turned), &out);
 }
 
 /* The last axis of x through a table. */
 static artel__value_id through(artel__graph *graph, artel__value_id x, table t)
 {
     if (graph->status < 0 || x < 0 || t < 0) return ARTEL__NO_VALUE;
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return through_float64(graph, x, t);
     artel_shape columns = artel__shape(1, graph->value[t].shape.dim[1]);
     return artel__op_product(graph, x, artel__op_panels(graph, t), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
 }

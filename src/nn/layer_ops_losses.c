@@ -21,7 +21,7 @@ static artel__value_id binary(artel__graph *graph, artel__binary function, artel
 
 static artel__value_id probability(artel__graph *graph, artel__value_id x)
 {
-    return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)EPSILON, (float)(1 - EPSILON), 0}, x);
+    return artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, (double[]){EPSILON, 1 - EPSILON, 0}, x);
 }
 
 /* max(x, 0) - x * target + log(1 + exp(-|x|)), where the first two cancel exactly. */

@@ -300,9 +300,19 @@ artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
     int permutation[ARTEL_MAX_RANK];
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     if (artel__raw_number(layer, call, "order", 2) != 2) return artel__raw_refuse(layer, "this order");
-    artel__value_id y = artel__op_layer_norm(
-        graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE, ARTEL__NO_VALUE,
-        artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
+    double epsilon = artel__raw_number(layer, call, "epsilon", 1e-7);
+    if (graph->real == ARTEL_DTYPE_FLOAT64) {
+        artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x);
+        square = artel__op_reduce(graph, ARTEL__REDUCE_SUM, square, axes, true);
+        artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, square),
+                        most = artel__constant_scalar(graph, 1 / epsilon);
+        inverse = artel__op_binary(graph, ARTEL__BINARY_MIN, inverse, most);
+        artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MUL, x, inverse));
+        return graph->status;
+    }
+    artel__value_id y =
+        artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation),
+                             ARTEL__NO_VALUE, ARTEL__NO_VALUE, artel__bit_count(axes), (float)epsilon);
     artel__call_return(call, artel__axes_back(graph, y, permutation));
     return ARTEL_OK;
 }

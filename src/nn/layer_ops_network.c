@@ -9,6 +9,7 @@
 #include "nn/conv_any.h"
 #include "nn/filter.h"
 #include "nn/layer_ops_formula.h"
+#include "nn/window_float64.h"
 #include "op/norm.h"
 #include "op/recurrent.h"
 #include "op/reduce.h"
@@ -47,6 +48,24 @@ static artel_status return_window(artel__call *call, const window *w, artel__val
     return call->graph->status;
 }
 
+static bool is_wide(const artel__call *call)
+{
+    return call->graph->real == ARTEL_DTYPE_FLOAT64;
+}
+
+static artel_status pool_float64(const artel__layer *layer, artel__call *call, const window *w, bool most,
+                                 const int64_t *size, const int64_t *stride)
+{
+    artel__conv_any any = {.rank = w->rank, .groups = 1};
+    for (int i = 0; i < w->rank; i++) {
+        any.axis[i] = (artel__conv_axis){
+            .kernel = size[i], .stride = stride[i] > 0 ? stride[i] : size[i], .dilation = 1, .in = w->in.dim[i]};
+        artel__conv_any_lay(&any.axis[i], w->same);
+        if (any.axis[i].out < 1) return artel__raw_refuse(layer, "a window larger than its input");
+    }
+    return return_window(call, w, artel__pool_float64(call->graph, &any, most, w->x));
+}
+
 /* "MaxPool" and "AveragePool". */
 artel_status artel__raw_max_pool(artel__layer *layer, artel__call *call)
 {
@@ -57,6 +76,7 @@ artel_status artel__raw_max_pool(artel__layer *layer, artel__call *call)
     bool fits = artel__raw_integers(layer, call, "pool_size", w.rank, 1, 0, size) && size[0] > 0;
     fits = fits && artel__raw_integers(layer, call, "strides", w.rank, 1, 0, stride);
     if (!fits) return artel__raw_refuse(layer, "this window or stride");
+    if (is_wide(call)) return pool_float64(layer, call, &w, most, size, stride);
     artel__pool_shape shape = {.channels = w.in.dim[w.rank]};
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - w.rank);
@@ -92,6 +112,7 @@ static artel_status read_kernel(const artel__layer *layer, const artel__call *ca
                                 artel__value_id *out, artel_shape *shape)
 {
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, n), out));
+    if (is_wide(call)) *out = artel__as_float(call->graph, *out);
     ARTEL_TRY(call->graph->status);
     *shape = call->graph->value[*out].shape;
     if (call->graph->value[*out].domain != ARTEL__DOMAIN_GLOBAL) return artel__raw_refuse(layer, "weights by row");
@@ -130,6 +151,7 @@ artel_status artel__raw_conv(artel__layer *layer, artel__call *call)
     if (own < 1 || channels % own || filters % (channels / own))
         return artel__raw_refuse(layer, "weights for so many channels");
     conv.groups = channels / own;
+    if (is_wide(call)) return return_window(call, &w, artel__conv_float64(graph, &conv, w.x, kernel));
     return return_window(
         call, &w,
         artel__conv_any_run(graph, &conv, w.x, artel__conv_any_weights(graph, &conv, kernel), ARTEL__NO_VALUE));
@@ -163,6 +185,27 @@ static artel__value_id depthwise(artel__graph *graph, const window *w, const art
     return artel__op_reshape(graph, result, &out);
 }
 
+/* As convolutions: one group for each channel, and a window of one place. */
+static artel__value_id depthwise_float64(artel__graph *graph, const window *w, artel__conv_any *conv,
+                                         artel__value_id kernel, const artel_shape *shape)
+{
+    artel_shape grouped = *shape;
+    conv->groups = shape->dim[w->rank];
+    grouped.dim[w->rank] = 1;
+    grouped.dim[w->rank + 1] *= conv->groups;
+    return artel__conv_float64(graph, conv, w->x, artel__op_reshape(graph, kernel, &grouped));
+}
+
+static artel__value_id mixed_float64(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                     artel__value_id kernel)
+{
+    artel__conv_any point = {.rank = conv->rank, .groups = 1};
+    for (int i = 0; i < conv->rank; i++)
+        point.axis[i] = (artel__conv_axis){
+            .kernel = 1, .stride = 1, .dilation = 1, .in = conv->axis[i].out, .out = conv->axis[i].out};
+    return artel__conv_float64(graph, &point, x, kernel);
+}
+
 /* "DepthwiseConv" and "SeparableConv", which has a product over the channels behind it. */
 artel_status artel__raw_depthwise_conv(artel__layer *layer, artel__call *call)
 {
@@ -176,12 +219,14 @@ artel_status artel__raw_depthwise_conv(artel__layer *layer, artel__call *call)
     ARTEL_TRY(lay_window(layer, call, &w, &shape, &conv));
     if (shape.dim[w.rank] != w.in.dim[w.rank] || shape.dim[w.rank + 1] < 1)
         return artel__raw_refuse(layer, "weights for so many channels");
-    artel__value_id y = depthwise(graph, &w, &conv, kernel, &shape);
+    artel__value_id y = is_wide(call) ? depthwise_float64(graph, &w, &conv, kernel, &shape)
+                                      : depthwise(graph, &w, &conv, kernel, &shape);
     if (strcmp(layer->def->class_name, "ops.SeparableConv") == 0) {
         ARTEL_TRY(read_kernel(layer, call, &w, 2, &point, &mixing));
         int64_t channels = w.in.dim[w.rank] * shape.dim[w.rank + 1];
         if (artel__shape_product(&mixing, 0, w.rank) != 1 || mixing.dim[w.rank] != channels)
             return artel__raw_refuse(layer, "weights of this shape");
+        if (is_wide(call)) return return_window(call, &w, mixed_float64(graph, &conv, y, point));
         artel_shape matrix = artel__shape(2, channels, mixing.dim[w.rank + 1]),
                     columns = artel__shape(1, mixing.dim[w.rank + 1]);
         point = artel__op_panels(graph, artel__op_reshape(graph, point, &matrix));
@@ -227,6 +272,11 @@ artel_status artel__raw_conv_transpose(artel__layer *layer, artel__call *call)
         artel__conv_axis *a = &axis[2 - w.rank + i];
         *a = (artel__conv_axis){.kernel = shape.dim[i], .stride = stride[i], .dilation = dilation[i]};
         if (!lay_transposed(a, w.in.dim[i], w.same, added[i])) return artel__raw_refuse(layer, "this output_padding");
+    }
+    if (is_wide(call)) {
+        artel__conv_any any = {.rank = w.rank, .groups = 1};
+        for (int i = 0; i < w.rank; i++) any.axis[i] = axis[2 - w.rank + i];
+        return return_window(call, &w, artel__conv_back_float64(graph, &any, w.x, kernel));
     }
     artel__conv2d_shape s = {.ih = axis[0].in,
                              .iw = axis[1].in,

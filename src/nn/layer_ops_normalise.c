@@ -57,7 +57,7 @@ static artel__value_id mean(artel__graph *graph, artel__value_id x, uint32_t axe
 
 static artel__value_id inverse_root(artel__graph *graph, artel__value_id x, double epsilon)
 {
-    return unary(graph, ARTEL__UNARY_RSQRT, artel__op_affine(graph, x, 1, (float)epsilon));
+    return unary(graph, ARTEL__UNARY_RSQRT, artel__op_affine(graph, x, 1, epsilon));
 }
 
 artel_status artel__raw_rms_normalization(artel__layer *layer, artel__call *call)
@@ -146,8 +146,9 @@ static artel__value_id triangle(artel__graph *graph, int64_t queries, int64_t ke
     return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, sees);
 }
 
-/* With a bias: by parts. */
-static artel__value_id attend_by_parts(artel__graph *graph, const artel__attention *a, artel__value_id bias)
+/* With a bias, or in float64: by parts. */
+static artel__value_id attend_by_parts(artel__graph *graph, const artel__attention *a, double scale,
+                                       artel__value_id bias)
 {
     artel_shape q = graph->value[a->query].shape, k = graph->value[a->key].shape;
     artel__value_id key = a->key, value = a->value;
@@ -157,7 +158,8 @@ static artel__value_id attend_by_parts(artel__graph *graph, const artel__attenti
     }
     artel__value_id keys = by_head(graph, key), scores = artel__row_products(graph, by_head(graph, a->query), keys);
     artel__value_id offset = artel__as_float(graph, bias);
-    scores = artel__op_add(graph, times(graph, scores, (double)a->scale), offset);
+    scores = times(graph, scores, scale);
+    if (bias >= 0) scores = artel__op_add(graph, scores, offset);
     artel__value_id seen = a->mask;
     if (a->causal) {
         artel__value_id past = triangle(graph, q.dim[0], k.dim[0]);
@@ -195,8 +197,12 @@ artel_status artel__raw_dot_product_attention(artel__layer *layer, artel__call *
     a.query = in[0];
     a.key = in[1];
     a.value = in[2];
-    a.scale = artel__json_number(artel__raw_setting(layer, call, "scale", 5), &scale) ? (float)scale
-                                                                                      : 1.0f / sqrtf((float)k.dim[2]);
-    artel__call_return(call, bias >= 0 ? attend_by_parts(graph, &a, bias) : artel__op_attention(graph, &a));
+    bool given = artel__json_number(artel__raw_setting(layer, call, "scale", 5), &scale),
+         wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    a.scale = given ? (float)scale : 1.0f / sqrtf((float)k.dim[2]);
+    if (wide && !given) scale = 1 / sqrt((double)k.dim[2]);
+    if (!wide) scale = (double)a.scale;
+    artel__call_return(call,
+                       bias >= 0 || wide ? attend_by_parts(graph, &a, scale, bias) : artel__op_attention(graph, &a));
     return graph->status;
 }

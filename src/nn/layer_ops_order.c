@@ -119,7 +119,10 @@ static artel_status read_quantile(const artel__layer *layer, const artel__call *
         number = (double)numbers[0];
     }
     if (!one) return artel__raw_refuse(layer, "several quantiles, which Keras puts in front of the batch");
-    out->q = (double)(percent ? (float)number / 100.0f : (float)number);
+    if (call->graph->real == ARTEL_DTYPE_FLOAT64)
+        out->q = percent ? number / 100 : number;
+    else
+        out->q = (double)(percent ? (float)number / 100.0f : (float)number);
     return out->q >= 0 && out->q <= 1 ? ARTEL_OK : artel__raw_refuse(layer, "this quantile");
 }
 
@@ -133,10 +136,10 @@ static artel__value_id element(artel__graph *graph, artel__value_id x, int64_t a
     return artel__op_reshape(graph, x, &shape);
 }
 
-static artel__value_id mixed(artel__graph *graph, artel__value_id a, artel__value_id b, float share_of_b)
+static artel__value_id mixed(artel__graph *graph, artel__value_id a, artel__value_id b, double share_of_b)
 {
-    artel__value_id of_b = times(graph, b, (double)share_of_b);
-    return artel__op_add(graph, times(graph, a, (double)(1.0f - share_of_b)), of_b);
+    artel__value_id of_b = times(graph, b, share_of_b);
+    return artel__op_add(graph, times(graph, a, 1 - share_of_b), of_b);
 }
 
 /* Of n sorted elements. */
@@ -149,11 +152,13 @@ static artel__value_id pick(artel__graph *graph, artel__value_id x, int64_t n, c
     if (strcmp(q->method, "nearest") == 0) return element(graph, x, (int64_t)nearbyint(at));
     if (strcmp(q->method, "midpoint") == 0) {
         artel__value_id upper = element(graph, x, high);
-        return mixed(graph, element(graph, x, low), upper, 0.5f);
+        return mixed(graph, element(graph, x, low), upper, 0.5);
     }
     int64_t smaller = high > 0 ? high - 1 : 0, larger = smaller + 1 < n ? smaller + 1 : n - 1;
     artel__value_id below = element(graph, x, smaller);
-    return mixed(graph, element(graph, x, larger), below, (float)((double)larger - at));
+    double share = (double)larger - at;
+    if (graph->real != ARTEL_DTYPE_FLOAT64) share = (double)(float)share; /* as Keras rounds it */
+    return mixed(graph, element(graph, x, larger), below, share);
 }
 
 /* The axes of `axes` as one, the last. */

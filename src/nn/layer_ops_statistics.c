@@ -237,6 +237,20 @@ artel_status artel__raw_moments(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
+/* Of float64: the differences between neighbours of n places, [n - 1] along the axis. */
+static artel_status widths_float64(const artel__layer *layer, artel__graph *graph, json_t *places, int64_t n,
+                                   const artel_shape *line, artel__value_id *out)
+{
+    artel__value_id at = artel__constant_json(graph, places);
+    ARTEL_TRY(graph->status);
+    if (at < 0 || graph->value[at].shape.rank != 1 || graph->value[at].shape.dim[0] != n)
+        return artel__raw_refuse(layer, "these places");
+    artel__value_id before = artel__op_slice(graph, at, 0, 0, n - 1, 1);
+    *out = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, at, 0, 1, n - 1, 1), before);
+    *out = artel__op_reshape(graph, *out, line);
+    return graph->status;
+}
+
 artel_status artel__raw_trapezoid(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -252,14 +266,18 @@ artel_status artel__raw_trapezoid(artel__layer *layer, artel__call *call)
     artel__value_id before = artel__op_slice(graph, y, axis, 0, n - 1, 1),
                     sum = artel__op_add(graph, artel__op_slice(graph, y, axis, 1, n - 1, 1), before);
     sum = times(graph, sum, 0.5);
-    if (places) {
+    artel_shape line = {.rank = shape.rank};
+    for (int i = 0; i < shape.rank; i++) line.dim[i] = i == axis ? n - 1 : 1;
+    if (places && graph->real == ARTEL_DTYPE_FLOAT64) {
+        artel__value_id widths = ARTEL__NO_VALUE;
+        ARTEL_TRY(widths_float64(layer, graph, places, n, &line, &widths));
+        sum = binary(graph, ARTEL__BINARY_MUL, sum, widths);
+    } else if (places) {
         if (!artel__raw_constant(call, places, &given, &at) || given.rank != 1 || given.dim[0] != n)
             return artel__raw_refuse(layer, "these places");
         float *width = artel__arena_alloc(graph->arena, (size_t)n, sizeof *width);
         if (!width) return ARTEL_ERROR_NO_MEMORY;
         for (int64_t i = 0; i + 1 < n; i++) width[i] = at[i + 1] - at[i];
-        artel_shape line = {.rank = shape.rank};
-        for (int i = 0; i < shape.rank; i++) line.dim[i] = i == axis ? n - 1 : 1;
         sum = binary(graph, ARTEL__BINARY_MUL, sum, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &line, width));
     } else if (step != 1) {
         sum = times(graph, sum, step);

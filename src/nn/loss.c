@@ -10,6 +10,7 @@
 
 #include "nn/custom.h"
 #include "nn/loss.h"
+#include "nn/loss_float64.h"
 #include "nn/loss_overlap.h"
 #include "nn/loss_table.h"
 #include "nn/record.h"
@@ -324,12 +325,15 @@ static artel__value_id hinge_labels(artel__graph *graph, artel__value_id y)
     return artel__op_where(graph, none, artel__op_affine(graph, y, 2.0f, -1.0f), y);
 }
 
-static artel__value_id ready_target(artel__graph *graph, const artel__loss_def *def, artel__value_id target)
+/* `real`: the type that the loss computes in. */
+static artel__value_id ready_target(artel__graph *graph, const artel__loss_def *def, artel__value_id target,
+                                    artel_dtype real)
 {
     if (def->target == ARTEL__TARGET_INDEX)
-        return graph->value[target].dtype == ARTEL_DTYPE_FLOAT32 ? target
-                                                                 : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
-    target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
+        return graph->value[target].dtype == ARTEL_DTYPE_FLOAT32 && real == ARTEL_DTYPE_FLOAT32
+                   ? target
+                   : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
+    target = artel__op_cast(graph, target, real);
     return def->form == FORM_HINGE ? hinge_labels(graph, target) : target;
 }
 
@@ -394,14 +398,52 @@ static void turn(artel__graph *graph, const artel__loss_config *loss, artel__val
     }
     if (axis == rank - 1) return;
     if (loss->def->target == ARTEL__TARGET_ONE_HOT && *smoothing != 0) {
-        float last = (float)graph->value[*prediction].shape.dim[rank - 1];
-        *target = artel__op_cast(graph, *target, ARTEL_DTYPE_FLOAT32);
-        *target = artel__op_affine(graph, *target, 1.0f - *smoothing, *smoothing / last);
+        artel_dtype real = graph->value[*prediction].dtype;
+        double last = (double)graph->value[*prediction].shape.dim[rank - 1], taken = s->label_smoothing;
+        bool wide = real == ARTEL_DTYPE_FLOAT64;
+        *target = artel__op_cast(graph, *target, real);
+        *target = artel__op_affine(graph, *target, wide ? 1 - taken : (double)(1.0f - *smoothing),
+                                   wide ? taken / last : (double)(*smoothing / (float)last));
         *smoothing = 0;
     }
     bool alike = artel__shape_equal(&graph->value[*target].shape, &graph->value[*prediction].shape);
     *prediction = axis_last(graph, *prediction, axis);
     if (alike) *target = axis_last(graph, *target, axis);
+}
+
+/* The prediction is what it is: logits behind a softmax are not looked for. */
+static artel__value_id add_float64(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
+                                   artel__value_id prediction)
+{
+    const artel__loss_def *def = loss->def;
+    const settings *s = loss->config;
+    if (loss->custom || def->form == FORM_ALIGNED || def->form == FORM_PAIRS) {
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
+                        "cast both to float32, or write it with operations", "this loss does not compute in float64");
+        return ARTEL__NO_VALUE;
+    }
+    prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);
+    if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
+    if (def->form == FORM_GENERALISED)
+        return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
+    artel__loss_float64 wide = {.op = def->op,
+                                .name = loss->name,
+                                .smoothing = s->label_smoothing,
+                                .delta = s->delta,
+                                .alpha = s->alpha,
+                                .gamma = s->gamma,
+                                .balanced = s->apply_class_balancing,
+                                .has_ignored = loss->has_ignored,
+                                .ignored = loss->ignored};
+    if (def->form == FORM_LOGITS && s->from_logits) wide.op = (artel__loss)(def->op + 1);
+    prediction = artel__with_last_axis(graph, prediction);
+    float smoothing = (float)s->label_smoothing;
+    turn(graph, loss, &target, &prediction, &smoothing);
+    if (smoothing == 0) wide.smoothing = 0;
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (def->form == FORM_FOCAL && s->from_logits) prediction = to_probabilities(graph, def->op, prediction);
+    return artel__loss_in_float64(graph, &wide, ready_target(graph, def, target, ARTEL_DTYPE_FLOAT64), prediction);
 }
 
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
@@ -410,6 +452,8 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
+    if (graph->value[target].dtype == ARTEL_DTYPE_FLOAT64 || graph->value[prediction].dtype == ARTEL_DTYPE_FLOAT64)
+        return add_float64(graph, loss, target, prediction);
     if (loss->custom) return loss->custom->add(loss->custom->self, loss->config, graph, target, prediction);
     if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
     if (def->form == FORM_GENERALISED)
@@ -439,7 +483,7 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     turn(graph, loss, &target, &prediction, &in.a);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (def->form == FORM_FOCAL && logits) prediction = to_probabilities(graph, def->op, prediction);
-    return artel__op_loss(graph, &in, ready_target(graph, def, target), prediction);
+    return artel__op_loss(graph, &in, ready_target(graph, def, target, ARTEL_DTYPE_FLOAT32), prediction);
 }
 
 bool artel__loss_mixes_rows(const artel__loss_config *loss)

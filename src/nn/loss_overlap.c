@@ -11,7 +11,7 @@
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
-#define EPSILON 1e-7f
+#define EPSILON 1e-7
 
 static artel__value_id times(artel__graph *graph, artel__value_id a, artel__value_id b)
 {
@@ -23,9 +23,14 @@ static artel__value_id sum(artel__graph *graph, artel__value_id x, uint32_t axes
     return axes ? artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, false) : x;
 }
 
-/* The sum of a over all rows, or (`rows`) how many there are: GLOBAL float32 []. */
+/* The sum of a over all rows, or (`rows`) how many there are: GLOBAL [] of the type of a. */
 static artel__value_id fold(artel__graph *graph, artel__value_id a, bool rows)
 {
+    if (graph->status < 0 || a < 0) return ARTEL__NO_VALUE;
+    if (graph->value[a].dtype == ARTEL_DTYPE_FLOAT64) {
+        artel__value_id all = artel__op_fold_sum(graph, rows ? artel__op_fill_like(graph, a, 1) : a);
+        return artel__op_stop_gradient(graph, artel__op_all_reduce(graph, all));
+    }
     artel_shape scalar = {.rank = 0};
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, a, ARTEL__NO_VALUE));
     artel__value_id one = artel__op_slice(graph, artel__op_cast(graph, pair, ARTEL_DTYPE_FLOAT32), 0, rows, 1, 1);
@@ -51,14 +56,14 @@ artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *o
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[prediction].shape;
     uint32_t axes = overlap->whole ? (1u << shape.rank) - 1u : overlap->axes;
-    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape),
+    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, graph->value[prediction].dtype), &shape),
                     p = prediction;
     artel__value_id both = sum(graph, times(graph, y, p), axes), above = both, below;
     if (overlap->tversky) {
         artel__value_id missed = sum(graph, times(graph, artel__op_affine(graph, p, -1, 1), y), axes);
         artel__value_id added = sum(graph, times(graph, p, artel__op_affine(graph, y, -1, 1)), axes);
-        below = artel__op_add(graph, both, artel__op_affine(graph, missed, (float)overlap->alpha, 0));
-        below = artel__op_add(graph, below, artel__op_affine(graph, added, (float)overlap->beta, 0));
+        below = artel__op_add(graph, both, artel__op_affine(graph, missed, overlap->alpha, 0));
+        below = artel__op_add(graph, below, artel__op_affine(graph, added, overlap->beta, 0));
     } else {
         above = artel__op_affine(graph, both, 2, 0);
         artel__value_id said = sum(graph, p, axes);
@@ -74,11 +79,11 @@ artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__va
 {
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[prediction].shape, places = shape;
-    float power[3] = {(float)q, 0, 0};
     places.rank--;
     artel__value_id classes = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), &places);
     artel__value_id chosen = artel__op_one_hot(graph, classes, shape.dim[shape.rank - 1]);
+    chosen = artel__op_cast(graph, chosen, graph->value[prediction].dtype);
     artel__value_id p = sum(graph, times(graph, prediction, chosen), 1u << places.rank);
-    artel__value_id raised = artel__op_unary(graph, ARTEL__UNARY_POWER, power, p);
-    return artel__op_affine(graph, artel__op_affine(graph, raised, -1, 1), (float)(1 / q), 0);
+    artel__value_id raised = artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){q, 0, 0}, p);
+    return artel__op_affine(graph, artel__op_affine(graph, raised, -1, 1), 1 / q, 0);
 }

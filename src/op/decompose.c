@@ -7,6 +7,8 @@
  */
 #include "op/decompose.h"
 
+#include "kernel/wide.h"
+
 typedef struct decompose_attributes {
     artel__decomposition function;
     bool whole;
@@ -24,7 +26,8 @@ static artel_status infer_decompose(artel__infer *infer)
     const decompose_attributes *at = infer->attributes;
     const artel__value *a = infer->in[0];
     int rank = a->shape.rank;
-    if (a->dtype != ARTEL_DTYPE_FLOAT32 || rank < 2) return artel__op_fail(infer, "expected matrices of float32");
+    if ((a->dtype != ARTEL_DTYPE_FLOAT32 && a->dtype != ARTEL_DTYPE_FLOAT64) || rank < 2)
+        return artel__op_fail(infer, "expected matrices of float32 or float64");
     int64_t m = a->shape.dim[rank - 2], n = a->shape.dim[rank - 1], k = m < n ? m : n, left = at->whole ? m : k,
             right = at->whole ? n : k;
     if (m < 1 || n < 1) return artel__op_fail(infer, "expected matrices with elements");
@@ -42,8 +45,7 @@ static artel_status infer_decompose(artel__infer *infer)
         shape[2].dim[rank - 2] = right;
         break;
     }
-    for (int i = 0; i < results_of(at->function); i++)
-        artel__infer_output(infer, i, a->domain, ARTEL_DTYPE_FLOAT32, &shape[i]);
+    for (int i = 0; i < results_of(at->function); i++) artel__infer_output(infer, i, a->domain, a->dtype, &shape[i]);
     return ARTEL_OK;
 }
 
@@ -79,6 +81,16 @@ static void fill_gradient(const artel__run_args *args, void *params)
     }
 }
 
+static const artel__kernel *const *choose_decompose(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_decompose_kernels : NULL;
+}
+
+static const artel__kernel *const *choose_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_decompose_gradient_kernels : NULL;
+}
+
 static int64_t cost_decompose(const artel__graph *graph, const artel__node *node)
 {
     const artel_shape *shape = &graph->value[node->input[0]].shape;
@@ -88,7 +100,7 @@ static int64_t cost_decompose(const artel__graph *graph, const artel__node *node
 
 static artel_status infer_gradient(artel__infer *infer)
 {
-    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    artel__infer_output(infer, 0, infer->in[0]->domain, infer->in[0]->dtype, &infer->in[0]->shape);
     return ARTEL_OK;
 }
 
@@ -108,6 +120,7 @@ const artel__op_def artel__op_decompose_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__decompose_gradient_kernels,
+            .choose = choose_gradient,
             .params_size = sizeof(artel__decompose_gradient),
             .fill = fill_gradient,
         },
@@ -153,6 +166,7 @@ const artel__op_def artel__op_decompose_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__decompose_kernels,
+            .choose = choose_decompose,
             .params_size = sizeof(artel__decompose),
             .fill = fill_decompose,
         },

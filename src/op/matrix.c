@@ -9,6 +9,7 @@
  */
 #include "op/matrix.h"
 
+#include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/lower_matrix.h"
 #include "op/reduce.h"
@@ -31,11 +32,12 @@ static artel_status infer_matrix(artel__infer *infer)
     const artel__value *a = infer->in[0], *b = infer->in[1], *whole = a;
     artel_shape shape = a->shape;
     int rank = shape.rank;
-    if (a->dtype != ARTEL_DTYPE_FLOAT32 || rank < 2 || shape.dim[rank - 1] != shape.dim[rank - 2])
-        return artel__op_fail(infer, "expected square matrices of float32");
+    bool floats = a->dtype == ARTEL_DTYPE_FLOAT32 || a->dtype == ARTEL_DTYPE_FLOAT64;
+    if (!floats || rank < 2 || shape.dim[rank - 1] != shape.dim[rank - 2])
+        return artel__op_fail(infer, "expected square matrices of float32 or float64");
     if (at->function == ARTEL__MATRIX_SOLVE) {
-        bool fits = b && b->dtype == ARTEL_DTYPE_FLOAT32 && b->shape.rank >= 2 &&
-                    b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
+        bool fits =
+            b && b->dtype == a->dtype && b->shape.rank >= 2 && b->shape.dim[b->shape.rank - 2] == shape.dim[rank - 1];
         if (fits && a->domain == b->domain) fits = leads_agree(&a->shape, &b->shape);
         if (fits && a->domain != b->domain) {
             const artel__value *one = a->domain == ARTEL__DOMAIN_GLOBAL ? a : b;
@@ -48,7 +50,7 @@ static artel_status infer_matrix(artel__infer *infer)
         shape.dim[shape.rank - 1] = b->shape.dim[b->shape.rank - 1];
     }
     if (at->function == ARTEL__MATRIX_DETERMINANT) shape.rank -= 2;
-    artel__infer_output(infer, 0, whole->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__infer_output(infer, 0, whole->domain, a->dtype, &shape);
     return ARTEL_OK;
 }
 
@@ -68,6 +70,11 @@ static void fill_matrix(const artel__run_args *args, void *params)
                                                .a = args->in[0],
                                                .b = b ? args->in[1] : NULL,
                                                .y = args->out[0]};
+}
+
+static const artel__kernel *const *choose_matrix(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_matrix_kernels : NULL;
 }
 
 static int64_t cost_matrix(const artel__graph *graph, const artel__node *node)
@@ -116,8 +123,9 @@ static artel__value_id half_triangle(artel__graph *graph, artel__value_id x, int
     if (!weight) return ARTEL__NO_VALUE;
     for (int64_t i = 0; i < n * n; i++) weight[i] = i % n < i / n ? 1.0f : i % n == i / n ? 0.5f : 0.0f;
     artel_shape shape = artel__shape(2, n, n);
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, x,
-                            artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel__value_id weights = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight);
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_cast(graph, weights, graph->value[x].dtype));
 }
 
 static artel__value_id grad_cholesky(artel__gradient *g)
@@ -193,6 +201,7 @@ const artel__op_def artel__op_matrix_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__matrix_kernels,
+            .choose = choose_matrix,
             .params_size = sizeof(artel__matrix),
             .fill = fill_matrix,
         },

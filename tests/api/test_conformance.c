@@ -450,19 +450,23 @@ static void ST11_cluster(void **state)
 
 enum {
     COLUMNS = 2,
-    RESULTS = 6
+    RESULTS = 8
 };
 
 static const double matrix[WIDTH * COLUMNS] = {0.1, -0.7, 0.3, 1.1, -0.9, 0.2};
-static const int sizes[RESULTS] = {BATCH * COLUMNS, COLUMNS, 1, 1, WIDTH *COLUMNS, WIDTH *COLUMNS};
+static const int sizes[RESULTS] = {BATCH * COLUMNS, COLUMNS, 1, 1, WIDTH *COLUMNS, WIDTH *COLUMNS, 1, 1};
 
 static artel_status trace_wide(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
     const artel_value w = artel_graph_constant(g, ARTEL_DTYPE_FLOAT64, &(artel_shape){2, {WIDTH, COLUMNS}}, matrix);
     out[0] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "matmul", in[0], w));
-    artel_value square = artel_graph_unary(g, "square", out[0]),
-                sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
+    artel_value square = artel_graph_unary(g, "square", out[0]), zero = artel_graph_number(g, 0),
+                truth = artel_graph_binary(g, "greater", out[0], zero);
+    truth = artel_graph_op(g, "cast", &truth, 1, "{\"dtype\": \"float64\"}");
+    out[6] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "hinge", truth, out[0]));
+    out[7] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "dice", truth, square));
+    artel_value sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
     out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
     out[2] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, sum);
     out[3] =
@@ -498,6 +502,21 @@ static void run_wide(stage *s, int rows, double result[RESULTS][BATCH * COLUMNS]
     }
 }
 
+/* Two losses that look at the whole batch: labels 0 and 1 are -1 and 1 to a hinge, Dice's overlap is one of all rows.
+ */
+static void check_wide_losses(int rows, double result[RESULTS][BATCH * COLUMNS])
+{
+    double hinge = 0, both = 0, all = 0;
+    for (int i = 0; i < rows * COLUMNS; i++) {
+        double y = result[0][i], truth = y > 0 ? 1 : 0;
+        hinge += (1 - (2 * truth - 1) * y) / (rows * COLUMNS);
+        both += truth * y * y;
+        all += truth + y * y;
+    }
+    assert_true(fabs(result[6][0] - hinge) < 1e-14);
+    assert_true(fabs(result[7][0] - (1 - 2 * both / (all + 1e-7))) < 1e-14);
+}
+
 static void ST9_float64(void **state)
 {
     (void)state;
@@ -506,6 +525,7 @@ static void ST9_float64(void **state)
         for (int f = 0; f < form_count; f++) {
             stage s = begin(&forms[f]);
             run_wide(&s, rows, f ? other : first);
+            if (!f) check_wide_losses(rows, first);
             for (int i = 0; i < RESULTS && f; i++)
                 assert_memory_equal(first[i], other[i], sizeof(double) * (size_t)(i ? sizes[i] : rows * COLUMNS));
             end(&s);

@@ -3,7 +3,6 @@
 """float64 in arrays and functions: every operation of nn/layer_ops_float64.c within 1e-14 of the largest number of TensorFlow's or NumPy's result, as arrays and
 in functions, with gradients of the first and second order; what has none refuses by name; the page lists them all."""
 import ctypes
-import json
 import os
 import re
 import sys
@@ -11,6 +10,7 @@ import sys
 import numpy as np
 
 from eager import Refused, call, call_in_function, faults, finish, lib, run
+from float64 import FURTHER, check_gradients, check_results, expect
 from oracle import keras_module
 
 keras = keras_module()
@@ -77,33 +77,8 @@ def keras_function(name, attributes):
     return (lambda *x: function(list(x), **given)) if name in LISTS else lambda *x: function(*x, **given)
 
 
-def expect(what, got, wanted):
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    if got.shape != wanted.shape or (wanted.dtype == "float64" and got.dtype != "float64"):
-        faults.append(f"{what}: {got.dtype}{got.shape}, wanted {wanted.dtype}{wanted.shape}")
-        return
-    got, wanted = got.astype("float64"), wanted.astype("float64")
-    real = np.isfinite(wanted)
-    largest = max(np.abs(wanted[real]).max(initial=0), 1e-300)
-    apart = np.abs(got[real] - wanted[real]).max(initial=0) / largest
-    if not np.array_equal(got[~real], wanted[~real], equal_nan=True) or not apart <= 1e-14:
-        faults.append(f"{what}: {apart:.1e} apart: {got.ravel()[:4]}, wanted {wanted.ravel()[:4]}")
-
-
-seen = set()
-for name, inputs, attributes in ROWS:
-    what = f"{name} {[x.shape for x in inputs]} {attributes}"
-    seen.add(name)
-    wanted = keras_function(name, attributes)(*inputs)
-    wanted = [np.asarray(w) for w in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
-    for way in ("array", "function"):
-        try:
-            got = call(name, *inputs, **attributes) if way == "array" else call_in_function(name, len(wanted), *inputs, **attributes)
-        except Refused as error:
-            faults.append(f"{way} {what}: refused: {error}")
-            continue
-        for g, w in zip(got, wanted):
-            expect(f"{way} {what}", g, w)
+seen = {name for name, _, _ in ROWS}
+check_results(ROWS, keras_function)
 
 # -- gradients: of sum(y sin y), and of sum(d / dx cos x) --
 
@@ -112,46 +87,7 @@ sparse_plus square squareplus tanh tanh_shrink softmax log_softmax sum mean max 
 SLOPES += [(name, (PLUS,), {}) for name in ("log", "log1p", "sqrt", "rsqrt", "std", "norm")] + [("gelu", (X,), {"approximate": False}), ("sum", (CUBE,), {"axis": 1}), ("max", (CUBE,), {"axis": -1})]
 SLOPES += [(name, (X, Y), {}) for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "logaddexp")] + [("power", (PLUS, Y), {}), ("divide", (X, PLUS[:1]), {}), ("multiply", (X, LINE), {})]
 SLOPES += [("matmul", (X, M), {}), ("matmul", (CUBE, np.swapaxes(CUBE, 1, 2).copy()), {}), ("einsum", (X, X, M), {"subscripts": "ij,ij,jk->k"}), ("concatenate", (X, Y), {}), ("pad", (X,), {"pad_width": [[1, 0], [2, 1]]}), ("sort", (X,), {}), ("flip", (X,), {})]
-
-
-def slope(name, count, attributes, order):
-    text = json.dumps(attributes).encode() if attributes else None
-
-    def trace(_user, graph, inputs, outputs):
-        values = ctypes.cast(inputs, ctypes.c_void_p)
-        y = lib.artel_graph_op(graph, name.encode(), values, count, text)
-        y = lib.artel_graph_binary(graph, b"multiply", y, lib.artel_graph_unary(graph, b"sin", y))
-        made = (ctypes.c_int32 * count)()
-        status = lib.artel_graph_gradients(graph, y, values, count, ctypes.cast(made if order == 2 else outputs, ctypes.c_void_p))
-        if order == 1 or status < 0:
-            return status
-        total = -1
-        for i in range(count):
-            part = lib.artel_graph_unary(graph, b"sum", lib.artel_graph_binary(graph, b"multiply", made[i], lib.artel_graph_unary(graph, b"cos", inputs[i])))
-            total = part if total < 0 else lib.artel_graph_binary(graph, b"add", total, part)
-        return lib.artel_graph_gradients(graph, total, values, count, ctypes.cast(outputs, ctypes.c_void_p))
-
-    return trace
-
-
-for name, inputs, attributes in SLOPES:
-    function, variables = keras_function(name, attributes), [tf.constant(x) for x in inputs]
-    with tf.GradientTape() as outer:
-        outer.watch(variables)
-        with tf.GradientTape() as inner:
-            inner.watch(variables)
-            y = function(*variables)
-            y = tf.reduce_sum(y * tf.sin(y))
-        first = inner.gradient(y, variables)
-        total = tf.add_n([tf.reduce_sum(slope * tf.cos(x)) for slope, x in zip(first, variables)])
-    for order, wanted in ((1, first), (2, outer.gradient(total, variables))):
-        try:
-            got = run(slope(name, len(inputs), attributes, order), inputs, len(inputs))
-        except Refused as error:
-            faults.append(f"gradient {order} of {name}: refused: {error}")
-            continue
-        for i, (g, w) in enumerate(zip(got, wanted)):
-            expect(f"gradient {order} of {name} {attributes} by {i}", g, w if w is not None else np.zeros_like(inputs[i]))
+check_gradients(SLOPES, keras_function)
 
 # -- constants that float32 does not hold --
 
@@ -168,11 +104,11 @@ expect("0.1 of float32", run(third, (X.astype("float32"),), 1)[0], X.astype("flo
 
 source = open(os.environ["ARTEL_SOURCE"] + "/src/nn/layer_ops_float64.c").read()
 table = re.findall(r'"(\w+)"', source[source.index("names[] ="):])
-written = {name.replace("_", "").lower() for name in seen | set(OTHERS)}
+written = {name.replace("_", "").lower() for name in seen | set(OTHERS) | FURTHER}
 faults += [f"{name} has float64 and no row here" for name in table if name.lower() not in written]
 page = open(os.environ["ARTEL_SOURCE"] + "/docs/eager.md").read()
 faults += [f"docs/eager.md does not list {name}" for name in table if f"`{name}`" not in page]
-for name, inputs in (("arctan", (X,)), ("sparsemax", (X,)), ("median", (X,)), ("inv", (SQUARE,)), ("max_pool", (FOUR,))):
+for name, inputs in (("erfinv", (X,)), ("sparsemax", (X,)), ("nextafter", (X, Y)), ("glu", (X,)), ("adaptive_max_pool", (FOUR,))):
     for way in (call, lambda name, *inputs: call_in_function(name, 1, *inputs)):
         try:
             way(name, *inputs)

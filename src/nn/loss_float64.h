@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses of float64, put together from operations. */
+#ifndef ARTEL_NN_LOSS_FLOAT64_H
+#define ARTEL_NN_LOSS_FLOAT64_H
+
+#include "graph/graph.h"
+#include "kernel/loss.h"
+
+/* The settings of Keras; which of them count depends on `op`. */
+typedef struct artel__loss_float64 {
+    artel__loss op;
+    const char *name; /* for messages */
+    double smoothing, delta, alpha, gamma;
+    bool balanced;
+    bool has_ignored;
+    int64_t ignored;
+} artel__loss_float64;
+
+/* As artel__op_loss, of a prediction of float64 and a target of that or, for classes by number, int32. */
+artel__value_id artel__loss_in_float64(artel__graph *graph, const artel__loss_float64 *loss, artel__value_id target,
+                                       artel__value_id prediction);
+
+#endif

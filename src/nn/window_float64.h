@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and pooling of float64 with windows of one to three dimensions, put together from operations. */
+#ifndef ARTEL_NN_WINDOW_FLOAT64_H
+#define ARTEL_NN_WINDOW_FLOAT64_H
+
+#include "nn/conv_any.h"
+
+enum {
+    ARTEL__WINDOW_MOST = 1024 /* places of a window */
+};
+
+/* x [in..][channels] by kernel [window..][channels of a group][filters], GLOBAL: [out..][filters]. */
+artel__value_id artel__conv_float64(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                    artel__value_id kernel);
+/* The gradient of a convolution's data as a forward pass: x [out..][filters] by kernel [window..][channels][filters]:
+ * [in..][channels]. `after` is not read. */
+artel__value_id artel__conv_back_float64(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                         artel__value_id kernel);
+/* The largest number of a window, the first of equals having the gradient; or the mean of those that are not padding.
+ * [in..][channels] -> [out..][channels]. */
+artel__value_id artel__pool_float64(artel__graph *graph, const artel__conv_any *window, bool largest,
+                                    artel__value_id x);
+
+#endif
