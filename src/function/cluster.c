@@ -394,12 +394,6 @@ void artel__loop_ran(artel_strategy *s)
     if (s->loop) s->loop->runs_of_unit++;
 }
 
-const atomic_bool *artel__loop_stop_flag(const artel_strategy *s)
-{
-    if (s->servers) return artel__mesh_stop_flag(s->options.cluster);
-    return s->loop && s->loop->cluster ? artel__mesh_stop_flag(s->loop->cluster) : NULL;
-}
-
 artel__mesh_activity *artel__loop_activity(const artel_strategy *s, int index)
 {
     return s->loop && s->loop->seat.activity ? &s->loop->seat.activity[index] : NULL;

@@ -15,27 +15,6 @@
 #define LOOK_NS 20000000L
 #define REMIND_NS INT64_C(5000000000)
 
-/* -- failures of its own -- */
-
-artel_status artel__driver_fatal(artel_coordinator *c, artel_status status, const char *what)
-{
-    if (status >= 0) return status;
-    pthread_mutex_lock(&c->mutex);
-    if (c->fatal.status == ARTEL_OK) {
-        c->fatal = (artel_error){.status = status, .where = "coordinator", .advice = "run the same program everywhere"};
-        snprintf(c->fatal.what, sizeof c->fatal.what, "%s", what);
-    }
-    pthread_mutex_unlock(&c->mutex);
-    return status;
-}
-
-artel_status artel__driver_misfit(const artel__driver *d, const char *who)
-{
-    char what[128];
-    snprintf(what, sizeof what, "what %s sent does not fit this program's functions and variables", who);
-    return artel__driver_fatal(d->c, ARTEL_ERROR_INVALID, what);
-}
-
 static artel_error error_about(const char *who, const char *advice, const char *what)
 {
     artel_error error = {.status = ARTEL_ERROR_RUN};

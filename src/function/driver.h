@@ -34,7 +34,7 @@ typedef struct artel__driver {
     int64_t said_ns;
 } artel__driver;
 
-/* The job cannot go on; the first reason counts. Both return a failure. */
+/* driver.c. The job cannot go on; the first reason counts. Both return a failure. */
 artel_status artel__driver_fatal(artel_coordinator *coordinator, artel_status status, const char *what);
 artel_status artel__driver_misfit(const artel__driver *driver, const char *who);
 

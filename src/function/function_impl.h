@@ -191,20 +191,21 @@ struct artel_function {
     artel_function *next;
 };
 
-/* Gives up a strategy's own things; made ones first. */
-void artel__function_destroy(artel_function *function);
-/* Gives up plan and runs, which the next run makes anew. */
-void artel__function_unplace(artel_function *function);
-/* Opens a strategy: variables are final from here on. */
-artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
                                           artel_strategy_options *out);
-/* Of the plain form. */
-size_t artel__variable_bytes(const artel__variable *variable);
 /* A model whose weights it holds; NULL: it does not. */
 artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
-/* What declares something fails once it is open. */
+
+/* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
+artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
+
+/* plan.c: plan and runs, which the first run makes; gives them up, and the next run makes them anew; gives up the whole
+ * function. The first shard of a replica of this process, or of the one behind the last. */
+artel_status artel__function_open(artel_function *function);
+void artel__function_unplace(artel_function *function);
+void artel__function_destroy(artel_function *function);
+int32_t artel__function_first_shard(const artel_function *function, int replica);
 
 /* elsewhere.c: variables that servers own. Of the strategy's options and cluster; of an optimizer that is made; while a
  * function is traced, what it would write; what it reads, once it is sealed; who owns which variable, once all are
@@ -226,7 +227,6 @@ artel_status artel__function_check(const artel_function *function, const artel_a
 artel_status artel__function_check_one(const artel_function *function, int argument, const artel_array *given,
                                        int64_t *rows);
 artel_status artel__function_check_rows(const artel_function *function, int64_t rows);
-artel_status artel__function_open(artel_function *function);
 artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out,
                                      int64_t rows);
 
@@ -239,7 +239,6 @@ artel_status artel__loop_begin(artel_strategy *strategy, artel_cluster *cluster)
 artel_status artel__loop_may_run(const artel_strategy *strategy);
 void artel__loop_interrupted(artel_strategy *strategy);
 void artel__loop_ran(artel_strategy *strategy);
-const atomic_bool *artel__loop_stop_flag(const artel_strategy *strategy);
 artel__mesh_activity *artel__loop_activity(const artel_strategy *strategy, int index);
 void artel__loop_end(artel_strategy *strategy);
 

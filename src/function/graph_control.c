@@ -6,6 +6,7 @@
 #include "function/function_impl.h"
 #include "function/tape.h"
 #include "op/elementwise.h"
+#include "op/node_attributes.h"
 #include "op/shape_ops.h"
 
 enum {
@@ -70,6 +71,30 @@ static artel__value_id condition_of(artel_graph *g, artel_value value)
                         "a condition is a bool scalar, and this is %s with %d axes", artel_dtype_name(found->dtype),
                         found->shape.rank);
     return ARTEL__NO_VALUE;
+}
+
+static bool any_wide(artel_graph *g, const artel_value *list, int count)
+{
+    bool wide = false;
+    for (int i = 0; i < count && !wide; i++) {
+        const artel__place *place = artel__graph_place(g, list[i]);
+        wide = place && g->graph->value[place->value].dtype == ARTEL_DTYPE_FLOAT64;
+    }
+    return wide;
+}
+
+/* Numbers beside float64 values begin as they were given: a copy of one would be its float32. */
+static void widen_numbers(artel_graph *g, artel_value *state, int count)
+{
+    artel__graph *graph = g->graph;
+    for (int i = 0; i < count; i++) {
+        artel__value_id id = artel__graph_take(g, state[i]);
+        int32_t node = id < 0 ? -1 : graph->value[id].node;
+        bool constant = node >= 0 && graph->node[node].op == &artel__op_constant_def;
+        const artel__constant_attributes *a = constant ? graph->node[node].attributes : NULL;
+        if (a && a->exact)
+            state[i] = artel__graph_give(g, artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &a->shape, a->exact));
+    }
 }
 
 /* Gives floats a value of their own, all of them or those that occur twice: what a body differentiates by one of its
@@ -144,6 +169,7 @@ artel_status artel_graph_loop(artel_graph *g, const artel_loop *loop, artel_valu
         return invalid(g, "loop", "give two functions, 1 to 256 values and 1 to 10000 rounds",
                        "a function is missing, or so many of these");
     memcpy(now, state, (size_t)l->state_count * sizeof *now);
+    if (any_wide(g, now, l->state_count)) widen_numbers(g, now, l->state_count);
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LOOP, .which = l->most}, state, l->state_count);
     for (int round = 0; round < l->most; round++) {
@@ -266,6 +292,8 @@ static artel_status scan(track *t, artel_value *state, artel_value *results)
     t->made = artel__arena_alloc(graph->arena, (size_t)(s->result_count * t->length) + 1, sizeof *t->made);
     if (!t->made) return graph->status = ARTEL_ERROR_NO_MEMORY;
     if (s->state_count) memcpy(now, state, (size_t)s->state_count * sizeof *now);
+    if (any_wide(t->g, s->sequences, s->sequence_count) || any_wide(t->g, now, s->state_count))
+        widen_numbers(t->g, now, s->state_count);
     for (int64_t i = 0; i < t->length; i++) ARTEL_TRY(step(t, s->reverse ? t->length - 1 - i : i, now));
     for (int i = 0; i < s->result_count; i++)
         results[i] = artel__graph_give(t->g, join(t, t->made + i * t->length, (int)t->length));

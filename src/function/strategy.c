@@ -2,7 +2,7 @@
 /* Strategies as a caller holds them: who computes, and the variables that all of them share.
  *
  * Everything is declared first: variables, the weights of models, the slots of optimizers go into one table. The first
- * run opens the strategy; from then on the table is final, for a state is one block (exec/state.h).
+ * run opens the strategy (open.c); from then on the table is final, for a state is one block (exec/state.h).
  */
 #include <string.h>
 
@@ -29,11 +29,6 @@ artel_status artel__read_spec(artel_context *ctx, const char *what, const char *
         return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give a name or a JSON record", "nothing is named");
     return text[0] == '{' ? artel__json_load_written(ctx, what, text, strlen(text), out)
                           : artel__spec_read(ctx, what, text, out);
-}
-
-size_t artel__variable_bytes(const artel__variable *v)
-{
-    return (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype);
 }
 
 /* -- making -- */
@@ -163,14 +158,6 @@ artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
     s->runs = runs;
     return ARTEL_OK;
-}
-
-artel_status artel__strategy_may_declare(artel_strategy *s, const char *what)
-{
-    if (!s->open) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what,
-                       "declare variables, models and optimizers before the first run",
-                       "the strategy has run; its variables are final");
 }
 
 /* -- variables -- */
@@ -393,75 +380,4 @@ artel_status artel_strategy_store(artel_strategy *s, artel_model *model)
     }
     artel__free(s->ctx, plain);
     return ARTEL_OK;
-}
-
-/* -- opening -- */
-
-static void start_variables(artel_strategy *s)
-{
-    artel__state *state = s->state[0];
-    for (artel_variable *v = s->variable; v; v = v->next) {
-        if (v->initial) artel__state_store(state, v->index, v->initial);
-    }
-    for (artel_optimizer *o = s->optimizer; o; o = o->next) {
-        const uint8_t *at = o->restored;
-        for (int i = 0; i < o->slots.file_count; i++) {
-            int slot = o->slots.file_order[i];
-            float start = artel__optimizer_slot_start(&o->rule, &o->slots, slot);
-            if (at)
-                artel__state_store(state, slot, at);
-            else if (start != 0.0f)
-                artel__state_fill(state, slot, start);
-            if (at) at += artel__variable_bytes(&s->variables.item[slot]);
-        }
-        artel__free(s->ctx, o->restored);
-        o->restored = NULL;
-    }
-}
-
-static artel_status start_models(artel_strategy *s)
-{
-    for (artel__adopted *a = s->adopted; a; a = a->next) {
-        const artel__variables *from = a->model->nn->variables;
-        for (int i = 0; i < from->count; i++) {
-            void *plain;
-            size_t bytes = (size_t)artel_shape_count(&from->item[i].shape) * artel_dtype_size(from->item[i].dtype);
-            ARTEL_TRY(artel__alloc(s->ctx, bytes + 1, "weights", &plain));
-            artel__state_fetch(a->model->weights, i, plain);
-            artel__state_store(s->state[0], a->base + i, plain);
-            artel__free(s->ctx, plain);
-        }
-    }
-    return ARTEL_OK;
-}
-
-static artel_status open_replicas(artel_strategy *s)
-{
-    int replicas = s->plan.replicas;
-    s->state = artel__arena_alloc(&s->arena, (size_t)replicas, sizeof *s->state);
-    s->pool = artel__arena_alloc(&s->arena, (size_t)replicas, sizeof *s->pool);
-    ARTEL_TRY(artel__arena_status(&s->arena));
-    for (int r = 0; r < replicas; r++) {
-        if (s->common && r > 0)
-            s->state[r] = s->state[0];
-        else
-            ARTEL_TRY(artel__state_create(s->ctx, &s->variables, &s->state[r]));
-        ARTEL_TRY(artel__pool_create(s->ctx, s->plan.threads_of[r], &s->pool[r]));
-    }
-    ARTEL_TRY(start_models(s));
-    start_variables(s);
-    for (int r = 1; r < replicas && !s->common; r++)
-        artel__state_copy(s->state[r], s->state[0], artel__all_of(&s->variables));
-    return artel__crew_create(s->ctx, replicas, s->plan.threads <= artel__usable_cores(), &s->crew);
-}
-
-artel_status artel__strategy_open(artel_strategy *s)
-{
-    if (s->crew) return ARTEL_OK;
-    if (s->open)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "make a new one",
-                           "the strategy could not be opened");
-    s->open = true;
-    if (s->servers) ARTEL_TRY(artel__elsewhere_place(s));
-    return open_replicas(s);
 }

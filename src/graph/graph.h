@@ -107,6 +107,9 @@ static inline artel_dtype artel__variable_held(const artel__variable *variable)
     return artel__variable_narrow(variable) ? ARTEL_DTYPE_FLOAT32 : variable->dtype;
 }
 
+/* Of the plain form. */
+size_t artel__variable_bytes(const artel__variable *variable);
+
 /* The variables of a model, shared by all its graphs. Append only until the first state block is made. */
 typedef struct artel__variables {
     artel__arena *arena;

@@ -9,6 +9,11 @@
 #include "graph/graph.h"
 #include "kernel/product.h"
 
+size_t artel__variable_bytes(const artel__variable *variable)
+{
+    return (size_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
+}
+
 void artel__variables_init(artel__variables *variables, artel__arena *arena)
 {
     *variables = (artel__variables){.arena = arena};

@@ -64,11 +64,6 @@ artel__value_id artel__op_all_gather(artel__graph *graph, artel__value_id rows)
     return artel__graph_add(graph, &artel__op_all_gather_def, NULL, &rows, 1);
 }
 
-artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes)
-{
-    return artel__graph_add(graph, &artel__op_all_reduce_def, NULL, &nodes, 1);
-}
-
 artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_id nodes)
 {
     return artel__graph_add(graph, &artel__op_all_reduce_moments_def, NULL, &nodes, 1);

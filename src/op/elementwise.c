@@ -9,11 +9,10 @@
 #include "op/elementwise.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "kernel/wide.h"
 #include "op/lower_elementwise.h"
-#include "op/reduce.h"
+#include "op/node_attributes.h"
 #include "op/second.h"
 
 static void like_input(artel__infer *infer, int k, artel_dtype dtype)
@@ -183,21 +182,6 @@ const artel__unary_attributes *artel__op_unary_read(const artel__node *node)
     return node->op == &artel__op_unary_def || node->op == &artel__op_unary_gradient_def ? node->attributes : NULL;
 }
 
-artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x)
-{
-    artel__unary_attributes attributes = {.function = function};
-    for (int i = 0; i < 3 && parameter; i++) attributes.exact[i] = (double)(attributes.parameter[i] = parameter[i]);
-    return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
-}
-
-artel__value_id artel__op_unary_exact(artel__graph *graph, artel__unary function, const double parameter[3],
-                                      artel__value_id x)
-{
-    artel__unary_attributes attributes = {.function = function};
-    for (int i = 0; i < 3; i++) attributes.parameter[i] = (float)(attributes.exact[i] = parameter[i]);
-    return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
-}
-
 artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out)
 {
     artel__unary_attributes attributes = {
@@ -205,17 +189,9 @@ artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, art
     return artel__graph_add(graph, &artel__op_unary_gradient_def, &attributes, (artel__value_id[]){dy, out}, 2);
 }
 
-artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, double scale, double offset)
-{
-    return artel__op_unary_exact(graph, ARTEL__UNARY_SCALE_SHIFT, (double[]){scale, offset, 0}, x);
-}
-
 /* -- two operands -- */
 
-typedef struct binary_attributes {
-    artel__binary function;
-    int wrt;
-} binary_attributes;
+typedef artel__binary_attributes binary_attributes;
 
 static const char *const binary_names[] = {
 #define BINARY(name, function) #function,
@@ -393,23 +369,6 @@ const artel__op_def artel__op_binary_gradient_def = {
         },
 };
 
-artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__value_id like)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel__value from = graph->value[x], to = graph->value[like];
-    if (from.layout == ARTEL__LAYOUT_PANELS) return x;
-    uint32_t axes = 0;
-    int ahead = from.shape.rank - to.shape.rank;
-    for (int i = 0; i < from.shape.rank; i++) {
-        if (i < ahead || (to.shape.dim[i - ahead] == 1 && from.shape.dim[i] != 1)) axes |= 1u << i;
-    }
-    if (axes) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, false);
-    if (axes || ahead) x = artel__op_reshape(graph, x, &to.shape);
-    if (from.domain == ARTEL__DOMAIN_ROW && to.domain == ARTEL__DOMAIN_GLOBAL)
-        x = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
-    return x;
-}
-
 static artel_status grad_binary(artel__gradient *g)
 {
     const binary_attributes *a = g->attributes;
@@ -468,15 +427,4 @@ artel__binary artel__op_binary_function(const artel__node *node)
 {
     const binary_attributes *a = node->attributes;
     return a->function;
-}
-
-artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
-{
-    binary_attributes attributes = {.function = function};
-    return artel__graph_add(graph, &artel__op_binary_def, &attributes, (artel__value_id[]){a, b}, 2);
-}
-
-artel__value_id artel__op_add(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_ADD, a, b);
 }

@@ -55,11 +55,6 @@ const artel__op_def artel__op_fold_sum_def = {
         },
 };
 
-artel__value_id artel__op_fold_sum(artel__graph *graph, artel__value_id x)
-{
-    return artel__graph_add(graph, &artel__op_fold_sum_def, NULL, &x, 1);
-}
-
 static artel_status infer_fold_columns(artel__infer *infer)
 {
     const artel__value *x = infer->in[0];

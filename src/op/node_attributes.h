@@ -4,8 +4,15 @@
 #define ARTEL_OP_NODE_ATTRIBUTES_H
 
 #include "graph/graph.h"
+#include "kernel/elementwise.h"
 #include "kernel/product.h"
 #include "op/shape_ops.h"
+
+/* binary; its gradient: by which operand */
+typedef struct artel__binary_attributes {
+    artel__binary function;
+    int wrt;
+} artel__binary_attributes;
 
 /* compare: artel__comparison; logical: artel__logic; integer: artel__integer_op */
 typedef struct artel__function_attributes {

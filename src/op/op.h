@@ -2,8 +2,9 @@
 /* The operations: for each a constructor that adds a node, one file a family.
  *
  * A constructor takes the graph first and returns the first output; on failure the graph remembers it and every later
- * call is a no-op that returns ARTEL__NO_VALUE. Shapes are those of one row for ROW values. ops.list is the only
- * registration of the definitions; it feeds the documentation and the test matrix.
+ * call is a no-op that returns ARTEL__NO_VALUE. Those that gradients are made of are in constructors.c. Shapes are
+ * those of one row for ROW values. ops.list is the only registration of the definitions; it feeds the documentation and
+ * the test matrix.
  */
 #ifndef ARTEL_OP_OP_H
 #define ARTEL_OP_OP_H

@@ -8,8 +8,6 @@
  */
 #include "op/reduce.h"
 
-#include <string.h>
-
 #include "kernel/wide.h"
 #include "op/lower_reduce.h"
 #include "op/elementwise.h"
@@ -167,13 +165,6 @@ const artel__op_def artel__op_reduce_def = {
             .half_out = 1u,
         },
 };
-
-artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes,
-                                 bool keep)
-{
-    artel__reduce_attributes attributes = {function, axes, keep};
-    return artel__graph_add(graph, &artel__op_reduce_def, &attributes, &x, 1);
-}
 
 /* -- along one axis: [outer][length][inner] -- */
 

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/narrow.h"
 #include "kernel/shape_ops.h"
 #include "kernel/wide.h"
 #include "op/elementwise.h"
@@ -70,25 +69,6 @@ const artel__op_def artel__op_compare_def = {
             .fill = fill_compare,
         },
 };
-
-artel__value_id artel__op_compare(artel__graph *graph, artel__comparison function, artel__value_id a, artel__value_id b)
-{
-    compare_attributes attributes = {(int)function};
-    return artel__graph_add(graph, &artel__op_compare_def, &attributes, (artel__value_id[]){a, b}, 2);
-}
-
-artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison function, artel__value_id a, double b)
-{
-    if (graph->status < 0 || a < 0) return ARTEL__NO_VALUE;
-    artel_shape scalar = {.rank = 0};
-    float f = (float)b;
-    int32_t i = (int32_t)fmin(fmax(b, INT32_MIN), INT32_MAX);
-    artel_dtype dtype = graph->value[a].dtype;
-    bool real = dtype == ARTEL_DTYPE_FLOAT32, wide = dtype == ARTEL_DTYPE_FLOAT64;
-    const void *element = real ? (const void *)&f : wide ? (const void *)&b : (const void *)&i;
-    artel__value_id number = artel__op_constant(graph, real || wide ? dtype : ARTEL_DTYPE_INT32, &scalar, element);
-    return artel__op_compare(graph, function, a, number);
-}
 
 static artel_status infer_logical(artel__infer *infer)
 {
@@ -249,11 +229,6 @@ const artel__op_def artel__op_select_def = {
             .fill = fill_select,
         },
 };
-
-artel__value_id artel__op_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b)
-{
-    return artel__graph_add(graph, &artel__op_select_def, NULL, (artel__value_id[]){condition, a, b}, 3);
-}
 
 /* -- casts -- */
 
@@ -419,41 +394,6 @@ const artel__op_def artel__op_constant_def = {
         },
 };
 
-artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data)
-{
-    if (graph->status < 0) return ARTEL__NO_VALUE;
-    size_t bytes = (size_t)artel_shape_count(shape) * artel_dtype_size(dtype);
-    void *copy = artel__arena_alloc(graph->arena, 1, bytes + 1);
-    if (!copy) {
-        graph->status = ARTEL_ERROR_NO_MEMORY;
-        return ARTEL__NO_VALUE;
-    }
-    memcpy(copy, data, bytes);
-    for (int64_t i = 0; dtype == ARTEL_DTYPE_FLOAT32 && i < artel_shape_count(shape); i++)
-        ((float *)copy)[i] = artel__narrow_one(graph->precision, ((float *)copy)[i]);
-    constant_attributes attributes = {dtype, *shape, copy, NULL};
-    return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
-}
-
-artel__value_id artel__op_constant_exact(artel__graph *graph, double number)
-{
-    artel_shape scalar = {.rank = 0};
-    float rounded = artel__narrow_one(graph->precision, (float)number);
-    struct {
-        double exact;
-        float rounded;
-    } *copy = artel__arena_alloc(graph->arena, 1, sizeof *copy);
-    if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (!copy) {
-        graph->status = ARTEL_ERROR_NO_MEMORY;
-        return ARTEL__NO_VALUE;
-    }
-    copy->exact = number;
-    copy->rounded = rounded;
-    constant_attributes attributes = {ARTEL_DTYPE_FLOAT32, scalar, &copy->rounded, &copy->exact};
-    return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
-}
-
 /* -- one number everywhere -- */
 
 typedef artel__fill_attributes fill_attributes;
@@ -517,12 +457,6 @@ const artel__op_def artel__op_fill_def = {
             .unread = unread_by_fill,
         },
 };
-
-artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)
-{
-    fill_attributes attributes = {(float)number, number};
-    return artel__graph_add(graph, &artel__op_fill_def, &attributes, &like, 1);
-}
 
 static artel_status infer_stop(artel__infer *infer)
 {
