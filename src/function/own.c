@@ -15,8 +15,6 @@ enum {
 typedef struct client {
     artel__lane lane;
     artel__lane_slot call;
-    uint8_t *values; /* a copy of what is on its way */
-    size_t room;
     enum {
         IDLE,
         EXPECTED,
@@ -84,16 +82,6 @@ static artel_status answer(client *c, const artel__lane_head *head, const artel_
     return artel__closure_judge(artel__lane_answer(&c->lane, &c->call, head, piece, count));
 }
 
-static artel_status make_room(const own *o, client *c, size_t bytes)
-{
-    void *block = c->values;
-    if (bytes <= c->room) return ARTEL_OK;
-    ARTEL_TRY(artel__realloc(o->strategy->ctx, bytes, "parameter server", &block));
-    c->values = block;
-    c->room = bytes;
-    return ARTEL_OK;
-}
-
 static size_t bytes_of(const own *o, int variable)
 {
     return (size_t)o->strategy->variables.item[variable].count * sizeof(float);
@@ -105,6 +93,7 @@ static artel_status read_variables(own *o, client *c, const artel__lane_head *in
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
     size_t bytes = 0;
+    uint8_t *to;
     int count = 0;
     if (!f) return artel__closure_misfit(o->strategy->ctx, "a worker");
     out->position = o->version;
@@ -114,8 +103,7 @@ static artel_status read_variables(own *o, client *c, const artel__lane_head *in
     }
     for (int k = 0; k < f->reads; k++)
         bytes += o->strategy->owner[f->read[k]] == o->server ? artel__net_padded(bytes_of(o, f->read[k])) : 0;
-    ARTEL_TRY(make_room(o, c, bytes + 8));
-    uint8_t *to = c->values;
+    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, bytes, &to));
     for (int k = 0; k < f->reads; k++) {
         if (o->strategy->owner[f->read[k]] != o->server) continue;
         size_t one = bytes_of(o, f->read[k]);
@@ -174,8 +162,9 @@ static artel_status meet(own *o, client *c, const artel__lane_head *in, artel__l
 static artel_status fetch(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
     artel__net_piece piece = {artel__book_variable(o->book, (int)in->part), bytes_of(o, (int)in->part)};
-    ARTEL_TRY(make_room(o, c, piece.bytes + 8));
-    piece.data = memcpy(c->values, piece.data, piece.bytes);
+    uint8_t *to;
+    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, piece.bytes, &to));
+    piece.data = memcpy(to, piece.data, piece.bytes);
     return answer(c, out, &piece, 1);
 }
 
@@ -192,10 +181,11 @@ static artel_status store(own *o, client *c, const artel__lane_head *in, artel__
 static artel_status keep(own *o, client *c, artel__lane_head *out)
 {
     artel__net_piece piece = {NULL, artel__book_bytes(o->book)};
+    uint8_t *to;
     out->a = piece.bytes;
-    ARTEL_TRY(make_room(o, c, piece.bytes + 8));
-    artel__book_image(o->book, c->values);
-    piece.data = c->values;
+    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, piece.bytes, &to));
+    artel__book_image(o->book, to);
+    piece.data = to;
     return answer(c, out, &piece, 1);
 }
 
@@ -290,7 +280,6 @@ static artel_status serve(artel__closure_job *j, void *user)
     for (int r = 0; r < ranks; r++) {
         artel__lane_withdraw(&o->client[r].lane, &o->client[r].call);
         artel__slot_fini(j->ctx, &o->client[r].call);
-        artel__free(j->ctx, o->client[r].values);
     }
     artel__free(j->ctx, o->client);
     o->client = NULL;

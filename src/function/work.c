@@ -74,7 +74,7 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
         artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
 }
 
-static artel_status take_values(worker *w, const artel_function *f, int server, const artel__lane_head *answer)
+static artel_status take_values(worker *w, const artel_function *f, int server)
 {
     artel_strategy *s = w->strategy;
     artel__closure_at at = {0, 0};
@@ -86,7 +86,6 @@ static artel_status take_values(worker *w, const artel_function *f, int server, 
         if (!data) return artel__closure_misfit(s->ctx, "a server");
         memcpy(artel__state_lend(s->state[0], v), data, bytes);
     }
-    w->known[f->number * s->servers + server] = answer->position;
     return ARTEL_OK;
 }
 
@@ -95,8 +94,15 @@ static artel_status take_answer(worker *w, const artel_function *f, int server, 
     artel__lane_head head;
     ARTEL_TRY(artel__lane_take(&w->lane[server], &w->call[server], &head));
     if (head.flags == ARTEL__CLOSURE_STALE) return ARTEL_AGAIN;
-    if (op == ARTEL__CLOSURE_READ && head.flags != ARTEL__CLOSURE_SAME) ARTEL_TRY(take_values(w, f, server, &head));
-    return artel__closure_judge(artel__lane_done(&w->lane[server], &w->call[server]));
+    bool values = op == ARTEL__CLOSURE_READ && head.flags != ARTEL__CLOSURE_SAME;
+    uint64_t *known = &w->known[f->number * w->strategy->servers + server];
+    if (values) {
+        *known = 0; /* what is being read may turn out to be void */
+        ARTEL_TRY(take_values(w, f, server));
+    }
+    ARTEL_TRY(artel__closure_judge(artel__lane_done(&w->lane[server], &w->call[server])));
+    if (values) *known = head.position;
+    return ARTEL_OK;
 }
 
 /* The same call to all servers that the function has to do with; takes the answers as they come. */

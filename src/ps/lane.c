@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/lend.h"
+#include "base/spill.h"
+
+enum {
+    WORTH = 64 << 10 /* bytes of a room that is worth a descriptor */
+};
 
 void artel__slot_encode(const artel__lane_head *head, uint8_t out[ARTEL__LANE_HEAD])
 {
@@ -37,6 +43,13 @@ void artel__slot_decode(const uint8_t in[ARTEL__LANE_HEAD], artel__lane_head *ou
     out->b = words[5];
 }
 
+static void drop_room(artel_context *ctx, artel__lane_slot *call)
+{
+    artel__free_lendable(ctx, call->values, call->value_bytes);
+    call->values = NULL;
+    call->value_bytes = 0;
+}
+
 static artel__frame frame_of(const artel__lane *lane, uint16_t kind, uint64_t number)
 {
     return (artel__frame){.kind = kind, .job = lane->job, .generation = lane->generation, .step = number};
@@ -52,8 +65,9 @@ static artel_status post_send(artel__lane *lane, artel__lane_slot *call, uint16_
         call->piece = wider;
         call->room = count + 1;
     }
-    artel__slot_encode(head, call->head);
-    call->piece[0] = (artel__net_piece){call->head, ARTEL__LANE_HEAD};
+    uint8_t *at = count > 0 && data[0].data == call->values + ARTEL__LANE_HEAD ? call->values : call->head;
+    artel__slot_encode(head, at);
+    call->piece[0] = (artel__net_piece){at, ARTEL__LANE_HEAD};
     if (count) memcpy(call->piece + 1, data, (size_t)count * sizeof *data);
     call->send = (artel__net_request){
         .peer = lane->peer, .frame = frame_of(lane, kind, call->number), .piece = call->piece, .pieces = count + 1};
@@ -128,6 +142,21 @@ bool artel__slot_left(const artel__lane_slot *call)
     return artel__net_done(&call->send);
 }
 
+artel_status artel__slot_room(artel_context *ctx, artel__lane_slot *call, size_t bytes, uint8_t **out)
+{
+    if (ARTEL__LANE_HEAD + bytes > call->value_bytes) {
+        size_t more = ARTEL__LANE_HEAD + bytes + call->value_bytes / 2; /* rows are of any number */
+        bool lend = more >= WORTH && !artel__spills(ctx, more);
+        void *block;
+        drop_room(ctx, call);
+        ARTEL_TRY((lend ? artel__alloc_lendable : artel__alloc_aligned)(ctx, more, "parameter server", &block));
+        call->values = block;
+        call->value_bytes = more;
+    }
+    *out = call->values + ARTEL__LANE_HEAD;
+    return ARTEL_OK;
+}
+
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call)
 {
     artel__net_withdraw(lane->endpoint, &call->receive);
@@ -136,6 +165,7 @@ void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call)
 
 void artel__slot_fini(artel_context *ctx, artel__lane_slot *call)
 {
+    drop_room(ctx, call);
     artel__free(ctx, call->piece);
     *call = (artel__lane_slot){.room = 0};
 }

@@ -35,6 +35,8 @@ typedef struct artel__lane_slot {
     int room;
     uint64_t number; /* in its lane */
     uint8_t head[ARTEL__LANE_HEAD];
+    uint8_t *values; /* of artel__slot_room: a head, and behind it what is said */
+    size_t value_bytes;
     size_t length; /* of what has been taken, without the head */
 } artel__lane_slot;
 
@@ -65,6 +67,9 @@ artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call);
 artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const artel__lane_head *head,
                                 const artel__net_piece *data, int count);
 bool artel__slot_left(const artel__lane_slot *call);
+/* At least `bytes` bytes for what an answer says, kept from call to call; what was there is lost. A peer in another
+ * process of this host reads it where it lies, and has left when it has read it. Not while an answer is on its way. */
+artel_status artel__slot_room(artel_context *ctx, artel__lane_slot *call, size_t bytes, uint8_t **out);
 
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call);
 void artel__slot_fini(artel_context *ctx, artel__lane_slot *call);

@@ -157,9 +157,10 @@ static artel_status take_values(worker *w, peer *p, unsigned asked, double *stal
         return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "what a server sent does not fit the variables");
-    if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position; /* else of what is oldest here */
+    ARTEL_TRY(artel__service_judge(artel__lane_done(p->lane, &p->call))); /* what was read may turn out to be void */
+    if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position;         /* else of what is oldest here */
     if ((double)head.a > *staleness) *staleness = (double)head.a;
-    return artel__service_judge(artel__lane_done(p->lane, &p->call));
+    return ARTEL_OK;
 }
 
 /* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes

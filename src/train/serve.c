@@ -432,7 +432,6 @@ static void close_clients(server *s, int ranks)
         for (int k = 0; c->slot && k < s->slots; k++) {
             artel__lane_withdraw(&c->from, &c->slot[k].call);
             artel__slot_fini(s->fit->ctx, &c->slot[k].call);
-            artel__free(s->fit->ctx, c->slot[k].values);
             artel__free(s->fit->ctx, c->slot[k].piece);
         }
         artel__free(s->fit->ctx, c->slot);

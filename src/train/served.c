@@ -201,16 +201,6 @@ artel_status artel__served_reply(artel__served_part *s, artel__served_client *c,
     return ARTEL_OK;
 }
 
-static artel_status make_room(artel__served_part *s, artel__served_call *at, size_t bytes)
-{
-    void *block = at->values;
-    if (bytes <= at->value_bytes) return ARTEL_OK;
-    ARTEL_TRY(artel__realloc(s->fit->ctx, bytes, "parameter server", &block));
-    at->values = block;
-    at->value_bytes = bytes;
-    return ARTEL_OK;
-}
-
 void artel__served_say_state(const artel__served_part *s, artel__lane_head *head)
 {
     head->install = s->install;
@@ -220,10 +210,11 @@ void artel__served_say_state(const artel__served_part *s, artel__lane_head *head
 artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
                                          artel__lane_head *head)
 {
+    uint8_t *to;
     artel__served_say_state(s, head);
-    ARTEL_TRY(make_room(s, at, s->bytes[ARTEL__PART_VALUES] + 8));
+    ARTEL_TRY(artel__slot_room(s->fit->ctx, &at->call, s->bytes[ARTEL__PART_VALUES], &to));
     artel__served_list(s, ARTEL__PART_VALUES);
-    copy_pieces(s, ARTEL__PART_VALUES, at->values);
+    copy_pieces(s, ARTEL__PART_VALUES, to);
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
 }
 
@@ -270,14 +261,15 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     artel__entries_at from = {0, 0};
     bool values = !(in->flags & ARTEL__FLAG_ONLY);
     size_t before = values ? s->bytes[ARTEL__PART_VALUES] : 0;
+    uint8_t *to;
     if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
         return artel__served_misfit(s->fit);
-    ARTEL_TRY(make_room(s, at, before + row_bytes(s) + 8));
+    ARTEL_TRY(artel__slot_room(s->fit->ctx, &at->call, before + row_bytes(s), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
-        copy_pieces(s, ARTEL__PART_VALUES, at->values);
+        copy_pieces(s, ARTEL__PART_VALUES, to);
     }
     artel__served_say_state(s, head);
     return artel__served_reply(s, c, at, head, s->piece,
-                               copy_rows(s, at->values + before, values ? s->count[ARTEL__PART_VALUES] : 0));
+                               copy_rows(s, to + before, values ? s->count[ARTEL__PART_VALUES] : 0));
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/context.h"
+#include "base/lend.h"
 #include "net/inproc.h"
 #include "ps/lane.h"
 
@@ -121,6 +122,46 @@ static void pieces_are_those_that_were_expected(void **state)
     assert_null(artel__slot_data(&slot, 2, 24, 8));
 }
 
+/* What is said from a room lies, head and all, in one block that other processes can be handed; the room is kept, and
+ * grows. */
+static void a_room_is_lent_with_its_head(void **state)
+{
+    pair *p = *state;
+    artel__lane_slot ask = {.room = 0}, hear = {.room = 0};
+    const uint8_t *last = NULL;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = i < 2 ? 100000 : i == 2 ? 300000 : 0;
+        artel__lane_head head = {.op = 5, .item = 7};
+        artel__lendable block;
+        uint8_t *room;
+        assert_int_equal(artel__lane_call(&p->client, &ask, &head, NULL, 0, 0), ARTEL_OK);
+        assert_int_equal(artel__lane_expect(&p->server, &hear, 8), ARTEL_OK);
+        move(p);
+        assert_int_equal(artel__lane_take(&p->server, &hear, &head), ARTEL_OK);
+        assert_int_equal(artel__slot_room(p->ctx, &hear, bytes, &room), ARTEL_OK);
+        assert_true((room == last) == (i == 1 || i == 3)); /* there was room enough */
+        last = room;
+        memset(room, i + 1, bytes);
+        artel__net_piece piece[] = {{room, bytes / 4}, {room + bytes / 4, bytes - bytes / 4}};
+        assert_int_equal(artel__lane_answer(&p->server, &hear, &head, piece, bytes ? 2 : 0), ARTEL_OK);
+        const artel__net_piece *sent = hear.send.piece;
+        if (bytes && artel__find_lendable(p->ctx, room, bytes, &block)) /* not where the system has no such files */
+            assert_true(artel__lendable_holds(&block, sent->data, sent->bytes));
+        assert_true(bytes ? sent->data == room - ARTEL__LANE_HEAD : sent->data == hear.head);
+        move(p);
+        assert_int_equal(artel__lane_take(&p->client, &ask, &head), ARTEL_OK);
+        assert_true(head.item == 7 && ask.length == bytes);
+        const uint8_t *second = bytes ? artel__slot_data(&ask, 1, bytes / 4, bytes - bytes / 4) : NULL;
+        assert_true(!bytes || (second && second[0] == i + 1 && second[bytes / 2] == i + 1));
+        assert_int_equal(artel__lane_done(&p->client, &ask), ARTEL_OK);
+        move(p);
+        assert_true(artel__slot_left(&hear));
+        artel__lane_withdraw(&p->server, &hear);
+    }
+    artel__slot_fini(p->ctx, &ask);
+    artel__slot_fini(p->ctx, &hear);
+}
+
 static void longer_ones_are_refused_and_waiting_ends(void **state)
 {
     pair *p = *state;
@@ -147,6 +188,7 @@ int main(void)
         cmocka_unit_test(heads_have_these_bytes),
         cmocka_unit_test_setup_teardown(answers_come_in_any_order, open_pair, close_pair),
         cmocka_unit_test(pieces_are_those_that_were_expected),
+        cmocka_unit_test_setup_teardown(a_room_is_lent_with_its_head, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(longer_ones_are_refused_and_waiting_ends, open_pair, close_pair),
     };
     return cmocka_run_group_tests_name("lane", tests, NULL, NULL);
