@@ -188,15 +188,14 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
 
 /* What other libraries have as a stage, and what does it here. */
 static const char *const elsewhere[][2] = {
-    {"batch", "batches are made by .batch_size"},
-    {"padded_batch",
-     "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
+    {"padded_batch", "rows have one shape: \"ragged\" in a feature specification or the stage pad fills them up to it; "
+                     "batches are made by "
+                     ".batch_size, or rows of several elements by the stage batch"},
     {"ragged_batch",
      "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
     {"bucket_by_sequence_length",
      "rows have one shape, that of the longest: a mask (Masking, Embedding mask_zero) passes over what pads them"},
     {"group_by_window", "rows have one shape, and batches are made by .batch_size"},
-    {"unbatch", "an element is a row already"},
     {"rebatch", "batches are made by .batch_size"},
     {"prefetch", "rows are read ahead by themselves"},
     {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; C "

@@ -171,6 +171,6 @@ extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage
     artel__stage_scale, artel__stage_normalise, artel__stage_one_hot, artel__stage_reshape, artel__stage_lookup,
     artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_resize, artel__stage_crop,
     artel__stage_random_crop, artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast,
-    artel__stage_source;
+    artel__stage_batch, artel__stage_unbatch, artel__stage_pad, artel__stage_source;
 
 #endif

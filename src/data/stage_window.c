@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window: rows that follow one another as one row, for time series; as keras.utils.timeseries_dataset_from_array makes
- * them.
+ * them. batch: windows of all columns, side by side; as tf.data's with drop_remainder, since rows have one shape.
  *
  * Window i holds elements i * shift, i * shift + stride, ... (`size` of them). Columns that are not listed are taken
  * from the element `offset` behind the window's last one: a target to be predicted.
@@ -113,3 +113,25 @@ const artel__stage_ops artel__stage_window = {.name = "window",
                                               .open = window_open,
                                               .at = window_at,
                                               .hash = window_hash};
+
+/* ---- batch ---- */
+
+static const artel__option batch_table[] = {
+    {"size", "elements of a batch; fewer at the end are left out", ARTEL__OPTION_INT, offsetof(window_options, size),
+     NULL, 1, 1e9, NULL},
+    {.name = NULL},
+};
+
+static artel_status batch_open(artel__stage *stage)
+{
+    window_options *o = stage->options;
+    *o = (window_options){.size = o->size, .stride = 1};
+    return window_open(stage);
+}
+
+const artel__stage_ops artel__stage_batch = {.name = "batch",
+                                             .options = batch_table,
+                                             .options_size = sizeof(window_options),
+                                             .open = batch_open,
+                                             .at = window_at,
+                                             .hash = window_hash};

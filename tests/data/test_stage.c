@@ -21,7 +21,7 @@ static const char *write_rows(bench *b)
     return bench_write(b, "x.npy", file, size);
 }
 
-/* Shuffled, filtered, cached, windowed, repeated: every kind of state. */
+/* Shuffled, filtered, cached, windowed, repeated, taken apart, batched, padded: every kind of state. */
 static const char *write_pipeline(bench *b)
 {
     char text[2048];
@@ -34,7 +34,8 @@ static const char *write_pipeline(bench *b)
              "\"column\": \"x\", "
              "\"divide\": 3},"
              " {\"stage\": \"cache\"}, {\"stage\": \"window\", \"size\": 4, \"shift\": 3}, {\"stage\": \"repeat\", "
-             "\"count\": 5}]}",
+             "\"count\": 5}, {\"stage\": \"unbatch\"}, {\"stage\": \"batch\", \"size\": 3},"
+             " {\"stage\": \"pad\", \"column\": \"x\", \"shape\": [4], \"value\": -1}]}",
              write_rows(b), bench_path(b, "x.npy"));
     return bench_text(b, "p.json", text);
 }

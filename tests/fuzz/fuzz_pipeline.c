@@ -107,6 +107,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "\"random_flip\","
         "\"column\":\"x\"},"
         "{\"stage\":\"resize\",\"column\":\"x\",\"height\":3,\"width\":5},{\"stage\":\"cache\"}]}",
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"batch\",\"size\":2},{\"stage\":\"unbatch\"},{\"stage\":\"reshape\","
+        "\"column\":\"x\",\"shape\":[3,-1]},{\"stage\":\"pad\",\"column\":\"x\",\"shape\":[5,-1],\"value\":7}]}",
         "{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"y\"},{\"stage\":"
         "\"reshape\","
         "\"column\":\"y\",\"shape\":[3,-1]}]}]}",
