@@ -925,8 +925,11 @@ def rows():
 
 
 CASES = list(rows())
+# Adam makes steps of noise where gradients are all but zero: with and without oneDNN Keras is further from itself than the tolerance.
+NOISE = ("transformer", "softmax-mask")
 if LONG:  # each row with the other optimizer too
-    CASES += [dataclasses.replace(c, name=c.name + "/other", opt="adam" if i % 2 == 0 else "sgd") for i, c in enumerate(CASES) if c.opt is None]
+    CASES += [dataclasses.replace(c, name=c.name + "/other", opt="adam" if i % 2 == 0 else "sgd")
+              for i, c in enumerate(CASES) if c.opt is None and c.name not in NOISE]
 
 
 
