@@ -201,18 +201,44 @@ void artel__audit_take_over(artel__fit *fit)
     last->unit = 0;
 }
 
+/* An account that another task was to say, for who gets this position and may have to say it; NULL: there is none. */
+static json_t *save_last(const artel__audit_account *a)
+{
+    if (a->unit == 0) return NULL;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b}", "unit", (json_int_t)a->unit, "epoch",
+                     (json_int_t)a->epoch, "elements", (json_int_t)a->elements, "pass_elements",
+                     (json_int_t)a->pass_elements, "rows", (json_int_t)a->rows, "times", (json_int_t)a->times, "digest",
+                     (json_int_t)a->digest, "order", (json_int_t)a->order, "whole", a->whole, "over", a->over, "once",
+                     a->once);
+}
+
 json_t *artel__audit_save(const artel__fit *fit)
 {
     const artel__fit_audit *a = &fit->audit; /* sums are below 2^52: whole in JSON */
-    return json_pack("{s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "on", a->on, "whole", a->whole, "pass_whole",
+    return json_pack("{s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o*}", "on", a->on, "whole", a->whole, "pass_whole",
                      a->pass_whole, "elements", (json_int_t)a->elements, "digest", (json_int_t)a->digest, "order",
                      (json_int_t)a->order, "pass_elements", (json_int_t)a->pass_elements, "pass_digest",
-                     (json_int_t)a->pass_digest);
+                     (json_int_t)a->pass_digest, "last", save_last(&a->last));
 }
 
 static int64_t number_of(const json_t *saved, const char *key)
 {
     return json_integer_value(json_object_get(saved, key));
+}
+
+static artel__audit_account restore_last(const json_t *saved)
+{
+    return (artel__audit_account){.unit = number_of(saved, "unit"),
+                                  .epoch = number_of(saved, "epoch"),
+                                  .elements = number_of(saved, "elements"),
+                                  .pass_elements = number_of(saved, "pass_elements"),
+                                  .rows = number_of(saved, "rows"),
+                                  .times = number_of(saved, "times"),
+                                  .digest = (uint64_t)number_of(saved, "digest") & MASK,
+                                  .order = (uint64_t)number_of(saved, "order") & MASK,
+                                  .whole = json_is_true(json_object_get(saved, "whole")),
+                                  .over = json_is_true(json_object_get(saved, "over")),
+                                  .once = json_is_true(json_object_get(saved, "once"))};
 }
 
 /* A position that was saved without an account begins one in its midst. */
@@ -231,4 +257,5 @@ void artel__audit_restore(artel__fit *fit, const json_t *saved)
     a->order = (uint64_t)number_of(saved, "order") & MASK;
     a->pass_elements = number_of(saved, "pass_elements");
     a->pass_digest = (uint64_t)number_of(saved, "pass_digest") & MASK;
+    a->last = restore_last(json_object_get(saved, "last"));
 }

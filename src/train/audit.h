@@ -24,7 +24,8 @@ void artel__audit_epoch_end(artel__fit *fit);
 /* This task writes from here on: says the account of the epoch that has just ended, if the one that wrote may have been
  * lost before. */
 void artel__audit_take_over(artel__fit *fit);
-/* Part of the position of a run. */
+/* Part of the position of a run. With the account of the epoch that has just ended where another task was to say it:
+ * who copies this position may be the one that writes in its place. */
 json_t *artel__audit_save(const artel__fit *fit);
 void artel__audit_restore(artel__fit *fit, const json_t *saved);
 
