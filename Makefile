@@ -6,13 +6,14 @@
 #   make install      PREFIX=/usr/local DESTDIR=       make test-long    the tests too long for `make test`
 #   make bench        measure beside peers             make format tidy  clang-format in place; clang-tidy
 #   make package      Debian packages in build/        make deps         install what building needs
+#   make docs         docs/ as a web site in build/docs/site/index.html
 #   make clean        remove what was built            make distclean    and the tests' virtual environment
 BUILD = build
 PREFIX = /usr/local
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo '-G Ninja')
 
-.PHONY: all build deps package train test test-quick test-long bench format tidy install clean distclean
+.PHONY: all build deps package train test test-quick test-long bench format tidy docs install clean distclean
 all:
 	@$(MAKE) --no-print-directory build TARGET="programs example-programs"
 	@echo "Built $(BUILD)/artel. Try: $(BUILD)/artel --help, make train, make test"
@@ -54,6 +55,11 @@ format:
 
 tidy: build
 	@scripts/tidy $(BUILD)
+
+docs:
+	@scripts/install-deps docs
+	@scripts/build-docs $(BUILD)/docs --strict
+	@echo "Built $(BUILD)/docs/site/index.html"
 
 install:
 	@$(MAKE) --no-print-directory build TARGET=programs
