@@ -103,7 +103,7 @@ static artel_status read_variables(own *o, client *c, const artel__lane_head *in
     }
     for (int k = 0; k < f->reads; k++)
         bytes += o->strategy->owner[f->read[k]] == o->server ? artel__net_padded(bytes_of(o, f->read[k])) : 0;
-    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, bytes, &to));
+    ARTEL_TRY(artel__slot_room(&c->lane, &c->call, bytes, &to));
     for (int k = 0; k < f->reads; k++) {
         if (o->strategy->owner[f->read[k]] != o->server) continue;
         size_t one = bytes_of(o, f->read[k]);
@@ -163,7 +163,7 @@ static artel_status fetch(own *o, client *c, const artel__lane_head *in, artel__
 {
     artel__net_piece piece = {artel__book_variable(o->book, (int)in->part), bytes_of(o, (int)in->part)};
     uint8_t *to;
-    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, piece.bytes, &to));
+    ARTEL_TRY(artel__slot_room(&c->lane, &c->call, piece.bytes, &to));
     piece.data = memcpy(to, piece.data, piece.bytes);
     return answer(c, out, &piece, 1);
 }
@@ -183,7 +183,7 @@ static artel_status keep(own *o, client *c, artel__lane_head *out)
     artel__net_piece piece = {NULL, artel__book_bytes(o->book)};
     uint8_t *to;
     out->a = piece.bytes;
-    ARTEL_TRY(artel__slot_room(o->strategy->ctx, &c->call, piece.bytes, &to));
+    ARTEL_TRY(artel__slot_room(&c->lane, &c->call, piece.bytes, &to));
     artel__book_image(o->book, to);
     piece.data = to;
     return answer(c, out, &piece, 1);

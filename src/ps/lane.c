@@ -65,7 +65,8 @@ static artel_status post_send(artel__lane *lane, artel__lane_slot *call, uint16_
         call->piece = wider;
         call->room = count + 1;
     }
-    uint8_t *at = count > 0 && data[0].data == call->values + ARTEL__LANE_HEAD ? call->values : call->head;
+    bool roomy = count > 0 && call->values && data[0].data == call->values + ARTEL__LANE_HEAD;
+    uint8_t *at = roomy ? call->values : call->head;
     artel__slot_encode(head, at);
     call->piece[0] = (artel__net_piece){at, ARTEL__LANE_HEAD};
     if (count) memcpy(call->piece + 1, data, (size_t)count * sizeof *data);
@@ -142,11 +143,12 @@ bool artel__slot_left(const artel__lane_slot *call)
     return artel__net_done(&call->send);
 }
 
-artel_status artel__slot_room(artel_context *ctx, artel__lane_slot *call, size_t bytes, uint8_t **out)
+artel_status artel__slot_room(const artel__lane *lane, artel__lane_slot *call, size_t bytes, uint8_t **out)
 {
+    artel_context *ctx = lane->endpoint->ctx;
     if (ARTEL__LANE_HEAD + bytes > call->value_bytes) {
         size_t more = ARTEL__LANE_HEAD + bytes + call->value_bytes / 2; /* rows are of any number */
-        bool lend = more >= WORTH && !artel__spills(ctx, more);
+        bool lend = more >= WORTH && !artel__spills(ctx, more) && artel__net_has_borrower(lane->endpoint);
         void *block;
         drop_room(ctx, call);
         ARTEL_TRY((lend ? artel__alloc_lendable : artel__alloc_aligned)(ctx, more, "parameter server", &block));

@@ -68,8 +68,10 @@ artel_status artel__lane_answer(artel__lane *lane, artel__lane_slot *call, const
                                 const artel__net_piece *data, int count);
 bool artel__slot_left(const artel__lane_slot *call);
 /* At least `bytes` bytes for what an answer says, kept from call to call; what was there is lost. A peer in another
- * process of this host reads it where it lies, and has left when it has read it. Not while an answer is on its way. */
-artel_status artel__slot_room(artel_context *ctx, artel__lane_slot *call, size_t bytes, uint8_t **out);
+ * process of this host may read it where it lies (a large one, in memory, as long as net/shared.h hands blocks over);
+ * it has left when it has been read. Not while an answer is on its way: one that is withdrawn is freed by
+ * artel__slot_fini and not written again, so whoever still reads it reads old bytes. */
+artel_status artel__slot_room(const artel__lane *lane, artel__lane_slot *call, size_t bytes, uint8_t **out);
 
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call);
 void artel__slot_fini(artel_context *ctx, artel__lane_slot *call);

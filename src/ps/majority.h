@@ -17,7 +17,9 @@
 
 /* Whether a chief of this number (random, another one in each life of a process, not 0) has a majority of a job with
  * `servers` ps tasks, when `present` ones are with it; `remembers` of each the chief of its last majority, 0: none.
- * When true, all of these must be told, and have answered, before anything else is done. */
+ * When true, all of these forget another chief before any of them remembers this one, and have answered before anything
+ * else is done: whoever is cut off in the midst of it then has its own votes beside nobody that another chief counts
+ * on. */
 bool artel__majority_holds(int servers, uint64_t chief, const uint64_t *remembers, int present);
 
 #endif

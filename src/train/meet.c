@@ -58,6 +58,10 @@ artel_status artel__installed_meet(artel__installed *c, const artel__service *s)
     artel_status status = say(c, s, ARTEL__MEET_ASKS, remembers);
     if (status != ARTEL_OK) return status;
     bool holds = artel__majority_holds(servers, c->chief, remembers, s->servers);
-    status = say(c, s, holds ? ARTEL__MEET_HOLDS : ARTEL__MEET_WAITS, NULL);
-    return status == ARTEL_OK && !holds ? await_majority(c, s) : status;
+    if (holds) {
+        status = say(c, s, ARTEL__MEET_LEAVES, NULL);
+        return status == ARTEL_OK ? say(c, s, ARTEL__MEET_HOLDS, NULL) : status;
+    }
+    status = say(c, s, ARTEL__MEET_WAITS, NULL);
+    return status == ARTEL_OK ? await_majority(c, s) : status;
 }

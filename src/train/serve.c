@@ -229,7 +229,8 @@ static artel_status tell_parts(server *s, artel__served_client *c, artel__served
 static artel_status meet(server *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
 {
     artel__lane_head out = {.op = in->op, .a = s->chief};
-    if (in->a == 0 || in->b > ARTEL__MEET_WAITS) return artel__served_misfit(s->fit);
+    if (in->a == 0 || in->b > ARTEL__MEET_LEAVES) return artel__served_misfit(s->fit);
+    if (in->b == ARTEL__MEET_LEAVES && s->chief != in->a) s->chief = 0;
     if (in->b == ARTEL__MEET_HOLDS) s->chief = in->a;
     if (in->b == ARTEL__MEET_WAITS)
         artel__log(s->fit->ctx, ARTEL_LOG_NOTE,

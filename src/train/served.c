@@ -212,7 +212,7 @@ artel_status artel__served_answer_values(artel__served_part *s, artel__served_cl
 {
     uint8_t *to;
     artel__served_say_state(s, head);
-    ARTEL_TRY(artel__slot_room(s->fit->ctx, &at->call, s->bytes[ARTEL__PART_VALUES], &to));
+    ARTEL_TRY(artel__slot_room(&c->from, &at->call, s->bytes[ARTEL__PART_VALUES], &to));
     artel__served_list(s, ARTEL__PART_VALUES);
     copy_pieces(s, ARTEL__PART_VALUES, to);
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
@@ -264,7 +264,7 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     uint8_t *to;
     if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
         return artel__served_misfit(s->fit);
-    ARTEL_TRY(artel__slot_room(s->fit->ctx, &at->call, before + row_bytes(s), &to));
+    ARTEL_TRY(artel__slot_room(&c->from, &at->call, before + row_bytes(s), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
         copy_pieces(s, ARTEL__PART_VALUES, to);

@@ -70,7 +70,8 @@ enum {
 typedef enum artel__meet {
     ARTEL__MEET_ASKS = 0,
     ARTEL__MEET_HOLDS = 1, /* it has one, and is to be remembered */
-    ARTEL__MEET_WAITS = 2  /* it has none */
+    ARTEL__MEET_WAITS = 2, /* it has none */
+    ARTEL__MEET_LEAVES = 3 /* it has one: another chief is not to be remembered any more */
 } artel__meet;
 
 /* A part that a server has. */

@@ -138,7 +138,7 @@ static void a_room_is_lent_with_its_head(void **state)
         assert_int_equal(artel__lane_expect(&p->server, &hear, 8), ARTEL_OK);
         move(p);
         assert_int_equal(artel__lane_take(&p->server, &hear, &head), ARTEL_OK);
-        assert_int_equal(artel__slot_room(p->ctx, &hear, bytes, &room), ARTEL_OK);
+        assert_int_equal(artel__slot_room(&p->server, &hear, bytes, &room), ARTEL_OK);
         assert_true((room == last) == (i == 1 || i == 3)); /* there was room enough */
         last = room;
         memset(room, i + 1, bytes);

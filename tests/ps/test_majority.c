@@ -65,7 +65,8 @@ static void visit(search *s, const world *w)
     s->queue[s->end++] = n;
 }
 
-/* The chief asks those that are with it, and tells them when it has a majority. */
+/* The chief asks those that are with it. When it has a majority all of them forget another chief, and then all remember
+ * this one; it may be cut off after each. */
 static void ask(search *s, const world *from, int chief)
 {
     world w = *from;
@@ -73,9 +74,15 @@ static void ask(search *s, const world *from, int chief)
     int present = 0;
     for (int i = 0; i < s->servers; i++)
         if (w.with[i] == chief) remembers[present++] = w.remembers[i];
-    w.holds[chief] = artel__majority_holds(s->servers, (uint64_t)chief, remembers, present);
-    for (int i = 0; i < s->servers && w.holds[chief]; i++)
-        if (w.with[i] == chief) w.remembers[i] = (uint8_t)chief;
+    bool holds = artel__majority_holds(s->servers, (uint64_t)chief, remembers, present);
+    w.holds[chief] = false;
+    for (int k = 0; k < 2 * s->servers && holds; k++) {
+        int i = k % s->servers;
+        if (w.with[i] != chief || w.remembers[i] == chief) continue;
+        w.remembers[i] = k < s->servers ? 0 : (uint8_t)chief;
+        visit(s, &w);
+    }
+    w.holds[chief] = holds;
     visit(s, &w);
 }
 
