@@ -189,8 +189,7 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
 /* What other libraries have as a stage, and what does it here. */
 static const char *const elsewhere[][2] = {
     {"padded_batch", "rows have one shape: \"ragged\" in a feature specification or the stage pad fills them up to it; "
-                     "batches are made by "
-                     ".batch_size, or rows of several elements by the stage batch"},
+                     "batches are made by .batch_size, or rows of several elements by the stage batch"},
     {"ragged_batch",
      "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
     {"bucket_by_sequence_length",

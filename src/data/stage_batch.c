@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unbatch: rows taken apart along their first axis. pad: rows filled at the end of each axis, up to extents that are
- * declared.
+/* What goes with batch (stage_window.c): unbatch: rows taken apart along their first axis. pad: rows filled at the end
+ * of each axis, up to extents that are declared.
  *
  * Both are tf.data's (unbatch, padded_batch) for rows of one shape: every row has the same extents, so how many
  * elements come of one is known, any of them may be asked for by number, and a batch's longest row is as long as all

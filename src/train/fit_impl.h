@@ -267,6 +267,11 @@ artel_status artel__fit_preempted(artel__fit *fit); /* records that the run ends
 
 /* fit_tell.c */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
+/* The end of the epoch that fit->logs are of. */
+void artel__fit_tell_epoch(const artel__fit *fit);
+/* The same of the epoch before, by its history: for a task that writes and has copied the position of one that had come
+ * over that end before it, so it has told nobody. */
+artel_status artel__fit_tell_passed_epoch(artel__fit *fit);
 void artel__fit_say_start(artel__fit *fit); /* the start event, once */
 artel_status artel__fit_report_fault(artel__fit *fit);
 artel_status artel__fit_report_plan(artel__fit *fit); /* to on_plan; in a cluster there is none before the first seat */

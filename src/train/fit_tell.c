@@ -23,6 +23,29 @@ double artel__fit_rate(const artel__fit *fit)
     return artel__schedule_rate(&fit->settings.optimizer.schedule, fit->iteration);
 }
 
+void artel__fit_tell_epoch(const artel__fit *fit)
+{
+    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
+                         .metrics = fit->logs.item,
+                         .metric_count = fit->logs.count,
+                         .learning_rate = artel__fit_rate(fit),
+                         .loss = artel__logs_get(&fit->logs, "loss")};
+    artel__fit_event(fit, &event);
+}
+
+artel_status artel__fit_tell_passed_epoch(artel__fit *fit)
+{
+    const artel_history *h = fit->history;
+    if (!h || h->epochs == 0) return ARTEL_OK;
+    fit->logs.count = 0;
+    for (int k = 0; k < h->keys; k++)
+        ARTEL_TRY(artel__logs_set(fit, &fit->logs, h->key[k], h->values[k][h->epochs - 1]));
+    fit->epoch--;
+    artel__fit_tell_epoch(fit);
+    fit->epoch++;
+    return ARTEL_OK;
+}
+
 void artel__fit_say_start(artel__fit *fit)
 {
     if (fit->started) return;

@@ -74,26 +74,6 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     return artel__callbacks_take_over(fit);
 }
 
-/* A task that writes, and the others of which have come over the end of an epoch before it, copies that end: it has
- * told nobody of the epoch, and says now what its history has of it. */
-static artel_status tell_passed_epoch(artel__fit *fit)
-{
-    const artel_history *h = fit->history;
-    if (!h || h->epochs == 0) return ARTEL_OK;
-    fit->logs.count = 0;
-    for (int k = 0; k < h->keys; k++)
-        ARTEL_TRY(artel__logs_set(fit, &fit->logs, h->key[k], h->values[k][h->epochs - 1]));
-    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
-                         .metrics = fit->logs.item,
-                         .metric_count = fit->logs.count,
-                         .learning_rate = artel__fit_rate(fit),
-                         .loss = artel__logs_get(&fit->logs, "loss")};
-    fit->epoch--;
-    artel__fit_event(fit, &event);
-    fit->epoch++;
-    return ARTEL_OK;
-}
-
 static artel_status copy(artel__fit *fit, const artel__mesh_order *order)
 {
     artel_cluster *cluster = artel__fit_cluster(fit);
@@ -105,7 +85,7 @@ static artel_status copy(artel__fit *fit, const artel__mesh_order *order)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from step %lld, with the state of another task",
                    (long long)fit->step);
     artel__mesh_copied(cluster, whole, artel__session_hash(fit->session));
-    if (whole && tells && fit->epoch > epoch) status = tell_passed_epoch(fit);
+    if (whole && tells && fit->epoch > epoch) status = artel__fit_tell_passed_epoch(fit);
     return status == ARTEL_ERROR_RUN ? ARTEL_OK : status;
 }
 

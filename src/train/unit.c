@@ -161,12 +161,7 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
     if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));
     ARTEL_TRY(artel__history_append(fit->history, &fit->logs));
-    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
-                         .metrics = fit->logs.item,
-                         .metric_count = fit->logs.count,
-                         .learning_rate = artel__fit_rate(fit),
-                         .loss = artel__logs_get(&fit->logs, "loss")};
-    artel__fit_event(fit, &event);
+    artel__fit_tell_epoch(fit);
     artel__audit_epoch_end(fit);
     fit->epoch++;
     fit->step_in_epoch = fit->validation_row = 0;

@@ -4,14 +4,14 @@
 """The stages batch, unbatch and pad against tf.data's batch, unbatch and padded_batch with the same elements; what they refuse; training
 behind them gives the same bits on any number of replicas and workers and from the midst of an epoch on.
 """
-import json
 import os
 import shutil
 import sys
 
 import numpy as np
-import data
 from data import ARTEL, check, report, run, same
+import pipelines
+from pipelines import chain, column, refused, save
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -22,28 +22,8 @@ RNG = np.random.default_rng(29)
 LONG = os.environ.get("ARTEL_LONG") == "1"
 
 
-def save(value):
-    with open("p.json", "w") as f:
-        json.dump(value, f)
-
-
 def rows(value, dtype="int64"):
-    save(value)
-    return data.deliver("pipeline:p.json#x", dtype)
-
-
-def refused(name, value, *words):
-    save(value)
-    data.refused(name, "pipeline:p.json#x", *words)
-
-
-def chain(source, *stages):
-    return {"from": source, "stages": [dict(s, stage=n) for n, s in stages]}
-
-
-def column(name, values):
-    np.savez(name, x=np.asarray(values))
-    return "npz:" + name
+    return pipelines.rows(value, dtype)
 
 
 def values(dataset):

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import data
 from data import ARTEL, check, report, run, same
+from pipelines import chain, column, refused, rows, save
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -20,30 +21,6 @@ import tensorflow as tf
 
 RNG = np.random.default_rng(13)
 LONG = os.environ.get("ARTEL_LONG") == "1"
-
-
-def save(value):
-    with open("p.json", "w") as f:
-        json.dump(value, f)
-
-
-def rows(value, dtype="float32"):
-    save(value)
-    return data.deliver("pipeline:p.json#x", dtype)
-
-
-def refused(name, value, *words):
-    save(value)
-    data.refused(name, "pipeline:p.json#x", *words)
-
-
-def chain(source, *stages):
-    return {"from": source, "stages": [dict(s, stage=n) for n, s in stages]}
-
-
-def column(name, values):
-    np.savez(name, x=np.asarray(values))
-    return "npz:" + name
 
 
 def orders():

@@ -18,14 +18,27 @@ typedef struct told {
     int64_t epoch, elements, pass_elements, rows;
     char digest[16], order[16];
     int once;
+    int64_t ended; /* the epoch; its metrics */
+    int metrics;
+    double value[2];
 } told;
 
 static void on_event(void *user, const artel_event *event)
 {
     told *t = user;
+    if (event->kind == ARTEL_EVENT_EPOCH_END) {
+        t->ended = event->epoch;
+        t->metrics = event->metric_count;
+        for (int i = 0; i < 2 && i < event->metric_count; i++) t->value[i] = event->metrics[i].value;
+        assert_true(event->loss == t->value[0]);
+    }
     if (event->kind != ARTEL_EVENT_AUDIT) return;
-    *t = (told){t->count + 1, event->epoch, event->examples, event->pass_examples, event->rows,
-                "",           "",           event->each_once};
+    t->count++;
+    t->epoch = event->epoch;
+    t->elements = event->examples;
+    t->pass_elements = event->pass_examples;
+    t->rows = event->rows;
+    t->once = event->each_once;
     strcpy(t->digest, event->digest);
     strcpy(t->order, event->text);
 }
@@ -98,6 +111,23 @@ static void what_was_said_before_is_not_said_again(void **state)
     assert_int_equal(t.count, 0);
 }
 
+/* The epoch's values are those of the history that has been copied with the position. */
+static void an_end_that_was_copied_is_told(void **state)
+{
+    told t = {0};
+    char *keys[] = {"loss", "accuracy"};
+    double loss[] = {0.5, 0.25}, accuracy[] = {0.75, 0.875}, *values[] = {loss, accuracy};
+    artel_history history = {.ctx = *state, .key = keys, .values = values, .keys = 2, .epochs = 2, .capacity = 2};
+    artel__fit fit = task(*state, &t);
+    fit.epoch = 2;
+    fit.learning_rate = 0.1;
+    artel__arena_init(&fit.arena, *state);
+    fit.history = &history;
+    assert_int_equal(artel__fit_tell_passed_epoch(&fit), ARTEL_OK);
+    assert_true(t.ended == 1 && t.metrics == 2 && t.value[0] == 0.25 && t.value[1] == 0.875 && fit.epoch == 2);
+    artel__arena_fini(&fit.arena);
+}
+
 static int open_context(void **state)
 {
     return artel_context_create(NULL, (artel_context **)state) == ARTEL_OK ? 0 : -1;
@@ -111,8 +141,8 @@ static int close_context(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_heir_says_it_once),
-                                       cmocka_unit_test(an_heir_that_has_copied_says_it),
-                                       cmocka_unit_test(what_was_said_before_is_not_said_again)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_heir_says_it_once), cmocka_unit_test(an_heir_that_has_copied_says_it),
+        cmocka_unit_test(what_was_said_before_is_not_said_again), cmocka_unit_test(an_end_that_was_copied_is_told)};
     return cmocka_run_group_tests_name("audit", tests, open_context, close_context);
 }
