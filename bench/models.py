@@ -15,11 +15,16 @@ MODELS = {
     "transformer": dict(batch=(16,), mflop=879.0, first=0, steps=6),
     "resnet50": dict(batch=(16,), mflop=7720.0, first=236, steps=3),
     "inception3": dict(batch=(8,), mflop=11430.0, first=38, steps=3),
-    # asked for by name: wide_sgd and wide_adagrad, models of 512 MB
+    # asked for by name: what only Keras has layers for, and models of 512 MB
+    "conv3d": dict(batch=(16,), mflop=59.2, first=17.1, steps=40),
+    "convlstm": dict(batch=(8,), mflop=463.0, first=9.4, steps=12),
+    "augmented": dict(batch=(64,), mflop=15.9, first=1.77, steps=60),
     "wide_sgd": dict(batch=(1024,), mflop=0.0165, first=0, steps=400),
     "wide_adagrad": dict(batch=(1024,), mflop=0.0165, first=0, steps=400),
 }
-BY_NAME = ("wide_sgd", "wide_adagrad")
+WIDE = ("wide_sgd", "wide_adagrad")
+KERAS_ONLY = ("conv3d", "convlstm", "augmented")
+BY_NAME = KERAS_ONLY + WIDE
 IMAGES = ("cnn", "convnet", "resnet50", "inception3")
 TABLES, TABLE_ROWS, TABLE_WIDTH = 8, 1000000, 16
 VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS = 96, 128, 256, 4, 4
@@ -57,7 +62,23 @@ def keras_model(name):
             x = L.Add()([x, L.Dense(WIDTH)(L.Dense(4 * WIDTH, activation="gelu")(h))])
         model = keras.Model([tokens, places], L.Dense(VOCABULARY)(L.LayerNormalization(epsilon=1e-5)(x)))
         model.compile(keras.optimizers.Adam(1e-3), logits)
-    elif name in BY_NAME:
+    elif name == "conv3d":
+        model = keras.Sequential([keras.Input((24, 32, 32, 1)), L.Conv3D(16, 3, activation="relu"), L.MaxPooling3D(2), L.Conv3D(32, 3, activation="relu"),
+                                  L.MaxPooling3D(2), L.GlobalAveragePooling3D(), L.Dense(10)])
+        model.compile(momentum(), logits)
+    elif name == "convlstm":
+        model = keras.Sequential([keras.Input((8, 32, 32, 1)), L.ConvLSTM2D(16, 3, padding="same", return_sequences=True), L.ConvLSTM2D(16, 3, padding="same"),
+                                  L.Conv2D(1, 3, padding="same")])
+        model.compile(keras.optimizers.Adam(1e-3), keras.losses.MeanSquaredError())
+    elif name == "augmented":
+        model = keras.Sequential([keras.Input((32, 32, 3)), L.RandomFlip("horizontal"), L.RandomRotation(0.1), L.RandomZoom(0.1)])
+        for width in (32, 64, 64):
+            model.add(L.Conv2D(width, 3, padding="same", activation="relu"))
+            model.add(L.MaxPooling2D(2))
+        model.add(L.Flatten())
+        model.add(L.Dense(10))
+        model.compile(momentum(), logits)
+    elif name in WIDE:
         ids = [keras.Input((1,), dtype="int32", name=f"id{i}") for i in range(TABLES)]
         x = L.Concatenate()([L.Flatten()(L.Embedding(TABLE_ROWS, TABLE_WIDTH, name=f"table{i}")(t)) for i, t in enumerate(ids)])
         model = keras.Model(ids, L.Dense(1)(L.Dense(64, activation="relu")(x)))
@@ -79,9 +100,12 @@ def batch_of(name, size, rng):
         text = rng.integers(0, VOCABULARY, (size, LENGTH + 1)).astype("int32")
         places = np.tile(np.arange(LENGTH, dtype="int32"), (size, 1))
         return [text[:, :-1].copy(), places], text[:, 1:].copy()
-    if name in BY_NAME:
+    if name == "convlstm":
+        return [rng.random((size, 8, 32, 32, 1), dtype="float32")], rng.random((size, 32, 32, 1), dtype="float32")
+    if name in WIDE:
         return [rng.integers(0, TABLE_ROWS, (size, 1)).astype("int32") for _ in range(TABLES)], rng.integers(0, 2, (size, 1)).astype("float32")
-    shape = {"mlp": (784,), "cnn": (28, 28, 1), "convnet": (28, 28, 1), "resnet50": (224, 224, 3), "inception3": (299, 299, 3)}[name]
+    shape = {"mlp": (784,), "cnn": (28, 28, 1), "convnet": (28, 28, 1), "resnet50": (224, 224, 3), "inception3": (299, 299, 3),
+             "conv3d": (24, 32, 32, 1), "augmented": (32, 32, 3)}[name]
     classes = 1000 if name in ("resnet50", "inception3") else 10
     return [rng.random((size,) + shape, dtype="float32")], rng.integers(0, classes, (size,)).astype("int32")
 
@@ -147,7 +171,7 @@ def torch_model(name):
         return Lstm(), F.binary_cross_entropy_with_logits, adam
     if name == "transformer":
         return Transformer(), loss, adam
-    if name in BY_NAME:
+    if name in WIDE:
         make = torch.optim.SGD if name == "wide_sgd" else lambda p, rate: torch.optim.Adagrad(p, rate, initial_accumulator_value=0.1, eps=1e-7)
         return Wide(), F.binary_cross_entropy_with_logits, lambda m: make(m.parameters(), 0.01)
     import torchvision

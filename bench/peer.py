@@ -41,7 +41,7 @@ def batches(convert):
     import numpy as np
 
     rng = np.random.default_rng(1)
-    made = [models.batch_of(name, batch, rng) for _ in range(64 if name in models.BY_NAME else 1)]
+    made = [models.batch_of(name, batch, rng) for _ in range(64 if name in models.WIDE else 1)]
     return itertools.cycle([([convert(a) for a in x], convert(y)) for x, y in made])
 
 

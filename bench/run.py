@@ -25,6 +25,7 @@ import models
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {"tensorflow": ("function", "xla"), "torch": ("eager", "channels_last", "compile")}
 WIDE_PEERS = {"tensorflow": ("function", "xla", "raw"), "torch": ("eager", "compile")}
+KERAS_PEERS = {"tensorflow": ("function", "xla"), "torch": ()}
 NEAR = 0.8  # of the best peer of the first round
 FAR = 0.6   # of the best peer on fewer cores: left out on more
 LIMIT = 900  # seconds that a run may take, and a peer for one answer
@@ -88,7 +89,7 @@ class Peer:
 
     def __init__(self, key, python, name, batch, threads):
         # artel asks for huge pages itself, and rows of large tables are found half as fast without them
-        huge = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if name in models.BY_NAME else {}
+        huge = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if name in models.WIDE else {}
         self.command = [python, os.path.join(HERE, "peer.py"), key, name, str(batch), str(threads)]
         self.how, self.process, self.errors = pin(self.command, threads, **huge), None, tempfile.TemporaryFile("w+")
 
@@ -147,8 +148,12 @@ def hopeless(rows, name, batch, key):
     return bool(rates) and all(r.get(key, 0) < FAR * b for r, b in zip(rates, best))
 
 
+def peers_of(name):
+    return WIDE_PEERS if name in models.WIDE else KERAS_PEERS if name in models.KERAS_ONLY else PEERS
+
+
 def measure(a, folder, pythons, rows, name, batch, threads):
-    keys = [(f"{f}:{mode}", python) for f, python in pythons.items() for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[f]
+    keys = [(f"{f}:{mode}", python) for f, python in pythons.items() for mode in peers_of(name)[f]
             if mode != "channels_last" or name in models.IMAGES]
     peers = {k: Peer(k, python, name, batch, threads) for k, python in keys if not hopeless(rows, name, batch, k)}
     got, peaks = {k: [] for k in ("artel", *peers)}, []
