@@ -79,6 +79,7 @@ static void set_steps(artel__text *node, const artel__conv2d_shape *c, const int
     artel__onnx_int(node, "group", groups);
 }
 
+/* Of a row that is several images, each becomes one of the batch. */
 static const char *image(site *s, int64_t height, int64_t width, int64_t channels)
 {
     const int64_t dims[3] = {height, width, channels};

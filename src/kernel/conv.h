@@ -35,6 +35,12 @@ int64_t artel__conv_extent(int64_t in, int64_t kernel, int64_t stride, int64_t d
 /* Keras' padding "same": the extent ceil(in / stride); *before receives the smaller half of the padding. */
 int64_t artel__conv_extent_same(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t *before);
 
+/* Images of a row of the batch, of `images` in all. */
+static inline int64_t artel__conv_images_a_row(int64_t images, int64_t rows)
+{
+    return rows > 0 ? images / rows : 1;
+}
+
 /* Whether a chain ends with + 0.0f. */
 static inline bool artel__conv_normalises(const artel__conv2d_shape *s)
 {
@@ -71,7 +77,7 @@ typedef struct artel__conv2d_data_gradient {
 } artel__conv2d_data_gradient;
 
 /* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major
- * order, k = (kh, kw, ic). shape.images = fold->rows. */
+ * order, k = (kh, kw, ic). A row of the fold is one image or more: shape.images is a multiple of fold->rows. */
 typedef struct artel__conv2d_weight_gradient {
     artel__conv2d_shape shape;
     const artel__fold_plan *fold;

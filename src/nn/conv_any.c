@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. Three dimensions: the slices of the volume that a window meets become channels of one image, and the
- * images of all places along the depth one tall image, with whole strides between them; what the window makes of two
- * neighbours at once is cut away. So the convolution itself is that of images, with its kernels for every processor.
+/* See the header. Three dimensions: the slices of the volume that a window meets become channels of one image, of which
+ * there is one for each place along the depth. So the convolution itself is that of images, with its kernels for every
+ * processor.
  */
 #include "nn/conv_any.h"
 
@@ -30,17 +30,15 @@ artel__value_id artel__conv_any_weights(artel__graph *graph, const artel__conv_a
     return artel__op_panels(graph, plain);
 }
 
-/* The image's part of it; `tall`: places along the depth. */
-static artel__conv2d_shape image_of(const artel__conv_any *conv, int64_t tall, int64_t lines, int64_t channels,
-                                    int64_t filters)
+/* The images' part of it, `images` of a row; 0: a row is one. */
+static artel__conv2d_shape image_of(const artel__conv_any *conv, int64_t images, int64_t channels, int64_t filters)
 {
     const artel__conv_axis *w = &conv->axis[conv->rank - 1], *h = conv->rank > 1 ? w - 1 : NULL;
-    return (artel__conv2d_shape){.ih = h ? tall * lines : 1,
+    return (artel__conv2d_shape){.images = images,
+                                 .ih = h ? h->in + h->before + h->after : 1,
                                  .iw = w->in + w->before + w->after,
                                  .ic = channels,
-                                 .oh = !h          ? 1
-                                       : tall == 1 ? h->out
-                                                   : tall * (lines / h->stride),
+                                 .oh = h ? h->out : 1,
                                  .ow = w->out,
                                  .oc = filters,
                                  .kh = h ? h->kernel : 1,
@@ -74,40 +72,31 @@ static artel__value_id stack_depth(artel__graph *graph, const artel__conv_any *c
     return artel__op_reshape(graph, all, &joined);
 }
 
-/* Padding is put around x itself; of a volume the lines are filled up to whole strides. */
+/* Padding is put around x itself. */
 static artel__value_id padded(artel__graph *graph, const artel__conv_any *conv, artel__value_id x)
 {
     int64_t before[4] = {0}, after[4] = {0};
     bool any = false;
     for (int i = 0; i < conv->rank; i++) {
-        const artel__conv_axis *a = &conv->axis[i];
-        int64_t extent = a->in + a->before + a->after;
-        before[i] = a->before;
-        after[i] = a->after + (conv->rank == 3 && i == 1 ? (a->stride - extent % a->stride) % a->stride : 0);
+        before[i] = conv->axis[i].before;
+        after[i] = conv->axis[i].after;
         any = any || before[i] || after[i];
     }
     return any ? artel__op_pad(graph, x, before, after, 0) : x;
 }
 
 artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
-                                    artel__value_id weights, artel__value_id bias)
+                                    artel__value_id weights, artel__value_id bias, artel__fused activation)
 {
     x = padded(graph, conv, x);
     if (conv->rank == 3) x = stack_depth(graph, conv, x);
     if (graph->status < 0 || x < 0 || weights < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape;
     const artel_shape *kernel = &graph->value[weights].shape;
-    int64_t filters = kernel->dim[kernel->rank - 1], tall = conv->rank == 3 ? in.dim[0] : 1,
-            lines = in.dim[in.rank > 2 ? in.rank - 3 : 0];
-    artel__conv2d_shape shape = image_of(conv, tall, lines, in.dim[in.rank - 1], filters);
-    artel_shape image = artel__shape(3, shape.ih, shape.iw, shape.ic);
-    artel__value_id y =
-        artel__op_conv2d(graph, artel__op_reshape(graph, x, &image), weights, bias, &shape, ARTEL__FUSED_NONE);
-    if (conv->rank == 1) {
-        artel_shape line = artel__shape(2, shape.ow, shape.oc);
-        return artel__op_reshape(graph, y, &line);
-    }
-    if (conv->rank == 2) return y;
-    artel_shape volume = artel__shape(4, tall, shape.oh / tall, shape.ow, shape.oc);
-    return artel__op_slice(graph, artel__op_reshape(graph, y, &volume), 1, 0, conv->axis[1].out, 1);
+    artel__conv2d_shape shape =
+        image_of(conv, conv->rank == 3 ? in.dim[0] : 0, in.dim[in.rank - 1], kernel->dim[kernel->rank - 1]);
+    artel_shape image = artel__shape(3, shape.ih, shape.iw, shape.ic), line = artel__shape(2, shape.ow, shape.oc);
+    if (conv->rank == 1) x = artel__op_reshape(graph, x, &image);
+    artel__value_id y = artel__op_conv2d(graph, x, weights, bias, &shape, activation);
+    return conv->rank == 1 ? artel__op_reshape(graph, y, &line) : y;
 }

@@ -23,8 +23,8 @@ void artel__conv_any_lay(artel__conv_axis *axis, bool same);
 
 /* Plain weights [kernel..][channels of a group][filters] as artel__conv_any_run wants them; once a graph. */
 artel__value_id artel__conv_any_weights(artel__graph *graph, const artel__conv_any *conv, artel__value_id plain);
-/* x [in..][channels] -> [out..][filters]; bias [filters] or none. */
+/* x [in..][channels] -> activation([out..][filters]); bias [filters] or none. */
 artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
-                                    artel__value_id weights, artel__value_id bias);
+                                    artel__value_id weights, artel__value_id bias, artel__fused activation);
 
 #endif

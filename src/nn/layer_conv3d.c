@@ -120,10 +120,12 @@ static artel_status run(artel__layer *layer, artel__call *call, const artel__con
     const volume_parts *parts = layer->own;
     artel__graph *graph = call->graph;
     artel__value_id bias = c->use_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
-    artel__value_id y = artel__conv_any_run(graph, conv, x, artel__conv_any_weights(graph, conv, plain), bias);
+    bool relu = artel__activation_is_relu(&parts->activation);
+    artel__value_id y = artel__conv_any_run(graph, conv, x, artel__conv_any_weights(graph, conv, plain), bias,
+                                            relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     bool pointwise =
         artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
-    if (pointwise) y = artel__activation_apply(graph, &parts->activation, y);
+    if (pointwise && !relu) y = artel__activation_apply(graph, &parts->activation, y);
     y = artel__channels_back(graph, y, c->data_format);
     artel__call_return(call, pointwise ? y : artel__activation_apply(graph, &parts->activation, y));
     return graph->status;

@@ -195,7 +195,7 @@ static artel__value_id convolve(artel__graph *graph, const gate_conv *g, artel__
     artel__value_id part[GATES];
     for (int i = 0; i < g->gates; i++) {
         artel__value_id in = g->mask[i] >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, x, g->mask[i]) : x;
-        part[i] = artel__conv_any_run(graph, &g->conv, in, g->weights[i], g->bias[i]);
+        part[i] = artel__conv_any_run(graph, &g->conv, in, g->weights[i], g->bias[i], ARTEL__FUSED_NONE);
     }
     return g->gates > 1 ? artel__op_concat(graph, part, g->gates, -1) : part[0];
 }

@@ -152,9 +152,9 @@ artel_status artel__raw_conv(artel__layer *layer, artel__call *call)
         return artel__raw_refuse(layer, "weights for so many channels");
     conv.groups = channels / own;
     if (is_wide(call)) return return_window(call, &w, artel__conv_float64(graph, &conv, w.x, kernel));
-    return return_window(
-        call, &w,
-        artel__conv_any_run(graph, &conv, w.x, artel__conv_any_weights(graph, &conv, kernel), ARTEL__NO_VALUE));
+    return return_window(call, &w,
+                         artel__conv_any_run(graph, &conv, w.x, artel__conv_any_weights(graph, &conv, kernel),
+                                             ARTEL__NO_VALUE, ARTEL__FUSED_NONE));
 }
 
 static artel__value_id depthwise(artel__graph *graph, const window *w, const artel__conv_any *conv,

@@ -6,7 +6,8 @@
  * of a shard, folded over shards inside the kernel. A transposed convolution is the data gradient as a forward pass;
  * its own data gradient is then the convolution, its weight gradient that of the convolution with data and gradient
  * exchanged. Order of operations: kernel/conv.h and kernel/depthwise.h. One dimension is an image of height 1. With a
- * fused ReLU, dy is masked by out > 0 first.
+ * fused ReLU, dy is masked by out > 0 first. A row of the batch may be several images: its value has an axis of them in
+ * front.
  */
 #include "kernel/depthwise.h"
 #include "op/conv_attributes.h"
@@ -15,9 +16,14 @@
 #include "op/op.h"
 #include "op/second.h"
 
-static artel_shape image_shape(int64_t h, int64_t w, int64_t c)
+static artel_shape image_shape(const artel__conv2d_shape *s, int64_t h, int64_t w, int64_t c)
 {
-    return artel__shape(3, h, w, c);
+    return s->images > 0 ? artel__shape(4, s->images, h, w, c) : artel__shape(3, h, w, c);
+}
+
+static int64_t images_a_row(const artel__conv2d_shape *s)
+{
+    return s->images > 0 ? s->images : 1;
 }
 
 static int64_t filter_rows(const artel__conv2d_shape *s)
@@ -30,7 +36,7 @@ static artel_status infer_forward(artel__infer *infer)
     const artel__conv_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     const artel__conv2d_shape *s = &a->shape;
-    artel_shape expected = image_shape(s->ih, s->iw, s->ic), out = image_shape(s->oh, s->ow, s->oc);
+    artel_shape expected = image_shape(s, s->ih, s->iw, s->ic), out = image_shape(s, s->oh, s->ow, s->oc);
     char found[128], wanted[128];
     if (x->dtype != ARTEL_DTYPE_FLOAT32)
         return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
@@ -45,7 +51,7 @@ static artel_status infer_forward(artel__infer *infer)
 static artel__conv2d_shape shape_now(const artel__run_args *args)
 {
     artel__conv2d_shape shape = ((const artel__conv_attributes *)args->attributes)->shape;
-    shape.images = artel__args_rows(args, args->node->input[0]);
+    shape.images = images_a_row(&shape) * artel__args_rows(args, args->node->input[0]);
     return shape;
 }
 
@@ -58,6 +64,7 @@ static void describe_conv(const artel__node *node, artel__text *out)
                        (long long)s->ic, (long long)s->oh, (long long)s->ow, (long long)s->oc, (long long)s->groups,
                        a->activation ? " relu" : "");
     if (s->dh > 1 || s->dw > 1) artel__text_printf(out, " dilation=%lld,%lld", (long long)s->dh, (long long)s->dw);
+    if (s->images > 0) artel__text_printf(out, " images=%lld", (long long)s->images);
 }
 
 /* Pairs of an output and a tap, along one axis, that meet inside the input. */
@@ -78,7 +85,7 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 {
     const artel__conv2d_shape *s = &((const artel__conv_attributes *)node->attributes)->shape;
     (void)graph;
-    return 2 * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) *
+    return 2 * images_a_row(s) * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) *
            meetings(s->iw, s->ow, s->kw, s->sw, s->dw, s->left) * (s->ic / s->groups) * s->oc;
 }
 
@@ -105,7 +112,7 @@ static void fill_conv(const artel__run_args *args, void *params)
 static artel_status infer_data_gradient(artel__infer *infer)
 {
     const artel__conv_attributes *a = infer->attributes;
-    artel_shape out = image_shape(a->shape.ih, a->shape.iw, a->shape.ic);
+    artel_shape out = image_shape(&a->shape, a->shape.ih, a->shape.iw, a->shape.ic);
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &out);
     return ARTEL_OK;
 }
@@ -299,7 +306,7 @@ static artel_status infer_transpose(artel__infer *infer)
 {
     const artel__conv_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
-    artel_shape expected = image_shape(a->shape.oh, a->shape.ow, a->shape.oc);
+    artel_shape expected = image_shape(&a->shape, a->shape.oh, a->shape.ow, a->shape.oc);
     if (x->dtype != ARTEL_DTYPE_FLOAT32 || !artel__shape_equal(&x->shape, &expected))
         return artel__op_fail(infer, "the input does not have the form of what a convolution gives");
     return infer_data_gradient(infer);

@@ -95,7 +95,8 @@ artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x
                                           int64_t n, bool bias);
 
 /* -- convolution (conv.c) -- */
-/* `shape.images` is ignored. w: panels(kh*kw*ic/groups, oc). */
+/* `shape.images`: images that a row of x is, x [images][ih][iw][ic]; 0: one, x [ih][iw][ic]. w: panels(kh*kw*ic/groups,
+ * oc). */
 artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                  const artel__conv2d_shape *shape, artel__fused activation);
 /* The gradient of a convolution's data as a forward pass: `shape` is that of the convolution whose output is x

@@ -127,19 +127,19 @@ static void sweep_case(const shape *s, const operands *o, const float *bias, flo
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
-/* The gradient of the images that one replica owns. */
-static void weight_part(const shape *s, const operands *o, int32_t shards, int32_t first, int32_t count,
+/* The gradient of the images that one replica owns, `each` of them a row. */
+static void weight_part(const shape *s, int64_t each, const operands *o, int32_t shards, int32_t first, int32_t count,
                         check_part *part)
 {
     int64_t block = o->weights + s->oc;
-    check_plan_init(&part->plan, shards, first, count, s->images);
+    check_plan_init(&part->plan, shards, first, count, s->images / each);
     part->block_bytes = (size_t)block * sizeof(float);
     float *out = filled(block * part->plan.nodes, 7.0f);
     part->blocks = out;
     artel__conv2d_weight_gradient p = {*s,
                                        &part->plan,
-                                       o->x + part->plan.row * s->ih * s->iw * s->ic,
-                                       o->dy + part->plan.row * s->oh * s->ow * s->oc,
+                                       o->x + part->plan.row * each * s->ih * s->iw * s->ic,
+                                       o->dy + part->plan.row * each * s->oh * s->ow * s->oc,
                                        out,
                                        block,
                                        out + o->weights,
@@ -149,19 +149,19 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
                                        o->arithmetic,
                                        false,
                                        false};
-    p.shape.images = part->plan.rows;
+    p.shape.images = part->plan.rows * each;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__conv2d_weight_gradient_kernels, &p, &buffer, 1);
     p.dw = NULL;
     check_followed(artel__conv2d_weight_gradient_kernels, &p, &p.follow, out, o->weights);
 }
 
-static void weight_root(const shape *s, const operands *o, int32_t shards, int replicas, float *root)
+static void weight_root(const shape *s, int64_t each, const operands *o, int32_t shards, int replicas, float *root)
 {
     check_part part[8] = {0};
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(shards, replicas, r);
-        weight_part(s, o, shards, first, artel__replica_first_shard(shards, replicas, r + 1) - first, &part[r]);
+        weight_part(s, each, o, shards, first, artel__replica_first_shard(shards, replicas, r + 1) - first, &part[r]);
     }
     check_finish(part, replicas, o->weights + s->oc, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
@@ -178,19 +178,26 @@ static void all_of(check_random *random, const shape *s)
     float *bias = check_floats(random, s->oc + s->ic, -1, 1);
     sweep_case(s, &o, bias, out, dx);
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, 1, dw);
-    weight_root(s, &o, 8, 3, again);
+    weight_root(s, 1, &o, 8, 1, dw);
+    weight_root(s, 1, &o, 8, 3, again);
     assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
     check_adjoint(s, &o, out, dx, dw);
+    if (s->images > 1) { /* rows that are several images */
+        int64_t each = s->images % 2 ? s->images : 2;
+        weight_root(s, each, &o, 8, 1, dw);
+        weight_root(s, each, &o, 8, 3, again);
+        assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
+        check_adjoint(s, &o, out, dx, dw);
+    }
     operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
     sweep_case(s, &o, bias, out, dx);
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, 1, dw);
-    weight_root(s, &o, 4, 2, again);
+    weight_root(s, 1, &o, 8, 1, dw);
+    weight_root(s, 1, &o, 4, 2, again);
     o.arithmetic = ARTEL__ARITHMETIC_TILES;
     if (s->groups > 1 || s->sh > 1) sweep_case(s, &o, bias, out, dx); /* else as products have it */
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, s->images > 2 ? 3 : 1, dw);
+    weight_root(s, s->images % 2 || !s->images ? 1 : 2, &o, 8, s->images > 2 ? 3 : 1, dw);
     check_adjoint(s, &o, out, dx, dw);
     operands_free(&o);
     test_free(out);
@@ -261,13 +268,13 @@ static void tiny_case(check_random *random, const shape *s)
     make_tiny(random, o.w, o.weights);
     make_tiny(random, o.wt, turned_weights(s));
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, 1, dw);
+    weight_root(s, 1, &o, 8, 1, dw);
     operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, 1, dw);
+    weight_root(s, 1, &o, 8, 1, dw);
     o.arithmetic = ARTEL__ARITHMETIC_TILES;
     sweep_case(s, &o, NULL, out, dx);
-    weight_root(s, &o, 8, 1, dw);
+    weight_root(s, 1, &o, 8, 1, dw);
     operands_free(&o);
     test_free(out);
     test_free(dx);

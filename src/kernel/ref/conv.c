@@ -116,7 +116,8 @@ static float weight_leaf(const void *user, int64_t begin, int64_t end)
     const weight_at *at = user;
     const artel__conv2d_shape *s = &at->p->shape;
     artel__terms sum = {.arithmetic = at->p->arithmetic};
-    for (int64_t image = begin; image < end; image++) {
+    int64_t each = artel__conv_images_a_row(s->images, at->p->fold->rows);
+    for (int64_t image = begin * each; image < end * each; image++) {
         const float *images = at->p->x + image * s->ih * s->iw * s->ic,
                     *dy = at->p->dy + image * s->oh * s->ow * s->oc + at->n;
         for (int64_t y = 0; y < s->oh; y++) {

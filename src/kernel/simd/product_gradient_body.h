@@ -284,7 +284,7 @@ static gradient gradient_of_conv(const artel__conv2d_weight_gradient *p)
 {
     const artel__conv2d_shape *s = &p->shape;
     gradient g = {.fold = p->fold,
-                  .inner = s->oh * s->ow,
+                  .inner = artel__conv_images_a_row(s->images, p->fold->rows) * s->oh * s->ow,
                   .k = s->kh * s->kw * (s->ic / s->groups),
                   .n = s->oc,
                   .groups = s->groups,

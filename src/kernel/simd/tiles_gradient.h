@@ -433,7 +433,7 @@ static tiles_gradient tiles_gradient_of_conv(const artel__conv2d_weight_gradient
 {
     const artel__conv2d_shape *s = &p->shape;
     tiles_gradient g = {.fold = p->fold,
-                        .inner = s->oh * s->ow,
+                        .inner = artel__conv_images_a_row(s->images, p->fold->rows) * s->oh * s->ow,
                         .k = s->kh * s->kw * (s->ic / s->groups),
                         .n = s->oc,
                         .groups = s->groups,
