@@ -5,12 +5,15 @@
  *   holding_ballot.c   the candidate: from a ballot to a view in force
  *   holding_chain.c    which chains follow from the promises; who makes copies
  *   holding_watch.c    who is heard; when this task proposes
+ *   holding_act.c      what comes out: actions, lines for the user, messages
  *   holding_wire.c     messages and their bytes
  */
 #ifndef ARTEL_CLUSTER_HOLDING_IMPL_H
 #define ARTEL_CLUSTER_HOLDING_IMPL_H
 
 #include "cluster/holding.h"
+
+#include <string.h>
 
 /* Values are part of the wire format: append only. */
 typedef enum artel__holding_kind {
@@ -129,17 +132,29 @@ static inline bool artel__view_names(const artel__view *view, uint32_t task, uin
     return view->ballot.counter && view->member[task] == incarnation;
 }
 
-/* -- holding.c -- */
+static inline void artel__view_copy(const artel__holding *h, artel__view *to, const artel__view *from)
+{
+    uint64_t *member = to->member;
+    artel__chain *chain = to->chain;
+    *to = *from;
+    to->member = memcpy(member, from->member, h->config.tasks * sizeof *member);
+    to->chain = memcpy(chain, from->chain, h->config.parts * sizeof *chain);
+}
+
+/* -- holding_act.c -- */
 void artel__holding_act(artel__holding *h, const artel__holding_action *action);
 void artel__holding_say(artel__holding *h, artel__holding_action_kind kind, uint32_t part, const char *format, ...)
     ARTEL__PRINTF(4, 5);
+/* The sender and what it knows are filled in. Nothing happens without a link. */
 void artel__holding_send(artel__holding *h, uint32_t task, artel__holding_message *message);
-void artel__view_copy(const artel__holding *h, artel__view *to, const artel__view *from);
+/* Tells the view in force, if there is one. */
+void artel__holding_tell(artel__holding *h, uint32_t task);
+
+/* -- holding.c -- */
 /* Follows a ballot that is above all promised ones. */
 void artel__holding_follow(artel__holding *h, artel__generation_id ballot);
 void artel__holding_on_view(artel__holding *h, uint32_t from, const artel__view *view);
 void artel__holding_on_hold(artel__holding *h, artel__generation_id ballot);
-void artel__holding_tell(artel__holding *h, uint32_t task);
 
 /* -- holding_ballot.c -- */
 void artel__holding_propose(artel__holding *h);

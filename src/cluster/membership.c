@@ -1,53 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The membership machine: creation, inputs, views.
  *
- * Every input notes the time, changes what it is about, and then lets artel__ms_consider look at the whole: what is due
+ * Every input notes the time, changes what it is about, and then lets consider() look at the whole: what is due
  * follows from the state and not from the order in which inputs came. Nothing is decided in the inputs themselves.
  */
 #include "cluster/membership_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define WHERE "cluster membership"
-
-const char *artel__reason_text(artel__reason reason)
-{
-    static const char *const text[ARTEL__REASONS] = {
-        [ARTEL__REASON_NONE] = "no reason",
-        [ARTEL__REASON_START] = "the job begins",
-        [ARTEL__REASON_RESET] = "connection lost",
-        [ARTEL__REASON_SILENT] = "nothing heard from it",
-        [ARTEL__REASON_DATA] = "its data connection is lost",
-        [ARTEL__REASON_RESTARTED] = "it was restarted",
-        [ARTEL__REASON_STUCK] = "it did not come to rest in time",
-        [ARTEL__REASON_LEFT] = "it left in order",
-        [ARTEL__REASON_JOIN] = "it joins",
-        [ARTEL__REASON_SAVE] = "all save and end",
-        [ARTEL__REASON_PASSIVE] = "it did not coordinate",
-        [ARTEL__REASON_STALE] = "that generation is over",
-        [ARTEL__REASON_UNREACHABLE] = "not all members reach it",
-        [ARTEL__REASON_FULL] = "more replicas than virtual shards (.shards)",
-        [ARTEL__REASON_TOO_FEW] = "too few tasks (.min_workers)",
-        [ARTEL__REASON_WITHDRAWN] = "a lower task coordinates",
-        [ARTEL__REASON_FACTS] = "its version, model, data or settings differ",
-        [ARTEL__REASON_DUPLICATE] = "two processes have that task index",
-        [ARTEL__REASON_RENEW] = "it begins anew after a failure",
-    };
-    return (unsigned)reason < ARTEL__REASONS ? text[reason] : "another reason";
-}
-
-const char *artel__member_phase_name(artel__member_phase phase)
-{
-    static const char *const name[ARTEL__MEMBER_PHASES] = {"idle", "compute", "exchange", "apply", "copy", "save"};
-    return (unsigned)phase < ARTEL__MEMBER_PHASES ? name[phase] : "another phase";
-}
-
-const char *artel__membership_state_name(artel__membership_state state)
-{
-    static const char *const name[] = {"joining", "running", "suspecting", "forming", "copying", "leaving", "ended"};
-    return (unsigned)state < ARTEL__COUNT(name) ? name[state] : "another state";
-}
 
 /* -- creation -- */
 
@@ -155,26 +116,7 @@ void artel__membership_destroy(artel__membership *m)
 
 /* -- time and the whole -- */
 
-/* A long gap means that this process itself has not run: what others said meanwhile is yet to be read, so their silence
- * begins now. */
-bool artel__ms_enter(artel__membership *m, int64_t now)
-{
-    if (m->ended) return false;
-    if (m->begun < 0) {
-        m->begun = m->now = now;
-        m->phase_since = m->rest_since = now;
-        artel__ms_set_lone(m);
-    }
-    if (now < m->now) now = m->now;
-    if (now - m->now > m->config.suspect_after_ns / 2) {
-        for (uint32_t t = 0; t < m->config.tasks; t++) m->peer[t].watched = m->peer[t].ping_since = now;
-        m->proposal.probe_until = now + m->probe;
-    }
-    m->now = now;
-    return true;
-}
-
-void artel__ms_consider(artel__membership *m)
+static void consider(artel__membership *m)
 {
     if (m->ended) return;
     if (m->failing) {
@@ -227,7 +169,39 @@ void artel__membership_tick(artel__membership *m, int64_t now)
     check_exchange(m);
     artel__ms_shared_tick(m);
     check_stuck(m);
-    artel__ms_consider(m);
+    consider(m);
+}
+
+/* -- links -- */
+
+void artel__membership_link_up(artel__membership *m, int64_t now, int link, int task)
+{
+    if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks)
+        return;
+    m->link[link] = (artel__ms_link){.open = true, .task = task, .dialled = task >= 0, .since = m->now};
+    if (task >= 0) m->peer[task].dialling = false;
+    if (task >= 0 && artel__ms_linked(m, (uint32_t)task))
+        artel__ms_close(m, link); /* it has dialled, too, and was first */
+    else
+        artel__ms_greet(m, link);
+    consider(m);
+}
+
+static bool is_open(const artel__membership *m, int link)
+{
+    return link >= 0 && (uint32_t)link < m->config.links && m->link[link].open;
+}
+
+void artel__membership_link_down(artel__membership *m, int64_t now, int link)
+{
+    if (!is_open(m, link) || !artel__ms_enter(m, now)) return;
+    if (artel__ms_link_lost(m, link)) consider(m);
+}
+
+void artel__membership_receive(artel__membership *m, int64_t now, int link, const uint8_t *bytes, size_t count)
+{
+    if (!is_open(m, link) || !artel__ms_enter(m, now)) return;
+    if (artel__ms_receive(m, link, bytes, count)) consider(m);
 }
 
 /* -- the training -- */
@@ -259,16 +233,6 @@ void artel__membership_progressed(artel__membership *m, int64_t now, const artel
     note_hash(m, progress->step, progress->hash);
 }
 
-void artel__ms_stop(artel__membership *m)
-{
-    m->writing = false;
-    if (m->training != ARTEL__MS_GOING) return;
-    m->training = ARTEL__MS_STOPPING;
-    m->stop_since = m->now;
-    if (m->phase != ARTEL__MEMBER_COPY) m->rest_since = m->now;
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_STOP});
-}
-
 void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
 {
     if (!artel__ms_enter(m, now) || m->training != ARTEL__MS_STOPPING) return;
@@ -279,7 +243,7 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
         m->arithmetic = m->copy.arithmetic; /* the copy was there, its word came late */
     m->waiting_for = -1;
     set_phase(m, ARTEL__MEMBER_IDLE);
-    artel__ms_consider(m);
+    consider(m);
 }
 
 void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
@@ -292,7 +256,36 @@ void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
     m->hash = hash;
     if (m->next.arithmetic) m->arithmetic = m->next.arithmetic;
     set_phase(m, ARTEL__MEMBER_IDLE);
-    artel__ms_consider(m);
+    consider(m);
+}
+
+void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
+{
+    if (!artel__ms_enter(m, now) || !artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->finished) return;
+    m->finished = true;
+    m->step = step;
+    m->hash = hash;
+    set_phase(m, ARTEL__MEMBER_IDLE);
+    uint32_t lowest = artel__ms_lowest(m);
+    if (lowest != m->config.self)
+        artel__ms_send(
+            m, lowest,
+            &(artel__message){
+                .kind = ARTEL__MESSAGE_FINISHED, .about = m->group.id, .step = step, .hash = hash, .hash_step = step});
+    consider(m);
+}
+
+void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest)
+{
+    if (!artel__ms_enter(m, now) || !m->writing || !artel__ms_running(m)) return;
+    m->writing = false;
+    m->written = true;
+    if (digest) m->digest = digest;
+    uint32_t lowest = artel__ms_lowest(m);
+    if (lowest != m->config.self)
+        artel__ms_send(m, lowest,
+                       &(artel__message){.kind = ARTEL__MESSAGE_SAVED, .about = m->group.id, .target = digest});
+    consider(m);
 }
 
 void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task)
@@ -312,55 +305,24 @@ void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task)
         artel__ms_blame(m, m->config.self, task);
         artel__ms_break(m, ARTEL__REASON_DATA, task);
     }
-    artel__ms_consider(m);
+    consider(m);
 }
 
 void artel__membership_renew(artel__membership *m, int64_t now)
 {
     if (!artel__ms_enter(m, now)) return;
     if (artel__ms_running(m)) artel__ms_break(m, ARTEL__REASON_RENEW, m->config.self);
-    artel__ms_consider(m);
+    consider(m);
 }
 
-/* -- words -- */
-
-void artel__ms_act(artel__membership *m, const artel__action *action)
+void artel__membership_drain(artel__membership *m, int64_t now)
 {
-    m->config.act(m->config.user, action);
-}
-
-void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->line, sizeof m->line, format, args);
-    va_end(args);
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_REPORT, .task = task, .reason = reason, .text = m->line});
-}
-
-void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size)
-{
-    size_t at = 0;
-    uint32_t said = 0, more = 0;
-    out[0] = '\0';
-    for (uint32_t t = 0; t < m->config.tasks; t++) {
-        if (!artel__bit(set, t)) continue;
-        if (said >= 3) {
-            more++;
-            continue;
-        }
-        int wrote = snprintf(out + at, size - at, "%s%s", said++ ? ", " : "", m->config.name[t]);
-        if (wrote < 0 || (size_t)wrote >= size - at) return;
-        at += (size_t)wrote;
-    }
-    if (more) snprintf(out + at, size - at, " and %u more", (unsigned)more);
-}
-
-bool artel__ms_due(artel__membership *m, int64_t *said)
-{
-    if (*said && m->now - *said < ARTEL__MS_REPORT_EVERY) return false;
-    *said = m->now ? m->now : 1;
-    return true;
+    if (!artel__ms_enter(m, now)) return;
+    if (m->config.save_on_preempt)
+        m->saving_wanted = true;
+    else
+        m->leaving = true;
+    consider(m);
 }
 
 /* -- views -- */
@@ -401,19 +363,4 @@ artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t tas
         .heard_ns = m->now - p->heard,
         .busy = p->busy,
     };
-}
-
-/* -- the inputs whose work lies elsewhere -- */
-
-void artel__membership_link_up(artel__membership *m, int64_t now, int link, int task)
-{
-    if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks)
-        return;
-    m->link[link] = (artel__ms_link){.open = true, .task = task, .dialled = task >= 0, .since = m->now};
-    if (task >= 0) m->peer[task].dialling = false;
-    if (task >= 0 && artel__ms_linked(m, (uint32_t)task))
-        artel__ms_close(m, link); /* it has dialled, too, and was first */
-    else
-        artel__ms_greet(m, link);
-    artel__ms_consider(m);
 }

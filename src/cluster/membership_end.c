@@ -1,46 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A generation that goes on: newcomers and leavers; and its ends: finished, preempted, failed.
+/* A generation that goes on: newcomers and leavers; its end, finished or preempted; and what the end of another task
+ * means here. How this one fails: membership_fail.c.
  *
  * Finished: every member tells the coordinator; when all have, it orders SAVE; when all have saved, it says END to
  * everybody and only then drops its own state. Who hears END from anybody ends, too. A loss before that forms another
  * generation at the same step, whose members are finished at once, and the writing is done again: files are named by
  * step and renamed whole.
  *
- * Failed: the cause is told to all, who pass it on once; each waits a moment for other causes and ends with the
- * earliest.
- *
  * Failed alone: END says why on every link, and a link may break with it unread. So whoever hears it tells the lowest
  * of the rest, and that one tells all, before it proposes: each survivor says the cause once, if one of them has heard
  * it.
  */
 #include "cluster/membership_impl.h"
-
-#include <stdio.h>
-#include <string.h>
-
-void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text)
-{
-    artel__cause cause = m->cause;
-    if (!m->failing) {
-        cause = (artel__cause){.status = status,
-                               .task = m->config.self,
-                               .incarnation = m->incarnation,
-                               .step = m->step,
-                               .phase = m->phase};
-        snprintf(cause.text, sizeof cause.text, "%s", text);
-    }
-    artel__message end = {.kind = ARTEL__MESSAGE_END,
-                          .status = cause.status,
-                          .purpose = whole,
-                          .about = m->group.id,
-                          .target = m->digest};
-    end.text = (artel__message_bytes){(const uint8_t *)cause.text, (uint32_t)strlen(cause.text)};
-    artel__ms_send_all(m, &end);
-    m->ended = true;
-    artel__ms_act(
-        m, &(artel__action){
-               .kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
-}
 
 /* -- failed alone -- */
 
@@ -97,104 +68,7 @@ void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message 
     p->dial_at = m->now + ARTEL__MS_SECOND;
 }
 
-/* -- failing -- */
-
-static bool earlier(const artel__cause *a, const artel__cause *b)
-{
-    if (a->step != b->step) return a->step < b->step;
-    if (a->phase != b->phase) return a->phase < b->phase;
-    return a->task < b->task;
-}
-
-static artel__message failure(const artel__cause *cause)
-{
-    return (artel__message){
-        .kind = ARTEL__MESSAGE_FAIL,
-        .status = cause->status,
-        .subject = cause->task,
-        .cause_incarnation = cause->incarnation,
-        .cause_step = cause->step,
-        .cause_phase = (uint32_t)cause->phase,
-        .text = {(const uint8_t *)cause->text, (uint32_t)strnlen(cause->text, ARTEL__TEXT_MAX)},
-    };
-}
-
-void artel__ms_tell_failure(artel__membership *m, uint32_t task)
-{
-    artel__message fail = failure(&m->cause);
-    artel__ms_send(m, task, &fail);
-}
-
-void artel__ms_fail_job(artel__membership *m, const artel__cause *cause)
-{
-    if (m->ended) return;
-    bool first = !m->failing;
-    if (first || earlier(cause, &m->cause))
-        m->cause = *cause;
-    else
-        return;
-    if (first) {
-        m->failing = true;
-        m->fail_since = m->now;
-        artel__ms_stop(m);
-    }
-    artel__message fail = failure(cause);
-    artel__ms_send_all(m, &fail);
-}
-
-void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message *message)
-{
-    /* A newcomer's complaint does not end a job that runs. */
-    if (artel__ms_has_group(m) && !artel__ms_in_group(m, from)) return;
-    if (message->status >= 0 || message->subject >= m->config.tasks) return;
-    artel__cause cause = {.status = (artel_status)message->status,
-                          .task = message->subject,
-                          .incarnation = message->cause_incarnation,
-                          .step = message->cause_step,
-                          .phase = (artel__member_phase)message->cause_phase};
-    memcpy(cause.text, message->text.count ? message->text.data : (const uint8_t *)"", message->text.count);
-    artel__ms_fail_job(m, &cause);
-}
-
-void artel__ms_fail_tick(artel__membership *m)
-{
-    if (m->now - m->fail_since >= ARTEL__MS_FAIL_GRACE) artel__ms_end(m, m->cause.status, true, "");
-}
-
-void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->line, sizeof m->line, format, args);
-    va_end(args);
-    if (!m->ended) artel__ms_end(m, status, false, m->line);
-}
-
-void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_status status, const char *text)
-{
-    if (!artel__ms_enter(m, now)) return;
-    if (status >= 0) status = ARTEL_ERROR_INTERNAL;
-    if (!job) {
-        artel__ms_fail_here(m, status, "%s", text);
-        return;
-    }
-    artel__cause cause = {
-        .status = status, .task = m->config.self, .incarnation = m->incarnation, .step = m->step, .phase = m->phase};
-    snprintf(cause.text, sizeof cause.text, "%s", text);
-    artel__ms_fail_job(m, &cause);
-}
-
-/* -- leaving -- */
-
-void artel__membership_drain(artel__membership *m, int64_t now)
-{
-    if (!artel__ms_enter(m, now)) return;
-    if (m->config.save_on_preempt)
-        m->saving_wanted = true;
-    else
-        m->leaving = true;
-    artel__ms_consider(m);
-}
+/* -- coming and leaving -- */
 
 /* Members who want to leave, or want all to save; newcomers who have waited for the window. */
 static bool change_wanted(const artel__membership *m, artel__reason *reason, uint32_t *subject)
@@ -275,36 +149,6 @@ void artel__ms_finish_tick(artel__membership *m)
     bool better =
         other.size > m->group.members || (other.size == m->group.members && other.lowest < artel__ms_lowest(m));
     if (other.id.counter && better) artel__ms_court(m, other);
-}
-
-void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
-{
-    if (!artel__ms_enter(m, now) || !artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->finished) return;
-    m->finished = true;
-    m->step = step;
-    m->hash = hash;
-    m->phase = ARTEL__MEMBER_IDLE;
-    m->phase_since = m->now;
-    uint32_t lowest = artel__ms_lowest(m);
-    if (lowest != m->config.self)
-        artel__ms_send(
-            m, lowest,
-            &(artel__message){
-                .kind = ARTEL__MESSAGE_FINISHED, .about = m->group.id, .step = step, .hash = hash, .hash_step = step});
-    artel__ms_consider(m);
-}
-
-void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest)
-{
-    if (!artel__ms_enter(m, now) || !m->writing || !artel__ms_running(m)) return;
-    m->writing = false;
-    m->written = true;
-    if (digest) m->digest = digest;
-    uint32_t lowest = artel__ms_lowest(m);
-    if (lowest != m->config.self)
-        artel__ms_send(m, lowest,
-                       &(artel__message){.kind = ARTEL__MESSAGE_SAVED, .about = m->group.id, .target = digest});
-    artel__ms_consider(m);
 }
 
 void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__message *message)

@@ -10,17 +10,6 @@
 
 #include <string.h>
 
-/* The generation cannot go on. The first reason stays. */
-void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subject)
-{
-    if (!artel__ms_has_group(m) || m->trouble) return;
-    m->trouble = true;
-    m->trouble_reason = reason;
-    m->trouble_subject = subject;
-    m->trouble_since = m->now;
-    m->appeal.active = m->search.active = false;
-}
-
 /* Whoever was blamed is still the same process: of one that has died nothing is held against the next one, nor against
  * who complained. */
 bool artel__ms_blame_stands(const artel__membership *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Greeting: who is at the other end of a link, and which of several links is the peer's.
+/* Greeting: who is at the other end of a link, which of several links is the peer's, and what its loss means.
  *
  * Of two links with one process the one dialled by the higher task stays, of two dialled by one task the newer: whoever
  * dials again has lost the first, with what was on it, so the change counts as a loss. A HELLO of another process while
@@ -52,6 +52,71 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
     return false;
 }
 
+/* -- bound and lost -- */
+
+void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
+{
+    artel__ms_peer *p = &m->peer[hello->task];
+    bool another = p->incarnation != hello->incarnation;
+    p->incarnation = hello->incarnation;
+    p->life = hello->life;
+    p->sequence = hello->sequence;
+    p->link = link;
+    p->dialled = m->link[link].dialled;
+    p->heard = p->watched = p->bound_at = m->now;
+    p->ping = p->pong = 0;
+    m->link[link].task = (int)hello->task;
+    if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
+    artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */
+    if (m->failing) artel__ms_tell_failure(m, hello->task);
+}
+
+void artel__ms_back_off(artel__membership *m, artel__ms_peer *p)
+{
+    p->dial_at = m->now + p->backoff;
+    p->backoff = p->backoff * 2 > ARTEL__MS_BACKOFF_MAX ? ARTEL__MS_BACKOFF_MAX : p->backoff * 2;
+}
+
+static void clear_peer(artel__membership *m, artel__ms_peer *p)
+{
+    p->flags = p->size = 0;
+    p->generation = (artel__generation_id){0};
+    p->joins = false;
+    p->finished_in = p->saved_in = (artel__generation_id){0};
+    p->stage = ARTEL__MS_OUTSIDE;
+    p->ping = p->pong = 0;
+    p->heard = m->now;
+}
+
+void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
+{
+    artel__ms_peer *p = &m->peer[task];
+    bool in_record = m->proposal.active && m->proposal.recorded && artel__bit(m->next.set, task);
+    bool coordinator = m->proposal.active && m->proposal.coordinator == task;
+    int rival = p->rival;
+    artel__ms_close(m, p->link);
+    p->link = p->rival = -1;
+    artel__ms_back_off(m, p);
+    clear_peer(m, p);
+    artel__ms_share_forget(m, task);
+    if (m->now - p->admitted_at < ARTEL__MS_PROBATION && p->admitted_at) artel__ms_punish(m, task);
+    if (artel__ms_in_group(m, task)) artel__ms_break(m, reason, task);
+    if (coordinator)
+        artel__ms_give_up(m, ARTEL__REASON_NONE);
+    else if (artel__ms_coordinates(m) && in_record)
+        artel__ms_propose(m, reason, task);
+    if (rival >= 0 && m->link[rival].open) {
+        artel__message hello = {.task = task,
+                                .incarnation = p->rival_said.incarnation,
+                                .life = p->rival_said.life,
+                                .sequence = p->rival_said.sequence};
+        artel__ms_bind(m, rival, &hello);
+        artel__ms_invite(m, task);
+    }
+}
+
+/* -- refused -- */
+
 /* Ends a link for what its peer says; a task whose link it was is lost. */
 static void drop(artel__membership *m, int link)
 {
@@ -88,22 +153,7 @@ static void incompatible(artel__membership *m, int link, const artel__message *h
     }
 }
 
-void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
-{
-    artel__ms_peer *p = &m->peer[hello->task];
-    bool another = p->incarnation != hello->incarnation;
-    p->incarnation = hello->incarnation;
-    p->life = hello->life;
-    p->sequence = hello->sequence;
-    p->link = link;
-    p->dialled = m->link[link].dialled;
-    p->heard = p->watched = p->bound_at = m->now;
-    p->ping = p->pong = 0;
-    m->link[link].task = (int)hello->task;
-    if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
-    artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */
-    if (m->failing) artel__ms_tell_failure(m, hello->task);
-}
+/* -- of several links -- */
 
 /* The process has given its incarnation up; its links stand. */
 static void renounced(artel__membership *m, const artel__message *hello)

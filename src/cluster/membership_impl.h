@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the membership machine, shared by its files:
+/* The inside of the membership machine, shared by its files. Each calls those below it, none calls one above it:
  *
- *   membership.c          inputs, creation, views
+ *   membership.c          creation, inputs, views; looks at the whole after an input
  *   membership_link.c     links, probes, heartbeats, what a peer says about itself
- *   membership_greet.c    HELLO: who is at the other end of a link, and which link is the peer's
- *   membership_form.c     from a broken generation to a proposal: who coordinates, who follows
+ *   membership_greet.c    HELLO: who is at the other end of a link, and which link is the peer's; its loss
+ *   membership_end.c      joining, leaving and finishing while a generation goes on; who has ended
+ *   membership_join.c     without a generation; other groups in sight
  *   membership_record.c   reports, record, copying
  *   membership_start.c    the first message of a generation
- *   membership_join.c     without a generation; other groups in sight
- *   membership_end.c      leaving, finishing, failing
+ *   membership_form.c     from a broken generation to a proposal: who coordinates, who follows
  *   membership_shared.c   barriers and keys
+ *   membership_fail.c     failing, and the last word
+ *   membership_state.c    changes of state that several files make
+ *   membership_act.c      what comes out: actions, lines for the user, messages
  *   membership_choose.c   members from reports, a pure function
  *
  * Functions of these files begin with artel__ms_. None blocks; each may be called whenever the machine has not ended,
- * unless it says more. After any input artel__ms_consider looks at the whole and does what is due.
+ * unless it says more. After an input membership.c looks at the whole and does what is due.
  */
 #ifndef ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
 #define ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
@@ -280,10 +283,7 @@ static inline const char *artel__ms_name(const artel__membership *m, uint32_t ta
     return task < m->config.tasks ? m->config.name[task] : "an unknown task";
 }
 
-/* -- membership.c -- */
-/* Notes the time of an input; false when the machine has ended. */
-bool artel__ms_enter(artel__membership *m, int64_t now);
-void artel__ms_consider(artel__membership *m);
+/* -- membership_act.c -- */
 void artel__ms_act(artel__membership *m, const artel__action *action);
 void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...)
     ARTEL__PRINTF(4, 5);
@@ -291,35 +291,57 @@ void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, co
 void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size);
 /* True every five seconds; *said is the time of the last time. */
 bool artel__ms_due(artel__membership *m, int64_t *said);
-void artel__ms_stop(artel__membership *m);
-
-/* -- membership_link.c -- */
-/* A message to a task (dropped when there is no link to it) or to all linked ones; the sender's part is filled in. */
+uint32_t artel__ms_flags(const artel__membership *m);
+/* A message to a task (dropped when there is no link to it), to all linked ones, or on a link; the sender's part is
+ * filled in. */
 void artel__ms_send(artel__membership *m, uint32_t task, artel__message *message);
 void artel__ms_send_all(artel__membership *m, artel__message *message);
+void artel__ms_send_on(artel__membership *m, int link, artel__message *message);
 void artel__ms_probe(artel__membership *m, uint32_t task);
-void artel__ms_link_tick(artel__membership *m);
 void artel__ms_greet(artel__membership *m, int link);
 void artel__ms_greet_all(artel__membership *m);
-void artel__ms_close(artel__membership *m, int link);
-void artel__ms_send_on(artel__membership *m, int link, artel__message *message);
+/* Tells those who do not hear it otherwise what this task has become. */
 void artel__ms_announce(artel__membership *m);
-/* The peer is lost: its link is closed, its part in generation and proposal ends. */
-void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason);
-bool artel__ms_watched(const artel__membership *m, uint32_t task);
-uint32_t artel__ms_flags(const artel__membership *m);
+void artel__ms_close(artel__membership *m, int link);
 
-/* -- membership_greet.c -- */
-void artel__ms_on_hello(artel__membership *m, int link, const artel__message *hello);
-/* The link is the peer's from here on. */
-void artel__ms_bind(artel__membership *m, int link, const artel__message *hello);
-/* A message on a link that is not the peer's (yet). */
-void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *message);
-/* Ends the contest of two links when enough is known. */
-void artel__ms_settle(artel__membership *m, uint32_t task);
+/* -- membership_state.c -- */
+/* Notes the time of an input; false when the machine has ended. */
+bool artel__ms_enter(artel__membership *m, int64_t now);
+void artel__ms_stop(artel__membership *m);
+/* The generation cannot go on. The first reason stays. */
+void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subject);
+/* Without a generation from here on. */
+void artel__ms_set_lone(artel__membership *m);
+/* Its generation goes on without it: begins a new incarnation. */
+void artel__ms_renounce(artel__membership *m);
+typedef struct artel__ms_other {
+    artel__generation_id id; /* counter 0: none in sight */
+    uint32_t size, lowest;
+} artel__ms_other;
+/* The best running generation of linked peers other than its own. */
+artel__ms_other artel__ms_find_other(const artel__membership *m);
+/* Is let in later, and ever later. */
+void artel__ms_punish(artel__membership *m, uint32_t task);
+
+/* -- membership_fail.c -- */
+void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text);
+void artel__ms_fail_job(artel__membership *m, const artel__cause *cause);
+void artel__ms_tell_failure(artel__membership *m, uint32_t task); /* to one that came while the job was failing */
+void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...) ARTEL__PRINTF(3, 4);
+void artel__ms_fail_tick(artel__membership *m);
+void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message *message);
+
+/* -- membership_shared.c -- */
+/* Sends all keys and barriers to a task, which merges them. */
+void artel__ms_share(artel__membership *m, uint32_t task);
+/* After START: what this task still waits for is asked of the new coordinator. */
+void artel__ms_share_again(artel__membership *m);
+/* What the peer has entered is not worth anything any more. */
+void artel__ms_share_forget(artel__membership *m, uint32_t task);
+void artel__ms_shared_tick(artel__membership *m);
+void artel__ms_on_shared(artel__membership *m, uint32_t from, const artel__message *message);
 
 /* -- membership_form.c -- */
-void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subject);
 void artel__ms_regroup(artel__membership *m);
 void artel__ms_propose(artel__membership *m, artel__reason reason, uint32_t subject);
 /* Asks one more task to take part in the proposal that is being collected, when it may. */
@@ -336,54 +358,47 @@ void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__messa
 void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b);
 bool artel__ms_blame_stands(const artel__membership *m);
 
-/* -- membership_record.c -- */
-void artel__ms_advance(artel__membership *m);
-void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message);
-void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__message *message);
-void artel__ms_on_ready(artel__membership *m, uint32_t from, const artel__message *message);
-
 /* -- membership_start.c -- */
 void artel__ms_start_all(artel__membership *m);
 void artel__ms_on_start(artel__membership *m, uint32_t from, const artel__message *message);
 /* What a peer says about itself shows that a proposal in hand has begun or ended without word of it. */
 void artel__ms_compare(artel__membership *m, uint32_t from, const artel__message *message);
 
+/* -- membership_record.c -- */
+void artel__ms_advance(artel__membership *m);
+void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_ready(artel__membership *m, uint32_t from, const artel__message *message);
+
 /* -- membership_join.c -- */
-typedef struct artel__ms_other {
-    artel__generation_id id; /* counter 0: none in sight */
-    uint32_t size, lowest;
-} artel__ms_other;
-/* The best running generation of linked peers other than its own. */
-artel__ms_other artel__ms_find_other(const artel__membership *m);
 void artel__ms_lone(artel__membership *m);
 void artel__ms_court(artel__membership *m, artel__ms_other other);
 void artel__ms_on_join(artel__membership *m, uint32_t from, const artel__message *message);
-/* Its generation goes on without it: begins a new incarnation. */
-void artel__ms_renounce(artel__membership *m);
-/* Without a generation from here on. */
-void artel__ms_set_lone(artel__membership *m);
-void artel__ms_punish(artel__membership *m, uint32_t task);
+
+/* -- membership_greet.c -- */
+void artel__ms_on_hello(artel__membership *m, int link, const artel__message *hello);
+/* The link is the peer's from here on. */
+void artel__ms_bind(artel__membership *m, int link, const artel__message *hello);
+/* A message on a link that is not the peer's (yet). */
+void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *message);
+/* Ends the contest of two links when enough is known. */
+void artel__ms_settle(artel__membership *m, uint32_t task);
+/* The peer is lost: its link is closed, its part in generation and proposal ends; a rival's link becomes its link. */
+void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason);
+/* The peer is dialled after a pause that grows. */
+void artel__ms_back_off(artel__membership *m, artel__ms_peer *peer);
 
 /* -- membership_end.c -- */
-void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text);
-void artel__ms_fail_job(artel__membership *m, const artel__cause *cause);
-void artel__ms_tell_failure(artel__membership *m, uint32_t task); /* to one that came while the job was failing */
-void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...) ARTEL__PRINTF(3, 4);
 void artel__ms_finish_tick(artel__membership *m);
-void artel__ms_fail_tick(artel__membership *m);
 void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__message *message);
-void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_on_ended(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message *message);
 
-/* -- membership_shared.c -- */
-/* Sends all keys and barriers to a task, which merges them. */
-void artel__ms_share(artel__membership *m, uint32_t task);
-/* After START: what this task still waits for is asked of the new coordinator. */
-void artel__ms_share_again(artel__membership *m);
-/* What the peer has entered is not worth anything any more. */
-void artel__ms_share_forget(artel__membership *m, uint32_t task);
-void artel__ms_shared_tick(artel__membership *m);
-void artel__ms_on_shared(artel__membership *m, uint32_t from, const artel__message *message);
+/* -- membership_link.c -- */
+void artel__ms_link_tick(artel__membership *m);
+/* An open link is gone. False: it was nobody's, and nothing follows. */
+bool artel__ms_link_lost(artel__membership *m, int link);
+/* Any bytes on an open link. False: they were no message, the link was nobody's, and nothing follows. */
+bool artel__ms_receive(artel__membership *m, int link, const uint8_t *bytes, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links: dialling, sending, whether a peer lives, and what every message says about its sender.
+/* Links: dialling, whether a peer lives, what every message says about its sender, and who handles it.
  *
  * One link a pair. The higher task dials the lower; if that does not succeed for a second the lower dials, too, so that
  * a second process with a low index is met by all. A link counts once the peer's HELLO has come (membership_greet.c).
@@ -7,113 +7,10 @@
 #include "cluster/membership_impl.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define COUNTER_MAX (UINT32_MAX / 2) /* far from where counters would begin again */
 
-uint32_t artel__ms_flags(const artel__membership *m)
-{
-    uint32_t flags = 0;
-    if (artel__ms_running(m))
-        flags |= ARTEL__FLAG_RUNNING;
-    else if (m->proposal.active || artel__ms_has_group(m))
-        flags |= ARTEL__FLAG_FORMING;
-    if (m->has_run) flags |= ARTEL__FLAG_HAS_RUN;
-    if (m->leaving) flags |= ARTEL__FLAG_LEAVING;
-    if (m->saving_wanted) flags |= ARTEL__FLAG_SAVING;
-    if (m->finished) flags |= ARTEL__FLAG_FINISHED;
-    return flags;
-}
-
-void artel__ms_send_on(artel__membership *m, int link, artel__message *message)
-{
-    uint32_t last = (m->recent + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
-    int task = m->link[link].task;
-    message->task = m->config.self;
-    message->incarnation = m->incarnation;
-    message->flags = artel__ms_flags(m) | (task >= 0 && artel__ms_in_group(m, (uint32_t)task) ? ARTEL__FLAG_YOURS : 0);
-    message->counter = m->counter;
-    message->generation = m->group.id;
-    message->size = artel__ms_has_group(m) ? m->group.members : 0;
-    message->lowest = artel__ms_has_group(m) ? artel__ms_lowest(m) : 0;
-    message->phase = m->phase;
-    message->busy = m->busy;
-    message->phase_ms = (uint32_t)((m->now - m->phase_since) / ARTEL__MS_MILLISECOND);
-    if (message->kind != ARTEL__MESSAGE_REPORT && message->kind != ARTEL__MESSAGE_FINISHED) {
-        message->step = m->step;
-        message->hash = m->recent_hash[last];
-        message->hash_step = m->recent_step[last];
-    }
-    size_t count = artel__message_encode(message, m->out, m->out_capacity);
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SEND, .link = link, .bytes = m->out, .count = count});
-}
-
-void artel__ms_send(artel__membership *m, uint32_t task, artel__message *message)
-{
-    artel__ms_peer *p = &m->peer[task];
-    if (p->link < 0) return;
-    p->beat_at = m->now;
-    artel__ms_send_on(m, p->link, message);
-}
-
-void artel__ms_send_all(artel__membership *m, artel__message *message)
-{
-    for (uint32_t t = 0; t < m->config.tasks; t++) artel__ms_send(m, t, message);
-}
-
-void artel__ms_probe(artel__membership *m, uint32_t task)
-{
-    artel__ms_peer *p = &m->peer[task];
-    if (p->link < 0) return;
-    if (p->pong >= p->ping) p->ping_since = m->now;
-    p->ping = ++m->nonce;
-    artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->ping});
-}
-
-void artel__ms_greet(artel__membership *m, int link)
-{
-    artel__message_bytes facts = {(const uint8_t *)m->config.facts, (uint32_t)strlen(m->config.facts)};
-    artel__ms_send_on(m, link,
-                      &(artel__message){.kind = ARTEL__MESSAGE_HELLO,
-                                        .protocol = ARTEL__PROTOCOL_VERSION,
-                                        .life = m->config.incarnation,
-                                        .sequence = m->sequence,
-                                        .facts = facts});
-}
-
-void artel__ms_greet_all(artel__membership *m)
-{
-    for (uint32_t i = 0; i < m->config.links; i++)
-        if (m->link[i].open) artel__ms_greet(m, (int)i);
-}
-
-/* Tells those who do not hear it otherwise what this task has become. */
-void artel__ms_announce(artel__membership *m)
-{
-    uint32_t flags = artel__ms_flags(m);
-    if (flags == m->said_flags && artel__generation_same(m->said_generation, m->group.id)) return;
-    m->said_flags = flags;
-    m->said_generation = m->group.id;
-    for (uint32_t t = 0; t < m->config.tasks; t++) {
-        if (artel__ms_running(m) && artel__ms_in_group(m, t) && t != artel__ms_lowest(m)) continue;
-        artel__ms_send(m, t, &(artel__message){.kind = ARTEL__MESSAGE_STATUS});
-    }
-}
-
 /* -- dialling -- */
-
-void artel__ms_close(artel__membership *m, int link)
-{
-    if (link < 0 || !m->link[link].open) return;
-    m->link[link].open = false;
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_CLOSE, .link = link});
-}
-
-static void back_off(artel__membership *m, artel__ms_peer *p)
-{
-    p->dial_at = m->now + p->backoff;
-    p->backoff = p->backoff * 2 > ARTEL__MS_BACKOFF_MAX ? ARTEL__MS_BACKOFF_MAX : p->backoff * 2;
-}
 
 static void dial(artel__membership *m, uint32_t task)
 {
@@ -123,7 +20,7 @@ static void dial(artel__membership *m, uint32_t task)
     for (uint32_t i = 0; i < m->config.links; i++)
         if (m->link[i].open && m->link[i].task == (int)task) return; /* its HELLO is on its way */
     p->dialling = true;
-    back_off(m, p);
+    artel__ms_back_off(m, p);
     artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_OPEN, .task = task});
 }
 
@@ -135,63 +32,23 @@ void artel__membership_dial_failed(artel__membership *m, int64_t now, uint32_t t
 
 /* -- loss -- */
 
-static void clear_peer(artel__membership *m, artel__ms_peer *p)
+bool artel__ms_link_lost(artel__membership *m, int link)
 {
-    p->flags = p->size = 0;
-    p->generation = (artel__generation_id){0};
-    p->joins = false;
-    p->finished_in = p->saved_in = (artel__generation_id){0};
-    p->stage = ARTEL__MS_OUTSIDE;
-    p->ping = p->pong = 0;
-    p->heard = m->now;
-}
-
-void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
-{
-    artel__ms_peer *p = &m->peer[task];
-    bool in_record = m->proposal.active && m->proposal.recorded && artel__bit(m->next.set, task);
-    bool coordinator = m->proposal.active && m->proposal.coordinator == task;
-    int rival = p->rival;
-    artel__ms_close(m, p->link);
-    p->link = p->rival = -1;
-    back_off(m, p);
-    clear_peer(m, p);
-    artel__ms_share_forget(m, task);
-    if (m->now - p->admitted_at < ARTEL__MS_PROBATION && p->admitted_at) artel__ms_punish(m, task);
-    if (artel__ms_in_group(m, task)) artel__ms_break(m, reason, task);
-    if (coordinator)
-        artel__ms_give_up(m, ARTEL__REASON_NONE);
-    else if (artel__ms_coordinates(m) && in_record)
-        artel__ms_propose(m, reason, task);
-    if (rival >= 0 && m->link[rival].open) {
-        artel__message hello = {.task = task,
-                                .incarnation = p->rival_said.incarnation,
-                                .life = p->rival_said.life,
-                                .sequence = p->rival_said.sequence};
-        artel__ms_bind(m, rival, &hello);
-        artel__ms_invite(m, task);
-    }
-}
-
-void artel__membership_link_down(artel__membership *m, int64_t now, int link)
-{
-    if (m->ended || link < 0 || (uint32_t)link >= m->config.links || !m->link[link].open) return;
-    if (!artel__ms_enter(m, now)) return;
     int task = m->link[link].task;
     m->link[link].open = false;
-    if (task < 0) return;
+    if (task < 0) return false;
     artel__ms_peer *p = &m->peer[task];
     if (p->rival == link) p->rival = -1;
-    if (p->link != link) return;
+    if (p->link != link) return false;
     p->link = -1;
     artel__ms_lose(m, (uint32_t)task, ARTEL__REASON_RESET);
-    artel__ms_consider(m);
+    return true;
 }
 
 /* -- liveness -- */
 
 /* Pairs that owe one another heartbeats: a coordinator and those who follow it. */
-bool artel__ms_watched(const artel__membership *m, uint32_t task)
+static bool is_watched(const artel__membership *m, uint32_t task)
 {
     if (artel__ms_coordinates(m)) return m->peer[task].stage != ARTEL__MS_OUTSIDE;
     if (m->proposal.active) return m->proposal.coordinator == task;
@@ -219,7 +76,7 @@ static void check_peer(artel__membership *m, uint32_t task)
     check_rival(m, task);
     if (p->link < 0) return;
     if (m->now - p->bound_at > ARTEL__MS_SECOND) p->backoff = ARTEL__MS_BACKOFF_MIN;
-    bool watched = artel__ms_watched(m, task);
+    bool watched = is_watched(m, task);
     int64_t heard = p->heard > p->watched ? p->heard : p->watched;
     bool unanswered = p->ping > p->pong && m->now - p->ping_since > m->config.suspect_after_ns;
     if (!watched) p->watched = m->now;
@@ -359,10 +216,8 @@ static const char *judge(const artel__membership *m, artel__message *message)
     return NULL;
 }
 
-void artel__membership_receive(artel__membership *m, int64_t now, int link, const uint8_t *bytes, size_t count)
+bool artel__ms_receive(artel__membership *m, int link, const uint8_t *bytes, size_t count)
 {
-    if (m->ended || link < 0 || (uint32_t)link >= m->config.links || !m->link[link].open) return;
-    if (!artel__ms_enter(m, now)) return;
     artel__message message = {.member = m->in_member, .member_capacity = m->config.tasks};
     const char *wrong = artel__message_decode(bytes, count, &message);
     if (!wrong) wrong = judge(m, &message);
@@ -370,8 +225,7 @@ void artel__membership_receive(artel__membership *m, int64_t now, int link, cons
         artel__ms_say(m, m->config.tasks, ARTEL__REASON_FACTS,
                       "a message was not understood (%s); its connection is closed", wrong);
         artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_CLOSE, .link = link});
-        artel__membership_link_down(m, now, link);
-        return;
+        return artel__ms_link_lost(m, link);
     }
     if (message.kind == ARTEL__MESSAGE_HELLO) artel__ms_on_hello(m, link, &message);
     artel__ms_peer *p = &m->peer[message.task];
@@ -382,5 +236,5 @@ void artel__membership_receive(artel__membership *m, int64_t now, int link, cons
         if (!m->ended && message.kind == ARTEL__MESSAGE_HELLO) artel__ms_invite(m, message.task);
         if (!m->ended) dispatch(m, message.task, &message);
     }
-    artel__ms_consider(m);
+    return true;
 }

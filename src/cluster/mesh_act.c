@@ -173,12 +173,3 @@ void artel__mesh_act(void *user, const artel__action *action)
     case ARTEL__ACTIONS: break;
     }
 }
-
-void artel__mesh_settle(artel_cluster *mesh)
-{
-    while (mesh->machine && mesh->stop && mesh->resting && !mesh->busy && !mesh->over) {
-        mesh->stop = false;
-        artel__membership_stopped(mesh->machine, artel__now_ns(), mesh->rest_step, mesh->rest_hash);
-    }
-    pthread_cond_broadcast(&mesh->changed);
-}

@@ -19,14 +19,6 @@ bool artel__mesh_is_final(artel__net_fault fault)
            fault != ARTEL__FAULT_SLOW && fault != ARTEL__FAULT_CROWDED;
 }
 
-int artel__mesh_find(const artel_cluster *mesh, const char *name)
-{
-    for (int r = 0; r < mesh->peers; r++) {
-        if (strcmp(mesh->peer[r].name, name) == 0) return r;
-    }
-    return -1;
-}
-
 /* Called by the mesh's thread, which holds the mutex; and for what this side dials, whose peer is known already. */
 artel__net_fault artel__mesh_admit(void *user, const artel__hello *peer, char reason[ARTEL__HELLO_REASON])
 {

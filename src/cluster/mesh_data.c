@@ -77,15 +77,6 @@ static void tidy(artel_cluster *mesh)
 
 /* -- seats -- */
 
-int artel__mesh_owner(const artel_cluster *mesh, int rank)
-{
-    for (int r = 0; r < mesh->peers; r++) {
-        const artel__mesh_peer *p = &mesh->peer[r];
-        if (rank >= p->first && rank < p->first + p->replicas) return r;
-    }
-    return -1;
-}
-
 static void number_ranks(artel_cluster *mesh, const artel__generation *generation)
 {
     mesh->ranks = 0;
@@ -172,6 +163,15 @@ artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation
 }
 
 /* -- what this process lacks -- */
+
+void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status)
+{
+    const artel_error *error = artel_context_error(mesh->ctx);
+    char text[ARTEL__TEXT_MAX + 1];
+    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began",
+             error->where, error->where[0] ? ": " : "", error->what);
+    artel__membership_fail(mesh->machine, artel__now_ns(), job || !mesh->ever_formed, status, text);
+}
 
 /* Files or memory for a connection: what failed at first may go better in a moment. */
 static void note_lack(artel_cluster *mesh, const char *what, int64_t now)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a mesh:
+/* The inside of a mesh. Each file calls those below it, none calls one above it:
  *
- *   mesh.c         opening and closing; who is who
- *   mesh_order.c   what the caller's thread asks and answers
- *   mesh_act.c     the machine's actions
- *   mesh_shared.c  keys and named barriers for programs
- *   mesh_io.c      the thread: listener, links, the clock
- *   mesh_name.c    looking up names of hosts, in a thread of its own
- *   mesh_data.c    a generation's endpoints and their connections; streams of state
- *   mesh_admit.c   who is let in, what is refused, and what that means
- *   mesh_status.c  answers to questions from outside the job
- *   mesh_report.c  what this task knows of its job: for programs, and the file of one that has ended badly
+ *   mesh.c              opening and closing
+ *   mesh_order.c        what the caller's thread asks and answers
+ *   mesh_shared.c       keys and named barriers for programs
+ *   mesh_report.c       what this task knows of its job: for programs, and the file of one that has ended badly
+ *   mesh_io.c           the thread: listener, links, the clock
+ *   mesh_status.c       answers to questions from outside the job
+ *   mesh_certificate.c  this task's certificate
+ *   mesh_admit.c        who is let in, what is refused, and what that means
+ *   mesh_act.c          the machine's actions
+ *   mesh_data.c         a generation's endpoints and their connections; streams of state
+ *   mesh_name.c         looking up names of hosts, in a thread of its own
+ *   mesh_who.c          who is who: this task, the others by name and rank, their hosts
+ *   mesh_wake.c         between the two threads: waking, waiting, what is answered at once
  *
  * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. Connections are opened, moved and
  * closed by the mesh's thread alone; others mark what they want and wake it. The machine is called by both sides, under
@@ -186,13 +189,24 @@ struct artel_cluster {
     int data_count, data_room, attached;
 };
 
-/* mesh.c */
+/* mesh_wake.c */
+/* Wakes the mesh's thread. */
+void artel__mesh_wake(artel_cluster *mesh);
+/* With the mutex held, until something changes, or for that long. */
+void artel__mesh_wait(artel_cluster *mesh, int64_t ns);
+/* After every input to the machine: answers what needs no caller. */
+void artel__mesh_settle(artel_cluster *mesh);
+
+/* mesh_who.c */
+/* The task of that name on the network, or -1. */
+int artel__mesh_find(const artel_cluster *mesh, const char *name);
+/* The task that has this rank in the generation, or -1. */
+int artel__mesh_owner(const artel_cluster *mesh, int rank);
 /* artel__net_host_fn */
 const char *artel__mesh_host(void *mesh, const char *task);
 
 /* mesh_io.c */
 void *artel__mesh_main(void *mesh);
-void artel__mesh_wake(artel_cluster *mesh);
 
 /* mesh_name.c */
 void *artel__mesh_name_main(void *mesh);
@@ -211,14 +225,9 @@ void artel__mesh_note_incident(void *mesh, const artel__net_incident *incident);
 void artel__mesh_ignore_incident(void *mesh, const artel__net_incident *incident);
 /* Whether a connection that came to nothing for this reason never will. */
 bool artel__mesh_is_final(artel__net_fault fault);
-/* The task of that name on the network, or -1. */
-int artel__mesh_find(const artel_cluster *mesh, const char *name);
 /* Ends the job over something that cannot heal, while it has not begun. */
 void artel__mesh_refuse(artel_cluster *mesh, const char *text);
 void artel__mesh_check_incident(artel_cluster *mesh);
-
-/* mesh_order.c: with the mutex held, until something changes, or for that long */
-void artel__mesh_wait(artel_cluster *mesh, int64_t ns);
 
 /* mesh_shared.c */
 void artel__mesh_forget_notes(artel_cluster *mesh);
@@ -235,8 +244,6 @@ void artel__mesh_write_report(artel_cluster *mesh, artel_status status);
 
 /* mesh_act.c */
 void artel__mesh_act(void *mesh, const artel__action *action);
-/* After every input to the machine: answers what needs no caller. */
-void artel__mesh_settle(artel_cluster *mesh);
 
 /* mesh_data.c */
 artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation *generation);
@@ -251,8 +258,6 @@ void artel__mesh_table_cancel(const artel__mesh_table *table);
 void artel__mesh_dial_state(artel_cluster *mesh);
 /* A connection over which a task that may wants the state; NULL: none. Its rank in *peer. */
 artel__connection *artel__mesh_take_state(artel_cluster *mesh, bool accepted, int *peer);
-/* The task that has this rank in the generation, or -1. */
-int artel__mesh_owner(const artel_cluster *mesh, int rank);
 
 /* mesh_certificate.c */
 artel_status artel__mesh_open_certificate(artel_cluster *mesh);

@@ -18,13 +18,6 @@
 #define MS INT64_C(1000000)
 #define WAY_NS (5LL * ARTEL__MESH_SECOND) /* what is sent is acknowledged in less, by any kernel */
 
-void artel__mesh_wake(artel_cluster *mesh)
-{
-    uint64_t one = 1;
-    while (write(mesh->wake, &one, sizeof one) < 0 && errno == EINTR) {
-    }
-}
-
 /* -- dialling -- */
 
 static void give_up_dial(artel_cluster *mesh, int rank, artel__net_fault fault, const char *why)

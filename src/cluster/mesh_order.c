@@ -5,19 +5,11 @@
  * comes while it rests is answered here, one that comes while it is busy when it is done, one that comes while it
  * trains by artel__mesh_rest.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "cluster/mesh_impl.h"
-
-void artel__mesh_wait(artel_cluster *mesh, int64_t ns)
-{
-    struct timespec until = artel__after_ns(ns);
-    pthread_cond_timedwait(&mesh->changed, &mesh->mutex, &until);
-}
 
 static const char *advice_for(artel_status status, const char *text, bool own)
 {
@@ -239,16 +231,6 @@ artel_status artel__mesh_await(artel_cluster *mesh, artel__mesh_order *out)
     return status;
 }
 
-bool artel__mesh_stopping(const artel_cluster *mesh)
-{
-    return atomic_load_explicit(&mesh->stopping, memory_order_relaxed);
-}
-
-const atomic_bool *artel__mesh_stop_flag(const artel_cluster *mesh)
-{
-    return &mesh->stopping;
-}
-
 /* -- answers -- */
 
 static void complain(artel_cluster *mesh)
@@ -379,15 +361,6 @@ void artel__mesh_drain(artel_cluster *mesh)
 }
 
 /* -- failures and the end -- */
-
-void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status)
-{
-    const artel_error *error = artel_context_error(mesh->ctx);
-    char text[ARTEL__TEXT_MAX + 1];
-    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began",
-             error->where, error->where[0] ? ": " : "", error->what);
-    artel__membership_fail(mesh->machine, artel__now_ns(), job || !mesh->ever_formed, status, text);
-}
 
 void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# No group of files that call one another in circles grows, and the check notices when one does.
+# No more than three files call one another in circles, and the check notices when four do.
 # labels: quick
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
