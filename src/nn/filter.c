@@ -190,3 +190,28 @@ artel__value_id artel__filter_means(artel__graph *graph, artel__value_id x, int 
     }
     return artel__op_band_along(graph, x, axis, &t.band);
 }
+
+artel__value_id artel__filter_cut(artel__graph *graph, artel__value_id x, int64_t height, int64_t width)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape;
+    int64_t crop[2] = {(int64_t)((float)(in.dim[1] * height) / (float)width),
+                       (int64_t)((float)(in.dim[0] * width) / (float)height)};
+    for (int i = 0; i < 2; i++) {
+        int64_t length = crop[i] < in.dim[i] ? crop[i] : in.dim[i];
+        if (length < 1) length = 1;
+        x = artel__op_slice(graph, x, i, (in.dim[i] - length) / 2, length, 1);
+    }
+    return x;
+}
+
+artel__value_id artel__filter_frame(artel__graph *graph, artel__value_id x, int64_t height, int64_t width, double fill)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape;
+    int64_t high = (int64_t)((float)(in.dim[1] * height) / (float)width),
+            wide = (int64_t)((float)(in.dim[0] * width) / (float)height);
+    int64_t border[3] = {high > in.dim[0] ? (high - in.dim[0]) / 2 : 0, wide > in.dim[1] ? (wide - in.dim[1]) / 2 : 0,
+                         0};
+    return artel__op_pad(graph, x, border, border, fill);
+}

@@ -22,6 +22,11 @@ extern const char *const artel__filters[];
 artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias,
                                      int64_t height, int64_t width);
 
+/* One image by row: its middle part of the proportions height : width, or the image in a frame of them; equal on both
+ * sides, as in Keras. */
+artel__value_id artel__filter_cut(artel__graph *graph, artel__value_id x, int64_t height, int64_t width);
+artel__value_id artel__filter_frame(artel__graph *graph, artel__value_id x, int64_t height, int64_t width, double fill);
+
 /* Means over [floor(i n / m), ceil((i + 1) n / m)) of an axis of n places, m of them. */
 artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis,
                                      int64_t outputs); /* the largest of each */

@@ -278,18 +278,19 @@ artel_status artel__raw_zeros_like(artel__layer *layer, artel__call *call)
 
 artel_status artel__raw_one_hot(artel__layer *layer, artel__call *call)
 {
+    artel__graph *graph = call->graph;
     artel__value_id x;
-    int64_t classes = 0, axis = -1;
+    int64_t classes = 0;
+    int axis;
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
-    json_t *given = artel__raw_setting(layer, call, "axis", 0);
-    if (given && (!artel__json_integer(given, &axis) || axis != -1))
-        return artel__raw_refuse(layer, "an axis that is not the last");
+    ARTEL_TRY(graph->status);
+    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, graph->value[x].shape.rank + 1, &axis));
     if (!artel__json_integer(artel__raw_setting(layer, call, "num_classes", 1), &classes) || classes < 1 ||
         classes > INT32_MAX)
         return artel__raw_refuse(layer, "this number of classes");
-    artel__call_return(call,
-                       artel__op_one_hot(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_INT32), classes));
-    return ARTEL_OK;
+    x = artel__op_one_hot(graph, artel__op_cast(graph, x, ARTEL_DTYPE_INT32), classes);
+    artel__call_return(call, artel__raw_axis_back(graph, x, axis));
+    return graph->status;
 }
 
 artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)

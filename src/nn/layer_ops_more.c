@@ -246,33 +246,54 @@ artel_status artel__raw_diff(artel__layer *layer, artel__call *call)
 
 /* -- moved elements -- */
 
+static artel__value_id roll_axis(artel__graph *graph, artel__value_id x, int axis, int64_t shift)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    int64_t n = graph->value[x].shape.dim[axis], by = n ? (shift % n + n) % n : 0;
+    if (!by) return x;
+    artel__value_id part[2] = {artel__op_slice(graph, x, axis, n - by, by, 1),
+                               artel__op_slice(graph, x, axis, 0, n - by, 1)};
+    return artel__op_concat(graph, part, 2, axis);
+}
+
+/* One number, or the i-th of a list; a list of one stands for all. */
+static bool one_of(json_t *given, size_t i, int64_t *out)
+{
+    size_t count = json_array_size(given);
+    return artel__json_integer(json_is_array(given) ? json_array_get(given, count == 1 ? 0 : i) : given, out);
+}
+
+static size_t length_of(json_t *given)
+{
+    return json_is_array(given) ? json_array_size(given) : 1;
+}
+
 artel_status artel__raw_roll(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    artel__value_id x, part[2];
-    int axis;
-    int64_t shift;
-    bool all = !artel__raw_setting(layer, call, "axis", 0);
-    if (all && !call->shared) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
-    if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift))
+    artel__value_id x;
+    json_t *axes = artel__raw_setting(layer, call, "axis", 0), *shifts = artel__raw_setting(layer, call, "shift", 1);
+    size_t places = length_of(axes), count = length_of(shifts) > places ? length_of(shifts) : places;
+    int64_t number, shift;
+    if (!axes && !call->shared) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!one_of(shifts, 0, &shift) || (length_of(shifts) != count && length_of(shifts) != 1))
         return artel__raw_refuse(layer, "this shift");
-    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     ARTEL_TRY(graph->status);
     artel_shape in = graph->value[x].shape, flat = {.rank = 1, .dim = {artel_shape_count(&in)}};
-    axis = 0;
-    if (all)
-        x = artel__op_reshape(graph, x, &flat);
-    else
-        ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
-    ARTEL_TRY(graph->status);
-    int64_t n = graph->value[x].shape.dim[axis], by = n ? (shift % n + n) % n : 0;
-    if (by) {
-        part[0] = artel__op_slice(graph, x, axis, n - by, by, 1);
-        part[1] = artel__op_slice(graph, x, axis, 0, n - by, 1);
-        x = artel__op_concat(graph, part, 2, axis);
+    if (!axes) {
+        x = roll_axis(graph, artel__op_reshape(graph, x, &flat), 0, shift);
+        artel__call_return(call, artel__op_reshape(graph, x, &in));
+        return graph->status;
     }
-    artel__call_return(call, all ? artel__op_reshape(graph, x, &in) : x);
-    return ARTEL_OK;
+    for (size_t i = 0; i < count; i++) {
+        int axis = (places == count || places == 1) && one_of(axes, i, &number) ? artel__row_axis(number, in.rank) : -1;
+        if (axis < 0) return artel__raw_refuse(layer, "this axis");
+        if (!one_of(shifts, i, &shift)) return artel__raw_refuse(layer, "this shift");
+        x = roll_axis(graph, x, axis, shift);
+    }
+    artel__call_return(call, x);
+    return graph->status;
 }
 
 artel_status artel__raw_tile(artel__layer *layer, artel__call *call)
@@ -316,23 +337,27 @@ artel_status artel__raw_moveaxis(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     artel__value_id x;
-    int from, to, order[ARTEL_MAX_RANK], n = 0;
+    int order[ARTEL_MAX_RANK];
+    uint32_t moved = 0, taken = 0;
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     ARTEL_TRY(graph->status);
-    int rank = graph->value[x].shape.rank;
+    int rank = graph->value[x].shape.rank, next = 0;
     json_t *source = artel__raw_setting(layer, call, "source", 1),
            *target = artel__raw_setting(layer, call, "destination", 2);
-    int64_t number[2] = {0, 0};
-    if (json_array_size(source) == 1) source = json_array_get(source, 0);
-    if (json_array_size(target) == 1) target = json_array_get(target, 0);
-    if (!artel__json_integer(source, &number[0]) || !artel__json_integer(target, &number[1]) ||
-        (from = artel__row_axis(number[0], rank)) < 0 || (to = artel__row_axis(number[1], rank)) < 0)
-        return artel__raw_refuse(layer, "these axes");
+    if (length_of(source) != length_of(target)) return artel__raw_refuse(layer, "these axes");
+    for (size_t i = 0; i < length_of(source); i++) {
+        int64_t number;
+        int from = one_of(source, i, &number) ? artel__row_axis(number, rank) : -1;
+        int to = one_of(target, i, &number) ? artel__row_axis(number, rank) : -1;
+        if (from < 0 || to < 0 || moved >> from & 1u || taken >> to & 1u) return artel__raw_refuse(layer, "these axes");
+        order[to] = from;
+        moved |= 1u << from;
+        taken |= 1u << to;
+    }
     for (int i = 0; i < rank; i++) {
-        if (i == to) order[i] = from;
-        if (i == to) continue;
-        if (n == from) n++;
-        order[i] = n++;
+        if (taken >> i & 1u) continue;
+        while (moved >> next & 1u) next++;
+        order[i] = next++;
     }
     artel__call_return(call, artel__op_transpose(graph, x, order));
     return ARTEL_OK;
@@ -356,11 +381,13 @@ artel_status artel__raw_resize(artel__layer *layer, artel__call *call)
         fits = artel__json_integer(json_array_get(wanted, i), &size[i]) && size[i] >= 1 && size[i] <= INT32_MAX;
     if (!fits || (graph->status == ARTEL_OK && graph->value[x].shape.rank != 3))
         return artel__raw_refuse(layer, "this size or interpolation");
-    if (json_is_true(artel__raw_setting(layer, call, "crop_to_aspect_ratio", 0)) ||
-        json_is_true(artel__raw_setting(layer, call, "pad_to_aspect_ratio", 0)))
-        return artel__raw_refuse(layer, "an aspect ratio; use the layer Resizing");
     int first = order && strcmp(order, "channels_first") == 0;
-    x = artel__filter_resize(graph, artel__channels_last(graph, x, first), (artel__filter)filter,
+    x = artel__channels_last(graph, x, first);
+    if (json_is_true(artel__raw_setting(layer, call, "crop_to_aspect_ratio", 0)))
+        x = artel__filter_cut(graph, x, size[0], size[1]);
+    if (json_is_true(artel__raw_setting(layer, call, "pad_to_aspect_ratio", 0)))
+        x = artel__filter_frame(graph, x, size[0], size[1], artel__raw_number(layer, call, "fill_value", 0));
+    x = artel__filter_resize(graph, x, (artel__filter)filter,
                              json_is_true(artel__raw_setting(layer, call, "antialias", 0)), size[0], size[1]);
     artel__call_return(call, artel__channels_back(graph, x, first));
     return ARTEL_OK;

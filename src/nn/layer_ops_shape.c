@@ -211,10 +211,16 @@ artel_status artel__raw_expand_dims(artel__layer *layer, artel__call *call)
 {
     cutter c = {.layer = layer, .graph = call->graph};
     artel_shape in;
-    int axis;
+    uint32_t axes;
     ARTEL_TRY(begin(layer, call, &c.x, &in));
-    ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank + 1, &axis));
-    ARTEL_TRY(open_axis(&c, axis));
+    json_t *given = artel__raw_setting(layer, call, "axis", 0);
+    int count = json_is_array(given) ? (int)json_array_size(given) : 1;
+    if (in.rank + count > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
+    ARTEL_TRY(artel__raw_axes(layer, call, in.rank + count, &axes));
+    if (artel__bit_count(axes) != count) return artel__raw_refuse(layer, "an axis that is given twice");
+    for (int i = 0; i < in.rank + count; i++) {
+        if (axes >> i & 1u) ARTEL_TRY(open_axis(&c, i));
+    }
     artel__call_return(call, c.x);
     return ARTEL_OK;
 }
@@ -328,6 +334,32 @@ artel_status artel__raw_flip(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
+/* Elements of an axis, each as often as the list says; those in a row that are repeated alike are one part. */
+static artel_status repeat_each(artel__layer *layer, artel__call *call, artel__value_id x, int axis, json_t *list)
+{
+    artel__graph *graph = call->graph;
+    int64_t length = graph->value[x].shape.dim[axis], begin_ = 0, times = 0, next;
+    int parts = 0;
+    artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)length + 1, sizeof *part);
+    if (!part) return ARTEL_ERROR_NO_MEMORY;
+    if ((int64_t)json_array_size(list) != length) return artel__raw_refuse(layer, "this number of repeats");
+    for (int64_t i = 0; i <= length; i++) {
+        next = -1;
+        bool whole = i == length || artel__json_integer(json_array_get(list, (size_t)i), &next);
+        if (!whole || (i < length && (next < 0 || next > INT32_MAX)))
+            return artel__raw_refuse(layer, "this number of repeats");
+        if (i == 0) times = next;
+        if (next == times) continue;
+        artel__value_id same = artel__op_slice(graph, x, axis, begin_, i - begin_, 1);
+        if (times) part[parts++] = times > 1 ? artel__op_repeat(graph, same, axis, times) : same;
+        begin_ = i;
+        times = next;
+    }
+    if (!parts) return artel__raw_refuse(layer, "no element left");
+    artel__call_return(call, parts == 1 ? part[0] : artel__op_concat(graph, part, parts, axis));
+    return graph->status;
+}
+
 artel_status artel__raw_repeat(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
@@ -336,10 +368,38 @@ artel_status artel__raw_repeat(artel__layer *layer, artel__call *call)
     int64_t times = 0;
     ARTEL_TRY(begin(layer, call, &x, &in));
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
-    if (!artel__json_integer(artel__raw_setting(layer, call, "repeats", 1), &times) || times < 1 || times > INT32_MAX)
+    json_t *given = artel__raw_setting(layer, call, "repeats", 1);
+    if (json_array_size(given) == 1) given = json_array_get(given, 0);
+    if (json_is_array(given)) return repeat_each(layer, call, x, axis, given);
+    if (!artel__json_integer(given, &times) || times < 1 || times > INT32_MAX)
         return artel__raw_refuse(layer, "this number of repeats");
     artel__call_return(call, artel__op_repeat(call->graph, x, axis, times));
     return ARTEL_OK;
+}
+
+typedef enum border_kind {
+    BORDER_CONSTANT,
+    BORDER_REFLECT,  /* the edge itself is not repeated */
+    BORDER_SYMMETRIC /* it is */
+} border_kind;
+
+static const char *const border_names[] = {"constant", "reflect", "symmetric"};
+
+/* What lies inside an axis, mirrored at its ends. */
+static artel_status mirror(artel__layer *layer, artel__graph *graph, artel__value_id *x, int axis, border_kind kind,
+                           const int64_t width[2])
+{
+    if (graph->status < 0) return graph->status;
+    int64_t n = graph->value[*x].shape.dim[axis], skip = kind == BORDER_REFLECT;
+    artel__value_id part[3];
+    int parts = 0;
+    if (width[0] > n - skip || width[1] > n - skip)
+        return artel__raw_refuse(layer, "a border wider than what it mirrors");
+    if (width[0]) part[parts++] = artel__op_slice(graph, *x, axis, width[0] - 1 + skip, width[0], -1);
+    part[parts++] = *x;
+    if (width[1]) part[parts++] = artel__op_slice(graph, *x, axis, n - 1 - skip, width[1], -1);
+    if (parts > 1) *x = artel__op_concat(graph, part, parts, axis);
+    return graph->status;
 }
 
 artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
@@ -349,8 +409,10 @@ artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
     int64_t border[ARTEL_MAX_RANK + 1][2] = {{0, 0}}, before[ARTEL_MAX_RANK], after[ARTEL_MAX_RANK];
     ARTEL_TRY(begin(layer, call, &x, &in));
     json_t *width = artel__raw_setting(layer, call, "pad_width", 1);
-    const char *mode = json_string_value(artel__raw_setting(layer, call, "mode", 0));
-    if ((mode && strcmp(mode, "constant") != 0) || (int)json_array_size(width) != in.rank + 1)
+    const char *mode = artel__raw_name(layer, call, "mode", "constant");
+    size_t kind = 0;
+    while (kind < ARTEL__COUNT(border_names) && strcmp(mode, border_names[kind]) != 0) kind++;
+    if (kind == ARTEL__COUNT(border_names) || (int)json_array_size(width) != in.rank + 1)
         return artel__raw_refuse(layer, "this kind of border");
     for (int i = 0; i <= in.rank; i++) {
         for (int k = 0; k < 2; k++) {
@@ -362,7 +424,10 @@ artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
         if (i) before[i - 1] = border[i][0];
         if (i) after[i - 1] = border[i][1];
     }
-    artel__call_return(
-        call, artel__op_pad(call->graph, x, before, after, artel__raw_number(layer, call, "constant_values", 0)));
+    for (int i = 0; i < in.rank && kind != BORDER_CONSTANT; i++)
+        ARTEL_TRY(mirror(layer, call->graph, &x, i, (border_kind)kind, border[i + 1]));
+    if (kind == BORDER_CONSTANT)
+        x = artel__op_pad(call->graph, x, before, after, artel__raw_number(layer, call, "constant_values", 0));
+    artel__call_return(call, x);
     return ARTEL_OK;
 }

@@ -36,33 +36,6 @@ static const artel__option resizing_options[] = {
 };
 static const artel__option crop_options[] = {SIZE, ARTEL__OPTIONS_END};
 
-/* The middle part of height : width. */
-static artel__value_id cut(artel__graph *graph, artel__value_id x, const resize_config *c)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel_shape in = graph->value[x].shape;
-    int64_t crop[2] = {(int64_t)((float)(in.dim[1] * c->height) / (float)c->width),
-                       (int64_t)((float)(in.dim[0] * c->width) / (float)c->height)};
-    for (int i = 0; i < 2; i++) {
-        int64_t length = crop[i] < in.dim[i] ? crop[i] : in.dim[i];
-        if (length < 1) length = 1;
-        x = artel__op_slice(graph, x, i, (in.dim[i] - length) / 2, length, 1);
-    }
-    return x;
-}
-
-/* A frame that brings the image to height : width; equal on both sides, as in Keras. */
-static artel__value_id frame(artel__graph *graph, artel__value_id x, const resize_config *c)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel_shape in = graph->value[x].shape;
-    int64_t height = (int64_t)((float)(in.dim[1] * c->height) / (float)c->width),
-            width = (int64_t)((float)(in.dim[0] * c->width) / (float)c->height);
-    int64_t border[3] = {height > in.dim[0] ? (height - in.dim[0]) / 2 : 0,
-                         width > in.dim[1] ? (width - in.dim[1]) / 2 : 0, 0};
-    return artel__op_pad(graph, x, border, border, c->fill_value);
-}
-
 static artel_status call_resizing(artel__layer *layer, artel__call *call)
 {
     const resize_config *c = layer->config;
@@ -75,8 +48,8 @@ static artel_status call_resizing(artel__layer *layer, artel__call *call)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the model an input of dtype float32",
                                  "images of integers are not supported");
     artel__value_id x = artel__channels_last(graph, call->in[0].value, c->data_format);
-    if (c->crop) x = cut(graph, x, c);
-    if (c->pad) x = frame(graph, x, c);
+    if (c->crop) x = artel__filter_cut(graph, x, c->height, c->width);
+    if (c->pad) x = artel__filter_frame(graph, x, c->height, c->width, c->fill_value);
     x = artel__filter_resize(graph, x, (artel__filter)c->interpolation, c->antialias, c->height, c->width);
     artel__call_return(call, artel__channels_back(graph, x, c->data_format));
     return graph->status;
@@ -93,7 +66,7 @@ static artel_status call_center_crop(artel__layer *layer, artel__call *call)
     if (down >= 0 && across >= 0)
         x = artel__op_slice(graph, artel__op_slice(graph, x, 0, down / 2, c->height, 1), 1, across / 2, c->width, 1);
     else
-        x = artel__op_resize_bilinear(graph, cut(graph, x, c), c->height, c->width);
+        x = artel__op_resize_bilinear(graph, artel__filter_cut(graph, x, c->height, c->width), c->height, c->width);
     artel__call_return(call, artel__channels_back(graph, x, c->data_format));
     return graph->status;
 }

@@ -3,19 +3,23 @@
  *
  * Creation builds an inference graph once, so that every layer declares its variables with the shapes it will see, in
  * a graph that is then thrown away. Open axes (None) get stand-in extents for that purpose; no Keras layer's weights
- * depend on an axis that its file leaves open.
+ * depend on an axis that its file leaves open. Where a model cannot take the usual ones, those are tried that its
+ * record names.
  */
 #include "nn/model.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/failures.h"
+#include "base/json.h"
 #include "nn/ahead.h"
 #include "op/ops.h"
 
 /* Large enough for every keras.applications network to shrink its images as often as it does. */
 #define STAND_IN_IMAGE 96
 #define STAND_IN_SEQUENCE 16
+#define MOST_STAND_INS 16
 
 artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format,
                                ...)
@@ -153,11 +157,13 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
     return ARTEL_OK;
 }
 
-static artel_shape stand_in(const artel_shape *shape)
+/* `extent` 0: one that most models take. */
+static artel_shape stand_in(const artel_shape *shape, int64_t extent)
 {
     artel_shape full = *shape;
+    int64_t usual = full.rank == 3 ? STAND_IN_IMAGE : STAND_IN_SEQUENCE;
     for (int i = 0; i < full.rank; i++) {
-        if (full.dim[i] < 0) full.dim[i] = full.rank == 3 ? STAND_IN_IMAGE : STAND_IN_SEQUENCE;
+        if (full.dim[i] < 0) full.dim[i] = extent ? extent : usual;
     }
     return full;
 }
@@ -206,7 +212,7 @@ const artel__program *artel__model_program(const artel__model *model)
 }
 
 /* Declares the variables; learns the shapes of the outputs, the limits of the inputs, and what is computed ahead. */
-static artel_status build_once(artel__model *model)
+static artel_status build_once(artel__model *model, int64_t extent)
 {
     artel__arena arena;
     artel__arena_init(&arena, model->ctx);
@@ -220,7 +226,7 @@ static artel_status build_once(artel__model *model)
     model->program = (artel__program){.arena = model->arena, .inputs = model->inputs};
     if (status == ARTEL_OK) status = artel__ahead_record(&graph, &model->program, &ahead);
     for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) {
-        artel_shape shape = stand_in(&model->input[i].shape);
+        artel_shape shape = stand_in(&model->input[i].shape, extent);
         in[i] = (artel__tensor){artel__graph_input(&graph, ARTEL__DOMAIN_ROW, model->input[i].dtype, &shape),
                                 ARTEL__NO_VALUE};
         artel__ahead_set(&ahead, i, in[i].value);
@@ -254,7 +260,7 @@ artel_status artel__model_make(artel__arena *arena, artel__variables *variables,
     return ARTEL_OK;
 }
 
-artel_status artel__model_create(artel_context *ctx, const char *where, json_t *record, artel__model **out)
+static artel_status create(artel_context *ctx, const char *where, json_t *record, int64_t extent, artel__model **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__model), where, &block));
@@ -266,13 +272,61 @@ artel_status artel__model_create(artel_context *ctx, const char *where, json_t *
     model->variables = &model->own_variables;
     model->record = json_incref(record);
     artel_status status = read_model(model, record);
-    if (status == ARTEL_OK) status = build_once(model);
+    if (status == ARTEL_OK) status = build_once(model, extent);
     if (status < 0) {
         artel__model_destroy(model);
         return status;
     }
     *out = model;
     return ARTEL_OK;
+}
+
+typedef struct extents {
+    int64_t found[MOST_STAND_INS];
+    int count;
+    bool open; /* an input has an axis without an extent */
+} extents;
+
+static void add_extent(extents *e, int64_t extent)
+{
+    for (int i = 0; i < e->count; i++) {
+        if (e->found[i] == extent) return;
+    }
+    if (extent > 1 && e->count < MOST_STAND_INS) e->found[e->count++] = extent;
+}
+
+/* The extents between batch and channels of the shapes that a model's record names. */
+static void find_extents(json_t *json, const char *key, extents *e)
+{
+    const char *name;
+    size_t i;
+    json_t *item;
+    int64_t extent;
+    bool outside = key && strcmp(key, "batch_shape") == 0;
+    if (outside || (key && strcmp(key, "shape") == 0)) {
+        for (i = 1; i < json_array_size(json); i++) {
+            item = json_array_get(json, i);
+            e->open = e->open || (outside && json_is_null(item));
+            if (i + 1 < json_array_size(json) && artel__json_integer(item, &extent)) add_extent(e, extent);
+        }
+    }
+    json_object_foreach(json, name, item) find_extents(item, name, e);
+    json_array_foreach(json, i, item) if (json_is_object(item) || json_is_array(item)) find_extents(item, NULL, e);
+}
+
+/* A model with open axes may yet want one extent alone, as that of positions which are constants. */
+artel_status artel__model_create(artel_context *ctx, const char *where, json_t *record, artel__model **out)
+{
+    extents e = {.count = 0};
+    find_extents(record, NULL, &e);
+    if (!e.open || !e.count) return create(ctx, where, record, 0, out);
+    bool before = artel__failures_forget(true);
+    artel_status status = create(ctx, where, record, 0, out);
+    for (int i = 0; i < e.count && status < 0 && status != ARTEL_ERROR_NO_MEMORY; i++)
+        status = create(ctx, where, record, e.found[i], out);
+    artel__failures_forget(before);
+    if (status == ARTEL_ERROR_NO_MEMORY) return artel__fail_memory(ctx, where, sizeof(artel__model));
+    return status < 0 ? create(ctx, where, record, 0, out) : status;
 }
 
 void artel__model_destroy(artel__model *model)

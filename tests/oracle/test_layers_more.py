@@ -126,5 +126,16 @@ CASES += [
     Case("reversible-masked", reversible(mask_zero=True, reverse_dtype="float32")),
 ]
 
+
+# ---- open axes that yet take one extent
+def constant_positions():
+    """The record alone says that there are six words; artel learns the shapes of variables before it sees data."""
+    words, more = K.Input((None,), dtype="int32"), K.Input((None,), dtype="int32")
+    x = L.Embedding(9, 4)(words) + L.Embedding(6, 4)(K.ops.expand_dims(K.ops.arange(0, 6), 0))
+    return K.Model([words, more], L.Dense(3)(x + L.LSTM(4, return_sequences=True)(L.Embedding(9, 5)(more))))
+
+
+CASES.append(Case("constant-positions", constant_positions, time=6))
+
 if __name__ == "__main__":
     main(CASES)

@@ -37,6 +37,17 @@ def arrange(ops, draw):
     yield Form("cross with a constant", (n, 2), lambda x: ops.cross(x, v))
     yield Form("depth_to_space", (n, m, 8), lambda x: ops.depth_to_space(x, 2))
     yield Form("space_to_depth", (4, 6, c), lambda x: ops.space_to_depth(x, 2))
+    yield Form("roll of axes", (n, m, c), lambda x: ops.roll(x, (1, -2), axis=(1, -1)))
+    yield Form("roll of an axis twice", (n, m), lambda x: ops.roll(x, [2, -1], axis=[1, 1]))
+    yield Form("roll of integers", (n, m), lambda k: ops.roll(k, 1, axis=2), whole=7)
+    yield Form("moveaxis of two", (n, m, c), lambda x: ops.moveaxis(x, (1, -1), (3, 1)))
+    yield Form("moveaxis of three", (n, m, c), lambda x: ops.moveaxis(x, [3, 1, 2], [1, 2, -1]))
+    yield Form("expand_dims of two", (n, m), lambda x: ops.expand_dims(x, (1, -1)))
+    yield Form("expand_dims of a list", (n,), lambda x: ops.expand_dims(x, [2]))
+    yield Form("repeat each", (5, m), lambda x: ops.repeat(x, [2, 0, 1, 1, 3], axis=1))
+    yield Form("repeat alike", (m, 3), lambda x: ops.repeat(x, [2, 2, 2], axis=-1))
+    yield Form("pad reflect", (n + 2, m + 2), lambda x: ops.pad(x, ((0, 0), (2, 1), (0, 2)), mode="reflect"))
+    yield Form("pad symmetric", (n + 1, m, c), lambda x: ops.pad(x, ((0, 0), (n, 1), (0, 0), (2, 2)), mode="symmetric"))
     yield Form("extract_sequences", (c, 11), lambda x: ops.extract_sequences(x, 4, draw.randint(1, 5)))
 
 
@@ -79,6 +90,8 @@ def statistics(ops, draw):
 
 
 REFUSED = [
+    Form("expand_dims before the batch", (3,), lambda x: K.ops.squeeze(K.ops.expand_dims(x, (0, 2)), 0)),
+    Form("pad reflect too far", (3,), lambda x: K.ops.pad(x, ((0, 0), (3, 0)), mode="reflect")),
     Form("diagonal with the batch", (3,), lambda x: K.ops.expand_dims(K.ops.diagonal(K.ops.reshape(x, (-1, 3)), axis1=0, axis2=1), 0)),
     Form("rot90 of the batch", (3, 3), lambda x: K.ops.rot90(x, k=2)),
     Form("slice_update of a row", (4, 6), lambda x: K.ops.slice_update(x, (0, 0, 0), np.ones((1, 2, 2), "f4"))),

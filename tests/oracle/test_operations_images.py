@@ -59,6 +59,9 @@ def images(ops, draw):
             if how != "area":
                 yield Form("resize %s %s" % (how, target), rgb, lambda x, i=how, t=target: image.resize(x, t, interpolation=i), trains=how == "bilinear")
                 yield Form("resize %s antialias" % how, rgb, lambda x, i=how, t=target: image.resize(x, t, interpolation=i, antialias=True), trains=False)
+    for target in ((h + 3, w - 1), (3, 8)):
+        yield Form("resize a part to %s" % (target,), rgb, lambda x, t=target: image.resize(x, t, crop_to_aspect_ratio=True))
+        yield Form("resize in a frame to %s" % (target,), rgb, lambda x, t=target: image.resize(x, t, pad_to_aspect_ratio=True, fill_value=0.5))
 
 
 def windows(ops, draw):

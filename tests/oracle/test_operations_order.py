@@ -78,6 +78,8 @@ def index(ops, draw):
     yield Form("multi_hot", (4,), lambda k: ops.multi_hot(k, 7), whole=7)
     yield Form("multi_hot of lists", (4, 3), lambda k: ops.multi_hot(k, 5), whole=7)
     yield Form("one_hot", (4, 3), lambda k: ops.one_hot(k, 5), whole=7)
+    for axis in (1, 2):
+        yield Form("one_hot at %d" % axis, (4, 3), lambda k, a=axis: ops.one_hot(k, 5, axis=a), whole=7)
     for i in range(3):
         yield Form("unravel_index %d" % i, (4, 3), lambda k, i=i: ops.unravel_index(k, (3, 5, 4))[i], whole=60)
 
