@@ -56,7 +56,10 @@ ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *v
  * docs/layers.md has the list. `attributes`: a JSON object of its settings ("{\"axis\": -1, \"keepdims\": true}"),
  * under "args" a list of further positional arguments; NULL: none. Axes of rows count the batch as axis 0, as in Keras;
  * axes of shared values count from their first. A shared operand beside rows broadcasts against each row. "matmul" of
- * rows with a shared matrix is a layer's product. The result of the operation, the first where it has several. */
+ * rows with a shared matrix is a layer's product. What takes lists of tensors gets them one behind another:
+ * "concatenate" and its kin, both parts of a pair ("fft"), all conditions, all choices and perhaps a default
+ * ("select"). Tensors of "slice_update" are the whole and the part; limits of "searchsorted" may be a setting
+ * ("sorted_sequence"). The result of the operation, the first where it has several. */
 ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count,
                                      const char *attributes);
 /* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative

@@ -36,11 +36,41 @@ static void class_name_of(const char *name, char *out, size_t size)
     out[length] = 0;
 }
 
-static const artel__layer_def *find_operation(artel_graph *g, const char *name, const char *class_name)
+/* Functions of keras.ops that have another name than their class. */
+static const char *const aliases[][2] = {{"LayerNormalization", "LayerNorm"},
+                                         {"RmsNormalization", "RMSNorm"},
+                                         {"BatchNormalization", "BatchNorm"},
+                                         {"Swish", "Silu"},
+                                         {"HardSwish", "HardSilu"}};
+
+/* "Searchsorted" and "SearchSorted", "Fft" and "FFT". */
+static bool same_letters(const char *a, const char *b)
+{
+    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) a++, b++;
+    return !*a && !*b;
+}
+
+/* The operation of a class by what class_name_of makes of its name; that becomes the name of the class. */
+static const artel__layer_def *operation_of(char *class_name, size_t size)
 {
     char full[NAME_ROOM + 8];
+    for (size_t i = 0; i < ARTEL__COUNT(aliases); i++) {
+        if (strcmp(class_name, aliases[i][0]) == 0) snprintf(class_name, size, "%s", aliases[i][1]);
+    }
     snprintf(full, sizeof full, "ops.%s", class_name);
     const artel__layer_def *def = artel__layer_find(full);
+    for (int i = 0; !def && artel__layers[i]; i++) {
+        const char *name = artel__layers[i]->class_name;
+        if (strncmp(name, "ops.", 4) != 0 || !same_letters(name + 4, class_name)) continue;
+        def = artel__layers[i];
+        snprintf(class_name, size, "%s", name + 4);
+    }
+    return def;
+}
+
+static const artel__layer_def *find_operation(artel_graph *g, const char *name, char *class_name, size_t size)
+{
+    const artel__layer_def *def = operation_of(class_name, size);
     if (def) return def;
     const char *names[512];
     int count = 0;
@@ -184,20 +214,60 @@ static json_t *record_of(maker *m, const char *class_name, json_t *attributes)
     return json_pack("{s:s, s:s, s:o}", "class_name", class_name, "module", "keras.src.ops", "config", config);
 }
 
-/* Operations in `lists` have one argument of all their tensors. */
+static json_t *tensor(int i)
+{
+    return json_pack("{s:i}", "tensor", i);
+}
+
+/* Tensors from `first` on as a list. */
+static json_t *tensors_of(maker *m, int first, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) add(m, list, tensor(first + i));
+    return list;
+}
+
+/* Where the tensors go: in `lists` into one argument of all of them; conditions, choices and the default of "Select";
+ * beside limits that are a setting, values; what is written into a tensor, behind its place. */
+static void place_tensors(maker *m, const char *class_name, json_t *attributes, int count, json_t *args, json_t *kwargs)
+{
+    static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack",
+                                        "FFT",         "FFT2",  "IFFT2",  "IRFFT",  NULL};
+    json_t *limits = strcmp(class_name, "SearchSorted") == 0 ? json_object_get(attributes, "sorted_sequence") : NULL;
+    int by_place = count;
+    if (is_among(class_name, lists)) {
+        add(m, args, tensors_of(m, 0, count));
+        return;
+    }
+    if (strcmp(class_name, "Select") == 0) {
+        for (int i = 0; i < 2; i++) add(m, args, tensors_of(m, i * (count / 2), count / 2));
+        if (count % 2) set(m, kwargs, "default", tensor(count - 1));
+        return;
+    }
+    if (limits && count == 1) {
+        add(m, args, json_incref(limits));
+        set(m, kwargs, "values", tensor(0));
+        return;
+    }
+    if (strcmp(class_name, "SliceUpdate") == 0 && count == 2) {
+        set(m, kwargs, "updates", tensor(1));
+        by_place = 1;
+    }
+    for (int i = 0; i < by_place; i++) add(m, args, tensor(i));
+}
+
 static json_t *arguments_of(maker *m, const char *class_name, json_t *attributes, int count)
 {
-    static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Meshgrid", NULL};
     json_t *args = json_array(), *kwargs = json_object(), *value;
-    json_t *tensors = is_among(class_name, lists) ? json_array() : args;
     const char *key;
-    for (int i = 0; i < count; i++) add(m, tensors, json_pack("{s:i}", "tensor", i));
-    if (tensors != args) add(m, args, tensors);
+    place_tensors(m, class_name, attributes, count, args, kwargs);
     json_t *more = json_object_get(attributes, "args");
     for (size_t i = 0; i < json_array_size(more); i++) add(m, args, json_incref(json_array_get(more, i)));
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && !is_recorded(key, value)) set(m, kwargs, key, json_incref(value));
+        bool placed = strcmp(key, "args") == 0 ||
+                      (strcmp(class_name, "SearchSorted") == 0 && strcmp(key, "sorted_sequence") == 0);
+        if (!placed && !is_recorded(key, value)) set(m, kwargs, key, json_incref(value));
     }
     return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
 }
@@ -333,7 +403,7 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
         return g->graph->status;
     }
     class_name_of(name, class_name, sizeof class_name);
-    const artel__layer_def *def = find_operation(g, name, class_name);
+    const artel__layer_def *def = find_operation(g, name, class_name, sizeof class_name);
     json_t *settings = def ? read_attributes(g, name, attributes) : NULL;
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;

@@ -153,7 +153,7 @@ static artel__value_id cosh_of(artel__graph *graph, artel__value_id x)
 
 /* 1 - erf(x), which has no digits where erf(x) is nearly 1; there from the normal distribution's tail, as gelu(v) = v *
  * cdf(v). */
-static artel__value_id erfc_of(artel__graph *graph, artel__value_id x)
+artel__value_id artel__raw_erfc(artel__graph *graph, artel__value_id x)
 {
     artel__value_id far = above(graph, x, 0.5), one = number(graph, 1);
     artel__value_id v =
@@ -210,7 +210,8 @@ static artel__value_id erfinv_of(artel__graph *graph, artel__value_id x)
     artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, where(graph, far, w, number(graph, 9)));
     artel__value_id far_part = polynomial(graph, artel__op_affine(graph, root, 1, -3), tail, 9);
     artel__value_id y = binary(graph, ARTEL__BINARY_MUL, where(graph, far, far_part, near_part), inside);
-    return where(graph, one, with_sign(graph, number(graph, INFINITY), x), y);
+    y = where(graph, one, with_sign(graph, number(graph, INFINITY), x), y);
+    return is_wide(graph) ? artel__wide_erfinv(graph, x, y) : y;
 }
 
 /* After Abramowitz and Stegun, 9.8.1 and 9.8.2. */
@@ -219,6 +220,7 @@ static artel__value_id bessel_i0(artel__graph *graph, artel__value_id x)
     static const float middle[] = {0.0045813f, 0.0360768f, 0.2659732f, 1.2067492f, 3.0899424f, 3.5156229f, 1};
     static const float tail[] = {0.00392377f,  -0.01647633f, 0.02635537f, -0.02057706f, 0.00916281f,
                                  -0.00157565f, 0.00225319f,  0.01328592f, 0.39894228f};
+    if (is_wide(graph)) return artel__wide_bessel_i0(graph, x);
     artel__value_id size = size_of(graph, x), far = above(graph, size, 3.75);
     artel__value_id low = times(graph, where(graph, far, number(graph, 0), size), 1 / 3.75),
                     high = where(graph, far, size, number(graph, 4));
@@ -240,7 +242,7 @@ const formula_row artel__raw_curves[] = {
     {"ops.Arctanh", arctanh, NULL},
     {"ops.Sinh", sinh_of, NULL},
     {"ops.Cosh", cosh_of, NULL},
-    {"ops.Erfc", erfc_of, NULL},
+    {"ops.Erfc", artel__raw_erfc, NULL},
     {"ops.Exp2", artel__raw_power_of_two, NULL},
     {"ops.Cbrt", cbrt_of, NULL},
     {"ops.Sinc", sinc, NULL},

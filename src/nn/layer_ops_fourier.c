@@ -188,24 +188,36 @@ artel_status artel__raw_irfft(artel__layer *layer, artel__call *call)
 
 /* The window, in the middle of n places; as in TensorFlow, its period is one place less where `length` is odd. False
  * when it is none. */
-static bool read_curve(const artel__layer *layer, const artel__call *call, int64_t length, int64_t n, float *out)
+static bool read_curve(const artel__layer *layer, const artel__call *call, int64_t length, int64_t n, double *out)
 {
     json_t *given = artel__raw_setting(layer, call, "window", 0);
     const char *name = json_string_value(given);
     artel_shape shape;
-    const float *numbers = NULL;
+    const double *numbers = NULL;
     bool hann = name && strcmp(name, "hann") == 0, hamming = name && strcmp(name, "hamming") == 0;
     if (given && !hann && !hamming &&
-        (!artel__raw_constant(call, given, &shape, &numbers) || shape.rank != 1 || shape.dim[0] != length))
+        (!artel__exact_numbers_json(call->graph->arena, given, &shape, &numbers) || shape.rank != 1 ||
+         shape.dim[0] != length))
         return false;
     int64_t period = length % 2 && length > 1 ? length - 1 : length;
-    for (int64_t i = 0; i < n; i++) out[i] = given ? 0.0f : 1.0f;
+    for (int64_t i = 0; i < n; i++) out[i] = given ? 0 : 1;
     for (int64_t i = 0; i < length && given; i++) {
         double sin_of, cos_of, middle = hann ? 0.5 : 0.54;
         artel__sincos_turns64((double)i / (double)period, &sin_of, &cos_of);
-        out[(n - length) / 2 + i] = numbers ? numbers[i] : length == 1 ? 1.0f : (float)(middle - (1 - middle) * cos_of);
+        out[(n - length) / 2 + i] = numbers ? numbers[i] : length == 1 ? 1 : middle - (1 - middle) * cos_of;
     }
     return true;
+}
+
+/* Numbers on a line, rounded to what the graph computes with. */
+static artel__value_id constant_of(artel__graph *graph, const double *number, int64_t n)
+{
+    artel_shape line = artel__shape(1, n);
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &line, number);
+    float *rounded = artel__arena_alloc(graph->arena, (size_t)n, sizeof *rounded);
+    if (!rounded) return ARTEL__NO_VALUE;
+    for (int64_t i = 0; i < n; i++) rounded[i] = (float)number[i];
+    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &line, rounded);
 }
 
 /* With `border` places mirrored at both ends of the last axis. */
@@ -228,12 +240,11 @@ artel_status artel__raw_short_time(const artel__layer *layer, const artel__call 
     int64_t n = how->places, border = how->centred ? n / 2 : 0, places = shape->dim[shape->rank - 1];
     if (n > MOST_PLACES) return artel__raw_refuse(layer, "this length or stride");
     if (border >= places || places + 2 * border < n) return artel__raw_refuse(layer, "so short a signal");
-    float *curve = artel__arena_alloc(graph->arena, (size_t)n, sizeof *curve);
+    double *curve = artel__arena_alloc(graph->arena, (size_t)n, sizeof *curve);
     if (!curve) return ARTEL_ERROR_NO_MEMORY;
     if (!read_curve(layer, call, how->length, n, curve)) return artel__raw_refuse(layer, "this window");
-    artel_shape line = artel__shape(1, n);
     x = artel__raw_frames(graph, mirrored(graph, x, border), n, how->stride);
-    x = binary(graph, ARTEL__BINARY_MUL, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &line, curve));
+    x = binary(graph, ARTEL__BINARY_MUL, x, constant_of(graph, curve, n));
     pair y = real_transform(graph, x, n);
     *real = y.real;
     *imaginary = y.imaginary;

@@ -55,14 +55,16 @@ static artel__value_id channel(artel__graph *graph, artel__value_id x, int c)
 artel_status artel__raw_rgb_to_grayscale(artel__layer *layer, artel__call *call)
 {
     static const float weight[] = {0.2989f, 0.5870f, 0.1140f};
+    static const double exact[] = {0.2989, 0.5870, 0.1140};
     artel__graph *graph = call->graph;
     picture p;
     ARTEL_TRY(read_picture(layer, call, 0, &p));
     if (p.c != 1 && p.c != 3) return artel__raw_refuse(layer, "so many channels");
     if (p.c == 1) return return_picture(call, &p, p.x);
     artel_shape shape = artel__shape(1, (int64_t)3);
-    artel__value_id parts =
-        binary(graph, ARTEL__BINARY_MUL, p.x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, weight));
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    artel__value_id by = artel__op_constant(graph, graph->real, &shape, wide ? (const void *)exact : weight),
+                    parts = binary(graph, ARTEL__BINARY_MUL, p.x, by);
     return return_picture(call, &p, artel__op_reduce(graph, ARTEL__REDUCE_SUM, parts, 4, true));
 }
 
@@ -88,7 +90,7 @@ artel_status artel__raw_rgb_to_hsv(artel__layer *layer, artel__call *call)
                             binary(graph, ARTEL__BINARY_SUB, r, g)};
     for (int i = 0; i < 3; i++)
         by[i] = artel__op_affine(graph, times(graph, binary(graph, ARTEL__BINARY_DIV_NO_NAN, by[i], range), 1.0 / 6), 1,
-                                 (float)i / 3);
+                                 i / 3.0);
     artel__value_id is_r = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, r, value),
                     is_g = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, g, value);
     artel__value_id hue = choose(graph, is_r, by[0], choose(graph, is_g, by[1], by[2]));

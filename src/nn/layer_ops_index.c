@@ -198,24 +198,27 @@ static artel__value_id with_axis(artel__graph *graph, artel__value_id x)
     return artel__op_reshape(graph, x, &shape);
 }
 
-/* How many of the sorted constants lie before each x: those below it, or `right`, all but those above it. */
+/* How many of the sorted limits, which all rows have in common, lie before each x: those below it, or `right`, all but
+ * those above it. */
 static artel_status return_places(artel__layer *layer, artel__call *call, artel__value_id x, json_t *list, bool right)
 {
     artel__graph *graph = call->graph;
-    artel_shape shape;
-    const float *numbers;
+    artel__value_id limits;
     ARTEL_TRY(graph->status);
-    if (!artel__raw_constant(call, list, &shape, &numbers) || shape.rank != 1 ||
-        graph->value[x].shape.rank >= ARTEL_MAX_RANK)
+    ARTEL_TRY(artel__raw_operand(layer, call, list, &limits));
+    limits = artel__as_float(graph, limits);
+    ARTEL_TRY(graph->status);
+    const artel__value *given = &graph->value[limits];
+    if (given->domain != ARTEL__DOMAIN_GLOBAL || given->shape.rank != 1 || graph->value[x].shape.rank >= ARTEL_MAX_RANK)
         return artel__raw_refuse(layer, "these limits");
-    if (shape.dim[0] < 1 || shape.dim[0] > MOST_COMPARED) return artel__raw_refuse(layer, "so many limits");
-    artel__value_id limits = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, numbers),
-                    wide = with_axis(graph, artel__as_float(graph, x));
+    int64_t count = given->shape.dim[0];
+    if (count < 1 || count > MOST_COMPARED) return artel__raw_refuse(layer, "so many limits");
+    artel__value_id wide = with_axis(graph, artel__as_float(graph, x));
     artel__value_id at = artel__op_compare(graph, right ? ARTEL__COMPARE_GREATER : ARTEL__COMPARE_LESS, limits, wide);
     ARTEL_TRY(graph->status);
     at =
         artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, at), 1u << graph->value[x].shape.rank, false);
-    if (right) at = artel__op_affine(graph, at, -1, (float)shape.dim[0]);
+    if (right) at = artel__op_affine(graph, at, -1, (double)count);
     artel__call_return(call, artel__op_cast(graph, at, ARTEL_DTYPE_INT32));
     return graph->status;
 }
@@ -225,7 +228,7 @@ artel_status artel__raw_searchsorted(artel__layer *layer, artel__call *call)
     artel__value_id x;
     const char *side = artel__raw_name(layer, call, "side", "left");
     ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_setting(layer, call, "values", 1), &x));
-    if (call->graph->status == ARTEL_OK && call->graph->value[x].domain != ARTEL__DOMAIN_ROW)
+    if (call->graph->status == ARTEL_OK && !call->shared && call->graph->value[x].domain != ARTEL__DOMAIN_ROW)
         return artel__raw_refuse(layer, "a sequence that is no constant");
     return return_places(layer, call, x, artel__raw_argument(call, 0), strcmp(side, "right") == 0);
 }
@@ -241,15 +244,18 @@ artel_status artel__raw_isin(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     artel__value_id x;
-    artel_shape in, shape;
-    const float *numbers;
+    artel_shape in;
+    artel__value_id list;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
-    if (!artel__raw_constant(call, artel__raw_argument(call, 1), &shape, &numbers) || in.rank >= ARTEL_MAX_RANK)
-        return artel__raw_refuse(layer, "elements that are no constants");
-    int64_t count = artel_shape_count(&shape);
+    ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 1), &list));
+    list = artel__as_float(graph, list);
+    ARTEL_TRY(graph->status);
+    if (graph->value[list].domain != ARTEL__DOMAIN_GLOBAL || in.rank >= ARTEL_MAX_RANK)
+        return artel__raw_refuse(layer, "elements by row");
+    int64_t count = artel_shape_count(&graph->value[list].shape);
     artel_shape flat = artel__shape(1, count);
     if (count < 1 || count > MOST_COMPARED) return artel__raw_refuse(layer, "so many elements");
-    artel__value_id list = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &flat, numbers);
+    list = artel__op_reshape(graph, list, &flat);
     artel__value_id same =
         artel__op_compare(graph, ARTEL__COMPARE_EQUAL, list, with_axis(graph, artel__as_float(graph, x)));
     same = artel__op_reduce(graph, ARTEL__REDUCE_MAX, artel__as_float(graph, same), 1u << in.rank, false);

@@ -112,16 +112,17 @@ artel_status artel__raw_slice_update(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
     json_t *start = artel__raw_setting(layer, call, "start_indices", 1);
     artel__value_id update = artel__call_tensor(call, artel__raw_setting(layer, call, "updates", 2)).value;
-    if (update < 0 || graph->value[update].domain != ARTEL__DOMAIN_ROW)
+    if (update < 0 || (!call->shared && graph->value[update].domain != ARTEL__DOMAIN_ROW))
         return artel__raw_refuse(layer, "an update of some rows alone");
-    if (!artel__raw_constant(call, start, &begin, &first) || begin.rank != 1 || begin.dim[0] != in.rank + 1 ||
-        first[0] != 0)
+    int own = call->shared ? 0 : 1; /* where the axes of a row begin */
+    if (!artel__raw_constant(call, start, &begin, &first) || begin.rank != 1 || begin.dim[0] != in.rank + own ||
+        (own && first[0] != 0))
         return artel__raw_refuse(layer, "these places");
     from = graph->value[update].shape;
     if (from.rank != in.rank) return artel__raw_refuse(layer, "an update of this shape");
     int64_t before[ARTEL_MAX_RANK], after[ARTEL_MAX_RANK];
     for (int i = 0; i < in.rank; i++) {
-        before[i] = (int64_t)first[i + 1];
+        before[i] = (int64_t)first[i + own];
         after[i] = in.dim[i] - before[i] - from.dim[i];
         if (before[i] < 0 || after[i] < 0) return artel__raw_refuse(layer, "an update outside of the tensor");
     }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/layer_ops_formula.h"
 #include "op/elementwise.h"
 #include "op/norm.h"
 #include "op/reduce.h"
@@ -57,7 +58,10 @@ static artel_status return_softmax(artel__layer *layer, artel__call *call, artel
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     ARTEL_TRY(call->graph->status);
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
-    artel__call_return(call, artel__op_softmax(call->graph, function, x, axis));
+    if (function == ARTEL__SPARSEMAX && call->graph->real == ARTEL_DTYPE_FLOAT64)
+        artel__call_return(call, artel__wide_sparsemax(call->graph, x, axis));
+    else
+        artel__call_return(call, artel__op_softmax(call->graph, function, x, axis));
     return ARTEL_OK;
 }
 
@@ -83,7 +87,12 @@ artel_status artel__raw_glu(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     ARTEL_TRY(call->graph->status);
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
-    artel__call_return(call, artel__op_glu(call->graph, x, axis));
+    if (call->graph->real != ARTEL_DTYPE_FLOAT64) {
+        artel__call_return(call, artel__op_glu(call->graph, x, axis));
+        return ARTEL_OK;
+    }
+    if (call->graph->value[x].shape.dim[axis] % 2) return artel__raw_refuse(layer, "an axis of an odd extent");
+    artel__call_return(call, artel__wide_glu(call->graph, x, axis));
     return ARTEL_OK;
 }
 

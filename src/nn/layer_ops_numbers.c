@@ -137,9 +137,11 @@ static artel__value_id ldexp_of(artel__graph *graph, artel__value_id a, artel__v
     return where(graph, stays, a, binary(graph, ARTEL__BINARY_MUL, a, artel__raw_power_of_two(graph, b)));
 }
 
-/* Keras takes the next float64 and rounds it to float32, which is the first operand again. Nothing flows back. */
+/* Keras takes the next float64 and, of float32, rounds it to that, which is the first operand again. Nothing flows
+ * back. */
 static artel__value_id next_after(artel__graph *graph, artel__value_id a, artel__value_id b)
 {
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return artel__wide_next_after(graph, a, b);
     a = artel__op_stop_gradient(graph, a);
     b = artel__op_stop_gradient(graph, b);
     return where(graph, not_a_number(graph, b), b, a);

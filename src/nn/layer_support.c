@@ -167,8 +167,9 @@ static bool fill_list(json_t *json, const artel_shape *shape, int depth, double 
     return true;
 }
 
-static bool read_numbers(artel__arena *arena, json_t *json, artel_shape *shape, const double **numbers)
+bool artel__exact_numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const double **numbers)
 {
+    if (json_is_object(json)) json = json_object_get(json_object_get(json, "config"), "value");
     if (!json || !list_shape(json, shape)) return false;
     double *data = artel__arena_alloc(arena, (size_t)artel_shape_count(shape) + 1, sizeof *data), *at = data;
     *numbers = data;
@@ -177,9 +178,8 @@ static bool read_numbers(artel__arena *arena, json_t *json, artel_shape *shape, 
 
 bool artel__numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const float **numbers)
 {
-    if (json_is_object(json)) json = json_object_get(json_object_get(json, "config"), "value");
     const double *exact;
-    if (!read_numbers(arena, json, shape, &exact)) return false;
+    if (!artel__exact_numbers_json(arena, json, shape, &exact)) return false;
     int64_t count = artel_shape_count(shape);
     float *data = artel__arena_alloc(arena, (size_t)count + 1, sizeof *data);
     *numbers = data;
@@ -192,9 +192,8 @@ artel__value_id artel__constant_json(artel__graph *graph, json_t *json)
     artel_shape shape;
     const float *data;
     const double *exact;
-    json_t *list = json_is_object(json) ? json_object_get(json_object_get(json, "config"), "value") : json;
     if (graph->real == ARTEL_DTYPE_FLOAT64)
-        return read_numbers(graph->arena, list, &shape, &exact)
+        return artel__exact_numbers_json(graph->arena, json, &shape, &exact)
                    ? artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &shape, exact)
                    : ARTEL__NO_VALUE;
     if (!artel__numbers_json(graph->arena, json, &shape, &data)) return ARTEL__NO_VALUE;

@@ -66,6 +66,7 @@ artel__value_id artel__constant_scalar(artel__graph *graph, double number);
 artel__value_id artel__constant_json(artel__graph *graph, json_t *json);
 /* The same as numbers in the arena; false when it is neither. */
 bool artel__numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const float **numbers);
+bool artel__exact_numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const double **numbers);
 
 /* The axes in the bit set moved behind the others, in order; permutation receives what artel__axes_back undoes. */
 artel__value_id artel__axes_last(artel__graph *graph, artel__value_id x, uint32_t axes, int *permutation);

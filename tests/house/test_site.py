@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 60
-"""The site of `make docs`: builds without a warning; each link and anchor leads somewhere; each page stands in the navigation."""
+"""The site of `make docs`: builds without a warning; each link and anchor leads somewhere; each page stands in the navigation; pictures are small, shown and described."""
 import html.parser
 import os
 import pathlib
@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import urllib.parse
+import xml.etree.ElementTree
 
 SOURCE = pathlib.Path(os.environ["ARTEL_SOURCE"])
 SITE = pathlib.Path("docs/site").resolve()
 CODE = re.compile(r"^```.*?^```$", re.S | re.M)
+PICTURE = re.compile(r"!\[([^\]\n]*)\]\(([^)\s]+)\)")
 LINK = re.compile(r"\]\(([^)\s#:]*)#([^)\s]+)\)")
 
 
@@ -80,12 +82,36 @@ def faults_of_sources():
                 yield f"docs/{path.name} links to {file}#{anchor}, where there is no such heading"
 
 
+def faults_of_pictures():
+    """Each picture of docs/pictures is a whole SVG of at most 8 KB, without parts from elsewhere, that some page shows and describes; each one that is shown is there."""
+    shown = {}
+    for page in sorted(SOURCE.glob("docs/*.md")):
+        for text, file in PICTURE.findall(CODE.sub("", page.read_text())):
+            shown[(page.parent / file).resolve()] = text
+            if not (page.parent / file).is_file():
+                yield f"docs/{page.name} shows {file}, which does not exist"
+            if len(text) < 40:
+                yield f"docs/{page.name} does not say what {file} shows"
+    for path in sorted(SOURCE.glob("docs/pictures/*")):
+        text = path.read_text()
+        root = xml.etree.ElementTree.fromstring(text)
+        names = {part.tag.rpartition("}")[2] for part in root.iter()}
+        if path.suffix != ".svg" or len(text) > 8192 or not {"title", "desc"} <= names or "viewBox" not in root.attrib:
+            yield f"docs/pictures/{path.name} is no SVG of at most 8 KB with a title, a description and a viewBox"
+        if names & {"script", "image", "foreignObject"} or "href" in text or "@import" in text:
+            yield f"docs/pictures/{path.name} has parts from elsewhere"
+        if path.resolve() not in shown:
+            yield f"no page shows docs/pictures/{path.name}"
+        if not (SITE / "pictures" / path.name).is_file():
+            yield f"the site lacks pictures/{path.name}"
+
+
 def main():
     if not shutil.which("mkdocs"):
         print("skipped: mkdocs is missing; install it with: scripts/install-deps docs")
         sys.exit(77)
     subprocess.run([SOURCE / "scripts" / "build-docs", "docs", "--strict"], check=True)
-    found = list(faults()) + list(faults_of_sources())
+    found = list(faults()) + list(faults_of_sources()) + list(faults_of_pictures())
     for fault in found:
         print(fault)
     sys.exit(1 if found else 0)

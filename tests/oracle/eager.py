@@ -92,6 +92,29 @@ def run(trace, inputs, outputs):
     return results
 
 
+class Traced:
+    """A function of lists of values, `outputs` of them its results, that is traced once for some shapes and called with NumPy arrays as often as one likes."""
+
+    def __init__(self, of, outputs):
+        self.of, self.outputs, self.function = of, outputs, ctypes.c_void_p()
+        kept.append(Trace(self.trace))
+        check(lib.artel_eager_function_create(EAGER, b"function", ctypes.cast(kept[-1], ctypes.c_void_p), None, outputs, ctypes.byref(self.function)))
+
+    def trace(self, _user, graph, given, out):
+        for i, value in enumerate(self.of(graph, given[: self.inputs])):
+            out[i] = value
+        return lib.artel_graph_status(graph)
+
+    def __call__(self, inputs):
+        self.inputs = len(inputs)
+        made, out = [array(x) for x in inputs], (ctypes.c_void_p * self.outputs)()
+        check(lib.artel_eager_call(self.function, ctypes.cast((ctypes.c_void_p * len(made))(*made), ctypes.c_void_p), len(made), ctypes.cast(out, ctypes.c_void_p), self.outputs))
+        results = [numpy_of(ctypes.c_void_p(at)) for at in out]
+        for a in [*made, *map(ctypes.c_void_p, out)]:
+            lib.artel_ndarray_release(a)
+        return results
+
+
 def call_in_function(name, outputs, *inputs, **attributes):
     """As `call`, by a function that has the operation alone."""
     text = json.dumps(attributes).encode() if attributes else None

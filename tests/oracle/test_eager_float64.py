@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
 """float64 in arrays and functions: every operation of nn/layer_ops_float64.c within 1e-14 of the largest number of TensorFlow's or NumPy's result, as arrays and
-in functions, with gradients of the first and second order; what has none refuses by name; the page lists them all."""
+in functions, with gradients of the first and second order; the page lists them all."""
 import ctypes
 import os
 import re
@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from eager import Refused, call, call_in_function, faults, finish, lib, run
-from float64 import FURTHER, check_gradients, check_results, expect
+from eager import faults, finish, lib, run
+from float64 import FURTHER, REST, check_gradients, check_results, expect
 from oracle import keras_module
 
 keras = keras_module()
@@ -57,7 +57,7 @@ ROWS += [
 ]
 LISTS = ("concatenate", "stack", "hstack", "dstack")
 ROWS += [(name, (X, Y), {}) for name in LISTS]
-OTHERS = {"array": None, "convert_to_tensor": None, "get_item": None, "select": None}  # the same functions as copy, slices and where
+OTHERS = {"array": None, "convert_to_tensor": None, "get_item": None}  # the same functions as copy, slices and where
 
 
 # Where TensorFlow takes constants of float32 (gelu, leaky_relu, logaddexp2), or differentiates its own once (selu, softsign), or Keras has no function (mish).
@@ -104,17 +104,9 @@ expect("0.1 of float32", run(third, (X.astype("float32"),), 1)[0], X.astype("flo
 
 source = open(os.environ["ARTEL_SOURCE"] + "/src/nn/layer_ops_float64.c").read()
 table = re.findall(r'"(\w+)"', source[source.index("names[] ="):])
-written = {name.replace("_", "").lower() for name in seen | set(OTHERS) | FURTHER}
+written = {name.replace("_", "").lower() for name in seen | set(OTHERS) | FURTHER | REST}
 faults += [f"{name} has float64 and no row here" for name in table if name.lower() not in written]
 page = open(os.environ["ARTEL_SOURCE"] + "/docs/eager.md").read()
 faults += [f"docs/eager.md does not list {name}" for name in table if f"`{name}`" not in page]
-for name, inputs in (("erfinv", (X,)), ("sparsemax", (X,)), ("nextafter", (X, Y)), ("glu", (X,)), ("adaptive_max_pool", (FOUR,))):
-    for way in (call, lambda name, *inputs: call_in_function(name, 1, *inputs)):
-        try:
-            way(name, *inputs)
-            faults.append(f"{name}: float64 is not refused")
-        except Refused as error:
-            if "float64" not in str(error):
-                faults.append(f"{name}: {error}")
 
 sys.exit(finish())
