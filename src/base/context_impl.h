@@ -34,6 +34,7 @@ struct artel_context {
     pthread_mutex_t lendable_mutex;      /* guards the blocks of base/lend.c and the last id */
     struct artel__lendable_block *lendable;
     uint64_t lendable_ids;
+    _Atomic uint64_t lendable_frees;
     struct artel__spill *spill;                 /* base/spill.h; NULL: all blocks are memory */
     _Atomic uint64_t budget_limit, budget_used; /* base/budget.h */
     _Atomic bool budget_set;

@@ -89,6 +89,7 @@ static struct artel__lendable_block *take_out(artel_context *ctx, const void *bl
     if (*at) {
         found = *at;
         *at = found->next;
+        atomic_fetch_add(&ctx->lendable_frees, 1);
     }
     pthread_mutex_unlock(&ctx->lendable_mutex);
     return found;
@@ -117,6 +118,11 @@ bool artel__find_lendable(artel_context *ctx, const void *at, size_t bytes, arte
     }
     pthread_mutex_unlock(&ctx->lendable_mutex);
     return found;
+}
+
+uint64_t artel__lendable_frees(artel_context *ctx)
+{
+    return atomic_load(&ctx->lendable_frees);
 }
 
 bool artel__is_lendable(artel_context *ctx, uint64_t id)

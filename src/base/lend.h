@@ -43,5 +43,7 @@ static inline bool artel__lendable_holds(const artel__lendable *block, const voi
 bool artel__find_lendable(artel_context *ctx, const void *at, size_t bytes, artel__lendable *out);
 /* Whether the block of that id has not been freed. */
 bool artel__is_lendable(artel_context *ctx, uint64_t id);
+/* How many blocks have been freed: where it has not changed, none has gone. */
+uint64_t artel__lendable_frees(artel_context *ctx);
 
 #endif

@@ -98,13 +98,15 @@ static artel_status start(artel__source *source, const artel__blob *blob, unpack
     return artel__fail_memory(source->ctx, blob->path, 64u << 10);
 }
 
-static artel_status damaged(artel__source *source, const artel__blob *blob, int code, size_t reached)
+static artel_status damaged(artel__source *source, const artel__blob *blob, const unpacking *u, int code,
+                            size_t reached)
 {
     ARTEL_TRY(artel__data_go_on(source->ctx, blob->path));
     const char *why =
         code == Z_BUF_ERROR || code == Z_OK ? "the compressed data ends too early" : "the compressed data is damaged";
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again (gzip -t checks it)",
-                       "%s, %zu bytes into the content", why, reached);
+                       "%s at byte %zu, %zu bytes into the content", why, (size_t)(u->input - blob->mapping.bytes),
+                       reached);
 }
 
 artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, void *out, size_t size, size_t *out_size)
@@ -118,7 +120,7 @@ artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, vo
     ARTEL_TRY(start(source, blob, &u));
     int code = inflate_some(&u, out, size, out_size);
     inflateEnd(&u.stream);
-    return code == Z_OK || code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, code, *out_size);
+    return code == Z_OK || code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, &u, code, *out_size);
 }
 
 size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *out, size_t size)
@@ -138,14 +140,29 @@ static size_t content_limit(const artel__blob *blob)
     return limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
 }
 
+/* Room for the content grows with what has come of it, whatever a header promises: `most` bytes of it in the end. */
+static artel_status inflate_most(artel__source *source, artel__blob *blob, unpacking *u, size_t most, size_t *out_size,
+                                 int *code)
+{
+    size_t capacity = 0, got;
+    *out_size = 0;
+    for (*code = Z_OK; *code == Z_OK && *out_size < most; *out_size += got) {
+        capacity = capacity == 0 ? blob->mapping.size * 4 + 4096 : capacity * 2;
+        if (capacity > most) capacity = most;
+        ARTEL_TRY(artel__realloc(source->ctx, capacity, blob->path, &blob->inflated));
+        *code = inflate_some(u, (uint8_t *)blob->inflated + *out_size, capacity - *out_size, &got);
+    }
+    return *code == Z_OK || *code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, u, *code, *out_size);
+}
+
 static artel_status inflate_known(artel__source *source, artel__blob *blob, unpacking *u, size_t size)
 {
-    size_t got = 0, more = 0;
+    size_t got, more = 0;
     uint8_t spare;
-    ARTEL_TRY(artel__alloc(source->ctx, size > 0 ? size : 1, blob->path, &blob->inflated));
-    int code = inflate_some(u, blob->inflated, size, &got);
+    int code;
+    ARTEL_TRY(inflate_most(source, blob, u, size, &got, &code));
     if (code == Z_OK) code = inflate_some(u, &spare, 1, &more);
-    if (code != Z_STREAM_END && code != Z_OK) return damaged(source, blob, code, got);
+    if (code != Z_STREAM_END && code != Z_OK) return damaged(source, blob, u, code, got);
     if (got == size && more == 0) return ARTEL_OK;
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again",
                        "the content has %s%zu bytes (expected %zu)", more > 0 ? "more than " : "", got, size);
@@ -153,23 +170,14 @@ static artel_status inflate_known(artel__source *source, artel__blob *blob, unpa
 
 static artel_status inflate_unknown(artel__source *source, artel__blob *blob, unpacking *u, size_t *out_size)
 {
-    size_t limit = content_limit(blob), capacity = 0;
-    int code = Z_OK;
-    *out_size = 0;
-    while (code == Z_OK) {
-        size_t wanted = capacity == 0 ? blob->mapping.size * 4 + 4096 : capacity * 2, got;
-        if (wanted > limit + 1) wanted = limit + 1;
-        if (wanted <= capacity) {
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path,
-                               "uncompress the file first if it is meant to be this large",
-                               "%zu compressed bytes unfold to more than %zu bytes", blob->mapping.size, limit);
-        }
-        ARTEL_TRY(artel__realloc(source->ctx, wanted, blob->path, &blob->inflated));
-        capacity = wanted;
-        code = inflate_some(u, (uint8_t *)blob->inflated + *out_size, capacity - *out_size, &got);
-        *out_size += got;
-    }
-    return code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, code, *out_size);
+    size_t limit = content_limit(blob);
+    int code;
+    ARTEL_TRY(inflate_most(source, blob, u, limit + 1, out_size, &code));
+    if (code == Z_STREAM_END && *out_size <= limit) return ARTEL_OK;
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path,
+                       "uncompress the file first if it is meant to be this large",
+                       "%zu compressed bytes unfold to more than %zu bytes, at byte %zu", blob->mapping.size, limit,
+                       (size_t)(u->input - blob->mapping.bytes));
 }
 
 artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_t size)

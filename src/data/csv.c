@@ -6,13 +6,15 @@
  * are kept as cells of 8 bytes, side by side in memory each for itself; binding packs the chosen ones into rows. Text
  * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants numbers of
  * them, with the place of the first such field, so that columns nobody uses do no harm. For an input of strings the
- * files are read once more: every column is text then, as it stands there.
+ * files are read once more: every column is text then, as it stands there. Compressed files are read piece by piece
+ * both times; nothing is kept of them but cells and texts.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "data/csv_head.h"
+#include "data/csv_pieces.h"
 #include "data/csv_stream.h"
 #include "data/remote.h"
 #include "data/source.h"
@@ -160,9 +162,53 @@ static artel_status start_table(artel__source *source, table *t)
     return ARTEL_OK;
 }
 
-static artel_status read_records(artel__source *source, table *t, artel__csv_reader *reader)
+typedef artel_status records_fn(artel__source *source, artel__csv_reader *reader, void *user);
+
+/* The records of a compressed file, whose head is that of the first piece that has a record. */
+static artel_status walk_pieces(artel__source *source, artel__csv_reader *reader, artel__csv_pieces *pieces,
+                                records_fn *records, void *user)
 {
-    ARTEL_TRY(artel__csv_head_read(source, reader, &t->head));
+    table *t = source->state;
+    artel__csv_piece piece;
+    for (bool begun = false, first = true;; first = false) {
+        ARTEL_TRY(artel__csv_pieces_next(pieces, &piece));
+        if (piece.size == 0) return ARTEL_OK;
+        if (first) artel__csv_init(reader, source->ctx, pieces->path, piece.text, piece.size, t->delimiter);
+        if (!first) reader->at = piece.text;
+        reader->end = piece.text + piece.size;
+        if (!begun) {
+            artel_status status = artel__csv_head_read(source, reader, &t->head);
+            if (status < 0) return status;
+            begun = status != ARTEL_AGAIN;
+        }
+        ARTEL_TRY(records(source, reader, user));
+    }
+}
+
+/* The records of a file, in one go where its text lies in memory. */
+static artel_status walk_file(artel__source *source, const artel__blob *blob, records_fn *records, void *user)
+{
+    table *t = source->state;
+    artel__csv_reader reader;
+    artel__csv_pieces pieces = {.ctx = source->ctx, .path = blob->path};
+    artel_status status;
+    artel__csv_init(&reader, source->ctx, blob->path, blob->bytes, blob->size, t->delimiter);
+    if (blob->gzip) {
+        status = artel__unfold_pass_create(source->ctx, blob->path, blob->bytes, blob->size, &pieces.pass);
+        if (status == ARTEL_OK) status = walk_pieces(source, &reader, &pieces, records, user);
+    } else {
+        status = artel__csv_head_read(source, &reader, &t->head);
+        if (status >= 0) status = records(source, &reader, user);
+    }
+    artel__unfold_pass_destroy(pieces.pass);
+    artel__csv_pieces_fini(&pieces);
+    artel__csv_fini(&reader);
+    return status;
+}
+
+static artel_status read_records(artel__source *source, artel__csv_reader *reader, void *user)
+{
+    table *t = user;
     if (t->columns == NULL && t->head.columns > 0) ARTEL_TRY(start_table(source, t));
     while (artel__csv_next_record(reader)) {
         ARTEL_TRY(artel__data_go_on(t->ctx, reader->path));
@@ -174,13 +220,8 @@ static artel_status read_records(artel__source *source, table *t, artel__csv_rea
 static artel_status read_file(artel__source *source, table *t, const char *path)
 {
     artel__blob *blob;
-    artel__csv_reader reader;
     ARTEL_TRY(artel__blob_open(source, path, &blob));
-    ARTEL_TRY(artel__blob_inflate(source, blob, 0));
-    artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, t->delimiter);
-    artel_status status = read_records(source, t, &reader);
-    artel__csv_fini(&reader);
-    return status;
+    return walk_file(source, blob, read_records, t);
 }
 
 /* ---- options ---- */
@@ -322,6 +363,7 @@ typedef struct text_column {
     int64_t index;
     artel__string *strings;
     int64_t rows, capacity;
+    const artel__blob *blob; /* whose records are read */
 } text_column;
 
 /* A field that lies in the file as it is stays there. */
@@ -339,19 +381,18 @@ static artel_status keep_field(artel__source *source, const artel__blob *blob, c
     return ARTEL_OK;
 }
 
-/* The column of all records of a file, which has been read before: nothing new can be wrong with it. */
-static artel_status read_column(artel__source *source, const artel__blob *blob, artel__csv_reader *reader,
-                                text_column *out)
+/* The column of records that have been read before: nothing new can be wrong with them. */
+static artel_status read_column(artel__source *source, artel__csv_reader *reader, void *user)
 {
-    table *t = source->state;
+    text_column *out = user;
     artel__csv_field field;
     artel_status status;
-    ARTEL_TRY(artel__csv_head_read(source, reader, &t->head));
     while (artel__csv_next_record(reader)) {
         int64_t at = 0;
+        ARTEL_TRY(artel__data_go_on(source->ctx, reader->path));
         while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
             if (at++ != out->index || out->rows == out->capacity) continue;
-            ARTEL_TRY(keep_field(source, blob, &field, &out->strings[out->rows++]));
+            ARTEL_TRY(keep_field(source, out->blob, &field, &out->strings[out->rows++]));
         }
         if (status < 0) return status;
     }
@@ -365,13 +406,8 @@ static artel_status csv_load_text(artel__source *source, int array, const artel_
     void *block;
     ARTEL_TRY(artel__source_alloc(source, (size_t)t->rows * sizeof(artel__string), &block));
     wanted.strings = block;
-    for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
-        artel__csv_reader reader;
-        artel__csv_init(&reader, source->ctx, blob->path, blob->bytes, blob->size, t->delimiter);
-        artel_status status = read_column(source, blob, &reader, &wanted);
-        artel__csv_fini(&reader);
-        ARTEL_TRY(status);
-    }
+    for (wanted.blob = source->blobs; wanted.blob != NULL; wanted.blob = wanted.blob->next)
+        ARTEL_TRY(walk_file(source, wanted.blob, read_column, &wanted));
     *out = wanted.strings;
     return ARTEL_OK;
 }

@@ -96,20 +96,19 @@ static artel_status settle(artel__source *source, artel__csv_reader *reader, art
     return read_names(source, reader, head);
 }
 
-static artel_status check_encoding(const artel__csv_reader *reader)
+artel_status artel__csv_check_text(artel_context *ctx, const char *path, const void *text, size_t size)
 {
-    const uint8_t *bytes = (const uint8_t *)reader->at;
-    size_t size = (size_t)(reader->end - reader->at);
-    ARTEL_TRY(artel__check_foreign(reader->ctx, reader->path, bytes, size));
+    const uint8_t *bytes = text;
+    ARTEL_TRY(artel__check_foreign(ctx, path, bytes, size));
     bool four = size >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0);
     if (four)
-        return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path,
-                           "save it as UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW", "the text is UTF-32");
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it as UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+                           "the text is UTF-32");
     bool marked = size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff));
     if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0))))
         return ARTEL_OK;
-    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path,
-                       "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW", "the text is UTF-16");
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+                       "the text is UTF-16");
 }
 
 /* Lines of old Macs: the file would be one line. */
@@ -142,10 +141,10 @@ static void pass_comments(artel__csv_reader *reader)
 
 artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head)
 {
-    ARTEL_TRY(check_encoding(reader));
+    ARTEL_TRY(artel__csv_check_text(reader->ctx, reader->path, reader->at, (size_t)(reader->end - reader->at)));
     ARTEL_TRY(check_lines(reader));
     pass_comments(reader);
-    if (!artel__csv_next_record(reader)) return ARTEL_OK; /* an empty file adds nothing */
+    if (!artel__csv_next_record(reader)) return ARTEL_AGAIN;
     if (head->columns == 0) return settle(source, reader, head);
     return head->given ? check_names(head, reader) : ARTEL_OK;
 }

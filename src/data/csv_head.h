@@ -19,9 +19,11 @@ typedef struct artel__csv_head {
 } artel__csv_head;
 
 /* Reads the head of a file with a fresh reader, which stands before the first record then. Lines in front that begin
- * with # are passed over, with a note. Errors: UNSUPPORTED for UTF-16; INVALID when a later file has other columns than
- * the first. */
+ * with # are passed over, with a note. ARTEL_AGAIN: there is no record, and an empty file adds nothing. Errors:
+ * UNSUPPORTED for UTF-16; INVALID when a later file has other columns than the first. */
 artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head);
+/* The part of that which looks at the first bytes of a file: UNSUPPORTED for what is no UTF-8 text. */
+artel_status artel__csv_check_text(artel_context *ctx, const char *path, const void *text, size_t size);
 /* The column of that name; NOT_FOUND says which there are. */
 artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name,
                                   int64_t *out);

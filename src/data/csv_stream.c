@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "data/csv_pieces.h"
 #include "data/remote.h"
 
 enum {
@@ -110,29 +111,24 @@ static artel_status find_records(artel__source *source, stream_file *file, const
     return ARTEL_OK;
 }
 
-/* The same in a compressed file, chunk by chunk: a record that is cut off stands in front of the next one. */
-static artel_status find_unfolded(artel__source *source, stream_file *file, uint64_t at, artel__unfold_room *room)
+/* The same in a compressed file; `behind`: where its first record begins. */
+static artel_status find_unfolded(artel__source *source, stream_file *file, uint64_t behind)
 {
-    size_t size = CHUNK_BYTES, got;
-    for (bool last = false; !last;) {
-        ARTEL_TRY(artel__unfold_into(file->unfold, at, size, room, &got));
-        const char *text = room->bytes, *end = text + got, *next = text;
-        last = got < size;
-        for (const char *record; (record = artel__csv_skip_empty(next, end)) < end;) {
-            const char *behind = artel__csv_record_end(record, end);
-            if (behind == end && !last) break;
-            ARTEL_TRY(add_record(source, file, at + (uint64_t)(record - text)));
-            next = behind;
+    artel__csv_pieces pieces = {
+        .ctx = source->ctx, .path = file->blob->path, .unfold = file->unfold, .at = behind, .begun = true};
+    artel__csv_piece piece = {.size = 1};
+    artel_status status = ARTEL_OK;
+    while (piece.size > 0 && status == ARTEL_OK) {
+        status = artel__csv_pieces_next(&pieces, &piece);
+        if (status < 0) break;
+        const char *next = piece.text, *end = next + piece.size;
+        while (status == ARTEL_OK && (next = artel__csv_skip_empty(next, end)) < end) {
+            status = add_record(source, file, piece.at + (uint64_t)(next - piece.text));
+            next = artel__csv_record_end(next, end);
         }
-        size = next > text ? CHUNK_BYTES : size * 2;
-        at += (uint64_t)(next - text);
-        if (size > MOST_RECORD)
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, file->blob->path,
-                               "look for a quote that is never closed",
-                               "the record at byte %llu of what it unfolds to is longer than %zu MiB",
-                               (unsigned long long)at, MOST_RECORD >> 20);
     }
-    return ARTEL_OK;
+    artel__csv_pieces_fini(&pieces);
+    return status;
 }
 
 /* ---- columns ---- */
@@ -328,15 +324,25 @@ static artel_status read_head(artel__source *source, const char *path, const voi
     if (any && state->targets == NULL) status = start_table(source, &reader);
     *behind = any ? size - (size_t)(reader.end - reader.at) : size;
     artel__csv_fini(&reader);
-    return status;
+    return status < 0 ? status : ARTEL_OK;
 }
 
-/* The beginning of a compressed file: its head and the sample, whole records. */
-static artel_status read_beginning(const stream_file *file, artel__unfold_room *room, size_t *out)
+/* Where a compressed file begins behind its first empty lines. */
+static artel_status pass_empty(const stream_file *file, artel__unfold_room *room, uint64_t *out)
+{
+    for (size_t got;; *out += got) {
+        ARTEL_TRY(artel__unfold_into(file->unfold, *out, CHUNK_BYTES, room, &got));
+        const char *text = room->bytes, *end = text + got;
+        if (got < CHUNK_BYTES || artel__csv_skip_empty(text, end) < end) return ARTEL_OK;
+    }
+}
+
+/* What stands there: its head and the sample, whole records. */
+static artel_status read_beginning(const stream_file *file, uint64_t at, artel__unfold_room *room, size_t *out)
 {
     for (size_t size = CHUNK_BYTES, got;; size *= 4) {
-        ARTEL_TRY(artel__unfold_into(file->unfold, 0, size, room, &got));
-        const char *text = room->bytes, *end = text + got, *whole = text;
+        ARTEL_TRY(artel__unfold_into(file->unfold, at, size, room, &got));
+        const char *text = room->bytes, *end = text + got, *whole = artel__csv_behind_comments(text, end);
         *out = got;
         if (got < size || size >= MOST_RECORD) return ARTEL_OK;
         int64_t records = 0;
@@ -350,9 +356,11 @@ static artel_status open_unfolded(artel__source *source, stream_file *file)
 {
     artel__unfold_room room = {NULL, 0};
     size_t size = 0, behind = 0;
-    artel_status status = read_beginning(file, &room, &size);
+    uint64_t at = 0;
+    artel_status status = pass_empty(file, &room, &at);
+    if (status == ARTEL_OK) status = read_beginning(file, at, &room, &size);
     if (status == ARTEL_OK) status = read_head(source, file->blob->path, room.bytes, size, &behind);
-    if (status == ARTEL_OK) status = find_unfolded(source, file, behind, &room);
+    if (status == ARTEL_OK) status = find_unfolded(source, file, at + behind);
     artel__unfold_room_fini(source->ctx, &room);
     return status;
 }
@@ -392,7 +400,7 @@ static artel_status publish(artel__source *source)
 {
     const stream_state *state = source->state;
     bool whole = true;
-    if (state->rows == 0)
+    if (state->rows == 0 || state->targets == NULL)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
                            "the table has no records");
     for (int64_t i = 0; i < state->head.columns; i++)

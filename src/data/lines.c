@@ -138,6 +138,19 @@ void artel__lines_close(artel_context *ctx, artel__lines *lines)
     artel__free(ctx, lines->offsets);
 }
 
+/* The line at a place, whole, and some of what follows it up to `most` bytes: lines that were left out may be long. */
+static artel_status unfold_line(artel__unfold *unfold, uint64_t at, size_t most, artel__unfold_room *room, size_t *got)
+{
+    size_t have = 0, more = CHUNK;
+    for (;; more = have) {
+        size_t size = most - have < more ? most : have + more;
+        ARTEL_TRY(artel__unfold_into(unfold, at, size, room, got));
+        bool whole = *got > have && memchr((const char *)room->bytes + have, '\n', *got - have);
+        have = *got;
+        if (whole || have < size || size == most) return ARTEL_OK;
+    }
+}
+
 artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfold_room *room, artel__line *out)
 {
     int f = artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
@@ -148,7 +161,7 @@ artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfo
         size_t got;
         ARTEL_TRY(artel__unfold_size(file->unfold, &end));
         if (row + 1 < (f + 1 < lines->file_count ? file[1].first : lines->count)) end = lines->offsets[row + 1];
-        ARTEL_TRY(artel__unfold_into(file->unfold, at, (size_t)(end - at), room, &got));
+        ARTEL_TRY(unfold_line(file->unfold, at, (size_t)(end - at), room, &got));
         text = room->bytes;
         end = got;
     } else {

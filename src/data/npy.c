@@ -233,6 +233,7 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
     size_t size = out->width > 0 ? out->width : artel_dtype_size(out->dtype);
     if (count < 0 || count > INT64_MAX / 16 / (int64_t)size) return npy_corrupt(ctx, in->where, "the shape overflows");
     out->data_bytes = (size_t)count * size;
+    if (in->total == UINT64_MAX) return ARTEL_OK;
     if (out->data_offset > in->total || in->total - out->data_offset != out->data_bytes) {
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "fetch or write the file again",
                            "%llu bytes (expected %zu for %s %s)", (unsigned long long)in->total,
@@ -382,11 +383,27 @@ typedef struct npy_file {
 
 static artel_status open_file(artel__source *source, const char *path, npy_file *file, artel__source_array *array)
 {
+    void *head = NULL;
     ARTEL_TRY(artel__blob_open(source, path, &file->blob));
-    ARTEL_TRY(artel__blob_inflate(source, file->blob, 0));
     artel__npy_input input = {path, file->blob->bytes, file->blob->size, file->blob->size};
-    ARTEL_TRY(artel__npy_parse(source->ctx, &input, &file->header));
-    artel__npy_describe(&file->header, array);
+    artel_status status = ARTEL_OK;
+    if (file->blob->gzip) { /* unfolded when a model uses it */
+        ARTEL_TRY(artel__alloc(source->ctx, ARTEL__NPY_HEAD_BYTES, path, &head));
+        input.bytes = head;
+        input.total = UINT64_MAX;
+        status = artel__blob_peek(source, file->blob, head, ARTEL__NPY_HEAD_BYTES, &input.size);
+    }
+    if (status == ARTEL_OK) status = artel__npy_parse(source->ctx, &input, &file->header);
+    if (status == ARTEL_OK) artel__npy_describe(&file->header, array);
+    artel__free(source->ctx, head);
+    return status;
+}
+
+/* Makes the values available. */
+static artel_status unfold(artel__source *source, const npy_file *file, const uint8_t **out)
+{
+    ARTEL_TRY(artel__blob_inflate(source, file->blob, file->header.data_offset + file->header.data_bytes));
+    *out = file->blob->bytes + file->header.data_offset;
     return ARTEL_OK;
 }
 
@@ -418,14 +435,18 @@ static artel_status npy_load(artel__source *source, int index)
 {
     const npy_file *file = &((const npy_file *)source->state)[index];
     artel__source_array *array = &source->arrays[index];
+    const uint8_t *values = NULL;
     if (array->base != NULL) return ARTEL_OK;
-    return artel__npy_place(source, &file->header, file->blob->bytes + file->header.data_offset, array);
+    ARTEL_TRY(unfold(source, file, &values));
+    return artel__npy_place(source, &file->header, values, array);
 }
 
 static artel_status npy_load_text(artel__source *source, int index, const artel__string **out)
 {
     const npy_file *file = &((const npy_file *)source->state)[index];
-    return artel__npy_strings(source, &file->header, file->blob->bytes + file->header.data_offset, out);
+    const uint8_t *values = NULL;
+    ARTEL_TRY(unfold(source, file, &values));
+    return artel__npy_strings(source, &file->header, values, out);
 }
 
 const artel__data_format artel__data_npy = {

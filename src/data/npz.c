@@ -11,7 +11,6 @@
 #include "data/source.h"
 
 /* What numpy.save writes as header is 128 bytes; a record's dictionary may be longer. */
-#define HEAD_BYTES ((size_t)64 << 10)
 
 typedef struct npz_member {
     const artel__zip_member *member;
@@ -25,11 +24,11 @@ typedef struct npz_state {
     npz_member *members;
 } npz_state;
 
-/* The first bytes of a member, at most HEAD_BYTES; the archive has checked that they lie inside it. */
+/* The first bytes of a member, at most ARTEL__NPY_HEAD_BYTES; the archive has checked that they lie inside it. */
 static size_t peek_member(const artel__zip *zip, const artel__zip_member *member, uint8_t *head)
 {
     const uint8_t *stored = zip->bytes + member->data_offset;
-    size_t size = member->size < HEAD_BYTES ? (size_t)member->size : HEAD_BYTES;
+    size_t size = member->size < ARTEL__NPY_HEAD_BYTES ? (size_t)member->size : ARTEL__NPY_HEAD_BYTES;
     if (member->method == 8) return artel__inflate_prefix(stored, (size_t)member->stored_size, head, size);
     if (member->method != 0 || member->stored_size < size) return 0;
     memcpy(head, stored, size);
@@ -79,7 +78,7 @@ static artel_status open_members(artel__source *source, npz_state *state)
     ARTEL_TRY(artel__source_add_arrays(source, count));
     state->members = artel__arena_alloc(&source->arena, (size_t)count, sizeof *state->members);
     if (state->members == NULL) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__alloc(source->ctx, HEAD_BYTES, source->target, &head));
+    ARTEL_TRY(artel__alloc(source->ctx, ARTEL__NPY_HEAD_BYTES, source->target, &head));
     artel_status status = ARTEL_OK;
     for (size_t i = 0; i < state->zip.count && status == ARTEL_OK; i++) {
         if (is_array(&state->zip.members[i]))

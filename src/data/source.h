@@ -293,12 +293,14 @@ typedef struct artel__npy_header {
     const char *refusal; /* constant text: why the dtype cannot be fed; then data_bytes is not checked */
 } artel__npy_header;
 
+#define ARTEL__NPY_HEAD_BYTES ((size_t)64 << 10) /* what a header has at most, of arrays that are compressed */
+
 /* The beginning of an array file. */
 typedef struct artel__npy_input {
     const char *where; /* for messages */
     const uint8_t *bytes;
     size_t size;
-    uint64_t total; /* bytes of the whole file, against which the shape is checked */
+    uint64_t total; /* bytes of the whole file, against which the shape is checked; UINT64_MAX: that is not known yet */
 } artel__npy_input;
 
 artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *input, artel__npy_header *out);

@@ -4,14 +4,14 @@
  *
  * Tokens are bytes (0..255), or characters: code points of UTF-8, numbered in the order of their code points among
  * those that the files hold. Files stand one behind another. Window i begins at token i * step (step is N unless
- * given); x holds N tokens from there, y those from the next one on. Windows overlap in memory instead of being copied.
+ * given); x holds N tokens from there, y those from the next one on. Windows overlap in memory instead of being copied;
+ * those of compressed files are unfolded when they are wanted (text_stream.c).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "data/record_file.h"
-#include "data/source.h"
+#include "data/text_stream.h"
 
 typedef struct text_state {
     uint8_t *bytes; /* of all files */
@@ -20,33 +20,29 @@ typedef struct text_state {
     int64_t count;
 } text_state;
 
-/* One code point; its bytes, or 0 where it is no UTF-8. */
-static int decode_utf8(const uint8_t *at, size_t left, uint32_t *out)
+/* *packed: some of them are compressed. */
+static artel_status open_files(artel__source *source, bool *packed)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int size = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
-    if (size == 0 || (size_t)size > left) return 0;
-    *out = size == 1 ? at[0] : at[0] & (0x7fu >> size);
-    for (int i = 1; i < size; i++) {
-        if (at[i] >> 6 != 2) return 0;
-        *out = *out << 6 | (at[i] & 63);
+    artel__paths paths;
+    *packed = false;
+    ARTEL_TRY(artel__shards_find(source->ctx, source->target, &paths));
+    artel_status status = ARTEL_OK;
+    for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) {
+        artel__blob *blob;
+        status = artel__blob_open(source, paths.items[i], &blob);
+        *packed = *packed || (status == ARTEL_OK && blob->gzip);
     }
-    return *out >= least[size] && *out < 0x110000 ? size : 0;
+    artel__paths_fini(&paths);
+    return status;
 }
 
-static artel_status read_files(artel__source *source, const artel__paths *paths, text_state *state)
+static artel_status read_files(artel__source *source, text_state *state)
 {
-    size_t total = 0, at = 0;
-    for (size_t i = 0; i < paths->count; i++) {
-        artel__blob *blob;
-        ARTEL_TRY(artel__blob_open(source, paths->items[i], &blob));
-        ARTEL_TRY(artel__blob_inflate(source, blob, 0));
-        total += blob->size;
-    }
+    size_t at = 0;
+    for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) state->size += blob->size;
     void *bytes;
-    ARTEL_TRY(artel__source_alloc(source, total, &bytes));
+    ARTEL_TRY(artel__source_alloc(source, state->size, &bytes));
     state->bytes = bytes;
-    state->size = total;
     for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
         if (blob->size > 0) memcpy(state->bytes + at, blob->bytes, blob->size);
         at += blob->size;
@@ -55,7 +51,7 @@ static artel_status read_files(artel__source *source, const artel__paths *paths,
 }
 
 /* Marks the characters that occur, numbers them, then writes the numbers. */
-static artel_status number_characters(artel__source *source, text_state *state)
+static artel_status number_characters(artel__source *source, text_state *state, int32_t *kinds)
 {
     void *numbers_block, *tokens_block;
     int64_t characters = 0;
@@ -66,7 +62,7 @@ static artel_status number_characters(artel__source *source, text_state *state)
     for (size_t at = 0; at < state->size && status == ARTEL_OK; characters++) {
         uint32_t point;
         if (characters % 65536 == 0) status = artel__data_go_on(source->ctx, source->target);
-        int size = decode_utf8(state->bytes + at, state->size - at, &point);
+        int size = artel__decode_utf8(state->bytes + at, state->size - at, &point);
         if (size == 0) {
             status = artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target,
                                  "convert it (iconv -t utf-8), or use tokens=bytes", "byte %zu is no UTF-8", at);
@@ -81,50 +77,59 @@ static artel_status number_characters(artel__source *source, text_state *state)
         state->tokens = tokens_block;
         for (size_t at = 0; at < state->size;) {
             uint32_t point;
-            at += (size_t)decode_utf8(state->bytes + at, state->size - at, &point);
+            at += (size_t)artel__decode_utf8(state->bytes + at, state->size - at, &point);
             state->tokens[state->count++] = numbers[point];
         }
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld characters, %d different ones: the vocabulary has %d entries",
-                   source->target, (long long)state->count, next, next);
     }
     artel__free(source->ctx, numbers_block);
+    *kinds = next;
     return status;
+}
+
+/* The text in memory. */
+static artel_status load(artel__source *source, text_state *state, artel__text_opened *out)
+{
+    out->kinds = 256;
+    ARTEL_TRY(read_files(source, state));
+    if (source->options.tokens == ARTEL__DATA_BYTES)
+        state->count = (int64_t)state->size;
+    else
+        ARTEL_TRY(number_characters(source, state, &out->kinds));
+    out->tokens = state->count;
+    return ARTEL_OK;
 }
 
 static artel_status text_open(artel__source *source)
 {
-    artel__paths paths;
     int64_t length = source->options.length, step = source->options.step > 0 ? source->options.step : length;
-    bool bytes = source->options.tokens == ARTEL__DATA_BYTES;
-    text_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
-    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    bool bytes = source->options.tokens == ARTEL__DATA_BYTES, packed;
+    text_state state = {0};
+    artel__text_opened opened;
     if (length < 1) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "write #tokens=chars&length=100",
                            "the length of a window is not given");
     }
-    ARTEL_TRY(artel__shards_find(source->ctx, source->target, &paths));
-    artel_status status = read_files(source, &paths, state);
-    artel__paths_fini(&paths);
-    if (status < 0) return status;
-    if (bytes)
-        state->count = (int64_t)state->size;
-    else
-        ARTEL_TRY(number_characters(source, state));
-    if (state->count < length + 1) {
+    ARTEL_TRY(open_files(source, &packed));
+    ARTEL_TRY(packed ? artel__text_stream_open(source, &opened) : load(source, &state, &opened));
+    if (!bytes)
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld characters, %d different ones: the vocabulary has %d entries",
+                   source->target, (long long)opened.tokens, opened.kinds, opened.kinds);
+    if (opened.tokens < length + 1) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "choose a shorter window",
-                           "%lld tokens make no window of %lld + 1", (long long)state->count, (long long)length);
+                           "%lld tokens make no window of %lld + 1", (long long)opened.tokens, (long long)length);
     }
     size_t size = bytes ? 1 : sizeof(int32_t);
-    const uint8_t *base = bytes ? state->bytes : (const uint8_t *)state->tokens;
+    const uint8_t *base = bytes ? state.bytes : (const uint8_t *)state.tokens;
     ARTEL_TRY(artel__source_add_arrays(source, 2));
     for (int i = 0; i < 2; i++) {
         source->arrays[i] = (artel__source_array){.name = i == 0 ? "x" : "y",
                                                   .role = i == 0 ? ARTEL_DATA_ROLE_INPUT : ARTEL_DATA_ROLE_TARGET,
                                                   .dtype = bytes ? ARTEL_DTYPE_UINT8 : ARTEL_DTYPE_INT32,
                                                   .row = {1, {length}},
-                                                  .count = (state->count - length - 1) / step + 1,
-                                                  .base = base + (size_t)i * size,
-                                                  .stride = (size_t)step * size};
+                                                  .count = (opened.tokens - length - 1) / step + 1,
+                                                  .base = packed ? NULL : base + (size_t)i * size,
+                                                  .stride = packed ? 0 : (size_t)step * size,
+                                                  .item = i};
     }
     return ARTEL_OK;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/budget.h"
-#include "base/zip.h"
 #include "data/source.h"
 #include "data/unfold_impl.h"
 
@@ -18,14 +17,6 @@ enum {
     BLOCKS_PERCENT = 60, /* of the budget, with what others have taken */
     MARKS_PERCENT = 75
 };
-
-uint64_t artel__unfold_limit(uint64_t packed)
-{
-    if (packed > UINT64_MAX / 2048) return UINT64_MAX / 2;
-    uint64_t limit = packed * ARTEL__ZIP_MAX_RATIO, possible = packed * 1032 + 1024; /* no deflate stream gives more */
-    if (limit < ARTEL__ZIP_FREE_SIZE) limit = ARTEL__ZIP_FREE_SIZE;
-    return limit < possible ? limit : possible;
-}
 
 /* ---- life ---- */
 
@@ -367,21 +358,6 @@ static artel_status pin_block(artel__unfold *file, uint64_t number, unfold_block
     }
 }
 
-static artel_status damaged(const artel__unfold *file)
-{
-    artel_context *ctx = file->pool->ctx;
-    if (file->damage == Z_VERSION_ERROR)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path,
-                           "uncompress the file first if it is meant to be this large",
-                           "%zu compressed bytes unfold to more than %llu bytes", file->packed_size,
-                           (unsigned long long)artel__unfold_limit(file->packed_size));
-    const char *why =
-        file->damage == Z_BUF_ERROR ? "the compressed data ends too early" : "the compressed data is damaged";
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, file->path, "fetch the file again (gzip -t checks it)",
-                       "%s at byte %zu, %llu bytes into the content", why, file->damage_in,
-                       (unsigned long long)file->size);
-}
-
 artel_status artel__unfold_read(artel__unfold *file, uint64_t at, void *out, size_t size, size_t *got)
 {
     artel__unfold_pool *pool = file->pool;
@@ -411,7 +387,7 @@ artel_status artel__unfold_read(artel__unfold *file, uint64_t at, void *out, siz
     pthread_mutex_unlock(&pool->mutex);
     *got = have;
     if (status < 0) return status;
-    return damage ? damaged(file) : ARTEL_OK;
+    return damage ? artel__unfold_damaged(pool->ctx, file) : ARTEL_OK;
 }
 
 void artel__unfold_room_fini(artel_context *ctx, artel__unfold_room *room)

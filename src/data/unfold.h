@@ -53,4 +53,15 @@ uint64_t artel__unfold_pool_bytes(const artel__unfold_pool *pool);
 /* The largest content that a compressed file of this size may have. */
 uint64_t artel__unfold_limit(uint64_t packed);
 
+/* The content from its beginning to its end, once: in the state of one stream, beside all pools; nothing is kept. Path
+ * and bytes are borrowed. One thread's. */
+typedef struct artel__unfold_pass artel__unfold_pass;
+
+artel_status artel__unfold_pass_create(artel_context *ctx, const char *path, const uint8_t *packed, size_t size,
+                                       artel__unfold_pass **out);
+/* NULL accepted. */
+void artel__unfold_pass_destroy(artel__unfold_pass *pass);
+/* The next bytes; *got is less than `size` only where the content ends. Errors as above. */
+artel_status artel__unfold_pass_read(artel__unfold_pass *pass, void *out, size_t size, size_t *got);
+
 #endif

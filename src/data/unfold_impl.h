@@ -86,5 +86,7 @@ artel_status artel__inflater_copy(artel_context *ctx, const char *path, const ar
 void artel__inflater_end(artel__inflater *inflater);
 /* `size` bytes of content, fewer where it ends (Z_STREAM_END: as it should) or is damaged; else Z_OK. */
 int artel__inflater_read(const artel__unfold *file, artel__inflater *inflater, uint8_t *out, size_t size, size_t *got);
+/* What zlib's code means that ended the content of a file (file->damage). */
+artel_status artel__unfold_damaged(artel_context *ctx, const artel__unfold *file);
 
 #endif

@@ -37,6 +37,7 @@ struct artel__shared {
     int pass;                              /* descriptors are handed over there */
     uint64_t handed[ARTEL__SHARED_BLOCKS]; /* ids of the blocks that the other end has been handed */
     int handeds;
+    uint64_t frees_seen;        /* frees of the context when all of them were there */
     artel__shared_block *block; /* those that it has handed to this one */
     int blocks;
 };

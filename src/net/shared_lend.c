@@ -27,12 +27,14 @@ bool artel__shared_hand(artel__shared *s, const artel__lendable *block)
 
 uint64_t artel__shared_next_freed(artel__shared *s)
 {
-    for (int i = 0; i < s->handeds; i++) {
+    uint64_t frees = s->handeds > 0 ? artel__lendable_frees(s->ctx) : s->frees_seen;
+    for (int i = 0; i < s->handeds && frees != s->frees_seen; i++) {
         uint64_t id = s->handed[i];
         if (artel__is_lendable(s->ctx, id)) continue;
         s->handed[i] = s->handed[--s->handeds];
         return id;
     }
+    s->frees_seen = frees;
     return 0;
 }
 

@@ -175,14 +175,12 @@ static void copy_chunk(artel__tcp_peer *p)
     }
 }
 
-/* First the peer hears of a block that it need not keep any more. False: the message is to be copied. */
+/* False: the message is to be copied. */
 static bool lend(const artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request)
 {
     artel__lendable block;
-    artel__frame frame = request->frame, freed = {.kind = ARTEL__FRAME_FORGET};
+    artel__frame frame = request->frame;
     if (!artel__tcp_may_lend(p, request)) return false;
-    freed.step = artel__shared_next_freed(p->stream->shared);
-    if (freed.step) stage_header(p, freed);
     if (!artel__tcp_hand_block(tcp, p, request, &block)) return false;
     frame.lent = (uint32_t)request->pieces;
     stage_header(p, frame);
@@ -216,6 +214,15 @@ static void stage_cancel(const artel__tcp *tcp, artel__tcp_peer *p)
     p->cancel_due = false;
 }
 
+/* A word about a block that the peer need not keep any more, before whatever is sent next. */
+static bool stage_forget(artel__tcp_peer *p)
+{
+    artel__frame freed = {.kind = ARTEL__FRAME_FORGET};
+    freed.step = p->stream->shared ? artel__shared_next_freed(p->stream->shared) : 0;
+    if (freed.step) stage_header(p, freed);
+    return freed.step != 0;
+}
+
 static void fill_stage(artel__tcp *tcp, artel__tcp_peer *p)
 {
     artel__frame word;
@@ -229,6 +236,7 @@ static void fill_stage(artel__tcp *tcp, artel__tcp_peer *p)
             stage_header(p, word);
             continue;
         }
+        if (stage_forget(p)) continue;
         artel__net_request *request = next_send(p);
         if (!request) return;
         begin_message(tcp, p, request);

@@ -3,6 +3,7 @@
 """Compressed files that are unfolded by blocks: rows of files by Python's gzip and zlib and by TensorFlow, in order and at random places, are
 those of the plain files, in memory far below what they unfold to; several members, what follows the last, damage."""
 import gzip
+import io
 import json
 import os
 import re
@@ -127,6 +128,9 @@ def lines():
     refused("a bad line", "jsonl:b.jsonl.gz", "b.jsonl.gz", "at byte %d" % at)
     found, _ = read("jsonl:b.jsonl.gz#skip-errors=1", memory=1)
     check("a line left out", len(found) == len(wanted) - 1)
+    put("g.jsonl.gz", gzip.compress(b"".join(b'{"x": [%d]}' % i + b"\n" * (60 << 20) for i in range(3)), 1))
+    found, peak = read("jsonl:g.jsonl.gz", memory=1)
+    check("what follows a line is not unfolded for it", found.tolist() == [[0], [1], [2]] and peak < PEAK, found, peak)
     long = json.dumps({"x": list(range(100000))})
     put("long.jsonl.gz", gzip.compress((long + "\n" + long).encode(), 1))
     found, _ = read("jsonl:long.jsonl.gz", memory=1)
@@ -161,8 +165,76 @@ def tables():
     check("the same texts", said[0] == said[1] and len(said[0]) > 0)
 
 
+def whole_tables():
+    """Tables that are read at once: pieces of whole records, whatever stands at their ends; the text is not kept."""
+    rows = 60000
+    long = '"' + "many ""words"", and\n\n more " * 20 + '"'
+    odd = "# a \"quote\n\r\n#\n" + "\r\n" * 3
+    body = "".join("%d,%s,%.3f\r\n%s" % (i, long if i % 3 else "", i / 7, "\n" * (i % 4 == 0)) for i in range(rows))
+    put("w.csv", (odd + "a,note,c\n" + body).encode())
+    put("w.csv.gz", gzip.compress(("\ufeff" + odd + "a,note,c\n" + body).encode(), 1))
+    wanted = np.stack([np.arange(rows), np.round(np.arange(rows) / 7, 3)], 1).astype("f8")
+    for stream in ("", "&stream=yes"):
+        found, peak = read("csv:w.csv.gz#columns=a,c" + stream, "float64", memory=1)
+        check("a table with long texts" + stream, found.tobytes() == wanted.tobytes(), found.shape)
+        check("its memory" + stream, peak < PEAK, peak)
+    for at, bad in ((body.index("\n50000,") + 1, "x"), (body.rindex("\r\n", 0, -4) + 2, '"')):
+        spoiled = (odd + "a,note,c\n" + body[:at] + bad + body[at:]).encode()
+        said = [refused("a bad field of " + name, "csv:%s#columns=a,c" % put(name, content), name, " line ", "column 1")
+                for name, content in (("b.csv", spoiled), ("b.csv.gz", gzip.compress(spoiled, 1)))]
+        check("the same line", said[0].replace("b.csv", "") == said[1].replace("b.csv.gz", ""), said)
+    empty = gzip.compress(b"\n" * (100 << 20), 1)
+    put("e.csv.gz", empty * 3 + gzip.compress(b"a,b\n" + b"1,2\n" * 8) + empty * 3 + gzip.compress(b"3,4\n"))
+    for stream in ("", "#stream=yes"):
+        found, peak = read("csv:e.csv.gz" + stream, "float64", memory=1)
+        check("empty lines pass by" + stream, found.tolist() == [[1, 2]] * 8 + [[3, 4]] and peak < PEAK, found, peak)
+
+
+def texts():
+    """Windows of text, those of plain files beside."""
+    alphabet = list("etaoin shrdlu\n") + ["\u00e9", "\u4e2d", "\U0001f600"]
+    text = "".join(RNG.choice(alphabet, 300000, p=[0.06] * 14 + [0.06, 0.05, 0.05])).encode()
+    cut = text.index("\u4e2d".encode(), 200000) + 1  # within a character
+    put("a-0.txt", text[:cut])
+    put("a-1.txt", text[cut:])
+    put("b-0.txt", text[:cut])
+    put("b-1.txt", gzip.compress(text[cut:], 1))
+    put("c.txt", gzip.compress(text, 1))
+    for options in ("length=100", "length=1500&step=7777", "length=3&step=999&tokens=bytes", "length=4096&tokens=bytes"):
+        wanted, _ = read("text:a-*.txt#" + options, "int32")
+        for name in ("b-*.txt", "c.txt"):
+            for memory, step in ((1, 1), (1 << 40, 7919)):
+                found, peak = read("text:%s#%s" % (name, options), "int32", memory, len(wanted), step)
+                check("text %s %s" % (name, options), found.tobytes() == wanted[places(len(wanted), step, len(wanted))].tobytes(), found.shape)
+    put("d.txt.gz", gzip.compress(text[:text.rindex(b"\n", 0, 20000)] * 4000, 1))
+    found, peak = read("text:d.txt.gz#length=1000", "int32", 1, 200, 104729)
+    check("a long text", found.shape == (200, 1000) and peak < PEAK, peak)
+    refused("text that is cut off", "text:%s#length=9" % put("e.txt.gz", gzip.compress(text, 1)[:-20]), "e.txt.gz", "ends too early at byte")
+    refused("bytes of text that are cut off", "text:%s#length=9&tokens=bytes" % put("e.txt.gz", gzip.compress(text, 1)[:-20]), "ends too early at byte")
+    refused("no UTF-8", "text:%s#length=9" % put("f.txt.gz", gzip.compress(text[:100000] + b"\xff" + text[100000:], 1)), "f.txt.gz", "is no UTF-8")
+    refused("a character without its end", "text:%s#length=9" % put("f.txt.gz", gzip.compress(text[:cut], 1)), "f.txt.gz", "byte %d is no UTF-8" % (cut - 1))
+
+
+def arrays():
+    """The header of an array says what it must unfold to, before anything is taken for it."""
+    out = io.BytesIO()
+    np.save(out, VALUES)
+    put("v.npy.gz", gzip.compress(out.getvalue(), 1))
+    found, peak = read("npy:v.npy.gz", memory=1)
+    check("npy.gz", found.tobytes() == VALUES.tobytes() and peak < PEAK + VALUES.nbytes // 1024, peak)
+    refused("npy.gz cut off", "npy:" + put("x.npy.gz", gzip.compress(out.getvalue(), 1)[:-3000]), "x.npy.gz", "ends too early at byte")
+    for size, word in ((-8, "bytes (expected"), (8, "more than")):
+        content = out.getvalue()[:size] if size < 0 else out.getvalue() + bytes(size)
+        refused("npy.gz of another size", "npy:" + put("y.npy.gz", gzip.compress(content, 1)), "y.npy.gz", word)
+    head = out.getvalue()[:128].replace(b"(10000, 1024)", b"(99999, 9999)")
+    refused("npy.gz that promises much", "npy:" + put("z.npy.gz", gzip.compress(head + bytes(1000))), "z.npy.gz", "promises")
+
+
 records()
 strings()
 lines()
 tables()
+whole_tables()
+texts()
+arrays()
 sys.exit(report())

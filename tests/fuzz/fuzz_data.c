@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* long form: 600 */
-/* libFuzzer: the first byte chooses a format of data, the rest is the file. Every row of every array is read; opening
- * again with damaged records left out gives rows that can be read.
+/* libFuzzer: the first byte chooses a format of data, the rest is the file, as it is or what its gzip unfolds to. Every
+ * row of every array is read; opening again with damaged records left out gives rows that can be read.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/hash.h"
 #include "base/bytes.h"
@@ -29,7 +30,31 @@ static const char *const forms[] = {"tfrecord:%s",
                                     "idx:%s",
                                     "fixed:%s#layout=y:uint8,x:int16:2x2",
                                     "csv:%s#stream=yes",
-                                    "csv:%s#stream=yes&skip-errors=9"};
+                                    "csv:%s#stream=yes&skip-errors=9",
+                                    "npz:%s"};
+
+/* The file; packed: in two members. */
+static bool write_file(int file, const uint8_t *data, size_t size, bool packed)
+{
+    if (!packed) return write(file, data, size) == (ssize_t)size;
+    static const uint8_t head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    size_t half = size / 2;
+    uint8_t block[5 + 8];
+    bool written = true;
+    for (int member = 0; member < 2; member++) { /* stored, not deflated: that is quick */
+        size_t part = member == 0 ? half : size - half;
+        if (part > UINT16_MAX) return false;
+        uint8_t *at = artel__bytes_put(block, 1, 1);
+        at = artel__bytes_put(at, part, 2);
+        artel__bytes_put(at, (uint16_t)~part, 2);
+        artel__bytes_put(block + 5, crc32(0, data, (uInt)part), 4);
+        artel__bytes_put(block + 9, part, 4);
+        written = written && write(file, head, sizeof head) == sizeof head && write(file, block, 5) == 5 &&
+                  write(file, data, part) == (ssize_t)part && write(file, block + 5, 8) == 8;
+        data += part;
+    }
+    return written;
+}
 
 static void read_rows(artel_context *ctx, artel_data *data)
 {
@@ -71,9 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int file = memfd_create("fuzz", MFD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     const char *form = forms[data[0] % ARTEL__COUNT(forms)];
+    bool packed = data[0] / ARTEL__COUNT(forms) % 2 == 1;
     snprintf(spec, sizeof spec, "%.*s%s%s", (int)(strstr(form, "%s") - form), form, path, strstr(form, "%s") + 2);
-    if (file >= 0 && write(file, data + 1, size - 1) == (ssize_t)(size - 1) &&
-        artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
+    if (file >= 0 && write_file(file, data + 1, size - 1, packed) && artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
         read_rows(ctx, opened);
         artel_data_destroy(opened);
     }
@@ -105,8 +130,10 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "abc \xc3\xa9 abcabc",
         "a,b,y\n1,2.5,x\n\"3\",,\n",
         "<ListBucketResult><Key>a&amp;b</Key><Key>b</Key><NextContinuationToken>t</NextContinuationToken>"};
-    if (number >= ARTEL__COUNT(text) || room < 256) return 0;
-    out[0] = (uint8_t)number;
+    bool packed = number >= ARTEL__COUNT(text);
+    if (number >= 2 * ARTEL__COUNT(text) || room < 256) return 0;
+    number %= ARTEL__COUNT(text);
+    out[0] = (uint8_t)(number + packed * ARTEL__COUNT(forms));
     if (number < 2) {
         size_t size = 1 + frame(example, sizeof example, out + 1);
         return size + frame(example, sizeof example, out + size);

@@ -248,6 +248,33 @@ static void blocks_come_and_go(void **state)
     close_scene(&s);
 }
 
+/* Blocks that were freed are unmapped by the peer when it hears of anything at all, all of them. */
+static void forgotten_soon(void **state)
+{
+    (void)state;
+    scene s;
+    void *block[5];
+    uint32_t word = 7;
+    open_scene(&s);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(artel__alloc_lendable(s.mesh.ctx, LONG, "test", &block[i]), ARTEL_OK);
+        artel__net_piece piece = {block[i], LONG};
+        artel__net_request send = tcp_request(1, i, &piece), receive = tcp_request(0, i, NULL);
+        send_and_hear(&s, &send, &receive);
+        assert_int_equal(artel__net_release(s.mesh.endpoint[1], &receive), ARTEL_OK);
+        assert_int_equal(tcp_run(&s.mesh, 0, &send), ARTEL_OK);
+    }
+    assert_int_equal(mappings(), 5);
+    for (int i = 0; i < 4; i++) artel__free_lendable(s.mesh.ctx, block[i], LONG);
+    artel__net_piece piece = {&word, sizeof word};
+    artel__net_request send = tcp_request(1, 9, &piece), receive = tcp_request(0, 9, NULL);
+    send_and_hear(&s, &send, &receive);
+    assert_int_equal(mappings(), 1);
+    assert_int_equal(artel__net_release(s.mesh.endpoint[1], &receive), ARTEL_OK);
+    artel__free_lendable(s.mesh.ctx, block[4], LONG);
+    close_scene(&s);
+}
+
 /* With more blocks at once than an end keeps, the others are copied; when those are freed, there is room for new ones.
  */
 static void too_many_blocks(void **state)
@@ -527,10 +554,13 @@ static void random_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_in_place),      cmocka_unit_test(copied),          cmocka_unit_test(over_sockets),
-        cmocka_unit_test(recalled),           cmocka_unit_test(lost_meanwhile),  cmocka_unit_test(returned_unread),
-        cmocka_unit_test(blocks_come_and_go), cmocka_unit_test(too_many_blocks), cmocka_unit_test(forged_descriptions),
-        cmocka_unit_test(forged_headers),     cmocka_unit_test(forged_blocks),   cmocka_unit_test(random_descriptions),
+        cmocka_unit_test(read_in_place),       cmocka_unit_test(copied),
+        cmocka_unit_test(over_sockets),        cmocka_unit_test(recalled),
+        cmocka_unit_test(lost_meanwhile),      cmocka_unit_test(returned_unread),
+        cmocka_unit_test(blocks_come_and_go),  cmocka_unit_test(forgotten_soon),
+        cmocka_unit_test(too_many_blocks),     cmocka_unit_test(forged_descriptions),
+        cmocka_unit_test(forged_headers),      cmocka_unit_test(forged_blocks),
+        cmocka_unit_test(random_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
