@@ -93,8 +93,8 @@ artel__value_id artel__wide_bessel_i0(artel__graph *graph, artel__value_id x)
     artel__value_id near = chebyshev(graph, artel__op_affine(graph, low, 0.5, -2), middle, (int)ARTEL__COUNT(middle));
     near = product(graph, near, unary(graph, ARTEL__UNARY_EXPONENTIAL, low));
     artel__value_id share = artel__op_affine(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, high), 32, -2);
-    artel__value_id out =
-        product(graph, chebyshev(graph, share, tail, (int)ARTEL__COUNT(tail)), unary(graph, ARTEL__UNARY_RSQRT, high));
+    artel__value_id series = chebyshev(graph, share, tail, (int)ARTEL__COUNT(tail)),
+                    out = product(graph, series, unary(graph, ARTEL__UNARY_RSQRT, high));
     out = product(graph, out, unary(graph, ARTEL__UNARY_EXPONENTIAL, high));
     return where(graph, far, out, near);
 }
