@@ -56,9 +56,13 @@ bool artel__csv_next_record(artel__csv_reader *reader)
 
 static artel_status bad_quote(artel__csv_reader *reader, const char *what)
 {
+    static const char advice[] = "quote fields as RFC 4180 says (\"\" for a quote inside quotes)";
     reader->in_record = false;
-    return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path,
-                       "quote fields as RFC 4180 says (\"\" for a quote inside quotes)", "line %lld, column %lld: %s",
+    if (reader->apart)
+        return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path, advice,
+                           "record %lld (counted from 0) at byte %llu, column %lld: %s", (long long)reader->record,
+                           (unsigned long long)reader->offset, (long long)reader->column, what);
+    return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path, advice, "line %lld, column %lld: %s",
                        (long long)reader->line, (long long)reader->column, what);
 }
 

@@ -12,7 +12,10 @@ typedef struct artel__csv_reader {
     char delimiter;
     int64_t line; /* of the record being read, from 1 */
     int64_t next_line;
-    int64_t column;       /* of the field last read, from 1 */
+    int64_t column; /* of the field last read, from 1 */
+    bool apart; /* the text is one record of a file, `record` from 0 on, at `offset`: messages say that, and no line */
+    int64_t record;
+    uint64_t offset;
     bool in_record;       /* fields of the record are left */
     artel__text unquoted; /* of the last field that had doubled quotes */
 } artel__csv_reader;

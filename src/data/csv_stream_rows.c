@@ -219,6 +219,9 @@ static artel_status convert_part(const record *r, const part *p, const wanted *t
     artel__csv_reader reader;
     artel__csv_init(&reader, r->source->ctx, r->path, p->at, (size_t)(p->end - p->at),
                     ((const stream_state *)r->source->state)->delimiter);
+    reader.apart = true;
+    reader.record = r->number;
+    reader.offset = r->offset;
     artel__csv_next_record(&reader);
     artel_status status = convert_record(r, &reader, to);
     *next = p->offset + (uint64_t)(reader.at - p->at);

@@ -74,7 +74,7 @@ static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
     stage->count = rows->count;
     for (int i = 0; i < rows->column_count; i++) {
         const artel__rows_column *from = &rows->columns[i];
-        if (from->resized)
+        if (from->open)
             return artel__stage_wrong(stage, "say how large images are: #size=HxW", "the size of '%s' is open",
                                       from->name);
         stage->columns[i] = (artel__stage_column){from->name,     from->role,  from->dtype,  from->row,

@@ -26,6 +26,7 @@ static void settle_extents(const artel__source *source, artel__rows_column *colu
     const artel__data_options *options = &source->options;
     for (int i = 0; i < column->row.rank; i++) column->resized |= column->row.dim[i] < 0;
     if (!column->resized) return;
+    column->open = options->height == 0 || options->width == 0;
     column->row.dim[0] = options->height > 0 ? options->height : OPEN_SIDE;
     column->row.dim[1] = options->width > 0 ? options->width : OPEN_SIDE;
     column->row.dim[2] = options->channels > 0 ? options->channels : 3;

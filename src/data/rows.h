@@ -17,6 +17,7 @@ typedef struct artel__rows_column {
     int64_t elements;
     size_t bytes;     /* of one row */
     bool resized;     /* the extents are ours: the data leaves them open */
+    bool open;        /* nor does the specification say how high and wide images are */
     bool pixels;      /* of images */
     bool has_encoded; /* images and records: artel__rows_encoded() gives their bytes */
     int array;        /* in the sources */

@@ -131,8 +131,9 @@ artel_status artel__source_skip_errors(artel__source *source)
     int64_t before = *source->skips;
     artel_status status = choose_rows(source, &all);
     artel__free(source->ctx, all.room);
-    if (*source->skips < before && status == ARTEL_OK)
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld rows that cannot be read are left out", source->target,
-                   (long long)(before - *source->skips));
+    long long left = (long long)(before - *source->skips);
+    if (left > 0 && status == ARTEL_OK)
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld row%s that cannot be read %s left out", source->target, left,
+                   left == 1 ? "" : "s", left == 1 ? "is" : "are");
     return status;
 }

@@ -2,7 +2,8 @@
 # timeout: 300
 # long form: 1800
 """Files of every reader, cut off, with bits changed, with lengths that lie, and bombs: each read ends by itself with rows or with one error that
-names the file, in memory that follows from what the file holds.
+names the file, in memory that follows from what the file holds: no allocation of more than four times its size and 1 MiB. And rows that are left out
+on request: of each source that can, so many, each named.
 """
 import gzip
 import io
@@ -27,16 +28,25 @@ rng = random.Random(17)
 PIXELS = np.random.default_rng(3).integers(0, 255, (2, 9, 7, 3)).astype("u1")
 
 
-def read(spec, env=None):
-    """Exit code, stderr, megabytes and seconds of reading all there is."""
+COUNTING = os.path.abspath("counting.so")
+subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", COUNTING, os.environ["ARTEL_SOURCE"] + "/tests/support/preload/counting.c"], check=True)
+MIB = 1 << 20
+UNICODE = 0x110000 * 4  # a table of characters
+
+
+def read(spec):
+    """Exit code, what is said, seconds, and the largest allocation of reading all there is."""
     begin = time.monotonic()
+    env = {**os.environ, "LD_PRELOAD": COUNTING, "COUNTING": "counts"}
     p = subprocess.Popen([ARTEL, "data", "verify", spec], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=env)
     try:
         out, err = p.communicate(timeout=5 * SECONDS)
     except subprocess.TimeoutExpired:
         p.kill()
         out, err = p.communicate()
-    return p.returncode, out + err, time.monotonic() - begin
+    with open("counts") as f:
+        largest = int(f.read().split()[0])
+    return p.returncode, out + err, time.monotonic() - begin, largest
 
 
 def measured(spec):
@@ -111,6 +121,10 @@ FILES = [
     ("f.bin", bytes(range(250)), "fixed:%s#layout=y:uint8,x:int16:2x2&file-header=16"),
     ("l.jsonl", LINES, "jsonl:%s#label=y"),
     ("l.jsonl.gz", gzip.compress(LINES), "jsonl:%s#label=y"),
+    ("a.npy.gz", gzip.compress(numpy_bytes(np.save, np.arange(60.0).reshape(20, 3))), "npy:%s"),
+    ("s.csv.gz", gzip.compress(TABLE), "csv:%s#label=y&stream=yes"),
+    ("f.bin.gz", gzip.compress(bytes(range(250))), "fixed:%s#layout=y:uint8,x:int16:2x2&file-header=16"),
+    ("w.txt.gz", gzip.compress("wörter und noch mehr Wörter ".encode() * 5), "text:%s#length=9"),
     ("w.txt", "wörter und noch mehr Wörter ".encode() * 5, "text:%s#length=9"),
     ("r", RECORDS, "tfrecord:%s"),
     ("r.gz", gzip.compress(RECORDS), "tfrecord:%s"),
@@ -133,8 +147,10 @@ def write(name, content):
 
 def ends_well(what, name, spec):
     """Rows, or an error that names the file; no signal, no hang."""
-    rc, said, seconds = read(spec)
+    rc, said, seconds, largest = read(spec)
     check(what, rc in (0, 1, 2) and seconds < SECONDS, rc, seconds, said[-300:])
+    most = UNICODE if name.startswith("w.txt") else 4 * os.path.getsize(name) + MIB
+    check(what + ": memory", largest <= most, largest, most, said[-300:])
     if rc and name != "p.json":  # there what a changed name names is told
         check(what + ": names the file", os.path.basename(name) in said or os.path.dirname(name).split("/")[0] + "/" in said or spec in said, said[-300:])
 
@@ -158,7 +174,7 @@ def mutations():
     for name, content, form in FILES:
         spec = form % name if "%s" in form else form
         write(name, content)
-        rc, said, _ = read(spec)
+        rc, said, *_ = read(spec)
         check(name + " as it should be", rc == 0 or name == "p.json", said[-300:])
         for what, bad in changed(content):
             write(name, bad)
@@ -223,7 +239,43 @@ def bounded():
     check("a table of zeros", rc == 1 and "huge.csv.gz" in said and megabytes < 400 and seconds < SECONDS, rc, megabytes, seconds, said[-300:])
 
 
+def left_out():
+    """Records that are cut off, changed and too large, of each source that can go on: left out, counted, and named with file and place."""
+    size = len(RECORDS) // 6
+    spoiled = bytearray(RECORDS[:-3])  # the last is cut off
+    spoiled[size + 20] ^= 4
+    spoiled[3 * size + 6] ^= 64  # a length of petabytes
+    table = TABLE.decode().split("\n")
+    for line, bad in ((5, "1,2"), (8, "1,x,2"), (9, "1,2,3,4"), (40, '4,"5')):
+        table[line] = bad
+    lines = LINES.decode().split("\n")
+    for line, bad in ((3, lines[3][:9]), (5, "{" + lines[5]), (8, '{"x": [1, 2, 3], "y": 1}'), (19, lines[19][:-1])):
+        lines[line] = bad
+    pictures = {"a.jpg": image("JPEG"), "b.jpg": image("JPEG")[:300], "c.png": image("PNG")[:60], "d.png": b"\x89PNX" + image("PNG")[4:],
+                "e.bmp": image("BMP")[:40], "f.gif": image("GIF")[:9], "g.jpg": b"", "h.png": image("PNG")}
+    sounds = {"a.wav": sound(), "b.wav": b"RIFX" + sound()[4:], "c.wav": sound()[:30], "d.wav": sound()}
+    for folder, files in (("x/k", pictures), ("y/k", sounds)):
+        for name, content in files.items():
+            write(folder + "/" + name, content)
+    for name, content in (("x.r", bytes(spoiled)), ("x.csv", "\n".join(table).encode()), ("x.jsonl", "\n".join(lines).encode())):
+        write(name, content)
+        write(name + ".gz", gzip.compress(content))
+    write("x.p.json", json.dumps({"from": "images:x#size=8x8&channels=3"}).encode())
+    where = ["x.", "byte "]
+    for spec, rows, bad, words in (("tfrecord:x.r#", 3, 3, where), ("tfrecord:x.r.gz#", 3, 3, where), ("csv:x.csv#label=y&types=b:float&stream=yes&", 36, 4, where),
+                                   ("csv:x.csv.gz#label=y&types=b:float&stream=yes&", 36, 4, where), ("jsonl:x.jsonl#label=y&", 16, 4, where),
+                                   ("jsonl:x.jsonl.gz#label=y&", 16, 4, where), ("images:x#size=8x8&", 2, 6, ["x/k/"]), ("audio:y#length=40&", 2, 2, ["y/k/"]),
+                                   ("pipeline:x.p.json#", 2, 6, ["x/k/"])):
+        rc, said, _, largest = read(spec + "skip-errors=%d" % bad)
+        notes = [line for line in said.split("\n") if "left out: " in line]
+        check(spec + " goes on", rc == 0 and "%d records, 0 damaged" % rows in said and largest < 2 * MIB, rc, largest, said)
+        check(spec + " names them", len(notes) == bad and all(w in line for line in notes for w in words), len(notes), said)
+        rc, said, *_ = read(spec + "skip-errors=%d" % (bad - 1))
+        check(spec + " one too many", rc == 1 and all(w in said for w in words), rc, said)
+
+
 mutations()
 bombs()
 bounded()
+left_out()
 sys.exit(report())
