@@ -130,7 +130,7 @@ struct artel__fit {
     bool started;           /* the start event has been sent */
     /* Among other tasks (regroup.c). */
     bool begun, seated, seated_before, over, save_and_end;
-    bool forsaken;         /* save_and_end, beside too few servers for a majority (meet.c) */
+    bool forsaken;         /* save_and_end, beside too few servers for a majority (confirm.c) */
     int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
     int applied_replicas;  /* that the schedule has been told */
     void *extra;           /* what belongs to the state beside variables: predictions */
@@ -183,7 +183,7 @@ void artel__checkpointer_destroy(artel__fit *fit);
 artel_status artel__checkpointer_unit(
     artel__fit *fit); /* after a unit has been counted: writes when one is due, in the background */
 /* On preemption: writes and waits. Here and below ARTEL_AGAIN: others may have gone on with another chief
- * (artel__fit_confirm), so nothing is there. */
+ * (confirm.c), so nothing is there. */
 artel_status artel__checkpointer_now(artel__fit *fit);
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
 artel_status artel__checkpointer_again(artel__fit *fit);  /* in a new generation: what could not be published */

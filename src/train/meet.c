@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "ps/majority.h"
-#include "train/checkpoint_file.h"
 #include "train/install.h"
 
 /* What a server answers: its last chief, and how many there had been with that one. */
@@ -52,25 +51,6 @@ static artel_status await_majority(const artel__installed *c, const artel__servi
     if (status == ARTEL_OK) artel__service_await(s, text.data);
     artel__text_fini(&text);
     return status == ARTEL_OK ? ARTEL_AGAIN : status;
-}
-
-/* Without the servers that could say it, this task is asked to save what it has and to end: as long as nobody has come
- * further. */
-static artel_status confirm_alone(const artel__fit *fit)
-{
-    int64_t newest = -1;
-    if (fit->options.checkpoint_dir)
-        ARTEL_TRY(artel__checkpoint_newest(fit->ctx, fit->options.checkpoint_dir, &newest));
-    return newest < fit->step ? ARTEL_OK : ARTEL_AGAIN;
-}
-
-artel_status artel__fit_confirm(void *user)
-{
-    const artel__fit *fit = user;
-    artel_cluster *cluster = fit->options.cluster;
-    int servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
-    if (fit->forsaken) return confirm_alone(fit);
-    return artel__mesh_confirm(cluster, ARTEL__TASK_PS, artel__majority_beside(servers));
 }
 
 static uint64_t last_reign(const artel__service *s, const remembered *known)
