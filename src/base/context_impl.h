@@ -28,10 +28,12 @@ struct artel_context {
     atomic_uint_fast64_t heap_countdown; /* allocations until one fails on purpose; 0: never */
     atomic_uint_fast64_t file_countdown; /* the same for system calls on files */
     atomic_int file_error;               /* the errno of that call */
-    atomic_size_t write_limit;           /* most bytes one write takes; 0: unlimited */
-    atomic_int pool_threads;             /* of all pools: idle workers poll only while every thread can have a core */
-    struct artel__extension *extension;  /* base/extension.h */
-    pthread_mutex_t lendable_mutex;      /* guards the blocks of base/lend.c and the last id */
+    artel_status (*gate)(void *user);    /* base/file.h; NULL: nobody is asked */
+    void *gate_user;
+    atomic_size_t write_limit;          /* most bytes one write takes; 0: unlimited */
+    atomic_int pool_threads;            /* of all pools: idle workers poll only while every thread can have a core */
+    struct artel__extension *extension; /* base/extension.h */
+    pthread_mutex_t lendable_mutex;     /* guards the blocks of base/lend.c and the last id */
     struct artel__lendable_block *lendable;
     uint64_t lendable_ids;
     _Atomic uint64_t lendable_frees;

@@ -266,6 +266,12 @@ static void sync_directory(const char *path)
     close(fd);
 }
 
+void artel__outputs_ask(artel_context *ctx, artel__gate_fn *gate, void *user)
+{
+    ctx->gate = gate;
+    ctx->gate_user = user;
+}
+
 artel_status artel__output_commit(artel__output *out)
 {
     artel_context *ctx = out->ctx;
@@ -275,10 +281,11 @@ artel_status artel__output_commit(artel__output *out)
     if ((close(out->fd) != 0 || (status == ARTEL_OK && refused(ctx))) && status == ARTEL_OK)
         status = artel__fail_errno(ctx, out->path, "close");
     out->fd = -1;
+    if (status == ARTEL_OK && regular && ctx->gate) status = ctx->gate(ctx->gate_user);
     if (status == ARTEL_OK && regular && (refused(ctx) || rename(out->temporary, out->path) != 0))
         status = artel__fail_errno(ctx, out->path, "rename");
     if (regular && status == ARTEL_OK) sync_directory(out->path);
-    if (regular && status < 0) unlink(out->temporary);
+    if (regular && status != ARTEL_OK) unlink(out->temporary);
     output_forget(out);
     return status;
 }

@@ -33,6 +33,10 @@ artel_status artel__output_open(artel_context *ctx, const char *path, artel__out
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count);
 /* Syncs, closes and renames; the output is finished in any case. */
 artel_status artel__output_commit(artel__output *out);
+/* Asked by all commits from here on, when the file is whole, before it appears; what is not ARTEL_OK ends them. NULL:
+ * nobody is. One thread, while no other one commits. */
+typedef artel_status artel__gate_fn(void *user);
+void artel__outputs_ask(artel_context *ctx, artel__gate_fn *gate, void *user);
 /* Closes and removes the temporary file; after a commit it does nothing. What a killed process left goes when the file
  * is next written. */
 void artel__output_abandon(artel__output *out);

@@ -271,6 +271,9 @@ void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task);
 /* The same members, and those who have come back, form a new generation: what they did together has failed, though
  * nobody is lost. */
 void artel__membership_renew(artel__membership *m, int64_t now);
+/* Asks the other members of the running generation whether they still are: answers to this are numbered above what is
+ * returned. */
+uint64_t artel__membership_ask(artel__membership *m, int64_t now);
 /* SIGTERM, a preemption notice, `artel drain`. */
 void artel__membership_drain(artel__membership *m, int64_t now);
 /* A local failure that the others cannot mend. `job`: it would be the same for whoever computed it (NaN, a damaged
@@ -313,5 +316,13 @@ typedef struct artel__peer_view {
     uint32_t busy;              /* as in messages */
 } artel__peer_view;
 artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t task);
+
+/* What a member has said to artel__membership_ask. */
+typedef enum artel__membership_answer {
+    ARTEL__MEMBERSHIP_GONE, /* it is no member of this task's generation any more, or is lost */
+    ARTEL__MEMBERSHIP_ASKED,
+    ARTEL__MEMBERSHIP_STILL /* it was a member when it answered */
+} artel__membership_answer;
+artel__membership_answer artel__membership_answered(const artel__membership *m, uint32_t task, uint64_t asked);
 
 #endif

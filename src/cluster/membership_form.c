@@ -338,8 +338,16 @@ void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__messa
     bool about_proposal =
         m->proposal.active && m->proposal.coordinator == from && artel__generation_same(message->about, m->proposal.id);
     switch (message->reason) {
-    case ARTEL__REASON_FACTS:
     case ARTEL__REASON_DUPLICATE:
+        if (m->has_run) { /* it has slept, or was cut off */
+            artel__ms_fail_here(m, ARTEL_ERROR_RUN,
+                                "another process has taken this task's place, and the job goes on with that one (said "
+                                "by %s)",
+                                artel__ms_name(m, from));
+            return;
+        }
+        /* fall through */
+    case ARTEL__REASON_FACTS:
         artel__ms_fail_here(m, ARTEL_ERROR_INVALID, "refused by %s: %.*s", artel__ms_name(m, from),
                             (int)message->text.count, message->text.count ? (const char *)message->text.data : "");
         return;

@@ -10,6 +10,25 @@
 
 #define COUNTER_MAX (UINT32_MAX / 2) /* far from where counters would begin again */
 
+uint64_t artel__membership_ask(artel__membership *m, int64_t now)
+{
+    bool going = artel__ms_enter(m, now);
+    uint64_t asked = m->nonce;
+    for (uint32_t t = 0; going && t < m->config.tasks; t++)
+        if (t != m->config.self && artel__ms_in_group(m, t)) artel__ms_probe(m, t);
+    return asked;
+}
+
+/* Who answers has heard of the generation before it was asked: both were said on one link. */
+artel__membership_answer artel__membership_answered(const artel__membership *m, uint32_t task, uint64_t asked)
+{
+    const artel__ms_peer *p = &m->peer[task];
+    if (m->ended || p->link < 0 || !artel__ms_has_group(m) || !artel__ms_in_group(m, task))
+        return ARTEL__MEMBERSHIP_GONE;
+    if (p->pong <= asked) return ARTEL__MEMBERSHIP_ASKED;
+    return artel__generation_same(p->generation, m->group.id) ? ARTEL__MEMBERSHIP_STILL : ARTEL__MEMBERSHIP_GONE;
+}
+
 /* -- dialling -- */
 
 static void dial(artel__membership *m, uint32_t task)

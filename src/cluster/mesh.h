@@ -139,6 +139,11 @@ void artel__mesh_copied(artel_cluster *mesh, bool whole, uint64_t hash); /* not 
 void artel__mesh_served(artel_cluster *mesh);
 void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash);
 void artel__mesh_saved(artel_cluster *mesh, uint64_t digest);
+void artel__mesh_unsaved(artel_cluster *mesh); /* it could not be: the generation is over, and will be stopped */
+/* Asks all tasks of a type whether they still are members of this task's generation. ARTEL_OK when so many have said so
+ * since; ARTEL_AGAIN when so many will not: it is over, or this task has slept and others go on without it. Any thread.
+ */
+artel_status artel__mesh_confirm(artel_cluster *mesh, artel__task_type type, int needed);
 /* `step` steps have been applied. Where artel__mesh_hashes says so `hash` is that of the state, and compared with the
  * others'. */
 void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash);

@@ -14,6 +14,7 @@
 static const char *advice_for(artel_status status, const char *text, bool own)
 {
     if (strstr(text, "; give ")) return ""; /* it says what to do */
+    if (strstr(text, "the job goes on with")) return "nothing is to be done about this one";
     if (!own && artel__starts_with(text, "failed")) return "correct it there, and start the job again";
     switch (status) {
     case ARTEL_ERROR_INVALID: return "run the same command on every host";
@@ -319,6 +320,45 @@ void artel__mesh_saved(artel_cluster *mesh, uint64_t digest)
     if (mesh->machine && !mesh->stop) artel__membership_saved(mesh->machine, artel__now_ns(), digest);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
+}
+
+void artel__mesh_unsaved(artel_cluster *mesh)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->busy = false;
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+/* Those of the type that have said so, and *open more that may say it yet. */
+static int count_still(const artel_cluster *mesh, artel__task_type type, uint64_t asked, int *open)
+{
+    int still = 0;
+    *open = 0;
+    for (int r = 0; r < mesh->peers; r++) {
+        if (r == mesh->self || mesh->peer[r].task->type != type) continue;
+        artel__membership_answer answer = artel__membership_answered(mesh->machine, (uint32_t)r, asked);
+        still += answer == ARTEL__MEMBERSHIP_STILL;
+        *open += answer == ARTEL__MEMBERSHIP_ASKED;
+    }
+    return still;
+}
+
+artel_status artel__mesh_confirm(artel_cluster *mesh, artel__task_type type, int needed)
+{
+    artel_status status = ARTEL_AGAIN;
+    int open = needed;
+    pthread_mutex_lock(&mesh->mutex);
+    uint64_t asked = mesh->machine ? artel__membership_ask(mesh->machine, artel__now_ns()) : 0;
+    artel__mesh_settle(mesh);
+    while (mesh->machine && !mesh->over) {
+        int still = count_still(mesh, type, asked, &open);
+        if (still >= needed) status = ARTEL_OK;
+        if (status == ARTEL_OK || still + open < needed) break;
+        artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 1000);
+    }
+    pthread_mutex_unlock(&mesh->mutex);
+    return status;
 }
 
 bool artel__mesh_hashes(const artel_cluster *mesh, uint64_t step)

@@ -22,4 +22,7 @@
  * on. */
 bool artel__majority_holds(int servers, uint64_t chief, const uint64_t *remembers, int present);
 
+/* The fewest ps tasks that a chief which they remember has a majority with. */
+int artel__majority_beside(int servers);
+
 #endif

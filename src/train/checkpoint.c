@@ -32,6 +32,7 @@ struct artel__checkpointer {
     bool writing;
     atomic_bool done;     /* the write in flight is over; join_write() will not wait */
     artel_status written; /* of the last write */
+    bool unpublished;     /* it was written, and another chief may have gone on: it is to be written again */
     int64_t saved_step;
     char programs[65]; /* what a checkpoint that was taken up says of the device's programs; "": nothing, or they are
                           these */
@@ -132,6 +133,8 @@ static void *write_main(void *user)
 {
     artel__fit *fit = user;
     artel__checkpointer *c = fit->checkpointer;
+    c->image.gate = fit->role == ARTEL__ROLE_COORDINATOR ? artel__fit_confirm : NULL;
+    c->image.gate_user = fit;
     c->written = artel__checkpoint_write(fit->ctx, fit->options.checkpoint_dir, &c->image, fit->options.keep);
     atomic_store(&c->done, true);
     return NULL;
@@ -144,6 +147,8 @@ static artel_status join_write(artel__fit *fit)
     if (!c->writing) return ARTEL_OK;
     pthread_join(c->thread, NULL);
     c->writing = false;
+    c->unpublished = c->written == ARTEL_AGAIN;
+    if (c->unpublished) return ARTEL_OK;
     if (c->written < 0) /* where nothing is recorded any more */
         artel__fail(fit->ctx, c->written, fit->options.checkpoint_dir, "see whether the disk is full",
                     "a checkpoint could not be written");
@@ -158,6 +163,20 @@ static artel_status join_write(artel__fit *fit)
     return ARTEL_OK;
 }
 
+static artel_status launch_write(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    c->unpublished = false;
+    atomic_store(&c->done, false);
+    if (pthread_create(&c->thread, NULL, write_main, fit) == 0) {
+        c->writing = true;
+        return ARTEL_OK;
+    }
+    write_main(fit);
+    c->unpublished = c->written == ARTEL_AGAIN;
+    return c->unpublished ? ARTEL_OK : c->written;
+}
+
 static artel_status start_write(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
@@ -169,13 +188,7 @@ static artel_status start_write(artel__fit *fit)
     json_decref(manifest);
     ARTEL_TRY(status);
     c->saved_step = fit->step;
-    atomic_store(&c->done, false);
-    if (pthread_create(&c->thread, NULL, write_main, fit) != 0) {
-        write_main(fit);
-        return c->written;
-    }
-    c->writing = true;
-    return ARTEL_OK;
+    return launch_write(fit);
 }
 
 /* Whether the interval ends with the unit that was just done. One of steps that falls on an epoch's end waits for that.
@@ -213,18 +226,29 @@ artel_status artel__checkpointer_unit(artel__fit *fit)
     return is_due(fit, c) ? start_write(fit) : ARTEL_OK;
 }
 
+artel_status artel__checkpointer_again(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c) return ARTEL_OK;
+    if (c->writing && atomic_load(&c->done)) ARTEL_TRY(join_write(fit));
+    return c->unpublished ? launch_write(fit) : ARTEL_OK;
+}
+
 artel_status artel__checkpointer_now(artel__fit *fit)
 {
     if (!fit->checkpointer) return ARTEL_OK;
     ARTEL_TRY(start_write(fit));
-    return join_write(fit);
+    ARTEL_TRY(join_write(fit));
+    return fit->checkpointer->unpublished ? ARTEL_AGAIN : ARTEL_OK;
 }
 
 artel_status artel__checkpointer_finish(artel__fit *fit)
 {
     if (!fit->checkpointer) return ARTEL_OK;
     fit->checkpointer->finished = true;
-    return artel__checkpointer_now(fit);
+    artel_status status = artel__checkpointer_now(fit);
+    if (status == ARTEL_AGAIN) fit->checkpointer->finished = false;
+    return status;
 }
 
 int64_t artel__checkpointer_steps(const artel__fit *fit)

@@ -254,8 +254,9 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
     ARTEL_TRY(artel__make_directory(ctx, temporary));
     artel_status status = write_state(ctx, temporary, image, hash);
     if (status == ARTEL_OK) status = write_manifest(ctx, temporary, image, hash);
+    if (status == ARTEL_OK && image->gate) status = image->gate(image->gate_user);
     if (status == ARTEL_OK) status = artel__checkpoint_publish(ctx, directory, temporary, image->step);
-    if (status < 0) {
+    if (status != ARTEL_OK) {
         artel__remove_tree(ctx, temporary);
         return status;
     }

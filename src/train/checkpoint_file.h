@@ -26,11 +26,14 @@ typedef struct artel__checkpoint_image {
     artel__variables variables; /* borrowed from the session */
     artel__checkpoint_entry *entry;
     int entries;
+    artel__gate_fn *gate; /* asked when all is written, before it is published; NULL: nobody is */
+    void *gate_user;
 } artel__checkpoint_image;
 
 artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, artel__checkpoint_image *image);
 void artel__checkpoint_image_fini(artel_context *ctx, artel__checkpoint_image *image);
-/* Writes ckpt-<step> and removes all but the `keep` newest. Called by the writing thread. */
+/* Writes ckpt-<step> and removes all but the `keep` newest. Called by the writing thread. What the gate answers, if it
+ * is not ARTEL_OK: nothing is there then. */
 artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image,
                                      int keep);
 

@@ -416,14 +416,20 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
 {
     artel_status status = ARTEL_OK;
     artel__installed_enter(&c->installed, s);
-    if (!c->fit->ended) status = artel__installed_meet(&c->installed, s); /* else nobody needs a part any more */
-    if (!c->fit->ended && status == ARTEL_OK) status = artel__installed_look_after(&c->installed, s, &c->phase);
+    status = artel__installed_meet(&c->installed, s);
+    if (!c->fit->ended && status == ARTEL_OK) /* else nobody needs a part any more */
+        status = artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
+    ARTEL_TRY(artel__checkpointer_again(c->fit));
     artel__phase_recall(&c->phase);
     ARTEL_TRY(clear_shares(c));
     artel__fit_say_start(c->fit);
     while (!c->fit->ended) {
-        if (!c->phase.open) ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
+        if (!c->phase.open) { /* epochs end there, with what callbacks and checkpoints write */
+            status = artel__fit_confirm(c->fit);
+            if (status != ARTEL_OK) return status;
+            ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
+        }
         if (c->fit->ended) break;
         status = run_phase(c, s);
         if (status != ARTEL_OK) return status;

@@ -10,6 +10,7 @@
 
 #include "base/argument.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/threads.h"
 #include "train/audit.h"
 #include "train/content.h"
@@ -19,11 +20,15 @@
 /* All that is left to do has been done, here and everywhere. */
 static artel_status conclude(artel__fit *fit, bool preempted)
 {
+    artel_status status = ARTEL_OK;
     if (preempted) return artel__checkpointer_now(fit);
     ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
-    if (!artel__checkpointer_finished(fit)) ARTEL_TRY(artel__checkpointer_finish(fit));
-    if (!fit->writes || !fit->options.on_result) return ARTEL_OK;
-    return fit->options.on_result(fit->options.event_user, fit->model, fit->history);
+    if (!artel__checkpointer_finished(fit)) status = artel__checkpointer_finish(fit);
+    if (status != ARTEL_OK || !fit->writes || !fit->options.on_result) return status;
+    if (fit->role == ARTEL__ROLE_COORDINATOR) artel__outputs_ask(fit->ctx, artel__fit_confirm, fit);
+    status = fit->options.on_result(fit->options.event_user, fit->model, fit->history);
+    artel__outputs_ask(fit->ctx, NULL, NULL);
+    return status;
 }
 
 /* -- events of the end -- */

@@ -130,6 +130,7 @@ struct artel__fit {
     bool started;           /* the start event has been sent */
     /* Among other tasks (regroup.c). */
     bool begun, seated, seated_before, over, save_and_end;
+    bool forsaken;         /* save_and_end, beside too few servers for a majority (confirm.c) */
     int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
     int applied_replicas;  /* that the schedule has been told */
     void *extra;           /* what belongs to the state beside variables: predictions */
@@ -181,8 +182,14 @@ artel__checkpointer_create(artel__fit *fit); /* finds and restores the newest wh
 void artel__checkpointer_destroy(artel__fit *fit);
 artel_status artel__checkpointer_unit(
     artel__fit *fit); /* after a unit has been counted: writes when one is due, in the background */
-artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
+/* On preemption: writes and waits. Here and below ARTEL_AGAIN: others may have gone on with another chief
+ * (confirm.c), so nothing is there. */
+artel_status artel__checkpointer_now(artel__fit *fit);
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
+artel_status artel__checkpointer_again(artel__fit *fit);  /* in a new generation: what could not be published */
+/* Of the chief of parameter servers, an artel__gate_fn: ARTEL_OK when a majority of them has just said that it is in
+ * this generation. Any thread. */
+artel_status artel__fit_confirm(void *fit);
 /* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and
  * back, `where` for messages. Weights that callbacks keep are allocated, and filled by the caller. */
 artel_status artel__fit_position(artel__fit *fit, json_t **out);

@@ -36,6 +36,7 @@ typedef struct artel__installed {
     int parts;
     uint64_t number; /* 0: nothing has been installed */
     uint64_t chief;  /* this life of it, for votes; 0: not drawn yet */
+    uint64_t reign;  /* chiefs that have had a majority, with this one; 0: it has had none yet */
     uint64_t epoch;  /* the last one that was given */
     bool told_placement;
     artel__lane lane[256]; /* by rank, of this generation */

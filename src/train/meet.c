@@ -8,14 +8,20 @@
 #include "ps/majority.h"
 #include "train/install.h"
 
+/* What a server answers: its last chief, and how many there had been with that one. */
+typedef struct remembered {
+    uint64_t chief[ARTEL__MOST_SERVERS], reign[ARTEL__MOST_SERVERS];
+} remembered;
+
 /* The same to all servers of the generation; what each answers, if it is wanted. */
-static artel_status say(artel__installed *c, const artel__service *s, uint64_t what, uint64_t *answers)
+static artel_status say(artel__installed *c, const artel__service *s, uint64_t what, remembered *answers)
 {
-    artel__lane_head head = {.op = ARTEL__SERVE_MEET, .a = c->chief, .b = what}, answer;
+    artel__lane_head head = {.op = ARTEL__SERVE_MEET, .position = c->reign, .a = c->chief, .b = what}, answer;
     artel_status status = ARTEL_OK;
     for (int i = 0; i < s->servers && status == ARTEL_OK; i++) {
         status = artel__installed_ask(c, s, s->server[i], &head, &answer);
-        if (status == ARTEL_OK && answers) answers[i] = answer.a;
+        if (status == ARTEL_OK && answers) answers->chief[i] = answer.a;
+        if (status == ARTEL_OK && answers) answers->reign[i] = answer.position;
         status = artel__installed_done(c, status, s->server[i]);
     }
     return status;
@@ -47,18 +53,40 @@ static artel_status await_majority(const artel__installed *c, const artel__servi
     return status == ARTEL_OK ? ARTEL_AGAIN : status;
 }
 
+static uint64_t last_reign(const artel__service *s, const remembered *known)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < s->servers; i++) last = known->reign[i] > last ? known->reign[i] : last;
+    return last;
+}
+
+/* Whether a server has been with a later chief than this one, which has had a majority before. */
+static bool is_replaced(const artel__installed *c, const artel__service *s, const remembered *known)
+{
+    for (int i = 0; c->reign && i < s->servers; i++) {
+        bool other = known->chief[i] != 0 && known->chief[i] != c->chief;
+        if (known->reign[i] > c->reign || (other && known->reign[i] == c->reign)) return true;
+    }
+    return false;
+}
+
 artel_status artel__installed_meet(artel__installed *c, const artel__service *s)
 {
     int servers = artel__mesh_tasks(s->cluster)->count[ARTEL__TASK_PS];
-    uint64_t remembers[ARTEL__MOST_SERVERS];
+    remembered known;
     while (c->chief == 0) {
         if (getrandom(&c->chief, sizeof c->chief, 0) < 0)
             return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
     }
-    artel_status status = say(c, s, ARTEL__MEET_ASKS, remembers);
+    artel_status status = say(c, s, ARTEL__MEET_ASKS, &known);
     if (status != ARTEL_OK) return status;
-    bool holds = artel__majority_holds(servers, c->chief, remembers, s->servers);
+    if (is_replaced(c, s, &known))
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_RUN, "parameter servers",
+                           "start it again: it goes on from the newest checkpoint",
+                           "another chief has gone on with the job since this one was cut off or stopped");
+    bool holds = artel__majority_holds(servers, c->chief, known.chief, s->servers);
     if (holds) {
+        if (c->reign == 0) c->reign = 1 + last_reign(s, &known);
         status = say(c, s, ARTEL__MEET_LEAVES, NULL);
         return status == ARTEL_OK ? say(c, s, ARTEL__MEET_HOLDS, NULL) : status;
     }

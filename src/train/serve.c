@@ -17,7 +17,7 @@ typedef struct server {
     int slots;                                     /* of each client */
     artel__held_part *held;                        /* an answer */
     artel__telling telling;
-    uint64_t chief; /* of the last majority; 0: none */
+    uint64_t chief, reign; /* of the last majority; 0: none */
     bool ended;
 } server;
 
@@ -228,10 +228,11 @@ static artel_status tell_parts(server *s, artel__served_client *c, artel__served
 /* Without a majority it stays what it was: who has been cut off from the others is not followed. */
 static artel_status meet(server *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
 {
-    artel__lane_head out = {.op = in->op, .a = s->chief};
+    artel__lane_head out = {.op = in->op, .position = s->reign, .a = s->chief};
     if (in->a == 0 || in->b > ARTEL__MEET_LEAVES) return artel__served_misfit(s->fit);
     if (in->b == ARTEL__MEET_LEAVES && s->chief != in->a) s->chief = 0;
     if (in->b == ARTEL__MEET_HOLDS) s->chief = in->a;
+    if (in->b == ARTEL__MEET_HOLDS) s->reign = in->position;
     if (in->b == ARTEL__MEET_WAITS)
         artel__log(s->fit->ctx, ARTEL_LOG_NOTE,
                    "the chief has no majority of the ps tasks, without which nothing goes on, and waits for one");

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "ps/majority.h"
 #include "train/callbacks.h"
 
 #define LOOK_NS 20000000L
@@ -46,9 +47,24 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
     s->endpoint = s->seat.ranks > 1 ? s->seat.endpoint[0] : NULL;
     fit->writes = fit->role == ARTEL__ROLE_COORDINATOR;
     fit->save_and_end = order->last;
+    fit->forsaken = order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]);
     if (fit->schedule_replicas == 0) fit->schedule_replicas = s->workers;
     ARTEL_TRY(artel__fit_apply_replicas(fit));
     artel__fit_tell_membership(fit, &s->seat);
+    return ARTEL_OK;
+}
+
+/* Another generation saves, or this task has been replaced; or it has been told to end, beside too few servers, and
+ * others have come further. */
+static artel_status leave_unsaved(artel__service *s)
+{
+    bool forsaken = s->fit->forsaken && !artel__mesh_stopping(s->cluster);
+    if (!forsaken) artel__mesh_unsaved(s->cluster);
+    if (!forsaken) return ARTEL_OK;
+    artel__log(s->fit->ctx, ARTEL_LOG_WARNING,
+               "no checkpoint of step %lld is written: one as new is there, and no majority of the ps tasks is here",
+               (long long)s->fit->step);
+    artel__mesh_saved(s->cluster, 0);
     return ARTEL_OK;
 }
 
@@ -72,6 +88,7 @@ static artel_status follow(artel__service *s)
         case ARTEL__MESH_SAVE:
             if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->conclude(fit, order.last);
             if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
+            if (status == ARTEL_AGAIN) status = leave_unsaved(s);
             break;
         case ARTEL__MESH_DONE: fit->over = true; break;
         }
@@ -92,12 +109,13 @@ void artel__service_await(const artel__service *s, const char *whom)
     }
 }
 
-/* Without whom this task can do nothing: others hear from the chief what is to be done, or that all is over. */
+/* Without whom this task can do nothing: others hear from the chief what is to be done, or that all is over; and a
+ * chief without servers has been replaced, perhaps. */
 static const char *find_missing(const artel__service *s)
 {
     if (s->chief < 0) return "the chief";
-    if (s->fit->role != ARTEL__ROLE_COORDINATOR || s->fit->ended) return NULL;
-    return s->servers == 0 ? "a ps task" : s->workers == 0 ? "a worker" : NULL;
+    if (s->fit->role != ARTEL__ROLE_COORDINATOR) return NULL;
+    return s->servers == 0 ? "a ps task" : s->workers == 0 && !s->fit->ended ? "a worker" : NULL;
 }
 
 static artel_status run_seat(artel__service *s, const serving *way, void *user)

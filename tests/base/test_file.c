@@ -127,6 +127,27 @@ static void test_abandoning_keeps_the_old_file(void **state)
     expect_content(made, made->path, "new");
 }
 
+static artel_status answer(void *user)
+{
+    return *(artel_status *)user;
+}
+
+/* Who is asked before a file appears has the last word; the file that was there stays. */
+static void test_who_is_asked(void **state)
+{
+    place *made = *state;
+    artel_status say = ARTEL_AGAIN;
+    artel__write_file(made->ctx, made->path, "old", 3);
+    artel__outputs_ask(made->ctx, answer, &say);
+    assert_int_equal(artel__write_file(made->ctx, made->path, "new", 3), ARTEL_AGAIN);
+    expect_content(made, made->path, "old");
+    assert_int_equal(entries(made->root), 1);
+    say = ARTEL_OK;
+    assert_int_equal(artel__write_file(made->ctx, made->path, "new", 3), ARTEL_OK);
+    expect_content(made, made->path, "new");
+    artel__outputs_ask(made->ctx, NULL, NULL);
+}
+
 /* Whichever call meets the full disk, the old file is there and nothing else is. */
 static void test_every_call_fails_once(void **state)
 {
@@ -297,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_private_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abandoning_keeps_the_old_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_who_is_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_call_fails_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_short_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_the_killed_left_is_swept, set_up, tear_down),

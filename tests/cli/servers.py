@@ -84,13 +84,13 @@ def loses(kind, index, model, data, *more, epochs=20, step=STEPS + 3):
 class Job:
     """A job task by task; whoever is killed may be started again. `epochs` None: it goes on until the test stops it."""
 
-    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs"):
+    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs", environments=None):
         self.out = path("job.keras")
         if epochs is None:
             self.folder = tempfile.mkdtemp(dir=FOLDER)
             epochs, more = 10**6, ("--on-preempt", "save", "--checkpoint-dir", self.folder, "--save-every", save_every, *more)
         args = [str(a) for a in words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", "--output", self.out, "--epochs", epochs, *more)]
-        self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(workers, servers).items()}
+        self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in (environments or jobs(workers, servers)).items()}
         self.tasks = {who: Task(*how) for who, how in self.start.items()}
         self.chief, self.epochs, self.killed = self.tasks["chief", 0], epochs, []
 
