@@ -273,6 +273,10 @@ ARTEL_API int artel_predictions_count(const artel_predictions *predictions);
 /* Name, shape with the rows in front, and values of an output; borrowed. */
 ARTEL_API artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name,
                                              artel_shape *shape, const float **values);
+/* The same values of an output that the model computes in float64, not rounded; NULL for every other output. Borrowed.
+ */
+ARTEL_API artel_status artel_predictions_get_float64(const artel_predictions *predictions, int index,
+                                                     const double **values);
 ARTEL_API void artel_predictions_destroy(artel_predictions *predictions);
 
 #ifdef __cplusplus

@@ -45,7 +45,8 @@ ARTEL_API artel_status artel_model_output(const artel_model *model, int index, c
                                           artel_shape *shape);
 
 /* One weight by its path in Keras' weights tree ("layers/dense/vars/0"): copies float32 values in plain row-major order
- * out of or into the model. `count` is the number of elements and must match. */
+ * out of or into the model; a weight of float64 is rounded on its way. `count` is the number of elements and must
+ * match. */
 ARTEL_API artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count);
 ARTEL_API artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count);
 

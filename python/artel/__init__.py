@@ -90,7 +90,7 @@ def _open() -> ctypes.CDLL:
     pointers = ["artel_context_create", "artel_model_load", "artel_data_open"]
     for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
                             "artel_model_load_weights", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
-                            "artel_model_set_weight", "artel_predictions_get", "artel_context_load_extension"]:
+                            "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension"]:
         getattr(lib, name).restype = _i
     lib.artel_context_error.restype = ctypes.POINTER(_Record)
     lib.artel_history_key.restype = _s
@@ -273,16 +273,19 @@ class Model:
         return {key: values[0] for key, values in _history(self._pass(_lib.artel_model_evaluate, rows, settings)).items()}
 
     def predict(self, x: Optional[Arrays] = None, *, data: Optional[str] = None, **settings: Any) -> Union[np.ndarray, List[np.ndarray]]:
-        """The output, or a list of the outputs: float32, rows first."""
+        """The output, or a list of the outputs: float32, or float64 as the model computes it, rows first."""
         rows = _Data(self._context, x, None, None, data)
         handle = self._pass(_lib.artel_model_predict, rows, settings)
         outputs = []
         for index in range(_lib.artel_predictions_count(handle)):
             name, shape, values = _s(), _Shape(), ctypes.POINTER(ctypes.c_float)()
             self._check(_lib.artel_predictions_get(handle, index, ctypes.byref(name), ctypes.byref(shape), ctypes.byref(values)))
+            wide = ctypes.POINTER(ctypes.c_double)()
+            self._check(_lib.artel_predictions_get_float64(handle, index, ctypes.byref(wide)))
             extents = [shape.dim[i] for i in range(shape.rank)]
             count = int(np.prod(extents, dtype=np.int64))
-            outputs.append(np.ctypeslib.as_array(values, (count,)).reshape(extents).copy() if count else np.zeros(extents, "float32"))
+            held, kind = (wide, "float64") if wide else (values, "float32")
+            outputs.append(np.ctypeslib.as_array(held, (count,)).reshape(extents).copy() if count else np.zeros(extents, kind))
         _lib.artel_predictions_destroy(handle)
         return outputs[0] if len(outputs) == 1 else outputs
 

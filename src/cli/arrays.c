@@ -8,11 +8,18 @@
 #include "base/zip.h"
 #include "cli/cli.h"
 
-static void header(const artel_shape *shape, artel__text *out)
+static const void *values_of(const artel__cli_array *array, size_t *bytes)
 {
+    *bytes = (size_t)artel_shape_count(&array->shape) * (array->wide ? sizeof(double) : sizeof(float));
+    return array->wide ? (const void *)array->wide : array->values;
+}
+
+static void header(const artel__cli_array *array, artel__text *out)
+{
+    const artel_shape *shape = &array->shape;
     artel__text dict;
     artel__text_init(&dict, out->ctx);
-    artel__text_append(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+    artel__text_printf(&dict, "{'descr': '<f%d', 'fortran_order': False, 'shape': (", array->wide ? 8 : 4);
     for (int i = 0; i < shape->rank; i++)
         artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i],
                            i + 1 < shape->rank ? ", "
@@ -33,7 +40,7 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
     artel__text head;
     artel__output file;
     artel__text_init(&head, ctx);
-    header(&array->shape, &head);
+    header(array, &head);
     artel_status status = artel__text_status(&head);
     if (status == ARTEL_OK) status = artel__output_open(ctx, path, &file);
     if (status < 0) {
@@ -41,8 +48,9 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
         return status;
     }
     status = artel__output_write(&file, head.data, head.length);
-    if (status == ARTEL_OK)
-        status = artel__output_write(&file, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
+    size_t bytes;
+    const void *values = values_of(array, &bytes);
+    if (status == ARTEL_OK) status = artel__output_write(&file, values, bytes);
     if (status == ARTEL_OK)
         status = artel__output_commit(&file);
     else
@@ -80,8 +88,10 @@ static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const
     artel__text bytes, name;
     artel__text_init(&bytes, ctx);
     artel__text_init(&name, ctx);
-    header(&array->shape, &bytes);
-    artel__text_append_bytes(&bytes, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
+    header(array, &bytes);
+    size_t size;
+    const void *values = values_of(array, &size);
+    artel__text_append_bytes(&bytes, values, size);
     artel__text_printf(&name, "%s%s.npy", array->name, suffix);
     artel_status status = artel__text_status(&bytes);
     if (status == ARTEL_OK) status = artel__text_status(&name);

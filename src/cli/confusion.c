@@ -154,6 +154,10 @@ artel_status artel__confusion_count(artel__invocation *call, const artel_model *
                            "the model has %d outputs, and one is compared", artel_predictions_count(predictions));
     ARTEL_TRY(artel__settings_read(&call->arena, model, false, 1, 1, &settings));
     ARTEL_TRY(artel__objective_wants(&call->arena, model->nn, &settings, ARTEL__MODE_EVALUATE, &wants));
+    artel__data_want_target target = {.dtype = ARTEL_DTYPE_FLOAT32};
+    if (wants.target_count == 1) target = wants.targets[0];
+    if (target.dtype == ARTEL_DTYPE_FLOAT64) target.dtype = ARTEL_DTYPE_FLOAT32; /* they name classes */
+    if (wants.target_count == 1) wants.targets = &target;
     ARTEL_TRY(artel__data_bind(data, &wants, &c.feed));
     artel_status status = match(&c, &settings, predictions);
     if (status == ARTEL_OK) status = make_table(&c, names);

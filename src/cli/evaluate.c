@@ -281,8 +281,10 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
     int count = artel_predictions_count(predictions);
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
     if (!arrays) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
+        ARTEL_TRY(artel_predictions_get_float64(predictions, i, &arrays[i].wide));
+    }
     if (!artel__ends_with(path, ".csv")) return artel__cli_write_arrays(call->ctx, path, arrays, count);
     const pass_options *o = call->options;
     artel__cli_labels labels = {NULL, 0};

@@ -46,15 +46,27 @@ artel_status artel__cli_read_labels(artel__invocation *call, const char *text, a
     return ARTEL_OK;
 }
 
-/* Of one row: the largest of several numbers, or on which side of a half the only one is. */
-static int64_t class_of(const float *row, int64_t width)
+static double number_at(const artel__cli_array *array, int64_t i)
 {
-    int64_t best = 0;
-    if (width == 1) return row[0] > 0.5F;
-    for (int64_t i = 1; i < width; i++) {
-        if (row[i] > row[best]) best = i;
+    return array->wide ? array->wide[i] : (double)array->values[i];
+}
+
+/* As few digits as tell it from its neighbours. */
+static const char *written(const artel__cli_array *array, int64_t i, char *buffer, size_t size)
+{
+    return array->wide ? artel__format_double(buffer, size, array->wide[i])
+                       : artel__format_float(buffer, size, array->values[i]);
+}
+
+/* Of one row: the largest of several numbers, or on which side of a half the only one is. */
+static int64_t class_of(const artel__cli_array *array, int64_t row, int64_t width)
+{
+    int64_t best = row * width;
+    if (width == 1) return number_at(array, best) > 0.5;
+    for (int64_t i = best + 1; i < (row + 1) * width; i++) {
+        if (number_at(array, i) > number_at(array, best)) best = i;
     }
-    return best;
+    return best - row * width;
 }
 
 static void put_header(artel__text *out, const artel__cli_array *array, int64_t width, const artel__cli_labels *labels)
@@ -80,13 +92,12 @@ static artel_status write_rows(artel__output *file, const artel__cli_array *arra
     char number[32];
     put_header(line, array, width, labels);
     for (int64_t r = 0; r < array->shape.dim[0]; r++) {
-        const float *row = array->values + r * width;
         if (labels->count) {
-            artel__cli_put_field(line, labels->name[class_of(row, width)]);
+            artel__cli_put_field(line, labels->name[class_of(array, r, width)]);
             artel__text_append(line, ",");
         }
         for (int64_t i = 0; i < width; i++)
-            artel__text_printf(line, "%s%s", i ? "," : "", artel__format_float(number, sizeof number, row[i]));
+            artel__text_printf(line, "%s%s", i ? "," : "", written(array, r * width + i, number, sizeof number));
         artel__text_append(line, "\n");
         if (line->length < 1 << 16) continue;
         ARTEL_TRY(artel__text_status(line));

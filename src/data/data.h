@@ -67,6 +67,7 @@ typedef struct artel__data_wants {
     int input_count;
     const artel__data_want_target *targets; /* ignored for predict */
     int target_count;
+    artel_dtype weight; /* of sample weights: FLOAT32 or FLOAT64 */
     const artel__program
         *program;  /* computed of the inputs row by row; NULL: they are delivered as they are. Borrowed by the feed */
     uint64_t seed; /* of synthetic data and of the split of sorted sources */
@@ -82,7 +83,7 @@ typedef struct artel__feed_array {
     artel_data_role role; /* never AUTO */
     int index; /* among the inputs or targets of the wants; with a program, of an input: among its values; 0: the weight
                 * of all targets, 1 and on: of target 0 and on */
-    artel_dtype dtype; /* as wanted; float32 for the weight */
+    artel_dtype dtype; /* as wanted */
     artel_shape row;   /* extents of one row, all known */
     size_t row_bytes;
 } artel__feed_array;

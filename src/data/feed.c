@@ -96,7 +96,7 @@ static artel_status bind_matches(artel__feed_core *core, const artel__data_wants
                                .role = ARTEL_DATA_ROLE_WEIGHT,
                                .index = i,
                                .layer = "sample_weight",
-                               .dtype = ARTEL_DTYPE_FLOAT32,
+                               .dtype = wants->weight,
                                .row = {.rank = -1}};
         if (match->count) ARTEL_TRY(run_job(&job));
     }

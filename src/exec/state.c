@@ -176,12 +176,15 @@ void *artel__state_lend(artel__state *state, int variable)
     return changed(state) + state->variables->item[variable].offset;
 }
 
-void artel__state_fill(artel__state *state, int variable, float value)
+void artel__state_fill(artel__state *state, int variable, double value)
 {
     changed(state);
     const artel__variable *item = &state->variables->item[variable];
-    float *data = artel__state_data(state, variable), held = artel__narrow_one(item->dtype, value);
-    for (int64_t i = 0; i < item->count; i++) data[i] = held;
+    void *data = artel__state_data(state, variable);
+    bool wide = item->dtype == ARTEL_DTYPE_FLOAT64;
+    float held = wide ? 0.0f : artel__narrow_one(item->dtype, (float)value);
+    for (int64_t i = 0; i < item->count && wide; i++) ((double *)data)[i] = value;
+    for (int64_t i = 0; i < item->count && !wide; i++) ((float *)data)[i] = held;
 }
 
 void artel__state_assign(artel__state *state, int to, int from)

@@ -47,7 +47,7 @@ void artel__state_fetch_part(const artel__state *state, int variable, int64_t fi
  * if stored. Borrowed until the next step. */
 void *artel__state_lend(artel__state *state, int variable);
 /* Every element of a floating-point variable becomes `value`, as its dtype holds it. */
-void artel__state_fill(artel__state *state, int variable, float value);
+void artel__state_fill(artel__state *state, int variable, double value);
 /* Variable `to` becomes what variable `from` of the same form is. */
 void artel__state_assign(artel__state *state, int to, int from);
 /* The range in `to` becomes what it is in `from`. Both tables hold the same variables there. */

@@ -202,10 +202,10 @@ static void start_slots(artel__book *b, ruler *r)
 {
     for (int i = 0; i < r->slots.file_count; i++) {
         int slot = r->slots.file_order[i], source = artel__optimizer_slot_source(&r->rule, &r->slots, slot);
-        float start = artel__optimizer_slot_start(&r->rule, &r->slots, slot);
+        double start = artel__optimizer_slot_start(&r->rule, &r->slots, slot);
         if (source >= 0)
             artel__state_assign(b->state, slot, source);
-        else if (start != 0.0f)
+        else if (start != 0)
             artel__state_fill(b->state, slot, start);
     }
 }

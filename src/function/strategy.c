@@ -312,6 +312,10 @@ artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
     if (artel__strategy_find(s, model))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once",
                            "the strategy has this model");
+    if (model->nn->wide)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, model->nn->name,
+                           "train it with artel fit or artel_model_fit, or give its layers the policy float32",
+                           "functions do not call models with variables of float64");
     for (int i = 0; s->servers && i < model->nn->variables->count; i++) {
         const artel__variable *v = &model->nn->variables->item[i];
         if (artel__variable_narrow(v))

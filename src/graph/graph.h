@@ -89,7 +89,7 @@ typedef struct artel__variable {
     artel_dtype dtype; /* in the plain form: that of files */
     artel_shape shape; /* the plain, Keras shape */
     artel__layout layout;
-    int64_t rows, columns; /* of the matrix, for panels */
+    int64_t rows, columns; /* of the matrix that products read; rows 0: none */
     int64_t count;         /* elements in memory, padding included */
     size_t offset;         /* bytes from the start of the state block, 64-byte aligned */
 } artel__variable;
@@ -119,7 +119,8 @@ typedef struct artel__variables {
 } artel__variables;
 
 void artel__variables_init(artel__variables *variables, artel__arena *arena);
-/* Declares a variable and returns its index, or a negative status. `rows` > 0 asks for panels of [rows][columns]. */
+/* Declares a variable and returns its index, or a negative status. `rows` > 0 asks for panels of [rows][columns], which
+ * float64 has not. */
 int artel__variables_add(artel__variables *variables, const char *name, artel__variable_kind kind, artel_dtype dtype,
                          const artel_shape *shape, int64_t rows);
 

@@ -47,10 +47,11 @@ int artel__variables_add(artel__variables *variables, const char *name, artel__v
     variable->kind = kind;
     variable->dtype = dtype;
     variable->shape = *shape;
-    variable->layout = rows > 0 ? ARTEL__LAYOUT_PANELS : ARTEL__LAYOUT_PLAIN;
+    bool panels = rows > 0 && dtype != ARTEL_DTYPE_FLOAT64;
+    variable->layout = panels ? ARTEL__LAYOUT_PANELS : ARTEL__LAYOUT_PLAIN;
     variable->rows = rows;
     variable->columns = rows > 0 ? plain / rows : 0;
-    variable->count = rows > 0 ? artel__panels_floats(rows, variable->columns) : plain;
+    variable->count = panels ? artel__panels_floats(rows, variable->columns) : plain;
     variable->offset = variables->bytes;
     variables->bytes += ((size_t)variable->count * artel_dtype_size(artel__variable_held(variable)) + 63) / 64 * 64;
     return variables->count++;

@@ -23,7 +23,7 @@ static artel_status read_setting(artel_context *ctx, const char *what, const cha
 
 /* Replaces the optimizer by its full record, as Keras would save it. Tables by replicas and batch size stay: the run is
  * not known. */
-static artel_status set_optimizer(artel_context *ctx, json_t *compile, const char *text)
+static artel_status set_optimizer(artel_context *ctx, json_t *compile, const char *text, bool wide)
 {
     json_t *given;
     artel__arena arena;
@@ -31,6 +31,7 @@ static artel_status set_optimizer(artel_context *ctx, json_t *compile, const cha
     ARTEL_TRY(read_setting(ctx, "optimizer", text, false, &given));
     artel__arena_init(&arena, ctx);
     artel_status status = artel__optimizer_read(&arena, given, 0, 0, &optimizer);
+    if (status == ARTEL_OK && wide) status = artel__optimizer_widen(&optimizer);
     if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer.record ? optimizer.record : given) < 0)
         status = artel__fail_memory(ctx, "optimizer", 0);
     json_decref(optimizer.record);
@@ -132,7 +133,7 @@ static artel_status compile(artel_model *model, const char *optimizer, const cha
     if (!compile) return artel__fail_memory(ctx, "compile", 0);
     artel_status status = ARTEL_OK;
     if (!optimizer && !model->compile_config) optimizer = "rmsprop";
-    if (optimizer) status = set_optimizer(ctx, compile, optimizer);
+    if (optimizer) status = set_optimizer(ctx, compile, optimizer, model->nn->wide);
     if (status == ARTEL_OK && loss) status = set_loss(ctx, compile, loss);
     if (status == ARTEL_OK && metrics) status = set_metrics(ctx, compile, metrics);
     if (status < 0) {

@@ -11,6 +11,7 @@
 
 #include "base/argument.h"
 #include "base/hash.h"
+#include "kernel/narrow.h"
 #include "keras/load.h"
 #include "keras/safetensors.h"
 
@@ -70,10 +71,24 @@ static bool belongs_to_optimizer(const char *name)
     return strncmp(name, "optimizer/", 10) == 0;
 }
 
-static artel_dtype counted_as(artel_dtype dtype)
+/* Whether float32 holds each of these doubles, which may lie at any address. */
+static bool fits_float32(const void *data, int64_t count)
 {
-    bool real = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_FLOAT32 ||
-                dtype == ARTEL_DTYPE_FLOAT64;
+    for (int64_t i = 0; i < count; i++) {
+        double x;
+        memcpy(&x, (const uint8_t *)data + (size_t)i * sizeof x, sizeof x);
+        if (x == x && artel__round_to_float32(x) != x) return false;
+    }
+    return true;
+}
+
+/* An array of float64 counts as such where float32 does not hold it: the same numbers have the same digest in files of
+ * either. */
+static artel_dtype counted_as(const artel__keras_array *array, int64_t count)
+{
+    artel_dtype dtype = array->dtype;
+    if (dtype == ARTEL_DTYPE_FLOAT64) return fits_float32(array->data, count) ? ARTEL_DTYPE_FLOAT32 : dtype;
+    bool real = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_FLOAT32;
     return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT64;
 }
 
@@ -82,8 +97,8 @@ static artel_status gather_convert(gather *g, const char *name, const artel__ker
 {
     bool state = belongs_to_optimizer(name);
     if (state && !g->all) return ARTEL_OK;
-    artel_dtype dtype = state ? array->dtype : counted_as(array->dtype);
     int64_t count = artel_shape_count(&array->shape);
+    artel_dtype dtype = state ? array->dtype : counted_as(array, count);
     size_t size = artel_dtype_size(array->dtype);
     if (dtype == array->dtype) return gather_add(g, name, dtype, &array->shape, array->data);
     void *aligned = artel__arena_alloc(g->arena, (size_t)count + 1, size);

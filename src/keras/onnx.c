@@ -431,6 +431,9 @@ static artel_status check_sizes(const artel__onnx *first)
 
 artel_status artel__onnx_save(const artel_model *model, const char *path)
 {
+    if (model->nn->wide)
+        return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, path, "export .keras or .safetensors",
+                           "models of float64 are not written as ONNX");
     artel__onnx onnx;
     artel__text graph;
     begin(&onnx, model, 0);

@@ -23,10 +23,11 @@ static bool saved_rate(const artel_model *model, double *out)
         artel__optimizer_inner(json_object_get(model->compile_config, "optimizer")) ? ARTEL__KERAS_INNER_STATE + 1 : 1;
     if (optimizer->count <= place) return false;
     const artel__saved_array *array = &optimizer->array[place];
-    if (array->dtype != ARTEL_DTYPE_FLOAT32 || array->shape.rank != 0) return false;
+    bool wide = array->dtype == ARTEL_DTYPE_FLOAT64;
+    if ((array->dtype != ARTEL_DTYPE_FLOAT32 && !wide) || array->shape.rank != 0) return false;
     float rate;
-    memcpy(&rate, array->data, sizeof rate);
-    *out = rate;
+    memcpy(wide ? (void *)out : &rate, array->data, wide ? sizeof *out : sizeof rate);
+    if (!wide) *out = rate;
     return true;
 }
 

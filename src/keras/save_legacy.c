@@ -137,7 +137,8 @@ static artel_status add_optimizer(writer *w, artel__h5_node *root)
     if (!names || !own) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < optimizer->count; i++) {
         const artel__saved_array *array = &optimizer->array[i];
-        bool rate = i == 1 && array->shape.rank == 0 && array->dtype == ARTEL_DTYPE_FLOAT32;
+        bool rate = i == 1 && array->shape.rank == 0 &&
+                    (array->dtype == ARTEL_DTYPE_FLOAT32 || array->dtype == ARTEL_DTYPE_FLOAT64);
         const char *leaf = i == 0 ? "iteration" : rate ? "learning_rate" : artel__arena_printf(w->arena, "%d", i);
         names[i] = leaf ? artel__arena_printf(w->arena, "%s/%s", name, leaf) : NULL;
         if (!names[i] || !artel__h5_dataset(w->arena, own, leaf, array->dtype, &array->shape, array->data))

@@ -24,5 +24,8 @@ extern const artel__kernel *const artel__narrow_kernels[];
 
 /* One value, for constants of a graph; FLOAT32 leaves it alone. */
 float artel__narrow_one(artel_dtype to, float x);
+/* The double of x as a float32. A function: GCC 12 stores two such doubles beside one another as if they had not been
+ * rounded. */
+double artel__round_to_float32(double x);
 
 #endif

@@ -114,4 +114,14 @@ ARTEL__MATH artel__real real_floor(artel__real x)
     return floorf(x);
 }
 
+ARTEL__MATH artel__real real_min(artel__real a, artel__real b)
+{
+    return a < b ? a : b;
+}
+
+ARTEL__MATH artel__real real_max(artel__real a, artel__real b)
+{
+    return a > b ? a : b;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #define ARTEL_KERNEL_WIDE_H
 
 #include "kernel/gather.h"
+#include "kernel/optimize.h"
 #include "kernel/reduce.h"
 
 typedef struct artel__wide_unary {
@@ -89,6 +90,69 @@ typedef struct artel__wide_product {
     double *y;
 } artel__wide_product;
 
+/* dw[l][j][r] = fold over the rows of sum over i of dy[row][l][i][j] * x[row][l][i][r]: the sum of a row is a chain in
+ * the order of i from +0, those of rows are added as kernel/reduce.h says. Tasks: lines of one node's result. */
+typedef struct artel__wide_weight_gradient {
+    const artel__fold_plan *fold;
+    int64_t lead, rows, columns, inner; /* of dy [lead][rows][columns], x [lead][rows][inner] */
+    const double *dy, *x;
+    double *dw;
+} artel__wide_weight_gradient;
+
+/* y[row][i] = table[index[row][i]], table [extent][width]. Tasks: rows. */
+typedef struct artel__wide_lookup {
+    int64_t rows, picks, extent, width;
+    const double *table;
+    const int32_t *index;
+    double *y;
+    artel__fault_slot fault;
+} artel__wide_lookup;
+
+/* dtable[k] = fold over the rows of the sum over i with index[row][i] = k of dy[row][i]. Tasks: nodes. */
+typedef struct artel__wide_lookup_gradient {
+    const artel__fold_plan *fold;
+    int64_t picks, extent, width;
+    const int32_t *index;
+    const double *dy;
+    double *dtable;
+} artel__wide_lookup_gradient;
+
+/* out[row][i] = scale / d * weight, see kernel/seed.h; nothing is rounded on the way. */
+typedef struct artel__wide_seed {
+    int64_t rows, inner, weight_inner;
+    const double *weight, *denominator;
+    double count, scale;
+    double *out;
+} artel__wide_seed;
+
+/* An optimizer's step on one variable: kernel/optimize.h says what they mean. */
+typedef struct artel__wide_apply {
+    artel__rule rule;
+    int64_t count;
+    double *variable;
+    const double *gradient, *squares;
+    double *slot[ARTEL__APPLY_SLOTS];
+    artel__clip clip;
+    double clip_a, clip_b;
+    bool has_momentum, nesterov, centered, amsgrad;
+    artel_dtype held; /* FLOAT32: nothing is rounded */
+    double rate, decay;
+    double scalar[8];
+} artel__wide_apply;
+
+void artel__wide_apply_prepare(artel__wide_apply *apply, const artel__apply_options *options, double rate,
+                               int64_t iteration, double u_product);
+/* artel__clip_by_global_norm, of doubles. */
+double artel__wide_clip_factor(double squared_norm, double clipnorm);
+
+typedef struct artel__wide_flat {
+    artel__flat_op op;
+    int64_t count;
+    const double *x;
+    double *y;
+    double a, b;
+} artel__wide_flat;
+
 /* The greatest of the rows of each node of a fold (op/fold_max.c). Tasks: nodes. */
 typedef struct artel__wide_fold_max {
     const artel__fold_plan *fold;
@@ -108,6 +172,12 @@ extern const artel__kernel *const artel__wide_order_kernels[];
 extern const artel__kernel *const artel__wide_take_gradient_kernels[];
 extern const artel__kernel *const artel__wide_product_kernels[];
 extern const artel__kernel *const artel__wide_fold_max_kernels[];
+extern const artel__kernel *const artel__wide_weight_gradient_kernels[];
+extern const artel__kernel *const artel__wide_lookup_kernels[];
+extern const artel__kernel *const artel__wide_lookup_gradient_kernels[];
+extern const artel__kernel *const artel__wide_seed_kernels[];
+extern const artel__kernel *const artel__wide_apply_kernels[];
+extern const artel__kernel *const artel__wide_flat_kernels[];
 /* With the parameters of kernel/matrix.h and kernel/decompose.h. */
 extern const artel__kernel *const artel__wide_matrix_kernels[];
 extern const artel__kernel *const artel__wide_decompose_kernels[];

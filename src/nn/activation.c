@@ -34,7 +34,7 @@ struct artel__activation_def {
     form form;
     int op;                       /* artel__unary or artel__softmax_op */
     const artel__option *options; /* NULL: none */
-    void (*make)(const settings *s, float parameter[3]);
+    void (*make)(const settings *s, double parameter[3]);
 };
 
 #define FLOAT(key, field, fallback, help)                                               \
@@ -73,38 +73,38 @@ static const artel__option axis_options[] = {{"axis", "axis in Keras' numbering,
                                              {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
                                              END};
 
-static void make_relu(const settings *s, float parameter[3])
+static void make_relu(const settings *s, double parameter[3])
 {
     double most = INFINITY;
     if (s->max_value && !artel__parse_double(s->max_value, &most)) most = NAN;
-    parameter[0] = (float)s->negative_slope;
-    parameter[1] = (float)most;
-    parameter[2] = (float)s->threshold;
+    parameter[0] = s->negative_slope;
+    parameter[1] = most;
+    parameter[2] = s->threshold;
 }
 
-static void make_slope(const settings *s, float parameter[3])
+static void make_slope(const settings *s, double parameter[3])
 {
-    parameter[0] = (float)s->negative_slope;
+    parameter[0] = s->negative_slope;
 }
 
-static void make_alpha(const settings *s, float parameter[3])
+static void make_alpha(const settings *s, double parameter[3])
 {
-    parameter[0] = (float)s->alpha;
+    parameter[0] = s->alpha;
 }
 
-static void make_threshold(const settings *s, float parameter[3])
+static void make_threshold(const settings *s, double parameter[3])
 {
-    parameter[0] = (float)s->threshold;
+    parameter[0] = s->threshold;
 }
 
-static void make_squareplus(const settings *s, float parameter[3])
+static void make_squareplus(const settings *s, double parameter[3])
 {
-    parameter[0] = (float)s->b;
+    parameter[0] = s->b;
 }
 
-static void make_axis(const settings *s, float parameter[3])
+static void make_axis(const settings *s, double parameter[3])
 {
-    parameter[0] = (float)s->axis;
+    parameter[0] = (double)s->axis;
 }
 
 #define UNARY_ROW(name, op)                                  \
@@ -173,8 +173,9 @@ artel_status artel__activation_read(artel__arena *arena, const char *where, json
     ARTEL_TRY(artel__record_options(arena, where, def->options ? def->options : no_options, record.config, &s));
     if (def->form == FORM_UNARY && def->op == ARTEL__UNARY_LINEAR) return ARTEL_OK;
     out->def = def;
-    if (def->make) def->make(&s, out->parameter);
-    if (s.approximate) out->parameter[0] = 1;
+    if (def->make) def->make(&s, out->exact);
+    if (s.approximate) out->exact[0] = 1;
+    for (int i = 0; i < 3; i++) out->parameter[i] = (float)out->exact[i];
     if (isnan(out->parameter[1]))
         return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "write a number, or null for none",
                            "max_value is not a number");
@@ -212,7 +213,7 @@ artel__value_id artel__activation_apply(artel__graph *graph, const artel__activa
     const artel__activation_def *def = activation->def;
     if (!def || graph->status < 0 || x < 0) return x;
     if (def->form == FORM_UNARY)
-        return artel__op_unary(graph, (artel__unary)artel__activation_unary(activation), activation->parameter, x);
+        return artel__op_unary_exact(graph, (artel__unary)artel__activation_unary(activation), activation->exact, x);
     int axis = artel__row_axis((int64_t)activation->parameter[0], graph->value[x].shape.rank);
     if (axis < 0) {
         graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,

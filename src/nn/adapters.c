@@ -57,7 +57,7 @@ artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters 
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "remove one of the two, as Keras asks",
                                  "a kernel with \"lora_rank\" and a constraint is not supported");
     const artel__variable *kernel = &layer->variables->item[layer->variable[adapters->kernel].index];
-    if (artel__variable_narrow(kernel))
+    if (artel__variable_narrow(kernel) || kernel->dtype == ARTEL_DTYPE_FLOAT64)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use a mixed policy, which keeps variables in float32",
                                  "\"lora_rank\" with variables of %s is not supported",
                                  artel_dtype_name(kernel->dtype));

@@ -2,6 +2,7 @@
 /* Constraints on weights, applied after the optimizer's step (keras/src/constraints). Norms run along axes of the plain
  * shape. Where these are neighbours, and not the columns of panels, the projection is a kernel; else it is put together
  * from operations. */
+#include <math.h>
 #include <string.h>
 
 #include "nn/parts.h"
@@ -97,25 +98,30 @@ static uint32_t axis_bits(const artel__ints *axes, int rank)
     return bits;
 }
 
-static void project(artel__graph *graph, const artel__constrain_config *c, artel__value_id variable, uint32_t axes)
+/* Bounds and rate as they were given; float32 rounds them. */
+static void project(artel__graph *graph, const artel__constraint_config *constraint, artel__value_id variable,
+                    uint32_t axes)
 {
+    const settings *s = constraint->config;
+    artel__constraint op = constraint->def->op;
     int64_t rows = graph->variables->item[graph->value[variable].variable].rows;
-    bool panels = graph->value[variable].layout == ARTEL__LAYOUT_PANELS,
-         between = c->op == ARTEL__CONSTRAINT_MIN_MAX_NORM;
-    float bounds[3] = {between ? c->a : 0, between ? c->b : c->a, 0};
+    bool panels = graph->value[variable].layout == ARTEL__LAYOUT_PANELS, between = op == ARTEL__CONSTRAINT_MIN_MAX_NORM,
+         wide = graph->value[variable].dtype == ARTEL_DTYPE_FLOAT64;
+    double bounds[3] = {between ? s->min_value : 0, s->max_value, 0};
+    double rate = wide ? s->rate : (double)(float)s->rate, kept_rate = wide ? 1 - rate : (double)(1 - (float)s->rate);
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY;
     artel__value_id w = artel__op_plain(graph, variable, rows);
     artel__value_id norm =
         artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, w), axes, true);
     norm = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, norm);
-    artel__value_id wanted = artel__op_unary(graph, ARTEL__UNARY_CLIP, bounds, norm),
-                    divisor = artel__op_affine(graph, norm, 1, 1e-7f);
+    artel__value_id wanted = artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, bounds, norm),
+                    divisor = artel__op_affine(graph, norm, 1, 1e-7);
     if (between) {
-        artel__value_id kept = artel__op_affine(graph, norm, 1 - c->c, 0);
-        wanted = artel__op_add(graph, artel__op_affine(graph, wanted, c->c, 0), kept);
+        artel__value_id kept = artel__op_affine(graph, norm, kept_rate, 0);
+        wanted = artel__op_add(graph, artel__op_affine(graph, wanted, rate, 0), kept);
     }
-    if (c->op == ARTEL__CONSTRAINT_UNIT_NORM)
+    if (op == ARTEL__CONSTRAINT_UNIT_NORM)
         w = artel__op_binary(graph, ARTEL__BINARY_DIV, w, divisor);
     else
         w = artel__op_binary(graph, ARTEL__BINARY_MUL, w, artel__op_binary(graph, ARTEL__BINARY_DIV, wanted, divisor));
@@ -145,8 +151,17 @@ void artel__constraint_apply(artel__graph *graph, const artel__constraint_config
         return;
     }
     bool columns = graph->value[variable].layout == ARTEL__LAYOUT_PANELS && config.to == rank;
-    if (norms && (!range || columns)) {
-        project(graph, &config, variable, axis_bits(&s->axis, rank));
+    bool wide = graph->value[variable].dtype == ARTEL_DTYPE_FLOAT64;
+    if (norms && (!range || columns || wide)) {
+        project(graph, constraint, variable, axis_bits(&s->axis, rank));
+        return;
+    }
+    if (wide) {
+        artel__phase phase = graph->phase;
+        graph->phase = ARTEL__PHASE_APPLY;
+        artel__op_assign(graph, variable,
+                         artel__op_unary_exact(graph, ARTEL__UNARY_RELU, (double[]){0, (double)INFINITY, 0}, variable));
+        graph->phase = phase;
         return;
     }
     artel__op_constrain(graph, &config, variable);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "nn/custom.h"
+#include "nn/layer_support.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
 
@@ -145,6 +146,16 @@ static const char *policy_name(json_t *dtype)
     return !policy ? class_name : name ? name : "float32";
 }
 
+static artel_status take_float64(artel__layer *layer)
+{
+    layer->real = layer->variables_in = ARTEL_DTYPE_FLOAT64;
+    if (artel__layer_has_float64(layer->def->class_name)) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             "give this layer the dtype policy float32, or see docs/precision.md for the layers that "
+                             "have float64",
+                             "this layer does not compute in float64");
+}
+
 static artel_status read_common(artel__layer *layer, json_t *config)
 {
     const char *name = json_string_value(json_object_get(config, "name"));
@@ -159,10 +170,12 @@ static artel_status read_common(artel__layer *layer, json_t *config)
                  (layer->def->strings && strcmp(layer->dtype, "string") == 0);
     if (strcmp(layer->dtype, "bfloat16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_BFLOAT16;
     if (strcmp(layer->dtype, "float16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_FLOAT16;
+    if (strcmp(layer->dtype, "float64") == 0) return take_float64(layer);
     if (plain || layer->precision) return ARTEL_OK;
     return artel__layer_fail(
         layer, ARTEL_ERROR_UNSUPPORTED,
-        "save the model with one of the dtype policies float32, mixed_bfloat16, mixed_float16, bfloat16, float16",
+        "save the model with one of the dtype policies float32, mixed_bfloat16, mixed_float16, bfloat16, float16, "
+        "float64",
         "the dtype policy \"%s\" is not supported", layer->dtype);
 }
 
@@ -400,17 +413,57 @@ static artel_status take_explicit_masks(const artel__layer *layer, artel__call *
     return call->graph->status;
 }
 
-/* Keras' autocast: floating-point inputs arrive in the compute dtype. */
+static bool is_operation(const artel__layer *layer)
+{
+    return strncmp(layer->def->class_name, "ops.", 4) == 0;
+}
+
+static bool has_wide_input(const artel__call *call)
+{
+    bool wide = false;
+    for (int i = 0; i < call->inputs; i++)
+        wide = wide || call->graph->value[call->in[i].value].dtype == ARTEL_DTYPE_FLOAT64;
+    return wide;
+}
+
+static artel__value_id cast_input(const artel__layer *layer, artel__graph *graph, artel__value_id x)
+{
+    artel_dtype dtype = graph->status < 0 ? ARTEL_DTYPE_BOOL : graph->value[x].dtype;
+    if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64) x = artel__op_cast(graph, x, graph->real);
+    return layer->def->cast == ARTEL__CAST_RESULT ? x : artel__op_narrow(graph, x, graph->precision);
+}
+
+/* Keras' autocast: floating-point inputs arrive in the compute dtype. Those of models and raw operations stay. */
 static artel_status cast_inputs(const artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    if (!graph->precision || layer->def->cast == ARTEL__CAST_RESULT || call->inputs < 1) return ARTEL_OK;
+    bool wide = (layer->real == ARTEL_DTYPE_FLOAT64 || has_wide_input(call)) && !layer->model && !is_operation(layer),
+         narrow = graph->precision && layer->def->cast != ARTEL__CAST_RESULT;
+    if ((!wide && !narrow) || call->inputs < 1) return ARTEL_OK;
     artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < call->inputs; i++)
-        in[i] = (artel__tensor){artel__op_narrow(graph, call->in[i].value, graph->precision), call->in[i].mask};
+        in[i] = (artel__tensor){cast_input(layer, graph, call->in[i].value), call->in[i].mask};
     call->in = in;
     return graph->status;
+}
+
+/* What a call makes of numbers: a raw operation computes in float64 beside such an operand, and else as it was called;
+ * in a model every layer follows its own policy. */
+static artel_status choose_real(const artel__layer *layer, const artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    if (layer->model) return ARTEL_OK;
+    if (!is_operation(layer)) {
+        graph->real = layer->real;
+        return ARTEL_OK;
+    }
+    if (!has_wide_input(call)) return ARTEL_OK;
+    graph->real = ARTEL_DTYPE_FLOAT64;
+    if (artel__raw_has_float64(layer->def->class_name + 4)) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             "cast its operands to float32; docs/eager.md lists the operations that have float64",
+                             "this operation does not compute in float64");
 }
 
 /* The dtype that a call computes in: a raw operation has no policy and keeps what all its inputs have; in a model every
@@ -421,7 +474,7 @@ static artel_dtype call_precision(const artel__layer *layer, const artel__call *
     artel_dtype common = ARTEL_DTYPE_FLOAT32;
     bool any = false;
     if (layer->model) return ARTEL_DTYPE_FLOAT32;
-    if (strncmp(layer->def->class_name, "ops.", 4) != 0) return layer->precision;
+    if (!is_operation(layer)) return layer->precision;
     for (int i = 0; i < call->inputs; i++) {
         const artel__value *in = &graph->value[call->in[i].value];
         if (in->dtype != ARTEL_DTYPE_FLOAT32) continue;
@@ -435,14 +488,31 @@ static artel_dtype call_precision(const artel__layer *layer, const artel__call *
 static artel_status call_with_precision(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    artel_dtype outer = graph->precision, precision = call_precision(layer, call);
+    artel_dtype outer = graph->precision, precision = call_precision(layer, call), real = graph->real;
     graph->precision = precision;
+    ARTEL_TRY(choose_real(layer, call));
     ARTEL_TRY(cast_inputs(layer, call));
     if (layer->def->cast == ARTEL__CAST_RESULT) graph->precision = ARTEL_DTYPE_FLOAT32;
     ARTEL_TRY(layer->def->call(layer, call));
     for (int i = 0; i < call->outputs; i++) call->out[i].value = artel__op_narrow(graph, call->out[i].value, precision);
     graph->precision = outer;
+    graph->real = real;
     return ARTEL_OK;
+}
+
+/* The penalty of one row joins what there is; beside float64 it is float64. */
+static void add_extra(artel__graph *graph, artel__value_id sum)
+{
+    if (graph->status < 0) return;
+    if (graph->extra < 0) {
+        graph->extra = sum;
+        return;
+    }
+    bool wide =
+        graph->value[sum].dtype == ARTEL_DTYPE_FLOAT64 || graph->value[graph->extra].dtype == ARTEL_DTYPE_FLOAT64;
+    artel_dtype dtype = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+    artel__value_id before = artel__op_cast(graph, graph->extra, dtype);
+    graph->extra = artel__op_add(graph, before, artel__op_cast(graph, sum, dtype));
 }
 
 void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
@@ -452,7 +522,7 @@ void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regula
             artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use L1 or L2",
             "activity_regularizer: OrthogonalRegularizer compares the rows of a batch, which is not supported");
     if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 ||
-        graph->value[x].dtype != ARTEL_DTYPE_FLOAT32)
+        (graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 && graph->value[x].dtype != ARTEL_DTYPE_FLOAT64))
         return;
     artel_dtype outer = graph->precision;
     graph->precision = ARTEL_DTYPE_FLOAT32;
@@ -466,7 +536,7 @@ void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regula
     }
     uint32_t axes = (1u << graph->value[x].shape.rank) - 1u;
     if (axes) sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, sum, axes, false);
-    graph->extra = graph->extra < 0 ? sum : artel__op_add(graph, graph->extra, sum);
+    add_extra(graph, sum);
     graph->precision = outer;
 }
 
@@ -495,8 +565,10 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
         if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));
         layer->built = true;
     }
+    int first = graph->nodes;
     ARTEL_TRY(call_with_precision(layer, call));
     ARTEL_TRY(graph->status);
+    if (layer->real == ARTEL_DTYPE_FLOAT64 && !layer->model) ARTEL_TRY(artel__layer_check_float64(layer, graph, first));
     ARTEL_TRY(check_sizes(layer, call));
     for (int i = 0; i < call->outputs; i++) artel__layer_penalise(graph, &layer->activity, call->out[i].value);
     apply_mask_rule(layer, call);

@@ -111,7 +111,9 @@ struct artel__layer {
     const char *scope;        /* path of variables: "model/dense" without a trailing slash */
     const char *dtype;        /* name of the dtype policy: "float32", "mixed_bfloat16" */
     artel_dtype precision;    /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */
-    artel_dtype variables_in; /* variable dtype: FLOAT16 and BFLOAT16 under the policies of these names; else FLOAT32 */
+    artel_dtype variables_in; /* variable dtype: FLOAT16, BFLOAT16, FLOAT64 under the policies of these names; else
+                                 FLOAT32 */
+    artel_dtype real;         /* what it computes in: FLOAT64 under the policy of this name; else FLOAT32 */
     json_t *record;           /* Keras' record, borrowed from the model's document */
     void *config;
     void *own;                   /* whatever the class keeps between configure, build and call; in the arena */
@@ -177,6 +179,11 @@ static inline const artel_shape *artel__call_shape(const artel__call *call, int 
 /* Row axis of Keras' axis number for a row of `rank` axes (Keras counts the batch: 1 is our 0); negative from the end.
  * Negative result when out of range or the batch axis. */
 int artel__row_axis(int64_t keras_axis, int rank);
+
+/* Whether layers of this class compute in float64 (layer_float64.c). */
+bool artel__layer_has_float64(const char *class_name);
+/* Fails where a node from `first` on reads float64 and does not compute in it. */
+artel_status artel__layer_check_float64(const artel__layer *layer, const artel__graph *graph, int first);
 
 /* All classes, NULL-terminated, in the order of layers.list. */
 extern const artel__layer_def *const artel__layers[];

@@ -67,8 +67,8 @@ static artel_status call_relu(artel__layer *layer, artel__call *call)
     const shape_config *c = layer->config;
     artel__value_id x;
     ARTEL_TRY(begin(layer, call, &x));
-    float parameter[3] = {(float)c->negative_slope, c->bounded ? (float)c->max_value : INFINITY, (float)c->threshold};
-    artel__call_return(call, artel__op_unary(call->graph, ARTEL__UNARY_RELU, parameter, x));
+    double parameter[3] = {c->negative_slope, c->bounded ? c->max_value : (double)INFINITY, c->threshold};
+    artel__call_return(call, artel__op_unary_exact(call->graph, ARTEL__UNARY_RELU, parameter, x));
     return ARTEL_OK;
 }
 
@@ -84,8 +84,8 @@ static artel_status call_leaky(artel__layer *layer, artel__call *call)
     const shape_config *c = layer->config;
     artel__value_id x;
     ARTEL_TRY(begin(layer, call, &x));
-    float parameter[3] = {(float)(c->alpha >= 0 ? c->alpha : c->negative_slope), 0, 0};
-    artel__call_return(call, artel__op_unary(call->graph, ARTEL__UNARY_LEAKY_RELU, parameter, x));
+    double parameter[3] = {c->alpha >= 0 ? c->alpha : c->negative_slope, 0, 0};
+    artel__call_return(call, artel__op_unary_exact(call->graph, ARTEL__UNARY_LEAKY_RELU, parameter, x));
     return ARTEL_OK;
 }
 
@@ -99,7 +99,7 @@ static artel_status call_elu(artel__layer *layer, artel__call *call)
     const shape_config *c = layer->config;
     artel__value_id x;
     ARTEL_TRY(begin(layer, call, &x));
-    artel__call_return(call, artel__op_unary(call->graph, ARTEL__UNARY_ELU, (float[]){(float)c->alpha, 0, 0}, x));
+    artel__call_return(call, artel__op_unary_exact(call->graph, ARTEL__UNARY_ELU, (double[]){c->alpha, 0, 0}, x));
     return ARTEL_OK;
 }
 

@@ -130,7 +130,7 @@ static void move_statistic(artel__graph *graph, artel__value_id variable, artel_
 {
     artel__phase phase = graph->phase;
     graph->phase = ARTEL__PHASE_APPLY;
-    artel__op_moving_average(graph, variable, value, (float)momentum);
+    artel__op_moving_average(graph, variable, value, momentum);
     graph->phase = phase;
 }
 
@@ -221,7 +221,7 @@ static void correct(artel__graph *graph, artel__batch_norm *norm, const renorm *
 {
     artel__value_id above = artel__op_affine(graph, of->variance, 1, norm->epsilon);
     artel__value_id stddev = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, above);
-    artel__value_id least = artel__constant_scalar(graph, (double)sqrtf(norm->epsilon));
+    artel__value_id least = artel__constant_scalar(graph, (double)sqrtf((float)norm->epsilon));
     artel__value_id by = artel__op_binary(graph, ARTEL__BINARY_MAX, own->stddev, least);
     artel__value_id r = artel__op_binary(graph, ARTEL__BINARY_DIV, stddev, by);
     artel__value_id d =
@@ -246,7 +246,8 @@ static artel__value_id composed_training(artel__graph *graph, artel__batch_norm 
     int rank = graph->value[norm->x].shape.rank;
     if (mask >= 0) mask = mask_like(graph, norm->x, mask);
     artel__value_id positions = count_positions(graph, member, norm->x, mask);
-    artel__value_id count = artel__op_add(graph, positions, artel__constant_scalar(graph, 1e-7));
+    bool plain = graph->real == ARTEL_DTYPE_FLOAT64 && mask < 0; /* of a mask alone, in Keras */
+    artel__value_id count = plain ? positions : artel__op_add(graph, positions, artel__constant_scalar(graph, 1e-7));
     artel__value_id valid = mask >= 0 ? artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE) : norm->x;
     artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, valid), count);
     artel__value_id distance =
@@ -275,13 +276,13 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
     const norm_config *c = layer->config;
     artel__graph *graph = call->graph;
     int axis, permutation[ARTEL_MAX_RANK], n = 0;
-    bool training = graph->training && layer->trainable;
+    bool training = graph->training && layer->trainable, wide = graph->real == ARTEL_DTYPE_FLOAT64;
     ARTEL_TRY(find_axis(layer, call, &axis));
     artel__value_id x = artel__as_float(graph, call->in[0].value), mask = call->in[0].mask, y;
     artel__batch_norm norm = {.x = artel__axes_last(graph, x, 1u << axis, permutation),
                               .gamma = ARTEL__NO_VALUE,
                               .beta = ARTEL__NO_VALUE,
-                              .epsilon = (float)c->epsilon,
+                              .epsilon = wide ? c->epsilon : (double)(float)c->epsilon,
                               .momentum = c->momentum,
                               .update = true};
     if (c->scale) norm.gamma = artel__layer_weight(layer, graph, n++);
@@ -290,7 +291,7 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
     norm.variance = artel__layer_weight(layer, graph, n++);
     if (!training)
         y = artel__op_batch_norm_inference(graph, &norm);
-    else if (mask < 0 && graph->batch_groups <= 1 && !c->renorm)
+    else if (mask < 0 && graph->batch_groups <= 1 && !c->renorm && !wide)
         y = artel__op_batch_norm_training(graph, &norm);
     else {
         int rank = artel__call_shape(call, 0)->rank;
@@ -299,6 +300,9 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
                                      "a mask of %d axes with an input of %d is not supported",
                                      graph->value[mask].shape.rank + 1, rank + 1);
         graph->precision = ARTEL_DTYPE_FLOAT32; /* Keras, too, puts these together in float32 */
+        if (wide && c->renorm)
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "leave renorm out, or use the policy float32",
+                                     "renorm does not compute in float64");
         artel__value_id member =
             graph->batch_groups > 1 ? artel__op_batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
         renorm own = {.momentum = c->renorm_momentum, .limits = layer->own};

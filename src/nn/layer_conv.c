@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nn/adapters.h"
+#include "nn/window_float64.h"
 #include "op/op.h"
 
 static const char *const paddings[] = {"valid", "same", "causal", NULL};
@@ -391,7 +392,7 @@ static artel__value_id adapted(const artel__layer *layer, artel__graph *graph, c
     artel__conv2d_shape narrow = k->shape;
     narrow.oc = graph->value[a].shape.dim[graph->value[a].shape.rank - 1];
     return artel__adapters_add(layer, graph, 0, y,
-                               artel__op_conv2d(graph, k->x, a, ARTEL__NO_VALUE, &narrow, ARTEL__FUSED_NONE));
+                               artel__images_conv(graph, k->x, a, ARTEL__NO_VALUE, &narrow, ARTEL__FUSED_NONE));
 }
 
 static artel_status call_conv(artel__layer *layer, artel__call *call)
@@ -402,8 +403,8 @@ static artel_status call_conv(artel__layer *layer, artel__call *call)
     k.shape.oc = c->filters;
     k.shape.groups = c->groups;
     if (artel__adapters_of(layer, 0)) k.relu = false;
-    artel__value_id y = artel__op_conv2d(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
-                                         k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__images_conv(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
+                                           &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     if (artel__adapters_of(layer, 0)) y = adapted(layer, call->graph, &k, y);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
@@ -413,8 +414,8 @@ static artel_status call_transpose(artel__layer *layer, artel__call *call)
 {
     conv_call k;
     ARTEL_TRY(begin(layer, call, 1, shape_transpose, &k));
-    artel__value_id y = artel__op_conv2d_transpose(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
-                                                   &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__images_transpose(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
+                                                &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }
@@ -426,8 +427,8 @@ static artel_status call_depthwise(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, 1, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
-    artel__value_id y = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
-                                            &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__images_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias,
+                                                &k.shape, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }
@@ -439,8 +440,8 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, 2, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
-    artel__value_id middle = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0),
-                                                 ARTEL__NO_VALUE, &k.shape, ARTEL__FUSED_NONE);
+    artel__value_id middle = artel__images_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0),
+                                                     ARTEL__NO_VALUE, &k.shape, ARTEL__FUSED_NONE);
     artel__conv2d_shape point = {.ih = k.shape.oh,
                                  .iw = k.shape.ow,
                                  .ic = k.shape.oc,
@@ -454,8 +455,8 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
                                  .dh = 1,
                                  .dw = 1,
                                  .groups = 1};
-    artel__value_id y = artel__op_conv2d(call->graph, middle, artel__layer_weight(layer, call->graph, 1), k.bias,
-                                         &point, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    artel__value_id y = artel__images_conv(call->graph, middle, artel__layer_weight(layer, call->graph, 1), k.bias,
+                                           &point, k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }

@@ -101,7 +101,7 @@ static artel_status build_rms(artel__layer *layer, const artel__call *call)
 
 typedef struct normalisation {
     artel__layer_norm_mode mode;
-    float epsilon;
+    double epsilon;
     artel__value_id gamma, beta;
 } normalisation;
 
@@ -121,7 +121,7 @@ static artel_status normalise(artel__layer *layer, artel__call *call, const norm
 static artel_status call_layer(artel__layer *layer, artel__call *call)
 {
     const norm_config *c = layer->config;
-    normalisation n = {c->rms_scaling ? ARTEL__LAYER_NORM_RMS_SCALED : ARTEL__LAYER_NORM_LAYER, (float)c->epsilon,
+    normalisation n = {c->rms_scaling ? ARTEL__LAYER_NORM_RMS_SCALED : ARTEL__LAYER_NORM_LAYER, c->epsilon,
                        ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     if (c->scale) n.gamma = artel__layer_weight(layer, call->graph, 0);
     if (c->center) n.beta = artel__layer_weight(layer, call->graph, c->scale ? 1 : 0);
@@ -131,14 +131,13 @@ static artel_status call_layer(artel__layer *layer, artel__call *call)
 static artel_status call_rms(artel__layer *layer, artel__call *call)
 {
     const norm_config *c = layer->config;
-    normalisation n = {ARTEL__LAYER_NORM_RMS, (float)c->epsilon, artel__layer_weight(layer, call->graph, 0),
-                       ARTEL__NO_VALUE};
+    normalisation n = {ARTEL__LAYER_NORM_RMS, c->epsilon, artel__layer_weight(layer, call->graph, 0), ARTEL__NO_VALUE};
     return normalise(layer, call, &n);
 }
 
 static artel_status call_unit(artel__layer *layer, artel__call *call)
 {
-    normalisation n = {ARTEL__LAYER_NORM_UNIT, 1e-12f, ARTEL__NO_VALUE, ARTEL__NO_VALUE};
+    normalisation n = {ARTEL__LAYER_NORM_UNIT, 1e-12, ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     return normalise(layer, call, &n);
 }
 
@@ -173,7 +172,7 @@ static artel_status build_group(artel__layer *layer, const artel__call *call)
 }
 
 /* x with the channels last, as [groups][rest][channels / groups] normalised over all but the first axis. */
-static artel__value_id normalise_groups(artel__graph *graph, artel__value_id x, int64_t groups, float epsilon)
+static artel__value_id normalise_groups(artel__graph *graph, artel__value_id x, int64_t groups, double epsilon)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape;
@@ -193,7 +192,7 @@ static artel_status call_group(artel__layer *layer, artel__call *call)
     int64_t groups;
     ARTEL_TRY(find_groups(layer, call, &axis, &groups));
     artel__value_id x = artel__axes_last(graph, artel__as_float(graph, call->in[0].value), 1u << axis, permutation);
-    artel__value_id y = normalise_groups(graph, x, groups, (float)c->epsilon);
+    artel__value_id y = normalise_groups(graph, x, groups, c->epsilon);
     if (c->scale) y = artel__op_binary(graph, ARTEL__BINARY_MUL, y, artel__layer_weight(layer, graph, 0));
     if (c->center) y = artel__op_add(graph, y, artel__layer_weight(layer, graph, c->scale ? 1 : 0));
     artel__call_return(call, artel__axes_back(graph, y, permutation));

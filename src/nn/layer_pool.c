@@ -6,6 +6,7 @@
  * masked steps out. After keras/src/layers/pooling.
  */
 #include "nn/layer_support.h"
+#include "nn/window_float64.h"
 #include "op/elementwise.h"
 #include "op/norm.h"
 #include "op/reduce.h"
@@ -44,6 +45,31 @@ static artel_status configure_pool(artel__layer *layer)
     return artel__layer_spread(layer, "strides", &c->strides, dimensions(layer), 1);
 }
 
+static artel_status misfit(const artel__layer *layer, int64_t window, int64_t in)
+{
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
+                             "the window of %lld does not fit an input of %lld", (long long)window, (long long)in);
+}
+
+/* x: channels last. */
+static artel_status call_pool_float64(const artel__layer *layer, artel__call *call, bool largest, artel__value_id x)
+{
+    const pool_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    artel__conv_any window = {.rank = dimensions(layer), .groups = 1};
+    for (int i = 0; i < window.rank; i++) {
+        window.axis[i] = (artel__conv_axis){.kernel = c->pool_size.item[i],
+                                            .stride = c->strides.item[i],
+                                            .dilation = 1,
+                                            .in = graph->value[x].shape.dim[i]};
+        artel__conv_any_lay(&window.axis[i], c->padding == 1);
+        if (window.axis[i].out < 1) return misfit(layer, window.axis[i].kernel, window.axis[i].in);
+    }
+    artel__value_id y = artel__pool_float64(graph, &window, largest, x);
+    artel__call_return(call, artel__channels_back(graph, y, c->data_format));
+    return graph->status;
+}
+
 static artel_status call_pool(artel__layer *layer, artel__call *call, artel__pool_op function)
 {
     const pool_config *c = layer->config;
@@ -53,6 +79,7 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
     artel__value_id x = artel__channels_last(graph, artel__as_float(graph, call->in[0].value), c->data_format);
     ARTEL_TRY(graph->status);
     const artel_shape *in = &graph->value[x].shape;
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return call_pool_float64(layer, call, function == ARTEL__POOL_MAX, x);
     artel__pool_shape shape = {.channels = in->dim[axes]};
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - axes);
@@ -60,10 +87,7 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
             artel__pool_axis(&shape, i, 1, 1, 1, false);
         else
             artel__pool_axis(&shape, i, in->dim[from], c->pool_size.item[from], c->strides.item[from], c->padding == 1);
-        if (shape.out[i] < 1)
-            return artel__layer_fail(
-                layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                "the window of %lld does not fit an input of %lld", (long long)shape.window[i], (long long)shape.in[i]);
+        if (shape.out[i] < 1) return misfit(layer, shape.window[i], shape.in[i]);
     }
     artel__call_return(call, artel__channels_back(graph, artel__op_pool(graph, function, x, &shape), c->data_format));
     return ARTEL_OK;

@@ -189,6 +189,9 @@ static artel_status declare_states(artel__layer *layer, int i, int *number)
     const recurrent_config *c = layer->config;
     artel__recurrent_cell *parts = cell_of(layer, i)->own;
     if (!c->stateful) return ARTEL_OK;
+    if (layer->real == ARTEL_DTYPE_FLOAT64)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use stateful=False, or the policy float32",
+                                 "states that go from batch to batch have no float64");
     artel_shape shape = artel__shape(2, (int64_t)0, parts->config->units);
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
     for (int k = 0; k < artel__cell_states(cell_of(layer, i)); k++) {
@@ -308,14 +311,14 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
         run.zero_output_for_mask = c->zero_output_for_mask && i + 1 == cells;
         run.sequences = c->return_sequences || i + 1 < cells;
         if (c->stateful) ARTEL_TRY(read_states(layer, graph, i, run.state));
-        run.x = artel__cell_over(cell, graph, &run);
+        artel__value_id last[2] = {ARTEL__NO_VALUE, ARTEL__NO_VALUE};
+        run.x = artel__cell_over(cell, graph, &run, last);
         ARTEL_TRY(graph->status);
         for (int k = 0; k < own; k++) {
-            artel__value_id last = artel__graph_output(graph, run.x, k + 1);
             if (c->stateful)
                 artel__row_state_write(
-                    graph, artel__graph_variable(graph, ((artel__recurrent_cell *)cell->own)->state[k]), last);
-            if (c->return_state) call->out[1 + seen + k] = (artel__tensor){last, ARTEL__NO_VALUE};
+                    graph, artel__graph_variable(graph, ((artel__recurrent_cell *)cell->own)->state[k]), last[k]);
+            if (c->return_state) call->out[1 + seen + k] = (artel__tensor){last[k], ARTEL__NO_VALUE};
         }
         seen += own;
     }

@@ -8,6 +8,7 @@
  * forces then); else all gates see one input. After keras/src/layers/rnn.
  */
 #include "nn/layer_recurrent_cell.h"
+#include "nn/recurrent_float64.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,12 @@ static artel_status read_activation(artel__layer *layer, const char *key, const 
     if (function < 0)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an element-wise activation",
                                  "the activation \"%s\" is not supported", artel__activation_name(&activation));
+    for (int i = 0; i < 3 && layer->real == ARTEL_DTYPE_FLOAT64; i++) {
+        if ((double)activation.parameter[i] != activation.exact[i])
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an activation without settings",
+                                     "the activation \"%s\" of a cell does not compute in float64 with these settings",
+                                     artel__activation_name(&activation));
+    }
     *out = (artel__cell_activation){.function = (artel__unary)function};
     memcpy(out->parameter, activation.parameter, sizeof out->parameter);
     return ARTEL_OK;
@@ -226,7 +233,8 @@ static artel__value_id project(artel__layer *cell, artel__graph *graph, artel__v
     return gates_apart(parts) ? artel__op_concat(graph, gate, (int)gates, 1) : gate[0];
 }
 
-artel__value_id artel__cell_over(artel__layer *cell, artel__graph *graph, const artel__cell_run *run)
+artel__value_id artel__cell_over(artel__layer *cell, artel__graph *graph, const artel__cell_run *run,
+                                 artel__value_id last[2])
 {
     const artel__recurrent_cell *parts = cell->own;
     artel_shape factors = artel__shape(2, artel__cell_gates(parts->cell), parts->config->units);
@@ -253,5 +261,9 @@ artel__value_id artel__cell_over(artel__layer *cell, artel__graph *graph, const 
                           .keep = ARTEL__NO_VALUE};
     if (drops(graph, parts, parts->config->recurrent_dropout))
         r.keep = draw_factors(graph, run->x, parts->config->recurrent_dropout, &factors);
-    return artel__op_recurrent(graph, &r);
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return artel__recurrent_float64(graph, &r, last);
+    artel__value_id y = artel__op_recurrent(graph, &r);
+    for (int k = 0; k < artel__cell_states(cell) && graph->status == ARTEL_OK; k++)
+        last[k] = artel__graph_output(graph, y, k + 1);
+    return y;
 }

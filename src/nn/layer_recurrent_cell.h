@@ -59,11 +59,13 @@ static inline int artel__cell_states(const artel__layer *cell)
     return ((const artel__recurrent_cell *)cell->own)->cell == ARTEL__CELL_LSTM ? 2 : 1;
 }
 
-/* One cell over the sequence x [t][k]; `state` ROW [u] or none. The result is that of artel__op_recurrent. */
+/* One cell over the sequence x [t][k]; `state` ROW [u] or none. The result is that of artel__op_recurrent; last: the
+ * states behind it. */
 typedef struct artel__cell_run {
     artel__value_id x, mask, state[2];
     bool go_backwards, zero_output_for_mask, sequences;
 } artel__cell_run;
-artel__value_id artel__cell_over(artel__layer *cell, artel__graph *graph, const artel__cell_run *run);
+artel__value_id artel__cell_over(artel__layer *cell, artel__graph *graph, const artel__cell_run *run,
+                                 artel__value_id last[2]);
 
 #endif

@@ -19,6 +19,16 @@ static const artel__option rescaling_options[] = {
     ARTEL__OPTIONS_END,
 };
 
+/* Numbers of a setting. Keras' TensorFlow backend makes them float32 before it casts them to the layer's type. */
+static artel__value_id setting(artel__graph *graph, json_t *numbers)
+{
+    artel_dtype real = graph->real;
+    graph->real = ARTEL_DTYPE_FLOAT32;
+    artel__value_id value = artel__constant_json(graph, numbers);
+    graph->real = real;
+    return value < 0 ? value : artel__op_cast(graph, value, real);
+}
+
 static artel_status call_rescaling(artel__layer *layer, artel__call *call)
 {
     ARTEL_TRY(artel__layer_check_input(layer, call, 0, ARTEL_MAX_RANK));
@@ -27,14 +37,19 @@ static artel_status call_rescaling(artel__layer *layer, artel__call *call)
     json_t *scale = artel__layer_setting(layer, "scale"), *offset = artel__layer_setting(layer, "offset");
     double factor = 1, summand = 0;
     bool plain = artel__json_number(scale, &factor) && (!offset || artel__json_number(offset, &summand));
+    if (plain && graph->real == ARTEL_DTYPE_FLOAT64) {
+        /* float32 on their way, as in Keras' TensorFlow backend */
+        artel__call_return(
+            call, artel__op_affine(graph, x, artel__round_to_float32(factor), artel__round_to_float32(summand)));
+        return ARTEL_OK;
+    }
     if (plain) {
         float a = artel__narrow_one(graph->precision, (float)factor),
               b = artel__narrow_one(graph->precision, (float)summand);
         artel__call_return(call, artel__op_affine(graph, x, a, b));
         return ARTEL_OK;
     }
-    artel__value_id a = artel__constant_json(graph, scale),
-                    b = offset ? artel__constant_json(graph, offset) : ARTEL__NO_VALUE;
+    artel__value_id a = setting(graph, scale), b = offset ? setting(graph, offset) : ARTEL__NO_VALUE;
     if (a < 0 || (offset && b < 0))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers",
                                  "scale or offset is neither");
@@ -127,9 +142,9 @@ static artel_status call_normalization(artel__layer *layer, artel__call *call)
     uint32_t axes;
     ARTEL_TRY(kept_axes(layer, call, &axes));
     json_t *given = artel__layer_setting(layer, "mean");
-    artel__value_id mean = given ? artel__constant_json(graph, given) : artel__layer_weight(layer, graph, 0);
-    artel__value_id variance = given ? artel__constant_json(graph, artel__layer_setting(layer, "variance"))
-                                     : artel__layer_weight(layer, graph, 1);
+    artel__value_id mean = given ? setting(graph, given) : artel__layer_weight(layer, graph, 0);
+    artel__value_id variance =
+        given ? setting(graph, artel__layer_setting(layer, "variance")) : artel__layer_weight(layer, graph, 1);
     if (given && (mean < 0 || variance < 0) && graph->status == ARTEL_OK)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use numbers or lists of numbers",
                                  "mean or variance is neither");

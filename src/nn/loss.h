@@ -42,6 +42,12 @@ typedef struct artel__loss_config {
 
 /* From a name ("mse", "MeanSquaredError", "sparse_categorical_crossentropy") or a record. */
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out);
+/* What is computed of a prediction: FLOAT64 where it is that, else FLOAT32. */
+static inline artel_dtype artel__real_of(const artel__graph *graph, artel__value_id prediction)
+{
+    bool wide = graph->value[prediction].dtype == ARTEL_DTYPE_FLOAT64;
+    return wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+}
 /* By sample: target and prediction ROW -> ROW without the last axis (or the prediction's shape minus it). */
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
                                 artel__value_id prediction);

@@ -30,19 +30,22 @@ static const artel__option sparse_top_options[] = {
 
 /* Truth values by position; those of several elements (an output of several columns) are averaged over the last axis.
  */
-static artel__value_id mean_of(artel__graph *graph, artel__value_id right, artel__value_id weight, bool by_element)
+static artel__value_id mean_of(artel__graph *graph, artel__value_id right, artel__value_id prediction,
+                               artel__value_id weight, bool by_element)
 {
-    artel__value_id value = artel__op_cast(graph, right, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel__value_id value = artel__op_cast(graph, right, artel__real_of(graph, prediction));
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (by_element)
         value = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, value, 1u << (graph->value[value].shape.rank - 1), false);
     return artel__op_fold_weighted(graph, value, weight);
 }
 
-/* A target in the shape of `like`, float32. */
+/* A target in the shape of `like` and as it, float32 or float64. */
 static artel__value_id same_form(artel__graph *graph, artel__value_id target, artel__value_id like)
 {
-    target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    target = artel__op_cast(graph, target, artel__real_of(graph, like));
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[like].shape;
     return graph->value[target].storage == graph->value[like].storage ? artel__op_reshape(graph, target, &shape)
@@ -55,7 +58,7 @@ static artel__value_id add_equal(artel__graph *graph, const artel__metric *metri
     (void)metric;
     return mean_of(graph,
                    artel__op_compare(graph, ARTEL__COMPARE_EQUAL, same_form(graph, target, prediction), prediction),
-                   weight, true);
+                   prediction, weight, true);
 }
 
 static artel__value_id add_binary(artel__graph *graph, const artel__metric *metric, artel__value_id target,
@@ -63,7 +66,8 @@ static artel__value_id add_binary(artel__graph *graph, const artel__metric *metr
 {
     const settings *s = metric->config;
     artel__value_id above = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, prediction, s->threshold);
-    return add_equal(graph, metric, target, artel__op_cast(graph, above, ARTEL_DTYPE_FLOAT32), weight);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    return add_equal(graph, metric, target, artel__op_cast(graph, above, artel__real_of(graph, prediction)), weight);
 }
 
 /* Class numbers of either form of target, in the shape of the positions. */
@@ -82,7 +86,7 @@ static artel__value_id add_classes(artel__graph *graph, const artel__metric *met
 {
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
     return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, artel__op_argmax(graph, prediction)),
-                   weight, false);
+                   prediction, weight, false);
 }
 
 static artel__value_id add_top(artel__graph *graph, const artel__metric *metric, artel__value_id target,
@@ -90,7 +94,7 @@ static artel__value_id add_top(artel__graph *graph, const artel__metric *metric,
 {
     const settings *s = metric->config;
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
-    return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), weight, false);
+    return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), prediction, weight, false);
 }
 
 /* Predictions are classes, the best first. */
@@ -114,7 +118,7 @@ static artel__value_id add_sparse_top(artel__graph *graph, const artel__metric *
     const settings *s = metric->config;
     if (!s->from_sorted_ids) return add_top(graph, metric, target, prediction, weight);
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
-    return mean_of(graph, among_first(graph, wanted, prediction, s->k), weight, false);
+    return mean_of(graph, among_first(graph, wanted, prediction, s->k), prediction, weight, false);
 }
 
 #define ROW(class_name, name, form, options, add)                                                                 \

@@ -29,8 +29,10 @@ static artel__value_id add(artel__graph *graph, const artel__metric *metric, art
     if (counts >= 0 && graph->status >= 0) {
         artel_shape shape = graph->value[value].shape, one = shape;
         for (int i = 0; i < one.rank; i++) one.dim[i] = 1;
-        counts = artel__op_reshape(graph, artel__op_cast(graph, counts, ARTEL_DTYPE_FLOAT32), &shape);
+        artel_dtype real = artel__real_of(graph, value);
+        counts = artel__op_reshape(graph, artel__op_cast(graph, counts, real), &shape);
         bool by_row = graph->value[weight].storage == 1;
+        weight = artel__op_cast(graph, weight, real);
         weight = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, weight, by_row ? &one : &shape),
                                   counts);
     }

@@ -14,6 +14,7 @@
 #include "base/failures.h"
 #include "base/json.h"
 #include "nn/ahead.h"
+#include "op/elementwise.h"
 #include "op/ops.h"
 
 /* Large enough for every keras.applications network to shrink its images as often as it does. */
@@ -123,6 +124,15 @@ static artel_status missing_tensor(const artel__model *model, const artel__model
                              layer ? layer->name : model->input[model->site[tensor->call].input].name, tensor->output);
 }
 
+/* Between float32 and float64 an inner model's inputs are converted, as Keras does. */
+static artel__tensor as_input(artel__graph *graph, artel__tensor in, artel_dtype dtype)
+{
+    if (graph->status < 0 || in.value < 0) return in;
+    artel_dtype given = graph->value[in.value].dtype;
+    bool floats = dtype <= ARTEL_DTYPE_FLOAT64 && given <= ARTEL_DTYPE_FLOAT64;
+    return floats ? (artel__tensor){artel__op_cast(graph, in.value, dtype), in.mask} : in;
+}
+
 artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out)
 {
     enum {
@@ -134,7 +144,7 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
     for (int i = 0; i < model->sites; i++) {
         const artel__model_call_site *site = &model->site[i];
         if (!site->layer) {
-            made[i * MOST] = in[site->input];
+            made[i * MOST] = as_input(graph, in[site->input], model->input[site->input].dtype);
             continue;
         }
         artel__tensor *operands = artel__arena_alloc(graph->arena, (size_t)site->inputs + 1, sizeof *operands);
@@ -190,7 +200,8 @@ static void find_limit(const artel__graph *graph, artel__value_id input, artel__
 {
     for (int i = 0; i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
-        if (node->op != &artel__op_embedding_def || !comes_from(graph, node->input[1], input)) continue;
+        bool table = node->op == &artel__op_embedding_def || node->op == &artel__op_wide_lookup_def;
+        if (!table || !comes_from(graph, node->input[1], input)) continue;
         int64_t size = graph->value[node->input[0]].shape.dim[0];
         if (!out->limit || size < out->limit) out->limit = size;
     }
@@ -237,6 +248,9 @@ static artel_status build_once(artel__model *model, int64_t extent)
         model->output[i].dtype = graph.value[out[i].value].dtype;
     }
     if (status == ARTEL_OK) status = check_outputs(model);
+    for (int i = 0; i < model->variables->count; i++)
+        model->wide = model->wide || model->variables->item[i].dtype == ARTEL_DTYPE_FLOAT64;
+    for (int i = 0; i < model->outputs; i++) model->wide = model->wide || model->output[i].dtype == ARTEL_DTYPE_FLOAT64;
     if (status == ARTEL_OK) status = artel__ahead_deliver(&graph, out, model->outputs);
     for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) find_limit(&graph, in[i].value, &model->input[i]);
     artel__arena_fini(&arena);

@@ -64,6 +64,7 @@ typedef struct artel__model {
     int outputs;
     artel__program program; /* of a top model: what is computed of its inputs where rows are fetched (nn/ahead.h) */
     bool nested;
+    bool wide; /* has variables or outputs of float64; known once it is built */
     artel__variables own_variables;
 } artel__model;
 

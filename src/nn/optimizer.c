@@ -369,6 +369,7 @@ static artel_status read_rate(artel__optimizer *out, json_t *config, int replica
     artel_context *ctx = out->arena->ctx;
     json_t *given = json_object_get(config, "learning_rate"), *rate;
     ARTEL_TRY(artel__schedule_read(out->arena, given, replicas, batch_size, &out->schedule));
+    if (!artel__json_number(given, &out->exact_rate)) out->exact_rate = out->schedule.constant;
     bool tabled = out->schedule.tabled;
     if (tabled && replicas == 0)
         ARTEL_TRY(artel__schedule_complete(ctx, given, &rate));
@@ -421,6 +422,26 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
         out->record = NULL;
     }
     return status;
+}
+
+artel_status artel__optimizer_widen(artel__optimizer *optimizer)
+{
+    artel_context *ctx = optimizer->arena->ctx;
+    const char *what = optimizer->scales_loss || optimizer->loss_scale_factor != 1 ? "a scaled loss" : NULL;
+    bool steps = optimizer->def->form == ARTEL__FORM_ELEMENTS && optimizer->options.rule != ARTEL__RULE_NADAM &&
+                 optimizer->options.rule != ARTEL__RULE_LAMB;
+    if (!steps) what = "this optimizer";
+    if (what)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name,
+                           "choose one that docs/precision.md names for float64",
+                           "the model has variables of float64, and %s has none", what);
+    optimizer->wide = true;
+    if (optimizer->schedule.def) return ARTEL_OK;
+    optimizer->schedule.constant = optimizer->exact_rate;
+    json_t *config = json_object_get(optimizer->record, "config");
+    return json_object_set_new(config, "learning_rate", artel__json_real(optimizer->exact_rate)) == 0
+               ? ARTEL_OK
+               : artel__fail_memory(ctx, "optimizer", 64);
 }
 
 artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate)

@@ -41,6 +41,8 @@ typedef struct artel__optimizer {
     json_t *record;               /* Keras' record with every value filled in, as Keras writes it; own reference */
     artel__apply_options options; /* of kernel/optimize.h */
     artel__schedule schedule;
+    double exact_rate; /* a constant rate as it was given */
+    bool wide;         /* of a model with variables of float64: rates are not rounded to float32 */
     double weight_decay, clipnorm, clipvalue, global_clipnorm; /* 0: off */
     bool use_ema;
     double ema_momentum;
@@ -62,6 +64,9 @@ json_t *artel__optimizer_inner(json_t *record);
  * before the run is known, the table itself. Errors: unknown optimizers and settings. */
 artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
                                    artel__optimizer *out);
+/* For a model with variables of float64: a constant rate becomes what was given, in the record too. Errors:
+ * UNSUPPORTED, an optimizer that does not step in float64. */
+artel_status artel__optimizer_widen(artel__optimizer *optimizer);
 /* A new constant rate, in the record too; for the rate found in a file, --learning-rate and callbacks. Replaces a
  * schedule. */
 artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate);
@@ -78,7 +83,7 @@ typedef struct artel__optimizer_slots {
                          file_order: steps, scale */
     int product;      /* Nadam's u_product, a scalar; -1: none */
     int *file_order;  /* all slots in the order of Keras' files */
-    float *initial;   /* by place in file_order: what every element starts from */
+    double *initial;  /* by place in file_order: what every element starts from */
     int file_count;
     int count;
     const int *trainable; /* variable indices, Keras' order; borrowed */
@@ -87,7 +92,7 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
                                       const int *trainable, int count, artel__optimizer_slots *out);
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and
  * Ftrl, 1 for Nadam's product. */
-float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
+double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
 /* The variable as which a slot starts, or -1. */
 int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
 /* The GLOBAL float32 scalar that the loss is multiplied with, of a LossScaleOptimizer or loss_scale_factor;

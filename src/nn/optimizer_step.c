@@ -76,7 +76,7 @@ static bool form_of(const declaring *d, const artel__slot_row *row, artel__varia
 }
 
 /* A slot in the form of variable `like`; written to files when `filed`. */
-static artel_status declare_like(declaring *d, artel__variable like, const char *slot, float initial, bool filed,
+static artel_status declare_like(declaring *d, artel__variable like, const char *slot, double initial, bool filed,
                                  int *out)
 {
     char *name = slot_name(d, like.name, slot);
@@ -90,7 +90,7 @@ static artel_status declare_like(declaring *d, artel__variable like, const char 
     return ARTEL_OK;
 }
 
-static artel_status declare(declaring *d, int index, const char *slot, float initial, bool filed, int *out)
+static artel_status declare(declaring *d, int index, const char *slot, double initial, bool filed, int *out)
 {
     return declare_like(d, d->variables->item[index], slot, initial, filed, out);
 }
@@ -103,7 +103,7 @@ static artel_status declare_group(declaring *d, int group)
         for (int k = 0; k < slots->per_variable; k++) {
             const artel__slot_row *row = &optimizer->def->slot[k];
             if (row->group != group || !exists(optimizer, row->when)) continue;
-            float initial = row->accumulator ? (float)optimizer->initial_accumulator : 0.0f;
+            double initial = row->accumulator ? (double)(float)optimizer->initial_accumulator : 0.0;
             artel__variable like = d->variables->item[slots->trainable[i]];
             if (!form_of(d, row, &like)) continue;
             ARTEL_TRY(declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH,
@@ -139,7 +139,7 @@ static artel_status declare_scale(declaring *d)
                                         ARTEL_DTYPE_FLOAT32, &scalar, 0);
     if (slots->scale < 0) return (artel_status)slots->scale;
     slots->file_order[slots->file_count++] = slots->steps;
-    slots->initial[slots->file_count] = (float)d->optimizer->initial_scale;
+    slots->initial[slots->file_count] = d->optimizer->initial_scale;
     slots->file_order[slots->file_count++] = slots->scale;
     return ARTEL_OK;
 }
@@ -154,7 +154,7 @@ static artel_status declare_product(declaring *d)
     if (!name) return ARTEL_ERROR_NO_MEMORY;
     slots->product = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, dtype, &scalar, 0);
     if (slots->product < 0) return (artel_status)slots->product;
-    slots->initial[slots->file_count] = 1.0f;
+    slots->initial[slots->file_count] = 1.0;
     slots->file_order[slots->file_count++] = slots->product;
     return ARTEL_OK;
 }
@@ -190,20 +190,20 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
     warn_of_beta_2(&d);
     if (optimizer->scales_loss) ARTEL_TRY(declare_scale(&d));
     for (int i = 0; i < count && out->average; i++)
-        ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
+        ARTEL_TRY(declare(&d, trainable[i], "average", 0.0, true, &out->average[i]));
     for (int i = 0; i < count && out->sum; i++)
-        ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0f, true, &out->sum[i]));
+        ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0, true, &out->sum[i]));
     for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
     return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
 }
 
-float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
+double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
 {
     (void)optimizer;
     for (int i = 0; i < slots->file_count; i++) {
         if (slots->file_order[i] == slot) return slots->initial[i];
     }
-    return 0.0f;
+    return 0.0;
 }
 
 int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)

@@ -16,6 +16,7 @@ typedef struct artel__activation_def artel__activation_def;
 typedef struct artel__activation_config {
     const artel__activation_def *def; /* NULL: linear */
     float parameter[3];
+    double exact[3]; /* the same, not rounded: for float64 */
 } artel__activation_config;
 
 /* `json` NULL or JSON null: linear. `where` names the layer. */

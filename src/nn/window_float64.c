@@ -164,3 +164,61 @@ artel__value_id artel__pool_float64(artel__graph *graph, const artel__conv_any *
     }
     return largest ? y : artel__op_binary(graph, ARTEL__BINARY_DIV, y, count_places(graph, window));
 }
+
+/* -- of images, in either type -- */
+
+static bool is_wide(const artel__graph *graph, artel__value_id x)
+{
+    return graph->status == ARTEL_OK && x >= 0 && graph->value[x].dtype == ARTEL_DTYPE_FLOAT64;
+}
+
+static artel__conv_axis image_axis(const artel__conv2d_shape *s, bool height)
+{
+    artel__conv_axis a = height ? (artel__conv_axis){s->kh, s->sh, s->dh, s->ih, s->top, 0, s->oh}
+                                : (artel__conv_axis){s->kw, s->sw, s->dw, s->iw, s->left, 0, s->ow};
+    a.after = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.in - a.before;
+    return a;
+}
+
+static artel__conv_any of_images(const artel__conv2d_shape *s)
+{
+    return (artel__conv_any){
+        .rank = 2, .axis = {image_axis(s, true), image_axis(s, false)}, .groups = s->groups > 0 ? s->groups : 1};
+}
+
+static artel__value_id finish(artel__graph *graph, artel__value_id y, artel__value_id bias, artel__fused activation)
+{
+    if (bias >= 0) y = artel__op_add(graph, y, bias);
+    if (activation != ARTEL__FUSED_RELU) return y;
+    return artel__op_unary_exact(graph, ARTEL__UNARY_RELU, (double[]){0, (double)INFINITY, 0}, y);
+}
+
+artel__value_id artel__images_conv(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                   const artel__conv2d_shape *shape, artel__fused activation)
+{
+    if (!is_wide(graph, x)) return artel__op_conv2d(graph, x, w, bias, shape, activation);
+    artel__conv_any conv = of_images(shape);
+    return finish(graph, artel__conv_float64(graph, &conv, x, w), bias, activation);
+}
+
+artel__value_id artel__images_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                        const artel__conv2d_shape *shape, artel__fused activation)
+{
+    if (!is_wide(graph, x)) return artel__op_conv2d_transpose(graph, x, w, bias, shape, activation);
+    artel__conv_any conv = of_images(shape);
+    artel_shape kernel = artel__shape(4, shape->kh, shape->kw, shape->ic, shape->oc);
+    conv.groups = 1;
+    return finish(graph, artel__conv_back_float64(graph, &conv, x, artel__op_reshape(graph, w, &kernel)), bias,
+                  activation);
+}
+
+/* One group for each channel. */
+artel__value_id artel__images_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                        const artel__conv2d_shape *shape, artel__fused activation)
+{
+    if (!is_wide(graph, x)) return artel__op_depthwise(graph, x, w, bias, shape, activation);
+    artel__conv_any conv = of_images(shape);
+    artel_shape kernel = artel__shape(4, shape->kh, shape->kw, 1, shape->oc);
+    conv.groups = shape->ic;
+    return finish(graph, artel__conv_float64(graph, &conv, x, artel__op_reshape(graph, w, &kernel)), bias, activation);
+}

@@ -21,4 +21,12 @@ artel__value_id artel__conv_back_float64(artel__graph *graph, const artel__conv_
 artel__value_id artel__pool_float64(artel__graph *graph, const artel__conv_any *window, bool largest,
                                     artel__value_id x);
 
+/* artel__op_conv2d, conv2d_transpose and depthwise of images, in the type of x. */
+artel__value_id artel__images_conv(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                   const artel__conv2d_shape *shape, artel__fused activation);
+artel__value_id artel__images_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                        const artel__conv2d_shape *shape, artel__fused activation);
+artel__value_id artel__images_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                        const artel__conv2d_shape *shape, artel__fused activation);
+
 #endif

@@ -416,7 +416,7 @@ artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__
 {
     if (graph->status < 0 || norm->x < 0) return ARTEL__NO_VALUE;
     artel__moments_attributes moments = {inner_of(&graph->value[norm->x])};
-    artel__epsilon_attributes epsilon = {norm->epsilon};
+    artel__epsilon_attributes epsilon = {(float)norm->epsilon};
     artel__value_id rows = artel__graph_add(graph, &artel__op_moments_rows_def, NULL, &norm->x, 1);
     artel__value_id fold = artel__graph_add(graph, &artel__op_moments_fold_def, &moments, &rows, 1);
     artel__value_id root = artel__op_all_reduce_moments(graph, fold);
@@ -432,9 +432,23 @@ artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__
     return normalise(graph, norm, mean, artel__graph_output(graph, mean, 2), true);
 }
 
+/* Of float64, in the order of tf.nn.batch_normalization. */
+static artel__value_id inference_wide(artel__graph *graph, const artel__batch_norm *norm)
+{
+    artel__value_id inverse =
+        artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_affine(graph, norm->variance, 1, norm->epsilon));
+    if (norm->gamma >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, norm->gamma);
+    artel__value_id rest =
+        artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, artel__op_binary(graph, ARTEL__BINARY_MUL, norm->mean, inverse));
+    if (norm->beta >= 0) rest = artel__op_add(graph, norm->beta, rest);
+    return artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, norm->x, inverse), rest);
+}
+
 artel__value_id artel__op_batch_norm_inference(artel__graph *graph, const artel__batch_norm *norm)
 {
-    artel__epsilon_attributes epsilon = {norm->epsilon};
+    if (graph->status < 0 || norm->x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[norm->x].dtype == ARTEL_DTYPE_FLOAT64) return inference_wide(graph, norm);
+    artel__epsilon_attributes epsilon = {(float)norm->epsilon};
     artel__value_id inverse = artel__graph_add(graph, &artel__op_norm_inverse_def, &epsilon, &norm->variance, 1);
     return normalise(graph, norm, norm->mean, inverse, false);
 }

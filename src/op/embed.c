@@ -16,6 +16,7 @@
 #include "op/lower_embed.h"
 #include "op/ops.h"
 #include "op/optimize.h"
+#include "op/wide_embed.h"
 
 static artel_status infer_embedding(artel__infer *infer)
 {
@@ -339,6 +340,8 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
         artel__value_id scale = node->input[1], scaled = artel__op_embedding_squares(graph, node->input[0]);
         return scaled < 0 ? ARTEL__NO_VALUE : artel__op_unscale(graph, artel__op_unscale(graph, scaled, scale), scale);
     }
+    if (artel__op_is_wide_lookup_gradient(graph, gradient))
+        return artel__op_wide_lookup_again(graph, gradient, ARTEL__UNARY_SQUARE, (double[]){0, 0, 0});
     const artel__node *fold = gradient_of(graph, gradient);
     if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
@@ -357,6 +360,8 @@ artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gr
         artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_clip(graph, right, limit);
         return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
     }
+    if (artel__op_is_wide_lookup_gradient(graph, gradient))
+        return artel__op_wide_lookup_again(graph, gradient, ARTEL__UNARY_CLIP, (double[]){-limit, limit, 0});
     const artel__node *fold = gradient_of(graph, gradient);
     if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
@@ -393,5 +398,7 @@ const artel__op_def artel__op_embedding_def = {
 
 artel__value_id artel__op_embedding(artel__graph *graph, artel__value_id table, artel__value_id indices)
 {
+    if (graph->status < 0 || table < 0 || indices < 0) return ARTEL__NO_VALUE;
+    if (graph->value[table].dtype == ARTEL_DTYPE_FLOAT64) return artel__op_wide_lookup(graph, table, indices);
     return artel__graph_add(graph, &artel__op_embedding_def, NULL, (artel__value_id[]){table, indices}, 2);
 }

@@ -8,8 +8,10 @@
  * the others stand behind losses and metrics.
  */
 #include "graph/lower.h"
+#include "op/elementwise.h"
 #include "op/reduce.h"
 #include "op/second.h"
+#include "op/shape_ops.h"
 
 static artel_status infer_fold_sum(artel__infer *infer)
 {
@@ -144,8 +146,30 @@ const artel__op_def artel__op_fold_weighted_def = {
         },
 };
 
+/* Sums over the elements of each row, and a fold of the two. */
+static artel__value_id fold_weighted_wide(artel__graph *graph, artel__value_id value, artel__value_id weight)
+{
+    artel_shape flat = artel__shape(1, graph->value[value].storage), one = artel__shape(1, (int64_t)1);
+    value = artel__op_reshape(graph, artel__op_cast(graph, value, ARTEL_DTYPE_FLOAT64), &flat);
+    artel__value_id counts = artel__op_fill_like(graph, value, 1);
+    if (weight >= 0 && graph->status == ARTEL_OK) {
+        bool by_row = graph->value[weight].storage == 1;
+        weight = artel__op_cast(graph, weight, ARTEL_DTYPE_FLOAT64);
+        weight = artel__op_reshape(graph, weight, by_row ? &one : &flat);
+        counts = artel__op_binary(graph, ARTEL__BINARY_MUL, counts, weight);
+        value = artel__op_binary(graph, ARTEL__BINARY_MUL, value, weight);
+    }
+    artel__value_id part[] = {artel__op_reduce(graph, ARTEL__REDUCE_SUM, value, 1u, true),
+                              artel__op_reduce(graph, ARTEL__REDUCE_SUM, counts, 1u, true)};
+    return artel__op_fold_sum(graph, artel__op_concat(graph, part, 2, 0));
+}
+
 artel__value_id artel__op_fold_weighted(artel__graph *graph, artel__value_id value, artel__value_id weight)
 {
+    if (graph->status < 0 || value < 0) return ARTEL__NO_VALUE;
+    if (graph->value[value].dtype == ARTEL_DTYPE_FLOAT64 ||
+        (weight >= 0 && graph->value[weight].dtype == ARTEL_DTYPE_FLOAT64))
+        return fold_weighted_wide(graph, value, weight);
     return artel__graph_add(graph, &artel__op_fold_weighted_def, NULL, (artel__value_id[]){value, weight},
                             weight >= 0 ? 2 : 1);
 }

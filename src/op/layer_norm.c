@@ -7,8 +7,10 @@
  */
 #include "op/norm.h"
 
+#include "op/elementwise.h"
 #include "op/lower_norm.h"
 #include "op/norm_attributes.h"
+#include "op/reduce.h"
 
 typedef struct split_shape {
     int64_t positions, length; /* in one row */
@@ -186,9 +188,43 @@ const artel__op_def artel__op_layer_norm_def = {
         },
 };
 
-artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
-                                     artel__value_id gamma, artel__value_id beta, int axes, float epsilon)
+static artel__value_id mean_square(artel__graph *graph, artel__value_id x, uint32_t axes)
 {
-    artel__layer_norm_attributes attributes = {.mode = mode, .axes = axes, .epsilon = epsilon};
+    return artel__op_reduce(graph, ARTEL__REDUCE_MEAN, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes,
+                            true);
+}
+
+/* Of float64, from operations that have it, in the order of keras/src/ops/nn.py; affine: gamma, beta. */
+static artel__value_id layer_norm_wide(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
+                                       const artel__value_id affine[2], int count, double epsilon)
+{
+    int rank = graph->value[x].shape.rank;
+    uint32_t axes = ((1u << count) - 1u) << (rank - count);
+    bool centred = mode == ARTEL__LAYER_NORM_LAYER || mode == ARTEL__LAYER_NORM_RMS_SCALED;
+    artel__value_id apart = x, inverse;
+    if (centred)
+        apart =
+            artel__op_binary(graph, ARTEL__BINARY_SUB, x, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true));
+    if (mode == ARTEL__LAYER_NORM_UNIT) {
+        artel__value_id squares = artel__op_reduce(graph, ARTEL__REDUCE_SUM,
+                                                   artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes, true);
+        inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, squares);
+        inverse = artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, (double[]){0, 1 / epsilon, 0}, inverse);
+    } else
+        inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL,
+                                  artel__op_affine(graph, mean_square(graph, apart, axes), 1, epsilon));
+    if (affine[0] >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, affine[0]);
+    artel__value_id y =
+        artel__op_binary(graph, ARTEL__BINARY_MUL, mode == ARTEL__LAYER_NORM_LAYER ? apart : x, inverse);
+    return affine[1] >= 0 ? artel__op_add(graph, y, affine[1]) : y;
+}
+
+artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
+                                     artel__value_id gamma, artel__value_id beta, int axes, double epsilon)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64)
+        return layer_norm_wide(graph, mode, x, (artel__value_id[]){gamma, beta}, axes, epsilon);
+    artel__layer_norm_attributes attributes = {.mode = mode, .axes = axes, .epsilon = (float)epsilon};
     return artel__graph_add(graph, &artel__op_layer_norm_def, &attributes, (artel__value_id[]){x, gamma, beta}, 3);
 }

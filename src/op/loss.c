@@ -7,6 +7,7 @@
  */
 #include "op/loss.h"
 
+#include "kernel/wide.h"
 #include "op/lower_loss.h"
 #include "op/second.h"
 
@@ -118,12 +119,37 @@ static artel_status infer_seed(artel__infer *infer)
     const artel__value *like = infer->in[0], *weights = infer->in[1];
     if (weights && weights->storage != 1 && weights->storage != like->storage)
         return artel__op_fail(infer, "the weights have neither one element a row nor the shape of the loss");
-    artel__infer_output(infer, 0, like->domain, ARTEL_DTYPE_FLOAT32, &like->shape);
+    if (weights && weights->dtype != like->dtype) return artel__op_fail(infer, "the weights are of another type");
+    artel__infer_output(infer, 0, like->domain, like->dtype, &like->shape);
     return ARTEL_OK;
+}
+
+static const artel__kernel *const *choose_seed(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_seed_kernels : NULL;
+}
+
+static void fill_seed_wide(const artel__run_args *args, void *params)
+{
+    const seed_attributes *a = args->attributes;
+    const artel__value *like = artel__args_in(args, 0);
+    *(artel__wide_seed *)params =
+        (artel__wide_seed){.rows = artel__args_rows(args, args->node->input[0]),
+                           .inner = like->storage,
+                           .weight_inner = args->node->input[1] >= 0 ? artel__args_in(args, 1)->storage : 0,
+                           .weight = args->in[1],
+                           .denominator = args->in[2],
+                           .count = a->sum ? 1.0 : (double)args->step->fold->batch * (double)like->storage,
+                           .scale = a->scale,
+                           .out = args->out[0]};
 }
 
 static void fill_seed(const artel__run_args *args, void *params)
 {
+    if (artel__args_wide(args)) {
+        fill_seed_wide(args, params);
+        return;
+    }
     const seed_attributes *a = args->attributes;
     const artel__value *like = artel__args_in(args, 0);
     artel__loss_seed_kernel *p = params;
@@ -190,7 +216,8 @@ const artel__op_def artel__op_loss_seed_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__loss_seed_kernels,
-            .params_size = sizeof(artel__loss_seed_kernel),
+            .choose = choose_seed,
+            .params_size = ARTEL__EITHER_SIZE(artel__loss_seed_kernel, artel__wide_seed),
             .fill = fill_seed,
             .unread = unread_by_seed,
         },

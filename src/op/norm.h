@@ -12,8 +12,7 @@
  * biased variance of the batch, as Keras does. */
 typedef struct artel__batch_norm {
     artel__value_id x, gamma, beta, mean, variance; /* mean and variance: the moving statistics */
-    float epsilon;
-    double momentum;
+    double epsilon, momentum;
     bool update; /* add the update of the moving statistics */
 } artel__batch_norm;
 artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__batch_norm *norm);
@@ -30,7 +29,7 @@ extern const artel__op_def artel__op_normalise_def;
 
 /* Over the last `axes` axes. gamma, beta GLOBAL of those extents, or none. */
 artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x,
-                                     artel__value_id gamma, artel__value_id beta, int axes, float epsilon);
+                                     artel__value_id gamma, artel__value_id beta, int axes, double epsilon);
 
 /* x [in...][channels] with one to three spatial axes, those missing counted as leading extents of 1 in `shape`. */
 extern const artel__op_def artel__op_pool_gradient_def; /* inputs: dy, x, y */

@@ -10,9 +10,11 @@
  */
 #include "op/optimize.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernel/shape_ops.h"
+#include "kernel/wide.h"
 #include "op/lower_formula.h"
 #include "op/lower_optimize.h"
 
@@ -42,7 +44,7 @@ static artel_status infer_optimize(artel__infer *infer)
 {
     const artel__value *variable = infer->in[IN_VARIABLE], *gradient = infer->in[IN_GRADIENT];
     if (variable->storage != gradient->storage || variable->layout != gradient->layout ||
-        gradient->domain != ARTEL__DOMAIN_GLOBAL)
+        variable->dtype != gradient->dtype || gradient->domain != ARTEL__DOMAIN_GLOBAL)
         return artel__op_fail(infer, "the gradient does not have the form of its variable");
     infer->outputs = 0;
     return ARTEL_OK;
@@ -75,9 +77,38 @@ static void fill_apply(const artel__run_args *args, artel__apply *p)
     }
 }
 
+static void fill_apply_wide(const artel__run_args *args, artel__wide_apply *p)
+{
+    const optimize_attributes *a = args->attributes;
+    const double *product = args->in[IN_PRODUCT], *scale = args->in[IN_SCALE], *norm = args->in[IN_NORM];
+    p->count = artel__args_in(args, IN_VARIABLE)->storage;
+    p->variable = args->in[IN_VARIABLE];
+    p->gradient = args->in[IN_GRADIENT];
+    p->squares = args->in[IN_SQUARES];
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
+    artel__wide_apply_prepare(p, &a->options, args->step->learning_rate, iteration(args), product ? *product : 1);
+    p->clip = a->clip;
+    p->clip_a = a->limit;
+    if (a->clip == ARTEL__CLIP_NORM && norm) p->clip_b = fmax(sqrt(*norm), a->limit);
+    if (a->clip == ARTEL__CLIP_SCALE && norm) p->clip_a = artel__wide_clip_factor(*norm, a->limit);
+    if (a->clip == ARTEL__CLIP_NONE && scale) {
+        p->clip = ARTEL__CLIP_NORM; /* g * 1 / scale */
+        p->clip_a = 1;
+        p->clip_b = *scale;
+    }
+}
+
+static const artel__kernel *const *choose_optimize(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_apply_kernels : NULL;
+}
+
 static void fill_optimize(const artel__run_args *args, void *params)
 {
-    fill_apply(args, params);
+    if (artel__node_wide(args->graph, args->node, true))
+        fill_apply_wide(args, params);
+    else
+        fill_apply(args, params);
 }
 
 static void part_of_optimize(void *params, const float *gradient, int64_t first, int64_t count)
@@ -136,7 +167,8 @@ const artel__op_def artel__op_optimize_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__apply_kernels,
-            .params_size = sizeof(artel__apply),
+            .choose = choose_optimize,
+            .params_size = ARTEL__EITHER_SIZE(artel__apply, artel__wide_apply),
             .fill = fill_optimize,
             .divides = true,
             .summed = IN_GRADIENT,

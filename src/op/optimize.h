@@ -56,7 +56,7 @@ artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradie
 /* l1 * sum |w| + l2 * sum w^2 -> GLOBAL float64 [1], blocks as in the squared norm. */
 artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable, double l1, double l2);
 /* variable = variable * momentum + value * (1 - momentum): moving statistics. */
-void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, float momentum);
+void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, double momentum);
 /* variable = variable, rounded to its dtype. */
 void artel__op_round_variable(artel__graph *graph, artel__value_id variable);
 /* Once the whole step is built: what it writes of variables of 16-bit types is rounded in the end. */

@@ -11,10 +11,13 @@
  */
 #include <stddef.h>
 
+#include "kernel/narrow.h"
 #include "kernel/shape_ops.h"
+#include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/lower_formula.h"
 #include "op/optimize.h"
+#include "op/reduce.h"
 
 typedef struct norm_attributes {
     artel__norm_kind kind;
@@ -174,8 +177,20 @@ const artel__op_def artel__op_sum_scalars_def = {
         },
 };
 
+/* Of float64, in the order of kernel/reduce.h; a factor is a float32 on its way, as in Keras. */
+static artel__value_id norm_wide(artel__graph *graph, artel__norm_kind kind, artel__value_id x, double scale)
+{
+    artel_shape flat = artel__shape(1, graph->value[x].storage);
+    artel__unary function = kind == ARTEL__NORM_SQUARES ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_ABS;
+    artel__value_id size = artel__op_reshape(graph, artel__op_unary(graph, function, NULL, x), &flat);
+    return artel__op_affine(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, size, 1u, true),
+                            artel__round_to_float32(scale), 0);
+}
+
 static artel__value_id norm(artel__graph *graph, artel__norm_kind kind, artel__value_id x, double scale)
 {
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) return norm_wide(graph, kind, x, scale);
     norm_attributes blocks = {kind};
     scalar_attributes total = {scale};
     artel__value_id partial = artel__graph_add(graph, &artel__op_block_norm_def, &blocks, &x, 1);
@@ -225,9 +240,10 @@ artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable,
 typedef struct flat_attributes {
     artel__flat_op function;
     float a, b;
-    double momentum; /* of an average: 0 at iteration 0 */
-    int64_t every;   /* of the write-back */
-    int64_t period;  /* steps of an iteration */
+    double exact_a, exact_b; /* the same of float64 */
+    double momentum;         /* of an average: 0 at iteration 0 */
+    int64_t every;           /* of the write-back */
+    int64_t period;          /* steps of an iteration */
     bool average, write_back;
 } flat_attributes;
 
@@ -235,30 +251,43 @@ typedef struct flat_attributes {
 static artel_status infer_flat(artel__infer *infer)
 {
     const artel__value *y = infer->in[0];
-    artel__infer_output(infer, 0, y->domain, ARTEL_DTYPE_FLOAT32, &y->shape);
+    artel__infer_output(infer, 0, y->domain, y->dtype, &y->shape);
     infer->out[0].storage = y->storage;
     infer->out[0].layout = y->layout;
     return ARTEL_OK;
 }
 
+static const artel__kernel *const *choose_flat(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_flat_kernels : NULL;
+}
+
 static void fill_flat(const artel__run_args *args, void *params)
 {
     const flat_attributes *a = args->attributes;
-    artel__flat *p = params;
-    p->op = a->function;
-    p->count = artel__args_in(args, 0)->storage;
-    p->y = args->in[0];
-    p->x = args->in[1];
-    p->a = a->a;
-    p->b = a->b;
+    artel__wide_flat p = {.op = a->function,
+                          .count = artel__args_in(args, 0)->storage,
+                          .y = args->in[0],
+                          .x = args->in[1],
+                          .a = a->exact_a,
+                          .b = a->exact_b};
+    bool wide = artel__node_wide(args->graph, args->node, true);
     if (a->average) {
-        double momentum = args->step->iteration < a->period ? 0.0 : a->momentum;
-        p->a = (float)momentum;
-        p->b = (float)(1.0 - momentum);
+        p.a = args->step->iteration < a->period ? 0.0 : a->momentum;
+        p.b = 1.0 - p.a;
     }
-    if (a->write_back && (args->step->iteration / a->period + 1) % a->every != 0) p->count = 0;
+    if (a->write_back && (args->step->iteration / a->period + 1) % a->every != 0) p.count = 0;
     if (a->function == ARTEL__FLAT_AVERAGE && (args->step->iteration + 1) % a->period != 0)
-        p->op = ARTEL__FLAT_ACCUMULATE;
+        p.op = ARTEL__FLAT_ACCUMULATE;
+    if (wide)
+        *(artel__wide_flat *)params = p;
+    else
+        *(artel__flat *)params = (artel__flat){.op = p.op,
+                                               .count = p.count,
+                                               .x = args->in[1],
+                                               .y = args->in[0],
+                                               .a = a->average ? (float)p.a : a->a,
+                                               .b = a->average ? (float)p.b : a->b};
 }
 
 static const char *flat_text(const flat_attributes *a)
@@ -335,7 +364,8 @@ const artel__op_def artel__op_flat_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__flat_kernels,
-            .params_size = sizeof(artel__flat),
+            .choose = choose_flat,
+            .params_size = ARTEL__EITHER_SIZE(artel__flat, artel__wide_flat),
             .fill = fill_flat,
         },
 };
@@ -358,7 +388,8 @@ const artel__op_def artel__op_flat_update_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__flat_kernels,
-            .params_size = sizeof(artel__flat),
+            .choose = choose_flat,
+            .params_size = ARTEL__EITHER_SIZE(artel__flat, artel__wide_flat),
             .fill = fill_flat,
         },
 };
@@ -366,7 +397,11 @@ const artel__op_def artel__op_flat_update_def = {
 artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1,
                                      double l2)
 {
-    flat_attributes attributes = {.function = ARTEL__FLAT_REGULARISE, .a = (float)l1, .b = (float)l2};
+    flat_attributes attributes = {.function = ARTEL__FLAT_REGULARISE,
+                                  .a = (float)l1,
+                                  .b = (float)l2,
+                                  .exact_a = artel__round_to_float32(l1),
+                                  .exact_b = artel__round_to_float32(l2)};
     gradient = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL,
                                gradient); /* may be somebody else's too; else done in place */
     return artel__graph_add(graph, &artel__op_flat_def, &attributes, (artel__value_id[]){gradient, variable}, 2);
@@ -380,15 +415,19 @@ static void update(artel__graph *graph, const flat_attributes *attributes, artel
     graph->phase = phase;
 }
 
-void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, float momentum)
+void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, double momentum)
 {
-    flat_attributes attributes = {.function = ARTEL__FLAT_EMA, .a = momentum, .b = 1.0f - momentum};
+    flat_attributes attributes = {.function = ARTEL__FLAT_EMA,
+                                  .a = (float)momentum,
+                                  .b = 1.0f - (float)momentum,
+                                  .exact_a = momentum,
+                                  .exact_b = 1 - momentum};
     update(graph, &attributes, variable, value);
 }
 
 void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__value_id value)
 {
-    flat_attributes attributes = {.function = ARTEL__FLAT_SCALE, .a = 1.0f};
+    flat_attributes attributes = {.function = ARTEL__FLAT_SCALE, .a = 1.0f, .exact_a = 1};
     update(graph, &attributes, variable, value);
 }
 
@@ -399,20 +438,22 @@ void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id
     update(graph, &attributes, average, value);
     if (every <= 0) return;
     flat_attributes back = {
-        .function = ARTEL__FLAT_SCALE, .a = 1.0f, .write_back = true, .every = every, .period = period};
+        .function = ARTEL__FLAT_SCALE, .a = 1.0f, .exact_a = 1, .write_back = true, .every = every, .period = period};
     update(graph, &back, value, average);
 }
 
 void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value_id gradient, int64_t period)
 {
-    flat_attributes attributes = {.function = ARTEL__FLAT_AVERAGE, .a = (float)period, .period = period};
+    flat_attributes attributes = {
+        .function = ARTEL__FLAT_AVERAGE, .a = (float)period, .exact_a = (double)period, .period = period};
     update(graph, &attributes, sum, gradient);
 }
 
 static void fill_clear(const artel__run_args *args, void *params)
 {
-    *(artel__fill *)params =
-        (artel__fill){.count = artel__args_in(args, 0)->storage, .item = sizeof(float), .y = args->in[0]};
+    *(artel__fill *)params = (artel__fill){.count = artel__args_in(args, 0)->storage,
+                                           .item = artel_dtype_size(artel__args_in(args, 0)->dtype),
+                                           .y = args->in[0]};
 }
 
 static void lower_clear(artel__lower *lower)
@@ -453,6 +494,7 @@ typedef struct constrain_attributes {
 
 static artel_status infer_constrain(artel__infer *infer)
 {
+    if (infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "the variable is not float32");
     infer->outputs = 0;
     return ARTEL_OK;
 }

@@ -12,6 +12,7 @@
 #include "op/op.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/wide_product.h"
 
 extern const artel__op_def artel__op_product_def;
 
@@ -368,6 +369,9 @@ artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel_
                                   int contracted, const artel_shape *columns, artel__fused activation)
 {
     if (graph->status < 0 || x < 0 || w < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64)
+        return artel__op_wide_weights(graph, x, w, bias,
+                                      &(artel__wide_weights){contracted, *columns, activation == ARTEL__FUSED_RELU});
     const artel_shape *shape = &graph->value[x].shape;
     product_attributes attributes = {.contracted = contracted,
                                      .columns = *columns,

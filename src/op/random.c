@@ -129,8 +129,20 @@ static artel__value_id add_noise(artel__graph *graph, noise_attributes *attribut
     return artel__graph_add(graph, &artel__op_noise_def, attributes, &x, 1);
 }
 
+/* In float64: chosen by the mask that float32 would have. */
+static artel__value_id dropout_wide(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise)
+{
+    artel__value_id one = artel__op_fill_like(graph, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32), 1);
+    artel__value_id kept =
+        artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__op_dropout(graph, one, rate, noise), 0);
+    artel__value_id scaled = artel__op_affine(graph, x, rate < 1 ? 1 / (1 - rate) : 0, 0);
+    return artel__op_where(graph, kept, scaled, ARTEL__NO_VALUE);
+}
+
 artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise)
 {
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) return dropout_wide(graph, x, rate, noise);
     noise_attributes attributes = {
         .function = ARTEL__NOISE_DROPOUT, .rate = (float)rate, .scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
     return add_noise(graph, &attributes, x, noise);

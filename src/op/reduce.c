@@ -11,8 +11,10 @@
 #include "kernel/wide.h"
 #include "op/lower_reduce.h"
 #include "op/elementwise.h"
+#include "op/gather.h"
 #include "op/reduce_attributes.h"
 #include "op/second.h"
+#include "op/shape_ops.h"
 
 static artel_status infer_reduce(artel__infer *infer)
 {
@@ -392,8 +394,20 @@ const artel__op_def artel__op_argmax_def = {
         },
 };
 
+/* Of float64 the first in the ascending order of what is negated, zeros without a sign. */
+static artel__value_id argmax_wide(artel__graph *graph, artel__value_id x)
+{
+    artel_shape shape = graph->value[x].shape;
+    artel__value_id order = artel__op_order(graph, artel__op_affine(graph, x, -1, 0));
+    order = artel__op_slice(graph, order, shape.rank - 1, 0, 1, 1);
+    shape.rank--;
+    return artel__op_reshape(graph, order, &shape);
+}
+
 artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
 {
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64 && graph->value[x].shape.rank > 0) return argmax_wide(graph, x);
     return artel__graph_add(graph, &artel__op_argmax_def, NULL, &x, 1);
 }
 

@@ -2,10 +2,14 @@
 /* Products of matrices in float64, where float32 has products with panels (product.c).
  *
  *   wide_product   y[lead][i][j] = sum over r of a[lead][i][r] b[lead][j][r];   one of the two may be GLOBAL beside
- * rows da = dy b and db = dy^T a are such products of transposes; that of a GLOBAL operand is summed over the rows by a
- * fold.
+ * rows da = dy b and db = dy^T a are such products of transposes. That of a GLOBAL operand is summed over the rows by a
+ * fold; where it is b, as weights are, by
+ *   wide_weight_gradient   NODES [lead][j][r] = fold of sum over i of dy[lead][i][j] a[lead][i][r]
+ * in the same order, so that no row's matrix is in memory.
  */
 #include "op/wide_product.h"
+
+#include <math.h>
 
 #include "kernel/wide.h"
 #include "op/elementwise.h"
@@ -39,6 +43,61 @@ static void fill_product(const artel__run_args *args, void *params)
                                                            .y = args->out[0]};
 }
 
+/* -- the gradient of weights; inputs: dy, a -- */
+
+static artel_status infer_weight_gradient(artel__infer *infer)
+{
+    const artel_shape *dy = &infer->in[0]->shape, *a = &infer->in[1]->shape;
+    artel_shape shape = artel__shape(3, dy->dim[0], dy->dim[2], a->dim[2]);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT64, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_weight_gradient(const artel__run_args *args, void *params)
+{
+    const artel_shape *dy = &artel__args_in(args, 0)->shape;
+    *(artel__wide_weight_gradient *)params =
+        (artel__wide_weight_gradient){.fold = args->step->fold,
+                                      .lead = dy->dim[0],
+                                      .rows = dy->dim[1],
+                                      .columns = dy->dim[2],
+                                      .inner = artel__args_in(args, 1)->shape.dim[2],
+                                      .dy = args->in[0],
+                                      .x = args->in[1],
+                                      .dw = args->out[0]};
+}
+
+/* dw = fold of dy^T x, with G what comes back: d dy = x G^T, dx = dy G. */
+static artel_status grad_weight_gradient(artel__gradient *g)
+{
+    const int turned[3] = {0, 2, 1};
+    artel__graph *graph = g->graph;
+    artel__value_id back = g->out_gradient[0];
+    if (g->needed[0]) g->in_gradient[0] = artel__op_wide_product(graph, g->in[1], back);
+    if (g->needed[1])
+        g->in_gradient[1] = artel__op_wide_product(graph, g->in[0], artel__op_transpose(graph, back, turned));
+    return graph->status;
+}
+
+static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return 2 * artel_shape_count(&graph->value[node->input[0]].shape) * graph->value[node->input[1]].shape.dim[2];
+}
+
+const artel__op_def artel__op_wide_weight_gradient_def = {
+    .name = "wide_weight_gradient",
+    .doc = "Gradient of a product's weights in float64, folded over shards.",
+    .infer = infer_weight_gradient,
+    .grad = grad_weight_gradient,
+    .cost = cost_weight_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__wide_weight_gradient_kernels,
+            .params_size = sizeof(artel__wide_weight_gradient),
+            .fill = fill_weight_gradient,
+        },
+};
+
 static artel_status grad_product(artel__gradient *g)
 {
     artel__graph *graph = g->graph;
@@ -48,7 +107,12 @@ static artel_status grad_product(artel__gradient *g)
         artel__value_id da = artel__op_wide_product(graph, dy, artel__op_transpose(graph, g->in[1], turned));
         g->in_gradient[0] = artel__op_sum_to(graph, da, g->in[0]);
     }
-    if (g->needed[1]) {
+    if (g->needed[1] && graph->status == ARTEL_OK && graph->value[dy].domain == ARTEL__DOMAIN_ROW &&
+        graph->value[g->in[0]].domain == ARTEL__DOMAIN_ROW && graph->value[g->in[1]].domain == ARTEL__DOMAIN_GLOBAL) {
+        artel__value_id operands[] = {dy, g->in[0]};
+        g->in_gradient[1] = artel__op_all_reduce(
+            graph, artel__graph_add(graph, &artel__op_wide_weight_gradient_def, NULL, operands, 2));
+    } else if (g->needed[1]) {
         artel__value_id left = artel__op_transpose(graph, dy, turned),
                         right = artel__op_transpose(graph, g->in[0], turned);
         g->in_gradient[1] = artel__op_sum_to(graph, artel__op_wide_product(graph, left, right), g->in[1]);
@@ -75,6 +139,32 @@ const artel__op_def artel__op_wide_product_def = {
             .fill = fill_product,
         },
 };
+
+/* Elements of [..][k] as [1][rows][k]. */
+static artel__value_id as_matrix(artel__graph *graph, artel__value_id x, int64_t k)
+{
+    artel_shape matrix = artel__shape(3, 1, k ? artel_shape_count(&graph->value[x].shape) / k : 0, k);
+    return artel__op_reshape(graph, x, &matrix);
+}
+
+artel__value_id artel__op_wide_weights(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                       const artel__wide_weights *how)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape shape = graph->value[x].shape, weights = artel__shape(3, 1, 0, 0);
+    int64_t k = artel__shape_product(&shape, shape.rank - how->contracted, shape.rank),
+            n = artel_shape_count(&how->columns);
+    weights.dim[1] = k;
+    weights.dim[2] = n;
+    artel__value_id turned = artel__op_transpose(graph, artel__op_reshape(graph, w, &weights), (int[]){0, 2, 1}),
+                    y = artel__op_wide_product(graph, as_matrix(graph, x, k), turned);
+    shape.rank -= how->contracted;
+    for (int i = 0; i < how->columns.rank && shape.rank < ARTEL_MAX_RANK; i++)
+        shape.dim[shape.rank++] = how->columns.dim[i];
+    y = artel__op_reshape(graph, y, &shape);
+    if (bias >= 0) y = artel__op_add(graph, y, artel__op_reshape(graph, bias, &how->columns));
+    return how->relu ? artel__op_unary_exact(graph, ARTEL__UNARY_RELU, (double[]){0, (double)INFINITY, 0}, y) : y;
+}
 
 artel__value_id artel__op_wide_product(artel__graph *graph, artel__value_id a, artel__value_id b)
 {

@@ -53,10 +53,10 @@ static bool improved(const artel__callback *callback, double value)
 static void reduce(artel__fit *fit, artel__callback *callback)
 {
     const plateau_config *c = callback->config;
-    double old = (double)(float)artel__fit_rate(fit);
-    if (!(old > (double)(float)c->min_lr)) return;
+    double old = artel__fit_as_rate(fit, artel__fit_rate(fit));
+    if (!(old > artel__fit_as_rate(fit, c->min_lr))) return;
     double rate = old * c->factor;
-    fit->learning_rate = (double)(float)(rate > c->min_lr ? rate : c->min_lr);
+    fit->learning_rate = artel__fit_as_rate(fit, rate > c->min_lr ? rate : c->min_lr);
     if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.",
                    (long long)fit->epoch + 1, fit->learning_rate);
@@ -165,7 +165,7 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
     int64_t last = own->count - 1;
     double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last]
                              : artel__schedule_rate(&own->schedule, fit->epoch);
-    fit->learning_rate = (double)(float)rate;
+    fit->learning_rate = artel__fit_as_rate(fit, rate);
     if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.",
                    (long long)fit->epoch + 1, fit->learning_rate);

@@ -109,19 +109,26 @@ artel_status artel__class_weight_find(artel__session *session, artel__session_mo
         "class weights are one number a record, as in Keras, and a record has %lld labels", (long long)labels);
 }
 
+/* Element `at` of targets of float32 or float64. */
+static double number_at(const artel__value *target, const void *targets, int64_t at)
+{
+    return target->dtype == ARTEL_DTYPE_FLOAT64 ? ((const double *)targets)[at] : (double)((const float *)targets)[at];
+}
+
 /* The class that the target of row r names; negative for none. False when it is no whole number. */
 static bool class_of_row(const artel__value *target, const void *targets, int64_t r, int64_t *out)
 {
     int64_t class = 0;
-    const float *row = (const float *)targets + r * target->storage;
+    int64_t at = r * target->storage;
     if (target->dtype == ARTEL_DTYPE_INT32)
-        class = ((const int32_t *)targets)[r * target->storage];
+        class = ((const int32_t *)targets)[at];
     else if (target->storage == 1) {
-        if (!(row[0] > -1e9f && row[0] < 1e9f) || (float)(int64_t)row[0] != row[0]) return false;
-        class = (int64_t)row[0];
+        double number = number_at(target, targets, at);
+        if (!(number > -1e9 && number < 1e9) || (double)(int64_t)number != number) return false;
+        class = (int64_t)number;
     }
     for (int64_t c = 1; target->dtype != ARTEL_DTYPE_INT32 && c < target->storage; c++) {
-        if (row[c] > row[class]) class = c;
+        if (number_at(target, targets, at + c) > number_at(target, targets, at + class)) class = c;
     }
     *out = class;
     return true;
@@ -134,17 +141,21 @@ artel_status artel__class_weight_apply(const artel__replica *replica, artel__mod
     const artel__graph *graph = &shared->objective->graph;
     const artel__value *target = &graph->value[graph->input[shared->target]];
     const void *targets = replica->mode[m].buffer[shared->target];
-    float *weight = replica->mode[m].buffer[shared->weight];
+    void *weight = replica->mode[m].buffer[shared->weight];
+    bool wide = graph->value[graph->input[shared->weight]].dtype == ARTEL_DTYPE_FLOAT64;
     for (int64_t r = 0; r < replica->fold.rows; r++) {
         int64_t class;
         if (!class_of_row(target, targets, r, &class))
             return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION,
                                "give targets that are class numbers, or sample weights instead",
                                "the target of record %llu is %g, which is no class",
-                               (unsigned long long)batch->rows[replica->fold.row + r],
-                               (double)((const float *)targets)[r]);
+                               (unsigned long long)batch->rows[replica->fold.row + r], number_at(target, targets, r));
         bool known = class >= 0 && class < session->options.classes;
-        weight[r] = known ? (float)session->options.class_weight[class] : 1.0f;
+        double own = known ? session->options.class_weight[class] : 1.0;
+        if (wide)
+            ((double *)weight)[r] = own;
+        else
+            ((float *)weight)[r] = (float)own;
     }
     return ARTEL_OK;
 }

@@ -204,8 +204,9 @@ struct artel_predictions {
     int outputs;
     const char **name;
     artel_shape *shape;
+    double **wide;  /* of an output that is float64, else NULL; in `block`, in front of all `values` */
     float **values; /* in `block` */
-    float *block;
+    double *block;
 };
 
 void artel_predictions_destroy(artel_predictions *predictions)
@@ -217,27 +218,47 @@ void artel_predictions_destroy(artel_predictions *predictions)
     artel__free(ctx, predictions);
 }
 
+static const artel__value *output_value(const pass *p, int i)
+{
+    const artel__objective *o = artel__session_objective(p->fit.session, ARTEL__MODE_PREDICT);
+    return &o->graph.value[o->graph.kept[o->prediction_kept[i]]];
+}
+
+static bool is_wide(const pass *p, int i)
+{
+    return output_value(p, i)->dtype == ARTEL_DTYPE_FLOAT64;
+}
+
 /* All outputs lie in one block, so that another task can take over what has been predicted. */
 static artel_status make_values(pass *p, artel_predictions *predictions, int64_t rows)
 {
-    size_t total = 0, at = 0;
+    size_t total = 0, wide = 0;
     void *block;
-    for (int i = 0; i < predictions->outputs; i++) total += (size_t)artel_shape_count(&predictions->shape[i]);
-    ARTEL_TRY(artel__calloc(p->fit.ctx, total + 1, sizeof(float), "predictions", &block));
-    predictions->block = block;
     for (int i = 0; i < predictions->outputs; i++) {
-        predictions->values[i] = predictions->block + at;
-        at += (size_t)artel_shape_count(&predictions->shape[i]);
+        total += (size_t)artel_shape_count(&predictions->shape[i]);
+        if (is_wide(p, i)) wide += (size_t)artel_shape_count(&predictions->shape[i]);
+    }
+    size_t bytes = wide * sizeof(double) + total * sizeof(float);
+    ARTEL_TRY(artel__calloc(p->fit.ctx, bytes + 1, 1, "predictions", &block));
+    predictions->block = block;
+    double *doubles = block;
+    float *floats = (float *)(void *)(doubles + wide);
+    for (int i = 0; i < predictions->outputs; i++) {
+        int64_t count = artel_shape_count(&predictions->shape[i]);
+        predictions->values[i] = floats;
+        floats += count;
+        if (!is_wide(p, i)) continue;
+        predictions->wide[i] = doubles;
+        doubles += count;
     }
     p->fit.extra = block;
-    p->fit.extra_bytes = rows ? total * sizeof(float) : 0;
+    p->fit.extra_bytes = rows ? bytes : 0;
     return ARTEL_OK;
 }
 
 static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **out)
 {
     const artel__fit *fit = &p->fit;
-    const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_PREDICT);
     int outputs = fit->model->nn->outputs;
     void *block;
     ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(artel_predictions), "predictions", &block));
@@ -249,9 +270,10 @@ static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **
     predictions->name = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->name);
     predictions->shape = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->shape);
     predictions->values = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->values);
+    predictions->wide = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->wide);
     ARTEL_TRY(artel__arena_status(&predictions->arena));
     for (int i = 0; i < outputs; i++) {
-        const artel__value *value = &objective->graph.value[objective->graph.kept[objective->prediction_kept[i]]];
+        const artel__value *value = output_value(p, i);
         predictions->name[i] = artel__arena_strdup(&predictions->arena, fit->model->nn->output[i].name);
         if (value->shape.rank >= ARTEL_MAX_RANK)
             return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, fit->model->nn->output[i].name,
@@ -274,7 +296,10 @@ static artel_status predict_batch(artel__fit *fit)
     int64_t rows = predictions->outputs ? predictions->shape[0].dim[0] : 0;
     for (int i = 0; i < predictions->outputs; i++) {
         int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
-        artel__session_predictions(fit->session, i, predictions->values[i] + fit->unit * p->batch_size * row);
+        int64_t at = fit->unit * p->batch_size * row;
+        artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT32, predictions->values[i] + at);
+        if (predictions->wide[i])
+            artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT64, predictions->wide[i] + at);
     }
     fit->ended = fit->unit + 1 == fit->units;
     return step_event(p, fit->unit);
@@ -321,5 +346,15 @@ artel_status artel_predictions_get(const artel_predictions *predictions, int ind
     if (name) *name = predictions->name[index];
     if (shape) *shape = predictions->shape[index];
     if (values) *values = predictions->values[index];
+    return ARTEL_OK;
+}
+
+artel_status artel_predictions_get_float64(const artel_predictions *predictions, int index, const double **values)
+{
+    ARTEL_TRY(artel__enter(predictions ? predictions->ctx : NULL, __func__, "predictions values", predictions, values));
+    if (index < 0 || index >= predictions->outputs)
+        return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count",
+                           "there is no output %d", index);
+    *values = predictions->wide[index];
     return ARTEL_OK;
 }

@@ -284,5 +284,7 @@ artel_status artel__fit_report_fault(artel__fit *fit);
 artel_status artel__fit_report_plan(artel__fit *fit); /* to on_plan; in a cluster there is none before the first seat */
 /* The learning rate of the next step. */
 double artel__fit_rate(const artel__fit *fit);
+/* A rate as the optimizer holds it: a float32, or of a model with variables of float64 the number itself. */
+double artel__fit_as_rate(const artel__fit *fit, double rate);
 
 #endif

@@ -17,6 +17,11 @@ void artel__fit_event(const artel__fit *fit, artel_event *event)
     if (well) artel__operation_begin(fit->ctx); /* what failed in the caller's function is no failure of this run */
 }
 
+double artel__fit_as_rate(const artel__fit *fit, double rate)
+{
+    return fit->settings.optimizer.wide ? rate : (double)(float)rate;
+}
+
 double artel__fit_rate(const artel__fit *fit)
 {
     if (fit->learning_rate >= 0) return fit->learning_rate;

@@ -87,11 +87,17 @@ static const char *keep_name(artel__fit *fit, const char *name)
     return copy;
 }
 
+/* Keras' values are float32, and of a model in float64 that. */
+static double as_logged(const artel__fit *fit, double value)
+{
+    return fit->model && fit->model->nn->wide ? value : (double)(float)value;
+}
+
 artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char *name, double value)
 {
     for (int i = 0; i < logs->count; i++) {
         if (strcmp(logs->item[i].name, name) != 0) continue;
-        logs->item[i].value = (double)(float)value;
+        logs->item[i].value = as_logged(fit, value);
         return ARTEL_OK;
     }
     if (logs->count == logs->capacity) {
@@ -104,7 +110,7 @@ artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char 
     }
     const char *kept = keep_name(fit, name);
     if (!kept) return ARTEL_ERROR_NO_MEMORY;
-    logs->item[logs->count++] = (artel_metric_value){kept, (double)(float)value};
+    logs->item[logs->count++] = (artel_metric_value){kept, as_logged(fit, value)};
     return ARTEL_OK;
 }
 

@@ -41,6 +41,22 @@ static artel__data_target_kind kind_of(artel__target_form form)
                                            : ARTEL__DATA_TARGET_VALUES;
 }
 
+/* What a prediction of this type is compared with, and weighed by. */
+static artel_dtype real_of(artel_dtype dtype)
+{
+    return dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+}
+
+/* Of sample weights, which all outputs may share: FLOAT64 where a prediction is that. */
+static artel_dtype weight_dtype(const artel__model *nn)
+{
+    artel_dtype dtype = ARTEL_DTYPE_FLOAT32;
+    for (int i = 0; i < nn->outputs; i++) {
+        if (nn->output[i].dtype == ARTEL_DTYPE_FLOAT64) dtype = ARTEL_DTYPE_FLOAT64;
+    }
+    return dtype;
+}
+
 static void want_target(const artel__model *nn, const artel__settings *settings, int i, artel__data_want_target *want)
 {
     const artel__output_settings *output = &settings->output[i];
@@ -49,7 +65,7 @@ static void want_target(const artel__model *nn, const artel__settings *settings,
                               : output->metrics ? output->metric[0].target
                                                 : ARTEL__TARGET_SAME;
     *want = (artel__data_want_target){
-        .name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = ARTEL_DTYPE_FLOAT32};
+        .name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = real_of(nn->output[i].dtype)};
     bool open = false;
     for (int k = 0; k < nn->inputs; k++) {
         for (int d = 0; d < nn->input[k].shape.rank; d++) open = open || nn->input[k].shape.dim[d] < 0;
@@ -94,6 +110,7 @@ artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn,
         .input_count = nn->inputs,
         .targets = targets,
         .target_count = count,
+        .weight = weight_dtype(nn),
         .program = artel__model_program(nn),
         .scales_itself = scaling,
         .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
@@ -152,7 +169,7 @@ static artel_status add_inputs(builder *b)
     }
     if (b->request->weighted && b->weight[0] < 0) {
         artel_shape one = {.rank = 0};
-        set_weight(b, 0, artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &one));
+        set_weight(b, 0, artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, weight_dtype(nn), &one));
     }
     return program ? add_ahead(b, &ahead, in) : artel__model_call(b->request->nn, b->graph, in, b->out);
 }
@@ -208,10 +225,12 @@ static artel__value_id output_weight(builder *b, int i, artel__value_id loss, ar
     artel__value_id weight = b->weight[i];
     *mask = ARTEL__NO_VALUE;
     if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (weight >= 0) weight = artel__op_cast(graph, weight, real_of(graph->value[loss].dtype));
     artel__value_id both = output_mask(b, i, loss, counted);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (both >= 0) {
-        *mask = artel__op_reshape(graph, artel__op_cast(graph, both, ARTEL_DTYPE_FLOAT32), &graph->value[loss].shape);
+        artel_dtype real = real_of(graph->value[loss].dtype);
+        *mask = artel__op_reshape(graph, artel__op_cast(graph, both, real), &graph->value[loss].shape);
         if (weight < 0) return *mask;
         artel_shape shape = graph->value[loss].shape;
         if (graph->value[weight].storage == graph->value[loss].storage)
@@ -297,6 +316,8 @@ static void add_metrics(builder *b, int i)
         artel__value_id fed = b->weight[i];
         if (!output->weighted[k]) b->weight[i] = ARTEL__NO_VALUE; /* other metrics see the mask alone */
         weight = b->weight[i];
+        if (weight >= 0 && b->graph->status == ARTEL_OK)
+            weight = artel__op_cast(b->graph, weight, real_of(b->graph->value[prediction].dtype));
         if (b->out[i].mask >= 0 && artel__metric_takes_mask(metric) && b->graph->status == ARTEL_OK) {
             artel__value_id like = artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction,
                                                     1u << (b->graph->value[prediction].shape.rank - 1), false);

@@ -75,10 +75,10 @@ static int64_t saved_iteration(const artel__saved_array *array)
 static void start_slot(artel__session *session, int slot)
 {
     const artel__optimizer *optimizer = &session->options.settings->optimizer;
-    float start = artel__optimizer_slot_start(optimizer, &session->slots, slot);
+    double start = artel__optimizer_slot_start(optimizer, &session->slots, slot);
     int source = artel__optimizer_slot_source(optimizer, &session->slots, slot);
     if (source >= 0) artel__state_assign(session->replica[0].state, slot, source);
-    if (start != 0.0f) artel__state_fill(session->replica[0].state, slot, start);
+    if (start != 0) artel__state_fill(session->replica[0].state, slot, start);
 }
 
 artel_status artel__session_take_up(artel__session *session)
@@ -128,12 +128,13 @@ void artel__session_swap_averages(artel__session *session)
 {
     const artel__optimizer_slots *slots = &session->slots;
     for (int i = 0; i < slots->count && slots->average; i++) {
-        int64_t count = session->variables.item[slots->trainable[i]].count;
+        const artel__variable *variable = &session->variables.item[slots->trainable[i]];
+        size_t bytes = (size_t)variable->count * artel_dtype_size(artel__variable_held(variable));
         for (int r = 0; r < (session->common ? 1 : session->replicas); r++) {
-            float *a = artel__state_lend(session->replica[r].state, slots->trainable[i]),
-                  *b = artel__state_lend(session->replica[r].state, slots->average[i]);
-            for (int64_t k = 0; k < count; k++) {
-                float kept = a[k];
+            uint8_t *a = artel__state_lend(session->replica[r].state, slots->trainable[i]),
+                    *b = artel__state_lend(session->replica[r].state, slots->average[i]);
+            for (size_t k = 0; k < bytes; k++) {
+                uint8_t kept = a[k];
                 a[k] = b[k];
                 b[k] = kept;
             }
@@ -158,8 +159,13 @@ static artel_status export_header(artel__session *session, artel__saved_optimize
     ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT64, &scalar, &out->array[out->count++]));
     *(int64_t *)out->array[out->count - 1].data = iteration;
     if (!with_rate) return ARTEL_OK;
-    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_FLOAT32, &scalar, &out->array[out->count++]));
-    *(float *)out->array[out->count - 1].data = (float)rate;
+    bool wide = session->options.settings->optimizer.wide;
+    ARTEL_TRY(
+        make_array(session->ctx, wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32, &scalar, &out->array[out->count++]));
+    if (wide)
+        *(double *)out->array[out->count - 1].data = rate;
+    else
+        *(float *)out->array[out->count - 1].data = (float)rate;
     return ARTEL_OK;
 }
 

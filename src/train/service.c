@@ -44,7 +44,7 @@ static artel_status check_optimizer(artel__fit *fit)
     const artel__optimizer *optimizer = &fit->settings.optimizer;
     const artel__variables *variables = fit->model->nn->variables;
     for (int i = 0; i < variables->count; i++) {
-        if (artel__variable_narrow(&variables->item[i]))
+        if (artel__variable_narrow(&variables->item[i]) || variables->item[i].dtype == ARTEL_DTYPE_FLOAT64)
             return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, variables->item[i].name,
                                "use multi-worker, or a mixed policy", "parameter servers do not keep variables of %s",
                                artel_dtype_name(variables->item[i].dtype));

@@ -51,21 +51,21 @@ void artel__session_add_sums(const artel__session *session, artel__mode m, doubl
     }
 }
 
-void artel__session_predictions(const artel__session *session, int output, float *values)
+void artel__session_predictions(const artel__session *session, int output, artel_dtype dtype, void *values)
 {
     const artel__objective *o = session->mode[ARTEL__MODE_PREDICT].objective;
     const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[output]]];
     if (session->seat.ranks > 1) { /* every rank has gathered all rows */
         const artel__replica *replica = &session->replica[0];
-        artel__convert(value->dtype, replica->mode[ARTEL__MODE_PREDICT].gathered[output], ARTEL_DTYPE_FLOAT32, values,
+        artel__convert(value->dtype, replica->mode[ARTEL__MODE_PREDICT].gathered[output], dtype, values,
                        replica->fold.batch * value->storage);
         return;
     }
     for (int r = 0; r < session->replicas; r++) {
         const artel__replica *replica = &session->replica[r];
         const void *rows = artel__execution_read(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
-        artel__convert(value->dtype, rows, ARTEL_DTYPE_FLOAT32, values + replica->fold.row * value->storage,
-                       replica->fold.rows * value->storage);
+        uint8_t *at = (uint8_t *)values + (size_t)(replica->fold.row * value->storage) * artel_dtype_size(dtype);
+        artel__convert(value->dtype, rows, dtype, at, replica->fold.rows * value->storage);
     }
 }
 

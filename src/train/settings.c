@@ -231,6 +231,11 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
             artel__optimizer_read(arena, fallback ? fallback : optimizer, replicas, batch_size, &settings.optimizer);
         json_decref(fallback);
         ARTEL_TRY(status);
+        if (model->nn->wide) status = artel__optimizer_widen(&settings.optimizer);
+        if (status < 0) {
+            json_decref(settings.optimizer.record);
+            return status;
+        }
         settings.has_optimizer = true;
     }
     *out = settings;

@@ -302,9 +302,9 @@ void artel__store_refresh(artel__store *s)
 static void start_slot(artel__store *s, int slot)
 {
     int source = artel__optimizer_slot_source(&s->optimizer, &s->slots, slot);
-    float start = artel__optimizer_slot_start(&s->optimizer, &s->slots, slot);
+    double start = artel__optimizer_slot_start(&s->optimizer, &s->slots, slot);
     if (source >= 0) artel__state_assign(s->state, slot, source);
-    if (start != 0.0f) artel__state_fill(s->state, slot, start);
+    if (start != 0) artel__state_fill(s->state, slot, start);
 }
 
 artel_status artel__store_draw(artel__store *s)

@@ -246,7 +246,7 @@ def refused(row, folder):
     model, said = os.path.join(folder, "m.json"), []
     text = K.Sequential([K.Input((4,)), L.Dense(2, name="odd")]).to_json()
     policy = lambda name: {"module": "keras", "class_name": "DTypePolicy", "config": {"name": name}, "registered_name": None}
-    for dtype in ("float64", policy("float64"),
+    for dtype in ("float8", policy("float8"),
                   {"module": "keras", "class_name": "QuantizedDTypePolicy", "config": {"mode": "int8", "source_name": "float32"}}):
         record = json.loads(text)
         record["config"]["layers"][1]["config"]["dtype"] = dtype

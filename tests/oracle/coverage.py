@@ -45,6 +45,7 @@ COVERED = [
     ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad, Adafactor, Muon, ScheduleFreeAdamW with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
     ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
     ("Variables of 16 bits", "the policies bfloat16 and float16: dtypes in the file, eight optimizers, Adam that stands still, Keras reads it back", "variables16"),
+    ("Models of float64", "layers, optimizers, losses and metrics in doubles, to 1e-9; dtypes in the file, refusals by name, Keras reads it back", "models_float64"),
     ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision by XLA's plug-in for the CPU", "devices"),
     ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN, SwapEMAWeights", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
@@ -53,7 +54,7 @@ COVERED = [
 OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (SG1, SG7, SG8, SG10)"),
            ("resume", "checkpoints, SIGTERM, kill -9, other replica counts (FT7, CK3, CK7, KE11)"),
            ("adapters", "`lora_rank`: gradients beside NumPy's, files that hold the sum, continued runs, replicas"),
-           ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("precision", "equal bits, resumption, files that Keras reads, under mixed policies"), ("usage", "help, exit codes, streams, events, logs"),
+           ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("precision", "equal bits, resumption, files that Keras reads, under mixed policies"), ("float64", "the same of float64"), ("usage", "help, exit codes, streams, events, logs"),
            ("data", "npz, npy, idx, csv, cifar10, images: values and targets, JPEG to TensorFlow's bit"), ("text", "strings from every format, over replicas and workers; what is refused"), ("tensorboard", "TensorBoard's own reader (KE12)"),
            ("fashion_mnist", "accuracy (long)")]
 
@@ -110,6 +111,7 @@ QUIRKS = [
     "- `mode` \"auto\" of callbacks knows the losses and metrics of models with several outputs (`age_mae`), which Keras refuses.",
     "- Batch statistics are float64: where a mean is ten million and the deviation 2, Keras' variance is several times too large. The mean that is",
     "  subtracted is a float32 in both.",
+    "- Losses and metrics of a prediction of float64 are float64, whatever floatx the process of Keras has; there they are of that.",
     "- The optimizer of a legacy `.h5` cannot go on training in Keras 3.15 (\"Unknown variable\"), in artel it can.",
     "- Two consecutive steps of an untrained ResNet50 are chaotic (Keras against itself: 70 % of the update), so the second step starts from the file",
     "  that Keras wrote after the first.",

@@ -10,6 +10,7 @@
 #include "op/matrix.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/wide_embed.h"
 #include "op/wide_product.h"
 
 static artel__value_id wide(op_graph *g, artel__value_id x)
@@ -22,13 +23,14 @@ static artel__value_id narrow(op_graph *g, artel__value_id x)
     return artel__op_cast(&g->graph, x, ARTEL_DTYPE_FLOAT32);
 }
 
-/* 0: both by row; 1, 2: one of them is shared by all rows; 3: the gradient of a gradient */
+/* 0: both by row; 1, 2: one of them is shared by all rows; 3: the gradient of a gradient; 4: of that of a shared one */
 static artel__value_id product(op_graph *g)
 {
     artel__graph *graph = &g->graph;
     artel_shape left = SHAPE(2, 3, 4), right = SHAPE(2, 5, 4);
     artel__value_id a = wide(g, g->parameter == 2 ? op_weight(g, OP_SIGNED, 0, left) : op_row(g, OP_SIGNED, left));
-    artel__value_id b = wide(g, g->parameter == 1 ? op_weight(g, OP_SIGNED, 0, right) : op_row(g, OP_SIGNED, right));
+    artel__value_id b = wide(g, g->parameter == 1 || g->parameter == 4 ? op_weight(g, OP_SIGNED, 0, right)
+                                                                       : op_row(g, OP_SIGNED, right));
     artel__value_id y = artel__op_wide_product(graph, a, b);
     if (g->parameter < 3) return narrow(g, y);
     artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, y),
@@ -37,10 +39,21 @@ static artel__value_id product(op_graph *g)
                                     .targets = &square,
                                     .seeds = &one,
                                     .target_count = 1,
-                                    .wanted = &a,
+                                    .wanted = g->parameter == 3 ? &a : &b,
                                     .wanted_count = 1};
     artel__graph_differentiate(graph, &request, &slope);
     return narrow(g, slope);
+}
+
+/* 0: rows of a table, some of them twice; 1: weights and a bias */
+static artel__value_id weights(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel__value_id table = wide(g, op_weight(g, OP_SIGNED, 0, SHAPE(11, 3)));
+    if (g->parameter == 0) return narrow(g, artel__op_wide_lookup(graph, table, op_indices(g, 11, SHAPE(3, 2))));
+    artel__value_id x = wide(g, op_row(g, OP_SIGNED, SHAPE(2, 11))),
+                    bias = wide(g, op_weight(g, OP_SIGNED, 0, SHAPE(3)));
+    return narrow(g, artel__op_wide_weights(graph, x, table, bias, &(artel__wide_weights){1, SHAPE(3), false}));
 }
 
 static artel__value_id unary(op_graph *g)
@@ -139,7 +152,8 @@ static artel__value_id window(op_graph *g)
 }
 
 const op_family op_cases_wide[] = {
-    {{.name = "wide product", .build = product}, 4},
+    {{.name = "wide product", .build = product}, 5},
+    {{.name = "wide weights", .build = weights}, 2},
     {{.name = "wide unary", .build = unary}, 12},
     {{.name = "wide binary", .build = binary, .kinks = true}, ARTEL__BINARY_COUNT},
     {{.name = "wide reduce", .build = reduce}, 5},

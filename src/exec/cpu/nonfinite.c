@@ -12,12 +12,14 @@
 /* A value as it is stored. */
 typedef struct stored {
     const void *data;
-    bool half;
+    bool half, wide;
 } stored;
 
-static float element(const stored *s, int64_t i)
+static double element(const stored *s, int64_t i)
 {
-    return s->half ? artel__half_widen(((const uint16_t *)s->data)[i]) : ((const float *)s->data)[i];
+    if (s->wide) return ((const double *)s->data)[i];
+    float x = s->half ? artel__half_widen(((const uint16_t *)s->data)[i]) : ((const float *)s->data)[i];
+    return (double)x;
 }
 
 static int64_t first_bad(const stored *s, int64_t count)
@@ -36,16 +38,23 @@ static int64_t last_bad(const stored *s, int64_t count)
     return -1;
 }
 
+/* Whether it is what a layer of float64 makes; statistics of float32 are that, too. */
+static bool of_float64(const artel__graph *graph, const artel__node *node, const artel__value *value)
+{
+    artel__value_id first = node->inputs > 0 ? node->input[0] : -1;
+    return value->dtype == ARTEL_DTYPE_FLOAT64 && first >= 0 && graph->value[first].dtype == ARTEL_DTYPE_FLOAT64;
+}
+
 bool artel__scan_node(const artel__run *run, int32_t index, const artel__step *step, artel__nonfinite *out)
 {
     const artel__graph *graph = run->plan->graph;
     const artel__node *node = &graph->node[index];
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &graph->value[node->output[k]];
-        if (value->dtype != ARTEL_DTYPE_FLOAT32) continue;
-        bool rows = value->domain == ARTEL__DOMAIN_ROW;
+        bool rows = value->domain == ARTEL__DOMAIN_ROW, wide = rows && of_float64(graph, node, value);
+        if (value->dtype != ARTEL_DTYPE_FLOAT32 && !wide) continue;
         int64_t blocks = rows ? step->fold->rows : value->domain == ARTEL__DOMAIN_NODES ? step->fold->nodes : 1;
-        stored data = {run->pointer[node->output[k]], run->plan->half[node->output[k]]};
+        stored data = {run->pointer[node->output[k]], run->plan->half[node->output[k]], wide};
         int64_t first = first_bad(&data, blocks * value->storage);
         if (first < 0) continue;
         int64_t last = last_bad(&data, blocks * value->storage);

@@ -5,6 +5,11 @@
 #include "kernel/math.h"
 #include "kernel/simd/narrow_tables.h"
 
+double artel__round_to_float32(double x)
+{
+    return (double)(float)x;
+}
+
 float artel__narrow_one(artel_dtype to, float x)
 {
     if (to == ARTEL_DTYPE_FLOAT16) return artel__half_to_float(artel__float_to_half(x));

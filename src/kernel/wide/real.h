@@ -163,4 +163,14 @@ static inline artel__real real_floor(artel__real x)
     return floor(x);
 }
 
+static inline artel__real real_min(artel__real a, artel__real b)
+{
+    return a < b ? a : b;
+}
+
+static inline artel__real real_max(artel__real a, artel__real b)
+{
+    return a > b ? a : b;
+}
+
 #endif

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+# long form: 900
+"""Models of float64 beside real Keras, whose process then has that floatx: predictions, History, weights, slots, to some 1e-12.
+
+A file does not say which floatx the process that trains has, and Keras computes losses, metrics and the rate in that: artel computes the loss
+and the metrics of a prediction of float64 in float64, so the other side is Keras after set_floatx("float64"). Settings that Keras' TensorFlow backend
+rounds to float32 on their way (betas, momentum, decay, factors of regularisers, accumulators' starts, Rescaling's factor) are that here, too.
+The file of a trained model has Keras' dtypes in each place, and Keras predicts with it what artel does.
+"""
+
+import dataclasses
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+from oracle import K, L, O, Q, Failure, artel, keras_module, rng_of, table
+
+MOST = 1e-9  # of the largest value of an array: predictions, History, weights, slots
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    layers: object  # () -> layers between input and head, or a model
+    shape: tuple = (5,)
+    opt: object = None  # () -> optimizer; None: Adam
+    loss: object = "mse"
+    metrics: tuple = ()
+    y: str = "real"
+    vocabulary: int = 0
+    weights: bool = False
+    head: bool = True
+    refuse: str = None
+    most: float = MOST
+
+
+def merged():
+    i = K.Input((5,))
+    a, b = L.Dense(4)(i), L.Dense(4, activation="softplus")(i)
+    x = L.Concatenate()([L.Multiply()([a, b]), L.Add()([a, b]), L.Average()([a, b]), L.Maximum()([a, b]), L.Subtract()([a, b])])
+    return K.Model(i, L.Dense(2)(L.Dropout(0.0)(K.ops.tanh(x) + 0.1 * x)))
+
+
+def mixed():
+    """A layer of float32 among those of float64, and an input of float32."""
+    i = K.Input((5,), dtype="float32")
+    return K.Model(i, L.Dense(2)(L.Dense(4, dtype="float32", activation="tanh")(L.Dense(4)(i))))
+
+
+def inner():
+    return [K.Sequential([K.Input((5,)), L.Dense(3, activation="elu")])]
+
+
+def tanh():
+    return [L.Dense(7, activation="tanh")]
+
+
+ROWS = [
+    Row("dense-sgd", tanh, opt=lambda: O.SGD(0.1), metrics=("mae",)),
+    Row("bits-of-a-rate", tanh, opt=lambda: O.SGD(1 / 3, momentum=0.9, nesterov=True, clipnorm=0.1)),
+    Row("adam-classes", lambda: [L.Dense(7, activation="silu")], loss="categorical_crossentropy", y="onehot", metrics=("accuracy", "mse")),
+    Row("sparse", lambda: [L.Dense(7, activation="relu")], loss=lambda: Q.SparseCategoricalCrossentropy(from_logits=True), y="class", metrics=("accuracy",)),
+    Row("regularised", lambda: [L.Dense(7, activation="relu", kernel_regularizer=K.regularizers.L1L2(0.01, 1 / 3), activity_regularizer="l2")]),
+    Row("constrained", lambda: [L.Dense(7, kernel_constraint="max_norm", bias_constraint="non_neg"), L.Dense(3, kernel_constraint="min_max_norm")]),
+    Row("rmsprop", tanh, opt=lambda: O.RMSprop(0.01, momentum=0.9, centered=True), loss="mae"),
+    Row("adagrad", tanh, opt=lambda: O.Adagrad(0.1), loss="huber"),
+    Row("adamw", tanh, opt=lambda: O.AdamW(0.01, weight_decay=0.1, amsgrad=True)),
+    Row("adadelta", tanh, opt=lambda: O.Adadelta(1.0, global_clipnorm=0.1)),
+    Row("adamax", tanh, opt=lambda: O.Adamax(0.01, clipvalue=0.01)),
+    Row("ftrl", tanh, opt=lambda: O.Ftrl(0.1, l1_regularization_strength=0.01)),
+    Row("lion", tanh, opt=lambda: O.Lion(0.01)),
+    Row("averages", tanh, opt=lambda: O.SGD(0.1, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=3)),
+    Row("accumulation", tanh, opt=lambda: O.Adam(0.01, gradient_accumulation_steps=2)),
+    Row("batch-normalisation", lambda: [L.Dense(7, use_bias=False), L.BatchNormalization(), L.ReLU()]),
+    Row("normalisation", lambda: [L.Dense(8), L.LayerNormalization(), L.Dense(8), L.GroupNormalization(4), L.RMSNormalization(), L.UnitNormalization(), L.PReLU()],
+        opt=lambda: O.SGD(0.1)),
+    Row("images", lambda: [L.Conv2D(4, 3, activation="relu", padding="same", strides=2), L.MaxPooling2D(2), L.Conv2D(4, 2, use_bias=False),
+                           L.GlobalAveragePooling2D()], (9, 9, 3)),
+    Row("more-images", lambda: [L.DepthwiseConv2D(3), L.AveragePooling2D(2, padding="same"), L.SeparableConv2D(4, 2), L.Conv2DTranspose(3, 3, strides=2),
+                                L.ZeroPadding2D(1), L.Cropping2D(1), L.Flatten()], (9, 9, 3)),
+    Row("sequences", lambda: [L.Conv1D(4, 3, padding="causal"), L.MaxPooling1D(2), L.SpatialDropout1D(0.0), L.Conv1DTranspose(3, 2),
+                              L.GlobalMaxPooling1D()], (6, 3)),
+    Row("lstm", lambda: [L.LSTM(4, return_sequences=True), L.LSTM(3, go_backwards=True)], (6, 3)),
+    Row("gru", lambda: [L.Bidirectional(L.GRU(4, return_sequences=True)), L.GRU(3, reset_after=False)], (6, 3)),
+    Row("cells", lambda: [L.TimeDistributed(L.Dense(4)), L.SimpleRNN(4, return_sequences=True), L.RNN(L.LSTMCell(3))], (6, 3)),
+    Row("embedding", lambda: [L.Embedding(11, 4, mask_zero=True), L.LSTM(3)], (6,), vocabulary=11),
+    Row("merged", merged),
+    Row("rescaled", lambda: [L.Rescaling(0.1, 0.3), L.Normalization(mean=[0.1, 0.2, 0.3, 0.4, 0.5], variance=[1, 2, 3, 4, 5.0])], opt=lambda: O.SGD(0.1)),
+    Row("inner-model", inner),
+    Row("sample-weights", tanh, weights=True),
+    Row("mixed", mixed, opt=lambda: O.SGD(0.1), most=1e-4),
+    Row("no-attention", lambda: [L.MultiHeadAttention(2, 3)], refuse="float64"),
+    Row("no-nadam", tanh, opt=lambda: O.Nadam(0.01), refuse="float64"),
+    Row("no-auc", lambda: [L.Dense(7)], metrics=("AUC",), refuse="float64"),
+    Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
+    Row("no-sparsemax", lambda: [L.Dense(4, activation="glu")], refuse="float64"),
+]
+
+
+def build(row):
+    made = row.layers()
+    if not isinstance(made, list):
+        return made
+    i = x = K.Input(row.shape, dtype="int32" if row.vocabulary else None)
+    if row.name == "no-attention":
+        i = x = K.Input((4, 6))
+        x = made.pop()(x, x)
+    for layer in made:
+        x = layer(x)
+    return K.Model(i, L.Dense(3 if row.y in ("onehot", "class") else 2, activation="softmax" if row.y == "onehot" else None)(x))
+
+
+def data(row, model, folder):
+    rng = rng_of(row.name)
+    shape = (40,) + model.input_shape[1:]
+    x = rng.integers(0, row.vocabulary, shape) if row.vocabulary else rng.standard_normal(shape)
+    y = {"real": lambda: rng.standard_normal((40, 2)), "class": lambda: rng.integers(0, 3, 40), "onehot": lambda: np.eye(3)[rng.integers(0, 3, 40)]}[row.y]()
+    weight = rng.random(40) if row.weights else None
+    np.savez(os.path.join(folder, "data.npz"), x=x, y=y, **({"sample_weight": weight} if row.weights else {}))
+    return x, y, weight
+
+
+def keras_side(row, folder):
+    keras = keras_module()
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(3)
+    model = build(row)
+    model.compile(row.opt() if row.opt else O.Adam(0.01), row.loss() if callable(row.loss) else row.loss, metrics=list(row.metrics), weighted_metrics=[],
+                  jit_compile=False)
+    model.save(os.path.join(folder, "start.keras"))
+    x, y, weight = data(row, model, folder)
+    if row.refuse:
+        return {}, x
+    said = {"predict": model.predict(x, batch_size=8, verbose=0)}
+    said["history"] = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0, sample_weight=weight).history
+    model.save(os.path.join(folder, "keras.keras"))
+    return said, x
+
+
+def tree(path):
+    """Path -> (dtype in the file, Keras' mark, shape, values)."""
+    import h5py
+
+    found = {}
+
+    def take(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[name] = (item.dtype.str, item.attrs.get("dtype"), item.shape, np.asarray(item[()], "f8"))
+
+    with zipfile.ZipFile(path) as z, h5py.File(io.BytesIO(z.read("model.weights.h5")), "r") as f:
+        f.visititems(take)
+    return {k: v for k, v in found.items() if "seed_generator" not in k}
+
+
+def apart(mine, theirs):
+    mine, theirs = np.asarray(mine, "f8"), np.asarray(theirs, "f8")
+    if mine.shape != theirs.shape:
+        raise Failure("shapes %s, Keras has %s" % (mine.shape, theirs.shape))
+    return float(np.abs(mine - theirs).max(initial=0) / max(np.abs(theirs).max(initial=0), 1e-12))
+
+
+def compare(mine, theirs):
+    """The largest difference; every array has Keras' form."""
+    if set(mine) != set(theirs):
+        raise Failure("missing %s, too many %s" % (sorted(set(theirs) - set(mine)), sorted(set(mine) - set(theirs))))
+    for path, b in theirs.items():
+        if mine[path][:3] != b[:3]:
+            raise Failure("%s: %s, Keras has %s" % (path, mine[path][:3], b[:3]))
+    return max(apart(mine[path][3], b[3]) for path, b in theirs.items())
+
+
+def predicted(model, given, out):
+    ran = artel("predict", model, "--data", "npz:" + given, "--batch-size", 8, "--output", out)
+    if ran.rc != 0:
+        raise Failure("predict: exit %d (%s)" % (ran.rc, ran.first))
+    values = np.load(out)
+    if values.dtype != np.float64:
+        raise Failure("predictions are %s" % values.dtype)
+    return values
+
+
+def run(row, index, folder, keras_only):
+    keras = keras_module()
+    keras.config.set_floatx("float64")
+    try:
+        return both(row, folder, keras_only)
+    finally:
+        keras.config.set_floatx("float32")
+
+
+def both(row, folder, keras_only):
+    said, x = keras_side(row, folder)
+    if keras_only:
+        return ["", "", "", ""]
+    start, other, trained, given, out, history = (os.path.join(folder, n) for n in ("start.keras", "keras.keras", "mine.keras", "data.npz", "p.npy",
+                                                                                    "h.json"))
+    fit = ("fit", start, "--data", "npz:" + given, "--no-shuffle", "--batch-size", 8, "--epochs", 2, "--output", trained, "--history", history,
+           "--verbose", 0)
+    if row.refuse:
+        ran = artel(*fit)
+        if ran.rc != 1 or row.refuse not in ran.err or os.path.exists(trained):
+            raise Failure("a refusal was due: exit %d (%s)" % (ran.rc, ran.first))
+        return ["refused", "", "", ""]
+    p = apart(predicted(start, given, out), said["predict"])
+    ran = artel(*fit)
+    if ran.rc != 0:
+        raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
+    with open(history) as f:
+        got = json.load(f)
+    h = max(apart(got[key], values) for key, values in said["history"].items())
+    w = compare(tree(trained), tree(other))
+    again = apart(predicted(trained, given, out), keras_module().models.load_model(trained).predict(x, verbose=0))
+    if not (p <= min(row.most, 1e-6) and h <= row.most and w <= row.most and again <= min(row.most, 1e-6)):
+        raise Failure("predict %.2g, history %.2g, weights and slots %.2g, read by Keras %.2g" % (p, h, w, again))
+    return ["%.1e" % value for value in (p, h, w, again)]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["predict", "history", "weights", "again"], every=3)
