@@ -3,8 +3,8 @@
  *
  *   membership.c          creation, inputs, views; looks at the whole after an input
  *   membership_link.c     links, probes, heartbeats, what a peer says about itself
- *   membership_greet.c    HELLO: who is at the other end of a link, and which link is the peer's; its loss
  *   membership_end.c      joining, leaving and finishing while a generation goes on; who has ended
+ *   membership_greet.c    HELLO: who is at the other end of a link, and which link is the peer's; its loss
  *   membership_join.c     without a generation; other groups in sight
  *   membership_record.c   reports, record, copying
  *   membership_start.c    the first message of a generation
