@@ -31,6 +31,11 @@ bool check_values(void)
     return true;
 }
 
+int check_rounds(int whole)
+{
+    return check_values() ? whole : (whole + 3) / 4;
+}
+
 bool check_isa_runs(artel__isa isa)
 {
     if (only_wide && isa != ARTEL__ISA_AVX2) return false;

@@ -27,6 +27,10 @@ void check_setup(void);
  * memory, and for which the plain build has compared them. */
 bool check_values(void);
 
+/* Of `whole` random cases those to be tried: under sanitizers a quarter, for the same loops run over the same memory in
+ * each, and minutes longer. */
+int check_rounds(int whole);
+
 /* Whether this machine has the instruction set, and whether it can run the kernel on these parameters. */
 bool check_isa_runs(artel__isa isa);
 bool check_can_run(const artel__kernel *kernel, const void *params);

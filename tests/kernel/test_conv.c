@@ -218,7 +218,7 @@ static void test_random(void **state)
 {
     check_random random = {2};
     (void)state;
-    for (int i = 0; i < 80; i++) {
+    for (int i = 0; i < check_rounds(80); i++) {
         int64_t groups = i % 3 == 0 ? 1 + check_below(&random, 5) : 1, bottom = check_below(&random, 4),
                 right = check_below(&random, 4);
         shape s = {.images = 1 + check_below(&random, 4),

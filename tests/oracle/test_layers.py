@@ -3,7 +3,7 @@
 # long form: 3600
 """Every layer with odd settings: predictions, then 20 training steps, as real Keras.
 
-The short form takes a third of the networks, a sixth of the settings of each layer and a ninth of the odd ones; the long form takes all.
+The short form takes a fifth of the networks, a tenth of the settings of each layer and a fifteenth of the odd ones; the long form takes all.
 """
 
 import sys
@@ -941,4 +941,4 @@ def short(cases):
 
 
 if __name__ == "__main__":
-    main(CASES if LONG or sys.argv[1:] else short(CASES), every=3)
+    main(CASES if LONG or sys.argv[1:] else short(CASES), every=5)
