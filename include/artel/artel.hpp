@@ -231,6 +231,10 @@ class model : public detail::handle<artel_model, artel_model_destroy> {
     {
         owner().check(artel_model_load_weights(get(), path.c_str()));
     }
+    void freeze(const std::string &pattern)
+    {
+        owner().check(artel_model_freeze(get(), pattern.c_str()));
+    }
     void save(const std::string &path) const
     {
         owner().check(artel_model_save(get(), path.c_str()));

@@ -55,6 +55,12 @@ ARTEL_API artel_status artel_model_set_weight(artel_model *model, const char *pa
 ARTEL_API artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss,
                                            const char *metrics);
 
+/* The layers whose names match `pattern` ("conv*", with *, ? and [...] as in file names), also those of models inside,
+ * are not trained from here on, as behind `layer.trainable = False` of Keras: their weights stay, and a
+ * BatchNormalization among them uses its moving statistics. Saved files say so, too. The optimizer starts without
+ * state. Errors: INVALID where no layer has such a name. */
+ARTEL_API artel_status artel_model_freeze(artel_model *model, const char *pattern);
+
 #ifdef __cplusplus
 }
 #endif

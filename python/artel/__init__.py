@@ -89,7 +89,7 @@ def _open() -> ctypes.CDLL:
         raise ImportError("libartel.so.0.1 is not found: install artel, or name the file in ARTEL_LIBRARY") from error
     pointers = ["artel_context_create", "artel_model_load", "artel_data_open"]
     for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
-                            "artel_model_load_weights", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
+                            "artel_model_load_weights", "artel_model_freeze", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
                             "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension"]:
         getattr(lib, name).restype = _i
     lib.artel_context_error.restype = ctypes.POINTER(_Record)
@@ -296,6 +296,10 @@ class Model:
     def load_weights(self, path: str) -> None:
         """From .weights.h5, .keras, .h5 or .safetensors."""
         self._check(_lib.artel_model_load_weights(self._handle, _text(path)))
+
+    def freeze(self, pattern: str) -> None:
+        """Layers of these names ("conv*") are not trained from here on; the optimizer starts without state."""
+        self._check(_lib.artel_model_freeze(self._handle, _text(pattern)))
 
     def get_weight(self, path: str, shape: Sequence[int]) -> np.ndarray:
         """One weight by its path in Keras' weights tree ("layers/dense/vars/0")."""

@@ -31,8 +31,9 @@ typedef struct artel__command {
     const artel__option_group *groups; /* ended by one without `first`; NULL: one list */
     size_t options_size;
     int min_arguments, max_arguments;
-    const char *letter; /* one letter and the option it stands for: "n=workers", or NULL */
-    bool passes_on;     /* what follows the first argument is another program's: no option of this command */
+    const char *letter;  /* one letter and the option it stands for: "n=workers", or NULL */
+    const char *repeats; /* the option that may be given several times, or NULL: its values are lines of one text */
+    bool passes_on;      /* what follows the first argument is another program's: no option of this command */
     artel_status (*run)(artel__invocation *call);
 } artel__command;
 
@@ -43,8 +44,9 @@ struct artel__invocation {
     void *options;         /* the command's struct */
     const char **argument; /* positional arguments */
     int arguments;
-    bool *given;   /* by option of the table: set on the command line or in the environment */
-    int exit_code; /* of the command when it succeeds with another code than 0 */
+    bool *given;          /* by option of the table: set on the command line or in the environment */
+    const char *repeated; /* what words have given the option that repeats */
+    int exit_code;        /* of the command when it succeeds with another code than 0 */
 };
 
 extern const artel__command *const artel__commands[];

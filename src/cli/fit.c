@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/spill.h"
 #include "base/text.h"
+#include "cli/callbacks.h"
 #include "cli/cluster.h"
 #include "cli/follow.h"
 #include "data/data.h"
@@ -18,7 +19,7 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
         *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa,
-        *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
+        *weights, *freeze, *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
@@ -66,6 +67,10 @@ static const artel__option options[] = {
      ARTEL__OPTION_INT, AT(steps_per_epoch), "0", 0, 1e15, NULL},
     {"initial-epoch", "epoch to begin with, counted from 0", ARTEL__OPTION_INT, AT(initial_epoch), "0", 0, 1e9, NULL},
     {"seed", "seed of initial weights, order of samples, dropout", ARTEL__OPTION_INT, AT(seed), "0", 0, 9e18, NULL},
+    {"weights", "begin with the weights of this file, of any form that holds weights, instead of the model's own",
+     ARTEL__OPTION_STRING, AT(weights), "null", 0, 0, NULL},
+    {"freeze", "do not train the layers of these names: PATTERN,..., with * and ? as in names of files",
+     ARTEL__OPTION_STRING, AT(freeze), "null", 0, 0, NULL},
     {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state",
      ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},
     {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT,
@@ -74,8 +79,10 @@ static const artel__option options[] = {
      0, 0, NULL},
     {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING,
      AT(metrics), "null", 0, 0, NULL},
-    {"callbacks", "file with a list of Keras records {class_name, config}, see docs/callbacks.md", ARTEL__OPTION_STRING,
-     AT(callbacks), "null", 0, 0, NULL},
+    {"callbacks",
+     "NAME[:key=value,...],NAME,... or FILE.json, a list of Keras records; may be given several times "
+     "(docs/callbacks.md)",
+     ARTEL__OPTION_STRING, AT(callbacks), "null", 0, 0, NULL},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0,
      NULL},
     {"standard-step", "train a model of your own class by the standard step: its train_step is in no file",
@@ -284,13 +291,13 @@ static void print_plan(void *user, const char *text)
 }
 
 /* The callbacks of --callbacks that are the library's; those that write files become observers. */
-static artel_status read_callbacks(artel__invocation *call, const char *path, artel__observer_options *show,
+static artel_status read_callbacks(artel__invocation *call, const char *lines, artel__observer_options *show,
                                    const char **out)
 {
     char *text;
     *out = NULL;
-    if (!path) return ARTEL_OK;
-    ARTEL_TRY(artel__read_file(call->ctx, path, (size_t)16 << 20, &text, NULL));
+    if (!lines) return ARTEL_OK;
+    ARTEL_TRY(artel__cli_read_callbacks(call, lines, &text));
     artel_status status = artel__observers_take_callbacks(&call->arena, text, show, out);
     artel__free(call->ctx, text);
     return status;
@@ -424,16 +431,27 @@ static bool has_optimizer_state(const artel_model *model)
     return steps > 0 || model->optimizer.count > 2;
 }
 
+static artel_status freeze(artel__invocation *call, artel_model *model, const char *patterns)
+{
+    char *copy = artel__arena_strdup(&call->arena, patterns), *rest = NULL;
+    ARTEL_TRY(artel__arena_status(&call->arena));
+    for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        ARTEL_TRY(artel_model_freeze(model, word));
+    return ARTEL_OK;
+}
+
 static artel_status run_with(artel__invocation *call, artel_model *model, artel_cluster *cluster)
 {
     const fit_options *o = call->options;
     artel_status status = ARTEL_OK;
+    if (o->weights) ARTEL_TRY(artel_model_load_weights(model, o->weights));
     bool trained = has_optimizer_state(model);
+    if (o->freeze) ARTEL_TRY(freeze(call, model, o->freeze));
     if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
-    if (status == ARTEL_OK && o->optimizer && trained)
-        artel__log(call->ctx, ARTEL_LOG_NOTE,
-                   "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
-                   call->argument[0]);
+    if (status == ARTEL_OK && trained && (o->optimizer || o->freeze))
+        artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s drops the optimizer state saved in %s%s",
+                   o->optimizer ? "optimizer" : "freeze", call->argument[0],
+                   o->freeze ? "" : "; --learning-rate alone would keep it");
     return status < 0 ? status : train(call, o, model, cluster);
 }
 
@@ -502,5 +520,6 @@ const artel__command artel__command_fit = {
     .options_size = sizeof(fit_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .repeats = "callbacks",
     .run = run_fit,
 };

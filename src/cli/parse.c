@@ -4,7 +4,7 @@
  * Options may stand anywhere (before the first argument where a command passes the rest on): --name value,
  * --name=value,
  * --flag, --no-flag; `--` ends them. ARTEL_<NAME> in the environment gives a default. Of an option given twice the last
- * counts. Unknown ones are errors with the nearest name.
+ * counts, unless it is the one that the command lets repeat. Unknown ones are errors with the nearest name.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -120,6 +120,21 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
     return artel__cli_usage(call, where, "unknown option");
 }
 
+/* Of the option that repeats, behind what other words have given. */
+static artel_status set_word(artel__invocation *call, int i, const char *where, const char *value)
+{
+    const artel__option *option = &call->command->options[i];
+    bool repeats = call->command->repeats && strcmp(option->name, call->command->repeats) == 0;
+    if (!repeats || !value[0]) return set(call, i, where, value);
+    const char *before = call->repeated ? call->repeated : "";
+    size_t room = strlen(before) + strlen(value) + 2;
+    char *text = artel__arena_alloc(&call->arena, room, 1);
+    if (!text) return artel__arena_status(&call->arena);
+    snprintf(text, room, "%s%s%s", before, *before ? "\n" : "", value);
+    call->repeated = text;
+    return set(call, i, where, text);
+}
+
 /* One option word, with its value in the same word or in the next one. */
 static artel_status take_option(artel__invocation *call, char **words, int count, int *at)
 {
@@ -134,12 +149,12 @@ static artel_status take_option(artel__invocation *call, char **words, int count
     if (i < 0 || (negated && call->command->options[i].type != ARTEL__OPTION_BOOL)) return unknown_option(call, name);
     const artel__option *option = &call->command->options[i];
     if (negated) return equals ? artel__cli_usage(call, where, "takes no value") : set(call, i, where, "false");
-    if (equals) return set(call, i, where, equals + 1);
+    if (equals) return set_word(call, i, where, equals + 1);
     if (option->type == ARTEL__OPTION_BOOL) return set(call, i, where, "true");
     bool optional = option->type == ARTEL__OPTION_STRING && option->choices; /* a default for the bare option */
     if (optional) return set(call, i, where, option->choices[0]);
     if (*at + 1 >= count) return artel__cli_usage(call, where, "the value is missing");
-    return set(call, i, where, words[++*at]);
+    return set_word(call, i, where, words[++*at]);
 }
 
 /* -n 3 or -n3. */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The option --callbacks: files, and callbacks in one line. */
+#ifndef ARTEL_CLI_CALLBACKS_H
+#define ARTEL_CLI_CALLBACKS_H
+
+#include "cli/cli.h"
+
+/* Lines, each of them a file with a list of Keras records or NAME[:key=value,...],NAME,... (nn/spec.h), as the text of
+ * one list in their order, on the context's heap. What has a folder, or ends in .json, or exists, is a file. */
+artel_status artel__cli_read_callbacks(artel__invocation *call, const char *lines, char **out);
+
+#endif
