@@ -93,7 +93,6 @@ static const struct {
                 {"test-data", "data"},
                 {"dataset", "data"},
                 {"quiet", "verbose"},
-                {"dtype", "arithmetic"},
                 {"amp", "arithmetic"}};
 
 static artel_status unknown_option(artel__invocation *call, const char *name)
@@ -107,6 +106,10 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
     if (strcmp(name, "gpu") == 0 || strcmp(name, "gpus") == 0 || strcmp(name, "cuda") == 0 || strcmp(name, "tpu") == 0)
         return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, name, "leave it out", "artel %s computes on processors",
                            call->command->name);
+    if (strcmp(name, "dtype") == 0)
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "--dtype",
+                           "set it where the model is made; docs/precision.md has the policies",
+                           "the dtype policy stands in the file of the model");
     const char *names[128];
     int count = 0;
     for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++)

@@ -72,23 +72,35 @@ static artel__value_id stack_depth(artel__graph *graph, const artel__conv_any *c
     return artel__op_reshape(graph, all, &joined);
 }
 
-/* Padding is put around x itself. */
-static artel__value_id padded(artel__graph *graph, const artel__conv_any *conv, artel__value_id x)
+artel__value_id artel__conv_any_pad(artel__graph *graph, const artel__conv_any *conv, artel__value_id x, double number)
 {
-    int64_t before[4] = {0}, after[4] = {0};
+    int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
     bool any = false;
     for (int i = 0; i < conv->rank; i++) {
         before[i] = conv->axis[i].before;
         after[i] = conv->axis[i].after;
         any = any || before[i] || after[i];
     }
-    return any ? artel__op_pad(graph, x, before, after, 0) : x;
+    return any ? artel__op_pad(graph, x, before, after, number) : x;
+}
+
+artel__value_id artel__conv_any_spread(artel__graph *graph, artel__value_id x, int axis, int64_t stride)
+{
+    if (graph->status < 0 || x < 0 || stride == 1) return x;
+    int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
+    artel_shape shape = graph->value[x].shape, joined = shape;
+    joined.dim[axis] *= stride;
+    for (int i = shape.rank++; i > axis + 1; i--) shape.dim[i] = shape.dim[i - 1];
+    shape.dim[axis + 1] = 1;
+    after[axis + 1] = stride - 1;
+    x = artel__op_pad(graph, artel__op_reshape(graph, x, &shape), before, after, 0);
+    return artel__op_reshape(graph, x, &joined);
 }
 
 artel__value_id artel__conv_any_run(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
                                     artel__value_id weights, artel__value_id bias, artel__fused activation)
 {
-    x = padded(graph, conv, x);
+    x = artel__conv_any_pad(graph, conv, x, 0);
     if (conv->rank == 3) x = stack_depth(graph, conv, x);
     if (graph->status < 0 || x < 0 || weights < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape;

@@ -21,6 +21,11 @@ typedef struct artel__conv_any {
 /* Fills before, after and out from the rest; out is 0 when the window does not fit. */
 void artel__conv_any_lay(artel__conv_axis *axis, bool same);
 
+/* x with `number` around it as the axes say. */
+artel__value_id artel__conv_any_pad(artel__graph *graph, const artel__conv_any *conv, artel__value_id x, double number);
+/* x with stride - 1 zeros behind each place of an axis. */
+artel__value_id artel__conv_any_spread(artel__graph *graph, artel__value_id x, int axis, int64_t stride);
+
 /* Plain weights [kernel..][channels of a group][filters] as artel__conv_any_run wants them; once a graph. */
 artel__value_id artel__conv_any_weights(artel__graph *graph, const artel__conv_any *conv, artel__value_id plain);
 /* x [in..][channels] -> activation([out..][filters]); bias [filters] or none. */

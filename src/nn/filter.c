@@ -177,24 +177,30 @@ artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, art
     return resize_axis(graph, x, rank - 2, filter, antialias, width);
 }
 
-/* Of float64, window by window. */
-static artel__value_id means_float64(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
+/* Window by window. */
+static artel__value_id reduce_windows(artel__graph *graph, artel__value_id x, artel__reduction op, int axis,
+                                      int64_t outputs)
 {
     artel__value_id *window = artel__arena_alloc(graph->arena, (size_t)outputs, sizeof *window);
-    if (!window) return ARTEL__NO_VALUE;
+    if (!window || graph->status < 0) return ARTEL__NO_VALUE;
     int64_t extent = graph->value[x].shape.dim[axis];
     for (int64_t o = 0; o < outputs; o++) {
         int64_t start = o * extent / outputs, end = ((o + 1) * extent + outputs - 1) / outputs;
         window[o] = artel__op_slice(graph, x, axis, start, end - start, 1);
-        window[o] = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, window[o], 1u << axis, true);
+        window[o] = artel__op_reduce(graph, op, window[o], 1u << axis, true);
     }
     return outputs > 1 ? artel__op_concat(graph, window, (int)outputs, axis) : window[0];
+}
+
+artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
+{
+    return reduce_windows(graph, x, ARTEL__REDUCE_MAX, axis, outputs);
 }
 
 artel__value_id artel__filter_means(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    if (graph->real == ARTEL_DTYPE_FLOAT64) return means_float64(graph, x, axis, outputs);
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return reduce_windows(graph, x, ARTEL__REDUCE_MEAN, axis, outputs);
     int64_t extent = graph->value[x].shape.dim[axis], taps = extent / outputs + 2;
     table t;
     float *room = artel__arena_alloc(graph->arena, (size_t)taps + 1, sizeof *room);

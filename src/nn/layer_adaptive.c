@@ -35,19 +35,6 @@ static artel_status configure_adaptive(artel__layer *layer)
     return artel__layer_spread(layer, "output_size", &c->output_size, dimensions(layer), 1);
 }
 
-artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
-{
-    artel__value_id *window = artel__arena_alloc(graph->arena, (size_t)outputs, sizeof *window);
-    if (!window || graph->status < 0) return ARTEL__NO_VALUE;
-    int64_t extent = graph->value[x].shape.dim[axis];
-    for (int64_t o = 0; o < outputs; o++) {
-        int64_t start = o * extent / outputs, end = ((o + 1) * extent + outputs - 1) / outputs;
-        window[o] = artel__op_slice(graph, x, axis, start, end - start, 1);
-        window[o] = artel__op_reduce(graph, ARTEL__REDUCE_MAX, window[o], 1u << axis, true);
-    }
-    return outputs > 1 ? artel__op_concat(graph, window, (int)outputs, axis) : window[0];
-}
-
 static artel_status call_adaptive(artel__layer *layer, artel__call *call)
 {
     const adaptive_config *c = layer->config;

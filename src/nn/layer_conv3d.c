@@ -153,19 +153,6 @@ static artel_status call_conv(artel__layer *layer, artel__call *call)
 
 /* -- transposed -- */
 
-/* stride - 1 zeros behind each place of an axis; those behind the last are cropped by the padding later. */
-static artel__value_id spread(artel__graph *graph, artel__value_id x, int axis, int64_t stride)
-{
-    if (stride == 1 || graph->status < 0 || x < 0) return x;
-    artel_shape in = graph->value[x].shape, open = {.rank = in.rank + 1}, closed = in;
-    int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
-    for (int i = 0; i < open.rank; i++) open.dim[i] = i <= axis ? in.dim[i] : i == axis + 1 ? 1 : in.dim[i - 1];
-    after[axis + 1] = stride - 1;
-    closed.dim[axis] *= stride;
-    x = artel__op_pad(graph, artel__op_reshape(graph, x, &open), before, after, 0);
-    return artel__op_reshape(graph, x, &closed);
-}
-
 /* The convolution over the spread input: its extent with the zeros behind the last place, and what is around it. */
 static artel_status transpose_axis(const artel__layer *layer, int i, int64_t in, artel__conv_axis *axis)
 {
@@ -203,7 +190,7 @@ static artel_status call_transpose(artel__layer *layer, artel__call *call)
     for (int i = 0; i < 3; i++) {
         int64_t kernel = c->kernel_size.item[i];
         ARTEL_TRY(transpose_axis(layer, i, graph->value[x].shape.dim[i], &conv.axis[i]));
-        x = spread(graph, x, i, c->strides.item[i]);
+        x = artel__conv_any_spread(graph, x, i, c->strides.item[i]);
         if (kernel > 1) w = artel__op_slice(graph, w, i, kernel - 1, kernel, -1);
     }
     return run(layer, call, &conv, x, artel__op_transpose(graph, w, exchanged));

@@ -11,16 +11,19 @@
 static const char *const names[] = {
     /* one argument */
     "Abs", "Absolute", "Angle", "Arccos", "Arccosh", "Arcsin", "Arcsinh", "Arctan", "Arctanh", "Cbrt", "Ceil", "Celu",
-    "Clip", "Cos", "Cosh", "Deg2rad", "Elu", "Erf", "Erfc", "Erfinv", "Exp", "Exp2", "Expm1", "Fabs", "Floor", "Gelu", "Glu",
+    "Clip", "Cos", "Cosh", "Deg2rad", "Elu", "Erf", "Erfc", "Erfinv", "Exp", "Exp2", "Expm1", "Fabs", "Floor", "Gelu",
+    "Glu",
     "HardShrink", "HardSigmoid", "HardSilu", "HardTanh", "I0", "Isfinite", "Isinf", "Isnan", "Isneginf", "Isposinf",
     "Isreal", "LeakyRelu", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "Mish", "NanToNum", "Negative",
     "Rad2deg", "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Signbit", "Silu",
-    "Sin", "Sinc", "Sinh", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sparsemax", "Sqrt", "Square",
+    "Sin", "Sinc", "Sinh", "SoftShrink", "Softplus", "Softsign", "SparsePlus", "SparseSigmoid", "Sparsemax", "Sqrt",
+    "Square",
     "Squareplus", "Tan", "Tanh", "TanhShrink", "Threshold", "Trunc",
     /* two */
     "Add", "Arctan2", "Divide", "DivideNoNan", "Equal", "FloorDivide", "Fmax", "Fmin", "Fmod", "Greater",
     "GreaterEqual", "Heaviside", "Hypot", "Isclose", "Ldexp", "Less", "LessEqual", "Logaddexp", "Logaddexp2",
-    "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "Nextafter", "NotEqual",
+    "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mod", "Multiply", "Nextafter",
+    "NotEqual",
     "Power", "Subtract", "TrueDivide",
     /* along axes */
     "All", "Amax", "Amin", "Any", "Argmax", "Argmin", "Average", "CountNonzero", "Cumprod", "Cumsum", "Diff",
@@ -34,7 +37,8 @@ static const char *const names[] = {
     "Cholesky", "CholeskyInverse", "Det", "Eigh", "Inv", "Logdet", "MatrixRank", "Pinv", "Qr", "SVD", "Slogdet",
     "Solve", "SolveTriangular",
     /* windows */
-    "AdaptiveAveragePool", "AdaptiveMaxPool", "AveragePool", "Conv", "ConvTranspose", "DepthwiseConv", "MaxPool", "SeparableConv",
+    "AdaptiveAveragePool", "AdaptiveMaxPool", "AveragePool", "Conv", "ConvTranspose", "DepthwiseConv", "MaxPool",
+    "SeparableConv",
     /* losses by element and by row */
     "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
     /* normalisation, attention, frequencies */
@@ -48,7 +52,8 @@ static const char *const names[] = {
     "Append", "Array", "ArraySplit", "Cast", "Concatenate", "Conj", "Conjugate", "ConvertToTensor", "Copy",
     "CropImages", "DepthToSpace", "Diagonal", "Dsplit", "Dstack", "EmptyLike", "ExpandDims", "ExtractPatches",
     "ExtractSequences", "Flip", "Fliplr", "Fold", "FullLike", "GetItem", "Hsplit", "Hstack", "Imag", "Moveaxis",
-    "OnesLike", "Pad", "PadImages", "Real", "Repeat", "Reshape", "Roll", "Rot90", "SaturateCast", "SliceUpdate", "SpaceToDepth", "Split",
+    "OnesLike", "Pad", "PadImages", "Real", "Repeat", "Reshape", "Roll", "Rot90", "SaturateCast", "SliceUpdate",
+    "SpaceToDepth", "Split",
     "Squeeze", "Stack", "StopGradient", "Swapaxes", "Tile", "Trace", "Transpose", "Tril", "Triu", "Unfold",
     "Unstack", "ZerosLike",
     NULL};

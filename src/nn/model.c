@@ -336,7 +336,7 @@ artel_status artel__model_create(artel_context *ctx, const char *where, json_t *
     if (!e.open || !e.count) return create(ctx, where, record, 0, out);
     bool before = artel__failures_forget(true);
     artel_status status = create(ctx, where, record, 0, out);
-    for (int i = 0; i < e.count && status < 0 && status != ARTEL_ERROR_NO_MEMORY; i++)
+    for (int i = 0; i < e.count && status == ARTEL_ERROR_INVALID; i++)
         status = create(ctx, where, record, e.found[i], out);
     artel__failures_forget(before);
     if (status == ARTEL_ERROR_NO_MEMORY) return artel__fail_memory(ctx, where, sizeof(artel__model));

@@ -35,18 +35,6 @@ static artel__value_id tap(artel__graph *graph, const artel__conv_any *conv, art
     return x;
 }
 
-static artel__value_id padded(artel__graph *graph, const artel__conv_any *conv, artel__value_id x, double number)
-{
-    int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
-    bool any = false;
-    for (int i = 0; i < conv->rank; i++) {
-        before[i] = conv->axis[i].before;
-        after[i] = conv->axis[i].after;
-        any = any || before[i] || after[i];
-    }
-    return any ? artel__op_pad(graph, x, before, after, number) : x;
-}
-
 static bool fits(artel__graph *graph, const artel__conv_any *conv, artel__value_id x)
 {
     if (graph->status < 0 || x < 0) return false;
@@ -64,7 +52,7 @@ static artel__value_id patches(artel__graph *graph, const artel__conv_any *conv,
     int64_t taps = taps_of(conv), places = places_of(conv);
     artel__value_id *all = artel__arena_alloc(graph->arena, (size_t)taps, sizeof *all);
     if (!all) return ARTEL__NO_VALUE;
-    x = padded(graph, conv, x, 0);
+    x = artel__conv_any_pad(graph, conv, x, 0);
     artel_shape one = artel__shape(4, places, (int64_t)1, conv->groups, channels),
                 matrix = artel__shape(3, conv->groups, places, taps * channels);
     for (int64_t i = 0; i < taps; i++) all[i] = artel__op_reshape(graph, tap(graph, conv, x, i), &one);
@@ -90,20 +78,6 @@ artel__value_id artel__conv_float64(artel__graph *graph, const artel__conv_any *
     return artel__op_reshape(graph, artel__op_transpose(graph, y, place_first), &out);
 }
 
-/* x with stride - 1 zeros behind each place of the axis. */
-static artel__value_id apart(artel__graph *graph, artel__value_id x, int axis, int64_t stride)
-{
-    if (graph->status < 0 || x < 0 || stride == 1) return x;
-    int64_t before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
-    artel_shape shape = graph->value[x].shape, joined = shape;
-    joined.dim[axis] *= stride;
-    for (int i = shape.rank++; i > axis + 1; i--) shape.dim[i] = shape.dim[i - 1];
-    shape.dim[axis + 1] = 1;
-    after[axis + 1] = stride - 1;
-    x = artel__op_pad(graph, artel__op_reshape(graph, x, &shape), before, after, 0);
-    return artel__op_reshape(graph, x, &joined);
-}
-
 /* A convolution with the turned window over places that the stride keeps apart. */
 artel__value_id artel__conv_back_float64(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
                                          artel__value_id kernel)
@@ -114,7 +88,7 @@ artel__value_id artel__conv_back_float64(artel__graph *graph, const artel__conv_
     for (int i = 0; i < conv->rank; i++) {
         const artel__conv_axis *a = &conv->axis[i];
         int64_t reach = (a->kernel - 1) * a->dilation, before = reach - a->before;
-        x = apart(graph, x, i, a->stride);
+        x = artel__conv_any_spread(graph, x, i, a->stride);
         kernel = artel__op_slice(graph, kernel, i, a->kernel - 1, a->kernel, -1);
         order[i] = i;
         back.axis[i] = (artel__conv_axis){.kernel = a->kernel,
@@ -156,7 +130,7 @@ static artel__value_id count_places(artel__graph *graph, const artel__conv_any *
 artel__value_id artel__pool_float64(artel__graph *graph, const artel__conv_any *window, bool largest, artel__value_id x)
 {
     if (!fits(graph, window, x)) return ARTEL__NO_VALUE;
-    x = padded(graph, window, x, largest ? -(double)INFINITY : 0);
+    x = artel__conv_any_pad(graph, window, x, largest ? -(double)INFINITY : 0);
     artel__value_id y = tap(graph, window, x, 0);
     for (int64_t i = 1; i < taps_of(window); i++) {
         artel__value_id next = tap(graph, window, x, i);

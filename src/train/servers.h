@@ -43,7 +43,7 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_DROP = 11,    /* coordinator -> server: the part is of no use any more */
     ARTEL__SERVE_FORWARD = 12, /* head -> copy: an update; position: the updates before it */
     ARTEL__SERVE_MEET = 13     /* coordinator -> server: a: which chief this is; b: artel__meet; position: of HOLDS, how
-                                  many     have had a majority. Answer: a, position: those of the last majority */
+                                  many have had a majority. Answer: a, position: those of the last majority */
 } artel__serve_op;
 
 /* Of calls. */

@@ -238,7 +238,7 @@ const char *artel__session_take_fault(artel__session *session);
  * `sums`. */
 double artel__session_loss(const artel__session *session, artel__mode mode, double *by_output);
 void artel__session_add_sums(const artel__session *session, artel__mode mode, double *sums);
-/* PREDICT: rows of an output are handed out in order of the batch: copies count * elements floats. */
+/* PREDICT: rows of an output are handed out in order of the batch: copies count * elements numbers of `dtype`. */
 void artel__session_predictions(const artel__session *session, int output, artel_dtype dtype, void *values);
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode);
