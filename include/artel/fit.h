@@ -87,10 +87,11 @@ typedef artel_status artel_result_fn(void *user, artel_model *model, const artel
 
 /* A node of the training graph in one step of replica 0, in the order of the graph; first the operation "input" of the
  * phase "input": how long the step waited for its rows, whose kernel is "ahead" where they are fetched while the step
- * before computes, else "fetch". */
+ * before computes, else "fetch". If they are, the operation "read" of the phase "ahead" follows: the processor time,
+ * of all replicas of this process, that fetching has taken since the step before; it is no part of the step. */
 typedef struct artel_profile_node {
     const char *layer, *operation, *kernel; /* the kernel's name, or "collective" */
-    const char *phase;                      /* "input", "forward", "backward", "apply" */
+    const char *phase;                      /* "input", "ahead", "forward", "backward", "apply" */
     int64_t ns;                             /* how long it took; 0 of collectives that went with an earlier one */
     int64_t begin_ns,
         longest_ns;    /* CLOCK_MONOTONIC: of a collective that is begun and later waited for, the longer one */

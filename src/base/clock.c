@@ -14,11 +14,26 @@
 #include <time.h>
 #include <unistd.h>
 
-int64_t artel__now_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t artel__now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t artel__thread_time_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int64_t artel__process_time_ns(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double artel__wall_seconds(void)

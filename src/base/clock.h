@@ -7,9 +7,11 @@
 #include <stdint.h>
 #include <time.h>
 
-int64_t artel__now_ns(void);      /* CLOCK_MONOTONIC */
-double artel__wall_seconds(void); /* seconds since 1970 */
-double artel__process_age(void);  /* seconds since this process was executed, from /proc/self/stat; 0 when unknown */
+int64_t artel__now_ns(void);          /* CLOCK_MONOTONIC */
+double artel__wall_seconds(void);     /* seconds since 1970 */
+int64_t artel__thread_time_ns(void);  /* processor time of the calling thread */
+int64_t artel__process_time_ns(void); /* of all threads of this process */
+double artel__process_age(void); /* seconds since this process was executed, from /proc/self/stat; 0 when unknown */
 int64_t artel__peak_rss_bytes(void);
 
 /* A condition variable whose timed waits go by CLOCK_MONOTONIC, and a moment for them. 0, or what pthread_cond_init

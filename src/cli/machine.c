@@ -128,9 +128,7 @@ enum {
 
 static double processor_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)artel__thread_time_ns() * 1e-9;
 }
 
 double artel__machine_peak(artel__isa isa)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "cli/machine.h"
 #include "observe/number.h"
 #include "observe/trace.h"
@@ -46,6 +47,9 @@ struct artel__profiler {
     int64_t steps, seen, last_end_ns;
     int64_t own_ns; /* what was spent here after that */
     double busy_ns, span_ns, period_ns, input_ns;
+    double read_ns;     /* processor time of reading ahead */
+    int64_t process_ns; /* that of the process: at the end of the first step, and of the last one */
+    int64_t process_end_ns;
     artel_status status;
 };
 
@@ -123,6 +127,11 @@ static const char *span_arguments(artel__profiler *p, const artel_profile_node *
     return artel__text_status(&p->arguments) == ARTEL_OK ? p->arguments.data : NULL;
 }
 
+static bool is_ahead(const artel_profile_node *node)
+{
+    return strcmp(node->phase, "ahead") == 0;
+}
+
 static void trace_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count, int64_t begin,
                        int64_t end)
 {
@@ -132,7 +141,7 @@ static void trace_step(artel__profiler *p, int64_t step, const artel_profile_nod
                       &(artel__trace_span_record){.category = "step", .name = name, .begin_ns = begin, .end_ns = end});
     for (int i = 0; i < count; i++) {
         const artel_profile_node *n = &nodes[i];
-        if (n->ns <= 0) continue;
+        if (n->ns <= 0 || is_ahead(n)) continue;
         artel__trace_span(p->trace, &(artel__trace_span_record){.category = "op",
                                                                 .name = n->operation,
                                                                 .begin_ns = n->begin_ns,
@@ -155,6 +164,10 @@ static void add_step(artel__profiler *p, const artel_profile_node *nodes, int co
     p->span_ns += (double)(end - begin);
     for (int i = 0; i < count; i++) {
         const artel_profile_node *n = &nodes[i];
+        if (is_ahead(n)) {
+            p->read_ns += (double)n->ns;
+            continue;
+        }
         p->busy_ns += (double)n->ns;
         if (strcmp(n->phase, "input") == 0) p->input_ns += (double)n->ns;
         add(line_of(p, &p->operations, i, n->operation, n->phase), n);
@@ -168,13 +181,17 @@ void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_
     if (!p->room && make_table(p, &p->operations, count + 1) && make_table(p, &p->layers, count + 1))
         p->room = count + 1;
     for (int i = 0; i < count; i++) {
-        if (nodes[i].ns <= 0) continue;
+        if (nodes[i].ns <= 0 || is_ahead(&nodes[i])) continue;
         if (nodes[i].begin_ns < begin) begin = nodes[i].begin_ns;
         if (nodes[i].begin_ns + nodes[i].longest_ns > end) end = nodes[i].begin_ns + nodes[i].longest_ns;
     }
     if (begin == INT64_MAX) return;
     if (p->seen < TRACED_STEPS) trace_step(p, step, nodes, count, begin, end);
-    if (p->seen++ > 0 && p->room) add_step(p, nodes, count, begin, end);
+    if (p->seen++ > 0 && p->room)
+        add_step(p, nodes, count, begin, end);
+    else
+        p->process_ns = artel__process_time_ns();
+    p->process_end_ns = artel__process_time_ns();
     p->last_end_ns = end;
     p->own_ns = artel__now_ns() - called;
 }
@@ -236,6 +253,26 @@ static double peak_of_replica(artel_context *ctx, int threads)
     return peak;
 }
 
+/* Whether what is read ahead of a step finds time on the cores while it computes: a step that never waited would last
+ * as long as now without its waiting, and has that much time on each core. */
+static void print_reading(const artel__profiler *p, FILE *out)
+{
+    int cores = artel__usable_cores();
+    double steps = (double)p->steps, read = p->read_ns / steps * 1e-6,
+           rest = (double)(p->process_end_ns - p->process_ns) / steps * 1e-6 - read,
+           room = (p->period_ns - p->input_ns) / steps * 1e-6 * cores;
+    if (read <= 0) return;
+    if (rest < 0) rest = 0;
+    artel__show(
+        out,
+        "reading ahead: %.3f ms of a core a step; all else takes %.3f ms of the %.3f ms that %d core%s a step "
+        "without waiting: %s\n",
+        read, rest, room, cores, cores == 1 ? " has in" : "s have in",
+        read + rest <= room * 1.02
+            ? "it fits beside computing"
+            : "it does not fit beside computing: smaller images, a cache of what is decoded, or more cores help");
+}
+
 void artel__profiler_print(const artel__profiler *p, FILE *out)
 {
     if (p->steps == 0) {
@@ -256,6 +293,7 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
             p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->input_ns / steps * 1e-6,
             100 * p->input_ns / p->period_ns, (p->busy_ns - p->input_ns) / steps * 1e-6,
             (p->span_ns - p->busy_ns) / steps * 1e-6);
+    print_reading(p, out);
     if (peak > 0)
         artel__show(out,
                     "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation "

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/budget.h"
+#include "base/clock.h"
 #include "base/failures.h"
 #include "data/feed.h"
 #include "data/prefetch.h"
@@ -61,6 +62,8 @@ struct artel__prefetch {
     int started;
     int active; /* threads that read; under the mutex */
     bool quit;
+    bool counts;   /* under the mutex, as the next */
+    int64_t spent; /* ns of processor time */
 };
 
 bool artel__feed_reads_ahead(const artel__feed *feed)
@@ -93,11 +96,15 @@ static bool claim(const artel__prefetch *p, set *s, piece *out)
     return true;
 }
 
-static void fill(artel__prefetch *p, const piece *part)
+/* `counts`: as it was when the piece was claimed. */
+static void fill(artel__prefetch *p, const piece *part, bool counts)
 {
     const set *s = part->set;
+    int64_t begin = counts ? artel__thread_time_ns() : 0;
     artel_status status = artel__feed_fetch_piece(p->feed, s->rows, part->first, part->first + part->count, s->buffer);
+    int64_t spent = counts ? artel__thread_time_ns() - begin : 0;
     pthread_mutex_lock(&p->mutex);
+    p->spent += spent;
     part->set->failed = part->set->failed || status < 0;
     part->set->finished += part->count;
     if (part->set->finished == part->set->claimed) pthread_cond_broadcast(&p->done);
@@ -125,8 +132,9 @@ static void *thread_main(void *user)
             pthread_cond_wait(&p->work, &p->mutex);
             continue;
         }
+        bool counts = p->counts;
         pthread_mutex_unlock(&p->mutex);
-        fill(p, &next);
+        fill(p, &next, counts);
         pthread_mutex_lock(&p->mutex);
     }
     pthread_mutex_unlock(&p->mutex);
@@ -198,10 +206,10 @@ static void help(void *user, int64_t begin, int64_t end, int thread)
     for (;;) {
         piece next;
         pthread_mutex_lock(&p->mutex);
-        bool found = claim(p, s, &next);
+        bool found = claim(p, s, &next), counts = p->counts;
         pthread_mutex_unlock(&p->mutex);
         if (!found) break;
-        fill(p, &next);
+        fill(p, &next, counts);
     }
     artel__failures_forget(false);
 }
@@ -327,6 +335,22 @@ void artel__prefetch_reach(const artel__prefetch *p, int *batches, int *threads)
 {
     *batches = p->ahead;
     *threads = p->active;
+}
+
+void artel__prefetch_count(artel__prefetch *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->counts = true;
+    pthread_mutex_unlock(&p->mutex);
+}
+
+int64_t artel__prefetch_spent(artel__prefetch *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    int64_t spent = p->spent;
+    p->spent = 0;
+    pthread_mutex_unlock(&p->mutex);
+    return spent;
 }
 
 artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count,

@@ -198,7 +198,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(prepare_modes(fit));
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
-        fit->profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 1, sizeof *fit->profile);
+        fit->profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->profile);
         ARTEL_TRY(artel__arena_status(&fit->arena));
     }
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));

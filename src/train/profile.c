@@ -24,6 +24,13 @@ void artel__fit_profile_step(artel__fit *fit)
                                                      .ns = input,
                                                      .begin_ns = begin,
                                                      .longest_ns = input};
+    if (time && ahead)
+        fit->profile[count++] = (artel_profile_node){.layer = "",
+                                                     .operation = "read",
+                                                     .kernel = "ahead",
+                                                     .phase = "ahead",
+                                                     .ns = artel__session_reading_time(fit->session),
+                                                     .begin_ns = begin};
     for (int i = 0; time && i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         double operations;
@@ -38,5 +45,5 @@ void artel__fit_profile_step(artel__fit *fit)
                                                      .longest_ns = time[i].longest_ns,
                                                      .operations = operations};
     }
-    if (count > 1) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
+    if (count > 1 + ahead) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
 }

@@ -300,5 +300,7 @@ artel_status artel__session_profile(artel__session *session);
 /* How long replica 0 waited for the rows of the last step (and when it began to), zeros if that was not measured; and
  * whether they were fetched ahead. */
 int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead);
+/* Processor time of fetching rows ahead, of all replicas of this process, in ns since this was asked last. */
+int64_t artel__session_reading_time(artel__session *session);
 
 #endif

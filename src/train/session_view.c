@@ -123,6 +123,10 @@ int32_t artel__session_shards(const artel__session *session)
 
 artel_status artel__session_profile(artel__session *session)
 {
+    for (int i = 0; i < session->replicas; i++) {
+        artel__prefetch *prefetch = session->replica[i].mode[ARTEL__MODE_TRAIN].prefetch;
+        if (prefetch) artel__prefetch_count(prefetch);
+    }
     return artel__execution_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
 
@@ -138,4 +142,14 @@ int64_t artel__session_input_time(const artel__session *session, int64_t *begin_
     *begin_ns = replica->fetch_begin_ns;
     *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch || replica->mode[ARTEL__MODE_TRAIN].next;
     return replica->fetch_ns;
+}
+
+int64_t artel__session_reading_time(artel__session *session)
+{
+    int64_t spent = 0;
+    for (int i = 0; i < session->replicas; i++) {
+        artel__prefetch *prefetch = session->replica[i].mode[ARTEL__MODE_TRAIN].prefetch;
+        if (prefetch) spent += artel__prefetch_spent(prefetch);
+    }
+    return spent;
 }

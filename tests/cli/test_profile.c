@@ -109,6 +109,42 @@ static void test_slow_first_step(void **state)
     free(b.text);
 }
 
+/* Reading ahead is no part of a step, and is held against what the cores have in one: of 7 s without waiting. */
+static void test_reading_ahead(void **state)
+{
+    static const struct {
+        int64_t seconds;
+        const char *says;
+    } row[] = {{1, ": it fits beside computing\n"}, {1000000, ": it does not fit beside computing"}};
+    (void)state;
+    for (size_t r = 0; r < sizeof row / sizeof row[0]; r++) {
+        bench b;
+        open_bench(&b);
+        for (int i = 0; i < 3; i++) {
+            artel_profile_node nodes[] = {node("", 102 + 10 * i, 1), node("", 102 + 10 * i, row[r].seconds),
+                                          node("a", 103 + 10 * i, 6)};
+            nodes[0].operation = nodes[0].phase = "input";
+            nodes[1].operation = "read";
+            nodes[1].phase = "ahead";
+            nodes[1].longest_ns = 0;
+            artel__profiler_step(b.profiler, 1 + i, nodes, 3);
+        }
+        json_t *trace = close_bench(&b);
+        char *timeline = json_dumps(trace, 0);
+        assert_null(strstr(timeline, "\"read\""));
+        free(timeline);
+        json_decref(trace);
+        step_times t = times_in(b.text);
+        assert_float_equal(t.operations, 6000, 0.001);
+        assert_float_equal(t.input, 1000, 0.001);
+        char said[64];
+        snprintf(said, sizeof said, "reading ahead: %lld000.000 ms of a core a step", (long long)row[r].seconds);
+        assert_non_null(strstr(b.text, said));
+        assert_non_null(strstr(b.text, row[r].says));
+        free(b.text);
+    }
+}
+
 /* What the profiler itself takes, here all there is, is not said to be the training's. */
 static void test_own_time(void **state)
 {
@@ -172,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_first_step),
+        cmocka_unit_test(test_reading_ahead),
         cmocka_unit_test(test_own_time),
         cmocka_unit_test(test_names),
     };

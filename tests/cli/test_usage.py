@@ -446,6 +446,13 @@ def profile(b):
     equal("events", [e["event"] for e in ran.events()], ["start", "epoch", "epoch", "end"])
     has(ran.err, "by operation", "all_reduce")
     json.load(open(b("folder/trace.json")))
+    if "reading ahead:" in ran.err:
+        raise Failure("arrays are not read ahead")
+    equal("records", artel("data", "make", b.data, "-o", b("rows.tfrecord")).rc, 0)
+    for replicas in (1, 2):
+        ran = artel("fit", b.model, "--data", "tfrecord:" + b("rows.tfrecord"), "--replicas", replicas, "--profile", b("r.json"), "--output", b.out)
+        equal("rc", ran.rc, 0)
+        has(ran.out, "reading ahead: ", " fit beside computing" if "does not fit" in ran.out else "it fits beside computing")
 
 
 def early_refusals(b):

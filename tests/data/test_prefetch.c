@@ -168,11 +168,29 @@ static void follows_steps(void **state)
     }
 }
 
+/* Processor time is counted from when that is wished, and told once. */
+static void counts_time(void **state)
+{
+    bench *b = *state;
+    source s;
+    uint64_t row[MOST] = {0};
+    void *buffers[2];
+    open_source(b, &s, false);
+    assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, row, 2, buffers), ARTEL_OK);
+    assert_int_equal(artel__prefetch_spent(s.prefetch), 0);
+    artel__prefetch_count(s.prefetch);
+    assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, row, 2, buffers), ARTEL_OK);
+    assert_true(artel__prefetch_spent(s.prefetch) > 0);
+    assert_int_equal(artel__prefetch_spent(s.prefetch), 0);
+    close_source(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(any_order, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failure_ahead_is_not_told, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(counts_time, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(follows_steps, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(only_what_costs, bench_setup, bench_teardown),
     };
