@@ -27,10 +27,12 @@ enum {
     /* Tiles of more rows read the lines of x less often. */
     GRADIENT_NEAR = TILE_ROWS > 6 ? 512 : 256, /* floats between rows of plain x up to which it is read in place */
     GRADIENT_PIXEL = TILE_ROWS > 6 ? 256 : 32, /* likewise between pixels of lines */
-    GRADIENT_LONG = 48,                        /* pixels of a line from which on they are read in place */
-    GRADIENT_SHORT = 8,                        /* and columns that are neighbours in memory */
-    GRADIENT_FAR = 512,                        /* floats between rows from which on they are copied in groups */
-    GRADIENT_GROUP = 8,                        /* as many as a set of the first-level cache has lines */
+    GRADIENT_LONG = TILE_ROWS > 6 ? 24 : 48,   /* pixels of a line from which on they are read in place */
+    GRADIENT_SLIM = TILE_ROWS > 6 ? 64 : 0,    /* floats between pixels up to which shorter lines are, too */
+    GRADIENT_SLIM_LONG = 12,
+    GRADIENT_SHORT = 8,              /* and columns that are neighbours in memory */
+    GRADIENT_FAR = 512,              /* floats between rows from which on they are copied in groups */
+    GRADIENT_GROUP = 8,              /* as many as a set of the first-level cache has lines */
     GRADIENT_PART = 112 / TILE_ROWS, /* tiles of a panel that are followed at once: in the first-level cache */
     GRADIENT_HALF = 8                /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
@@ -110,8 +112,9 @@ static void gradient_cut(gradient *g)
     g->columns = g->k + (g->dbias ? 1 : 0);
     g->run = g->columns;
     g->in_place = VEC_ROWS == 1 && w->ny == 0 && g->ldx <= GRADIENT_NEAR;
-    if (VEC_ROWS == 1 && w->ny * w->nx > 0 && w->pixels >= GRADIENT_LONG && w->lines > 0 && g->groups == 1 &&
-        w->sx * w->c <= GRADIENT_PIXEL) {
+    if (VEC_ROWS == 1 && w->ny * w->nx > 0 &&
+        w->pixels >= (w->sx * w->c <= GRADIENT_SLIM ? GRADIENT_SLIM_LONG : GRADIENT_LONG) && w->lines > 0 &&
+        g->groups == 1 && w->sx * w->c <= GRADIENT_PIXEL) {
         int64_t run = w->direct && w->dx == 1 ? w->nx * w->depth : w->depth;
         g->in_place = run >= GRADIENT_SHORT;
         if (g->in_place) g->run = run;
