@@ -197,7 +197,7 @@ TABLE = [
     Row("three", 3, more=("--replicas", 2)),
     Row("time-limit", 2, near_the_limit, 1, says=("ended with 143; the job goes back into the queue", "continuing from")),
     Row("requeue", 3, requeued, 1, says=("continuing from",)),
-    Row("killed", 2, one_killed, 1, more=("--save-every", "500steps"), says=("back into the queue",)),
+    Row("killed", 2, one_killed, 1, says=("back into the queue",)),
     Row("servers", 4, near_the_limit, 1, servers=1, more=("--consistency", "sync"), says=("continuing from",)),
     Row("cancel", 2, cancelled, ends="CANCELLED"),
     Row("mistake", 2, ends="FAILED", code="1:0", more=("--loss", "mean_squared_eror"), says=("mean_squared_error",)),
@@ -206,11 +206,11 @@ TABLE = [
 
 def check(row, index, folder, keras_only):
     out, data = os.path.join(folder, "out.keras"), save_arrays("mlp", os.path.join(folder, "d.npz"), 400)
-    epochs = 400 if row.disturb else 3  # of 25 steps: it is not over when it is disturbed
+    epochs = (400 if row.servers else 1000) if row.disturb else 3  # of 25 steps: it is not over when it is disturbed
     args = ["fit", save(MODELS["mlp"], os.path.join(folder, "m.keras")), "--data", data, "--batch-size", 16, "--threads", 1, "--epochs", epochs,
             "--verbose", 0, "--json", "--output", out]
     strategy = "parameter-server" if row.servers else "multi-worker"
-    job = Job(slurm, folder, row.tasks, [*args, "--strategy", strategy, "--checkpoint-dir", os.path.join(folder, "ckpt"), *row.more],
+    job = Job(slurm, folder, row.tasks, [*args, "--strategy", strategy, "--checkpoint-dir", os.path.join(folder, "ckpt"), "--save-every", "500steps", *row.more],
               {"ARTEL_PS": str(row.servers)} if row.servers else None)
     if row.disturb:
         job.until_step(600)

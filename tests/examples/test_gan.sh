@@ -9,7 +9,7 @@ cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 gan=$ARTEL_BUILD/examples/gan
 [ -x "$gan" ] || { echo "the examples are not built here"; exit 77; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
-rounds=3000
+rounds=10000 # of three tasks: not over when one is killed
 
 truth=$("$gan" $rounds 1 | tail -n 1)
 [ "${#truth}" = 64 ] || fail "no digest: $truth"
