@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-import time
 
 from cli import expect
 from cluster import Patience, Scene
@@ -14,8 +13,8 @@ from hosts import HostCluster, Hosts, unavailable
 from oracle import BUILD, LONG, artel, digest, table
 from started import cleaning
 
-STEPS_A_SECOND = 25  # while something is to happen: time enough for it on a busy machine
-EPOCHS = 60 if LONG else 40
+STEPS_A_SECOND = 25  # at first, while something is to happen
+EPOCHS, STEPS = 60 if LONG else 40, 25  # steps of an epoch
 
 
 @dataclasses.dataclass
@@ -44,11 +43,11 @@ class Net(Scene):
 
 
 class Run:
-    """A long run past its first steps; its reader lets it do STEPS_A_SECOND until `free` is set. `start` makes a cluster of
-    arguments; `still`: the weights never change."""
+    """A long run past its first steps; its reader lets it do STEPS_A_SECOND and, the nearer its end, the fewer, until `free` is set: on no
+    machine is it over before. `start` makes a cluster of arguments; `still`: the weights never change."""
 
     def __init__(self, scene, start=None, epochs=EPOCHS, still=False):
-        self.scene, self.free = scene, threading.Event()
+        self.scene, self.free, self.steps_of_all = scene, threading.Event(), epochs * STEPS
         fit = scene.fit("--batch-size", 16, "--epochs", epochs, "--output", scene.path("out.keras"), "--history", scene.path("h.json"))
         fit += ["--optimizer", "sgd:learning_rate=0.0"] if still else []
         self.one = self.undisturbed(fit, scene.path("out.keras"), scene.path("h.json"))
@@ -79,7 +78,8 @@ class Run:
         for line in task.pipe:
             task.lines.append(line)
             if not self.free.is_set():
-                time.sleep(1 / STEPS_A_SECOND)
+                left = 1 - json.loads(line).get("step", 0) / self.steps_of_all
+                self.free.wait(1 / STEPS_A_SECOND / max(left, 0.01) ** 2)
 
     def steps(self, rank):
         return sum(e["event"] == "step" for e in self.events(rank))

@@ -81,7 +81,7 @@ class Stranger:
 
     def connect(self):
         def make():
-            s = socket.create_connection(self.to, 4)
+            s = socket.create_connection(self.to, 60)
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return s
 
@@ -103,6 +103,11 @@ class Stranger:
                 return b""
 
 
+def listed(scene, args):
+    """Two workers, who take nobody for lost because the machine is busy."""
+    return HostCluster(scene.hosts, lambda r: [*args, "--strategy", "multi-worker", "--cert-dir", scene.certs, "--suspect-after", "60s"], listed=2)
+
+
 def old_tls():
     context = wire.client_context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -118,7 +123,7 @@ def strangers(scene):
     own = lambda name: os.path.join(scene.certs, name)
     hello = wire.greeting("worker-1", "worker-0", job=1)
     capture = wire.Capture(scene.hosts.switch, "port0")
-    run = Run(scene, lambda args: HostCluster(scene.hosts, lambda r: [*args, "--strategy", "multi-worker", "--cert-dir", scene.certs], listed=2))
+    run = Run(scene, lambda args: listed(scene, args))
     streams = capture.streams()
     recorded = max((s for (_, _, to, port), s in streams.items() if (to, port) == (scene.hosts.address(0), PORT)), key=len)
     stranger = Stranger(scene)
@@ -154,7 +159,7 @@ def flooded(scene):
     """10,000 connections that say nothing, or half a word: few are kept, and the run goes on."""
     crowd = 10000
     resource.setrlimit(resource.RLIMIT_NOFILE, (crowd + 1000, max(crowd + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
-    run = Run(scene, lambda args: HostCluster(scene.hosts, lambda r: [*args, "--strategy", "multi-worker", "--cert-dir", scene.certs], listed=2), epochs=60)
+    run = Run(scene, lambda args: listed(scene, args), epochs=60)
     process, stranger = run.tasks[0].process.pid, Stranger(scene)
     count = lambda: len(os.listdir("/proc/%d/fd" % process))
     memory = lambda: int(re.search(r"VmRSS:\s+(\d+)", open("/proc/%d/status" % process).read()).group(1)) << 10

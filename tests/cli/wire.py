@@ -76,7 +76,7 @@ def client_context(certs=None, authority=None):
     return context
 
 
-def answer_of(sock, limit=4):
+def answer_of(sock, limit=60):
     """What comes back until the other side ends, or None when it does not end in time."""
     sock.settimeout(limit)
     got = b""
