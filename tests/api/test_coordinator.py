@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from cli import expect, run_checks
-from cluster import Patience, Task, free_ports
+from cluster import Patience, Task, await_listening, free_ports
 from oracle import artel
 
 LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
@@ -26,11 +26,14 @@ def keeps(cases, *more, servers=2, restarts=0):
 
 
 def begin(cases, servers=1, rules=None, only=None):
-    """A chief, a worker and servers by themselves, so that nobody starts them again: tasks by name. `rules`: other optimizers."""
+    """A chief, a worker and servers by themselves, so that nobody starts them again: tasks by name. `rules`: other optimizers; who has one comes
+    when the others can be connected to."""
     address = ["127.0.0.1:%d" % p for p in free_ports(2 + servers)]
     cluster = {"chief": address[:1], "worker": address[1:2], "ps": address[2:]}
     folder, tasks = tempfile.mkdtemp(), {}
-    for kind in [only] if only else cluster:
+    for kind in [only] if only else sorted(cluster, key=(rules or {}).__contains__):
+        if kind in (rules or {}):
+            await_listening([(task.process, cluster[name.split()[0]][int(name.split()[1])]) for name, task in tasks.items()])
         for i in range(len(cluster[kind])):
             task = tasks["%s %d" % (kind, i)] = Task([folder, cases, (rules or {}).get(kind, "adam")],
                                                      {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": i}})}, program=PROGRAM)

@@ -14,8 +14,8 @@ from cli import K, L, MODELS, O, expect, save, save_arrays
 from oracle import ARTEL, artel, clean_environment
 from started import STARTED
 
-PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
-
+PIPE = 4096  # bytes: a run is at most some sixty steps ahead of the test
+PACE = 200  # steps a second that read_until lets pass
 
 HELD = []  # sockets of the ports given out
 
@@ -84,7 +84,8 @@ class Task:
                                         env=clean_environment(env))
         STARTED.append(self.process)
         os.close(write)
-        self.pipe = os.fdopen(read)
+        # Not read ahead of what is asked for, which would let the run go further.
+        self.pipe = map(lambda line: line.decode(errors="replace"), os.fdopen(read, "rb", 64))
         self.lines, self.errors = [], []
         self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
         self.reader.start()
@@ -98,11 +99,12 @@ class Task:
         return False
 
     def read_until(self, condition, limit=60):
-        """Reads on, so that the run goes on, until it has come true; whether it has in time."""
+        """Reads on, so that the run goes on, until it has come true; whether it has in time. So slowly that the run is not over before."""
         patience = Patience(limit)
         while not condition():
             if patience.over() or not self.until_step(0):
                 return condition()
+            time.sleep(1 / PACE)
         return True
 
     def last_step(self):
@@ -139,11 +141,27 @@ class Task:
         return [json.loads(line) for line in self.lines]
 
 
-class Cluster:
-    """`arguments(rank)` of `artel`, for each worker. `absent` ones begin later (`begin`); `prefix`: words, or a function of the rank that
-    gives them; `programs`: other ones by rank."""
+def await_listening(processes):
+    """Until each (process, address) can be connected to; or has ended, which whoever asks next will see."""
 
-    def __init__(self, count, arguments, environment=None, chief=False, absent=(), prefix=(), programs=None):
+    def listens(process, address):
+        port = ":%04X" % int(address.rsplit(":", 1)[1])
+        for name in ("tcp", "tcp6"):
+            with open("/proc/%d/net/%s" % (process.pid, name)) as f:
+                if any(line.split()[1].endswith(port) and line.split()[3] == "0A" for line in f):
+                    return True
+        return False
+
+    there = Patience(60).until(lambda: all(p.poll() is not None or listens(p, address) for p, address in processes))
+    expect(there, "who does not listen:", [address for p, address in processes if not listens(p, address)])
+
+
+class Cluster:
+    """`arguments(rank)` of `artel`, for each worker. `absent` ones begin later (`begin`); `last`: one that begins when the others can be
+    connected to, so that all hear of what is wrong with it, whoever is slow; `prefix`: words, or a function of the rank that gives them;
+    `programs`: other ones by rank."""
+
+    def __init__(self, count, arguments, environment=None, chief=False, absent=(), last=None, prefix=(), programs=None):
         ports = free_ports(count)
         addresses = ["127.0.0.1:%d" % p for p in ports]
         jobs = {"chief": addresses[:1], "worker": addresses[1:]} if chief else {"worker": addresses}
@@ -152,8 +170,15 @@ class Cluster:
             task = {"type": "chief", "index": 0} if chief and r == 0 else {"type": "worker", "index": r - chief}
             env = environment(r, ports) if environment else {"TF_CONFIG": json.dumps({"cluster": jobs, "task": task})}
             self.start[r] = (arguments(r), env, prefix(r) if callable(prefix) else prefix, (programs or {}).get(r, ARTEL))
-            if r not in absent:
+        self.begin_all(absent, last)
+
+    def begin_all(self, absent, last):
+        for r in self.start:
+            if r not in absent and r != last:
                 self.begin(r)
+        if last is not None:
+            await_listening([(t.process, self.addresses[r]) for r, t in self.tasks.items()])
+            self.begin(last)
 
     def begin(self, rank):
         self.tasks[rank] = Task(*self.start[rank])
@@ -178,9 +203,8 @@ class Cluster:
         expect(shows.read_until(lambda: task.process.poll() is not None), "worker %d does not end:" % rank, task.err()[-400:])
         task.finish(10)
         if again:
-            joined = shows.err().count(" 1 joined")
             self.restart(rank)
-            back = shows.read_until(lambda: shows.err().count(" 1 joined") > joined)
+            back = shows.read_until(lambda: "with the state of another task" in self.tasks[rank].err())
             expect(back, "worker %d does not come back:" % rank, shows.err()[-400:], self.tasks[rank].err()[-400:])
         return task.lines
 

@@ -105,10 +105,10 @@ class Hosts:
 class HostCluster(Cluster):
     """A worker on each host, or on the first `listed`; `arguments(rank)` of `artel`."""
 
-    def __init__(self, hosts, arguments, listed=None, environment=None):
+    def __init__(self, hosts, arguments, listed=None, environment=None, last=None):
         self.addresses = ["%s:%d" % (hosts.address(r), PORT) for r in range(listed or hosts.count)]
         self.tasks, self.start, self.hosts = {}, {}, hosts
         for r in range(len(self.addresses)):
             config = {"cluster": {"worker": self.addresses}, "task": {"type": "worker", "index": r}}
             self.start[r] = (arguments(r), environment(r) if environment else {"TF_CONFIG": json.dumps(config)}, hosts.prefix(r))
-            self.begin(r)
+        self.begin_all((), last)

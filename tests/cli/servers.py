@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import tempfile
 import time
@@ -93,6 +94,10 @@ class Job:
         self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in (environments or jobs(workers, servers)).items()}
         self.tasks = {who: Task(*how) for who, how in self.start.items()}
         self.chief, self.epochs, self.killed = self.tasks["chief", 0], epochs, []
+
+    def joined(self):
+        """How many tasks have joined, as the chief says it; on a busy machine several may at once."""
+        return sum(map(int, re.findall(r"(\d+) joined", self.chief.err())))
 
     def kill(self, *who):
         for one in who:

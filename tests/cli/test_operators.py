@@ -7,7 +7,7 @@ import os
 import subprocess
 
 from cli import MODELS, Row, expect, save, save_arrays
-from cluster import free_ports
+from cluster import await_listening, free_ports
 from oracle import ARTEL, BUILD, artel, clean_environment, table
 from started import STARTED, cleaning
 
@@ -135,6 +135,7 @@ def before_the_beginning(scene):
     words = [ARTEL, "fit", scene.model, "--data", scene.data, "--verbose", "0", "--strategy", "multi-worker", "--wait-for-cluster", "60s"]
     waits = subprocess.Popen(words, env=clean_environment({"TF_CONFIG": config(0)}), stderr=subprocess.PIPE, text=True)
     STARTED.append(waits)
+    await_listening([(waits, scene.addresses[0])])  # whoever comes later than a moment after the failure waits for its time
     ran = artel(*words[1:], "--output", "/nowhere/o.keras", env={"TF_CONFIG": config(1)})
     expect(ran.rc == 1 and "nowhere" in ran.err, ran.rc, ran.err)
     _, err = waits.communicate(timeout=120)

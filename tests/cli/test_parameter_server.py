@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 from cli import K, L, MODELS, O, expect, run_checks, save, save_arrays
-from cluster import Task, free_ports
+from cluster import Patience, Task, free_ports
 from oracle import artel, digest
 from servers import STEPS, Job, jobs, launch, loses, one_process, path, trains, updates, words
 
@@ -104,7 +104,7 @@ def returning():
     job.chief.drain()
     job.kill(("ps", 1))
     job.restart(("ps", 1))
-    expect(job.chief.until_said("1 joined", 60), "it does not come back", job.chief.err())
+    expect(Patience(60).until(job.joined), "it does not come back", job.chief.err())
     expect(job.chief.until_said("are made again", 60), "the cost is not said", job.chief.err())
     job.stops()
 

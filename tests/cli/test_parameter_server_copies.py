@@ -64,10 +64,10 @@ def one_after_another():
     expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
     job.chief.drain()
     for who in (("ps", 0), ("worker", 1), ("ps", 1)):
-        copies, joined = job.chief.err().count("has a new copy"), job.chief.err().count("1 joined")
+        copies, joined = job.chief.err().count("has a new copy"), job.joined()
         job.kill(who)
         job.restart(who)
-        back = Patience(60).until(lambda: job.chief.err().count("1 joined") > joined)  # pylint: disable=cell-var-from-loop
+        back = Patience(60).until(lambda: job.joined() > joined)  # pylint: disable=cell-var-from-loop
         expect(back, who, "does not come back", job.chief.err()[-800:], job.tasks[who].err()[-400:])
         copied = who[0] != "ps" or Patience(60).until(lambda: job.chief.err().count("has a new copy") > copies)  # pylint: disable=cell-var-from-loop
         expect(copied, "no new copy after", who, job.chief.err()[-800:])
@@ -108,10 +108,10 @@ def fall(job, dice, kills):
         who = dice.choice([who for who in job.start if who[0] != "chief"])
         if job.chief.process.poll() is not None or job.tasks[who].process.poll() is not None:
             return n
-        joined = job.chief.err().count("1 joined")
+        joined = job.joined()
         job.kill(who)
         job.restart(who)
-        Patience(60).until(lambda: job.chief.err().count("1 joined") > joined or job.chief.process.poll() is not None)  # pylint: disable=cell-var-from-loop
+        Patience(60).until(lambda: job.joined() > joined or job.chief.process.poll() is not None)  # pylint: disable=cell-var-from-loop
         time.sleep(dice.random())
     return kills
 

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 from cli import K, L, O, expect, run_checks, save, save_arrays
-from cluster import Patience, Task, free_ports
+from cluster import Patience, Task, await_listening, free_ports
 from servers import STEPS, Job, jobs, path, words
 
 DATA = save_arrays("mlp", path("d.npz"), 500)
@@ -25,12 +25,18 @@ def plain(units=64):
 MODEL, OTHER = save(plain, path("m.keras")), save(lambda: plain(65), path("other.keras"))
 
 
+def address_of(who, env):
+    return json.loads(env["TF_CONFIG"])["cluster"][who[0]][who[1]]
+
+
 def start(environments, model=MODEL, data=DATA, more=lambda who: [], prefix=lambda who: ()):
-    """Every task of a job, with what is its own; by (type, index)."""
+    """Every task of a job, with what is its own; by (type, index). Who differs comes when the others can be connected to, so that all hear of it."""
     args = ["--strategy", "parameter-server", "--post-mortem", "none"]
     tasks = {}
-    for who, env in environments.items():
+    for who, env in sorted(environments.items(), key=lambda one: bool(more(one[0]))):
         mine = more(who)
+        if mine:
+            await_listening([(task.process, address_of(other, env)) for other, task in tasks.items()])
         chosen = mine.pop(0) if mine and mine[0].endswith(".keras") else model
         tasks[who] = Task([str(a) for a in words(chosen, data, *args, *mine)], env, prefix=prefix(who))
         tasks[who].drain()

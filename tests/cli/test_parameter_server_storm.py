@@ -35,14 +35,14 @@ def over(job):
 
 def fell(job, who):
     """Killed, started again, and seen to be back: by the chief, or the chief by a step of its own. False: the run is over."""
-    joined = job.chief.err().count("1 joined")
+    joined = job.joined()
     if over(job) or job.tasks[who].process.poll() is not None:
         return False
     job.kill(who)
     job.restart(who)
     job.chief = job.tasks["chief", 0]
     job.drain()
-    seen = (lambda: job.chief.last_step() > 0) if who[0] == "chief" else (lambda: job.chief.err().count("1 joined") > joined)
+    seen = (lambda: job.chief.last_step() > 0) if who[0] == "chief" else (lambda: job.joined() > joined)
     back = Patience(120).until(lambda: seen() or over(job))
     expect(back, who, "does not come back", job.chief.err()[-800:], job.tasks[who].err()[-400:])
     return not over(job)

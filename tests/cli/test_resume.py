@@ -22,7 +22,7 @@ from cli import MODELS, arrays, save, save_arrays, scheduled
 from oracle import ARTEL, LONG, Failure, artel, clean_environment, digest, table
 from started import STARTED, cleaning
 
-PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
+PIPE = 4096  # bytes: a run is at most some sixty steps ahead of the test
 CALLBACKS = [
     {"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 2, "restore_best_weights": True, "min_delta": 0.02}},
     {"class_name": "ReduceLROnPlateau", "config": {"monitor": "val_loss", "factor": 0.5, "patience": 1, "min_delta": 0.05}},
@@ -39,7 +39,7 @@ class Run:
                                         stdin=subprocess.DEVNULL, env=clean_environment())
         STARTED.append(self.process)
         os.close(write)
-        self.pipe = os.fdopen(read)
+        self.pipe = os.fdopen(read, "rb", 64)  # not read ahead of what is asked for, which would let the run go further
         self.seen = []
         self.err = b""
         self.reader = threading.Thread(target=self.read_errors, daemon=True)

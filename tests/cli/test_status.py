@@ -26,7 +26,7 @@ class Scene:
         return ["fit", self.model, "--data", self.data, "--batch-size", 16, "--threads", 1, "--verbose", 0, *more]
 
     def cluster(self, count, *more, **kinds):
-        self.clusters.append(Cluster(count, lambda r: self.fit("--strategy", "multi-worker", "--epochs", 10000, "--json", *more), **kinds))
+        self.clusters.append(Cluster(count, lambda r: self.fit("--strategy", "multi-worker", "--epochs", 10**6, "--suspect-after", "60s", "--json", *more), **kinds))
         return self.clusters[-1]
 
     def close(self):
@@ -92,7 +92,7 @@ def stopped(scene):
 
 def drained(scene):
     """The task that is asked leaves in order, the others end as one process would have."""
-    out, args = scene.path("out.keras"), ["--epochs", 60]
+    out, args = scene.path("out.keras"), ["--epochs", 400]  # not over before it has left
     expect(artel(*scene.fit(*args, "--output", scene.path("one.keras"))).rc == 0, "one process")
     cluster = scene.cluster(3, *args, "--output", out)
     expect(cluster.tasks[0].until_step(20), "no step:", cluster.tasks[0].err())
