@@ -12,6 +12,8 @@
 #include <math.h>
 
 #include "base/scalar_math.h"
+#include "op/elementwise.h"
+#include "op/gather.h"
 #include "op/reduce.h"
 
 #define MOST_WEIGHTS ((int64_t)1 << 26)
@@ -166,10 +168,34 @@ static artel__value_id resize_axis(artel__graph *graph, artel__value_id x, int a
     return artel__op_band_along(graph, x, axis, &t.band);
 }
 
+/* Nothing is computed, so any type keeps its digits. */
+static artel__value_id pick_nearest(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
+{
+    table t;
+    artel_shape shape = artel__shape(1, outputs);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    graph->status = allocate(graph->arena, graph->value[x].shape.dim[axis], outputs, 1, &t);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    fill_nearest(&t);
+    return artel__op_take(graph, x, artel__op_constant(graph, ARTEL_DTYPE_INT32, &shape, t.first), axis);
+}
+
+/* Of float64: the filters behind tf.image.resize compute and give float32, whatever they get. */
+static artel__value_id resize_wide(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias,
+                                   int64_t height, int64_t width)
+{
+    int rank = graph->value[x].shape.rank;
+    if (filter == ARTEL__FILTER_NEAREST)
+        return pick_nearest(graph, pick_nearest(graph, x, rank - 3, height), rank - 2, width);
+    x = artel__filter_resize(graph, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32), filter, antialias, height, width);
+    return artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT64);
+}
+
 artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, artel__filter filter, bool antialias,
                                      int64_t height, int64_t width)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) return resize_wide(graph, x, filter, antialias, height, width);
     int rank = graph->value[x].shape.rank;
     if (filter == ARTEL__FILTER_BILINEAR && !antialias && rank == 3)
         return artel__op_resize_bilinear(graph, x, height, width);

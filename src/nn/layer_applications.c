@@ -92,7 +92,7 @@ static artel_status call_custom_scale(artel__layer *layer, artel__call *call)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the layer with a list of two tensors",
                                  "it has %d inputs", call->inputs);
     artel__graph *graph = call->graph;
-    artel__value_id scaled = artel__op_affine(graph, artel__as_float(graph, call->in[1].value), (float)c->scale, 0.0f);
+    artel__value_id scaled = artel__op_affine(graph, artel__as_float(graph, call->in[1].value), c->scale, 0);
     artel__call_return(call, artel__op_add(graph, artel__as_float(graph, call->in[0].value), scaled));
     return ARTEL_OK;
 }

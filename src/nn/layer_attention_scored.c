@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "nn/attention_float64.h"
 #include "nn/layer_attention.h"
 #include "op/elementwise.h"
 #include "op/recurrent.h"
@@ -105,6 +106,29 @@ typedef struct attended {
     artel__value_id out, scores;
 } attended;
 
+/* [..][n][m] as matrices of one head. */
+static artel__value_id without_head(artel__graph *graph, artel__value_id x, int head)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape, out = artel__shape(2, in.dim[head == 0 ? 1 : 0], in.dim[2]);
+    return artel__op_reshape(graph, x, &out);
+}
+
+static artel__value_id attend(artel__graph *graph, artel__attention *attention, artel__value_id factor,
+                              artel__value_id *scores)
+{
+    artel__attention_float64 how = {.scale = 1, .factor = factor, .hidden = ARTEL__HIDDEN_LOWERED};
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (graph->value[attention->query].dtype == ARTEL_DTYPE_FLOAT64) {
+        how.attention = *attention;
+        return artel__attend_float64(graph, &how, scores);
+    }
+    if (factor >= 0) attention->query = artel__op_binary(graph, ARTEL__BINARY_MUL, attention->query, factor);
+    artel__value_id out = artel__op_attention(graph, attention);
+    *scores = graph->status < 0 ? ARTEL__NO_VALUE : artel__graph_output(graph, out, 1);
+    return out;
+}
+
 static artel_status attend_dot(artel__layer *layer, artel__call *call, const artel__tensor in[3], attended *made)
 {
     const scored_config *c = layer->config;
@@ -116,17 +140,10 @@ static artel_status attend_dot(artel__layer *layer, artel__call *call, const art
                                   .scale = 1,
                                   .causal = artel__attention_flag(call, "use_causal_mask"),
                                   .rate = c->dropout};
-    if (c->use_scale)
-        attention.query =
-            artel__op_binary(graph, ARTEL__BINARY_MUL, attention.query, artel__layer_weight(layer, graph, 0));
-    artel__value_id out = artel__op_attention(graph, &attention);
-    ARTEL_TRY(graph->status);
-    made->scores = artel__graph_output(graph, out, 1);
-    artel_shape rows = graph->value[out].shape, scores = graph->value[made->scores].shape;
-    artel_shape flat = artel__shape(2, rows.dim[0], rows.dim[2]),
-                square = artel__shape(2, scores.dim[1], scores.dim[2]);
-    made->out = artel__op_reshape(graph, out, &flat);
-    made->scores = artel__op_reshape(graph, made->scores, &square);
+    artel__value_id factor = c->use_scale ? artel__layer_weight(layer, graph, 0) : ARTEL__NO_VALUE, scores,
+                    out = attend(graph, &attention, factor, &scores);
+    made->out = without_head(graph, out, 1);
+    made->scores = without_head(graph, scores, 0);
     return graph->status;
 }
 
@@ -160,17 +177,6 @@ static artel__value_id scores_of_sums(artel__layer *layer, artel__graph *graph, 
                                        artel__layer_weight(layer, graph, c->use_scale ? 1 : 0));
 }
 
-/* i >= j as a constant [t][s]. */
-static artel__value_id causal_mask(artel__graph *graph, int64_t t, int64_t s)
-{
-    artel_shape shape = artel__shape(2, t, s);
-    uint8_t *mask = artel__arena_alloc(graph->arena, (size_t)(t * s) + 1, 1);
-    if (!mask) return ARTEL__NO_VALUE;
-    for (int64_t i = 0; i < t; i++)
-        for (int64_t j = 0; j < s; j++) mask[i * s + j] = i >= j;
-    return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
-}
-
 static artel_status attend_sums(artel__layer *layer, artel__call *call, const artel__tensor in[3], attended *made)
 {
     static const int turned[] = {1, 0};
@@ -181,11 +187,10 @@ static artel_status attend_sums(artel__layer *layer, artel__call *call, const ar
     artel__value_id mask = artel__attention_join(graph, ARTEL__NO_VALUE, in[1].mask, false);
     if (artel__attention_flag(call, "use_causal_mask")) {
         artel__value_id causal =
-            causal_mask(graph, graph->value[scores].shape.dim[0], graph->value[scores].shape.dim[1]);
+            artel__causal_mask(graph, graph->value[scores].shape.dim[0], graph->value[scores].shape.dim[1]);
         mask = mask < 0 ? causal : artel__op_logical_and(graph, mask, causal);
     }
-    if (mask >= 0) scores = artel__op_where(graph, mask, scores, artel__op_affine(graph, scores, 1, -1e9f));
-    made->scores = scores = artel__op_softmax(graph, ARTEL__SOFTMAX, scores, 1);
+    made->scores = scores = artel__attention_probabilities(graph, scores, mask, ARTEL__HIDDEN_LOWERED);
     if (graph->training && c->dropout > 0) made->scores = scores = artel__op_dropout(graph, scores, c->dropout, NULL);
     made->out =
         artel__row_products(graph, scores, artel__op_transpose(graph, artel__as_float(graph, in[1].value), turned));

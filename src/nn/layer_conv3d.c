@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "nn/conv_any.h"
 #include "nn/layer_support.h"
+#include "nn/window_float64.h"
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
 
@@ -121,7 +121,7 @@ static artel_status run(artel__layer *layer, artel__call *call, const artel__con
     artel__graph *graph = call->graph;
     artel__value_id bias = c->use_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
     bool relu = artel__activation_is_relu(&parts->activation);
-    artel__value_id y = artel__conv_any_run(graph, conv, x, artel__conv_any_weights(graph, conv, plain), bias,
+    artel__value_id y = artel__volumes_conv(graph, conv, x, artel__volumes_weights(graph, conv, plain), bias,
                                             relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     bool pointwise =
         artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */

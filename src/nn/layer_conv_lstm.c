@@ -9,9 +9,9 @@
  */
 #include <string.h>
 
-#include "nn/conv_any.h"
 #include "nn/layer_recurrent.h"
 #include "nn/row_state.h"
+#include "nn/window_float64.h"
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
 
@@ -124,6 +124,7 @@ static artel_status declare_states(artel__layer *layer, const artel__call *call)
     artel__conv_any input, recurrent;
     artel_shape shape = {.rank = parts->rank + 2};
     if (!c->stateful) return ARTEL_OK;
+    ARTEL_TRY(artel__recurrent_keeps(layer));
     ARTEL_TRY(
         lay_axes(layer, artel__call_shape(call, 0)->dim + (c->data_format == 1 ? 2 : 1), input.axis, recurrent.axis));
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
@@ -178,7 +179,7 @@ static void make_gates(artel__graph *graph, gate_conv *g, const artel__layer *ce
     g->gates = apart ? GATES : 1;
     for (int i = 0; i < g->gates; i++) {
         artel__value_id part = apart ? artel__op_slice(graph, plain, last, i * filters, filters, 1) : plain;
-        g->weights[i] = artel__conv_any_weights(graph, &g->conv, part);
+        g->weights[i] = artel__volumes_weights(graph, &g->conv, part);
         g->bias[i] = apart && bias >= 0 ? artel__op_slice(graph, bias, 0, i * filters, filters, 1) : bias;
         g->mask[i] = ARTEL__NO_VALUE;
     }
@@ -195,7 +196,7 @@ static artel__value_id convolve(artel__graph *graph, const gate_conv *g, artel__
     artel__value_id part[GATES];
     for (int i = 0; i < g->gates; i++) {
         artel__value_id in = g->mask[i] >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, x, g->mask[i]) : x;
-        part[i] = artel__conv_any_run(graph, &g->conv, in, g->weights[i], g->bias[i], ARTEL__FUSED_NONE);
+        part[i] = artel__volumes_conv(graph, &g->conv, in, g->weights[i], g->bias[i], ARTEL__FUSED_NONE);
     }
     return g->gates > 1 ? artel__op_concat(graph, part, g->gates, -1) : part[0];
 }

@@ -125,13 +125,14 @@ static artel_status call_reverse(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     artel_shape columns = artel__shape(1, c->input_dim);
     artel__value_id w = artel__layer_weight(layer, graph, c->tie_weights ? 0 : 1);
-    if (c->tie_weights) w = artel__op_panels(graph, artel__op_transpose(graph, w, (int[]){1, 0}));
+    if (c->tie_weights) w = artel__op_transpose(graph, w, (int[]){1, 0});
+    if (c->tie_weights && graph->real != ARTEL_DTYPE_FLOAT64) w = artel__op_panels(graph, w);
     artel__value_id y = artel__op_product(graph, artel__as_float(graph, call->in[0].value), w, ARTEL__NO_VALUE, 1,
                                           &columns, ARTEL__FUSED_NONE);
     if (c->logit_soft_cap > 0) {
         artel__value_id cap = artel__constant_scalar(graph, c->logit_soft_cap);
         y = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, artel__op_binary(graph, ARTEL__BINARY_DIV, y, cap));
-        y = artel__op_affine(graph, y, (float)c->logit_soft_cap, 0);
+        y = artel__op_affine(graph, y, c->logit_soft_cap, 0);
     }
     artel__call_return(call, y);
     return graph->status;

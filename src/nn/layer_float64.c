@@ -11,25 +11,29 @@
 /* clang-format off */
 static const char *const names[] = {
     "InputLayer", "Sequential", "Functional", "Model", "Identity",
-    /* products, tables */
-    "Dense", "EinsumDense", "Embedding",
+    /* products, tables, attention */
+    "Dense", "EinsumDense", "Embedding", "ReversibleEmbedding",
+    "AdditiveAttention", "Attention", "GroupQueryAttention", "MultiHeadAttention",
     /* activations */
     "Activation", "ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax",
     /* convolutions and pools */
-    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "DepthwiseConv1D", "DepthwiseConv2D",
+    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "DepthwiseConv1D", "DepthwiseConv2D",
     "SeparableConv1D", "SeparableConv2D",
-    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
+    "AdaptiveAveragePooling1D", "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D",
+    "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
     "GlobalAveragePooling3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "MaxPooling1D",
     "MaxPooling2D", "MaxPooling3D",
     /* normalisation, scaling, dropout */
     "BatchNormalization", "GroupNormalization", "LayerNormalization", "Normalization", "RMSNormalization",
     "Rescaling", "UnitNormalization",
-    "ActivityRegularization", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
+    "ActivityRegularization", "AlphaDropout", "CustomScaleLayer", "Dropout", "GaussianDropout", "GaussianNoise",
+    "LayerScale", "SpectralNormalization", "StochasticDepth", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
     /* recurrent */
-    "Bidirectional", "GRU", "GRUCell", "LSTM", "LSTMCell", "Masking", "RNN", "SimpleRNN", "SimpleRNNCell",
+    "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GRU", "GRUCell", "LSTM", "LSTMCell", "Masking", "RNN", "SimpleRNN", "SimpleRNNCell",
     "StackedRNNCells", "TimeDistributed",
     /* movement, several inputs */
-    "Cropping1D", "Cropping2D", "Cropping3D", "Flatten", "Permute", "RepeatVector", "Reshape", "ZeroPadding1D",
+    "CenterCrop", "Cropping1D", "Cropping2D", "Cropping3D", "Flatten", "Permute", "RepeatVector", "Reshape", "Resizing",
+    "UpSampling1D", "UpSampling2D", "UpSampling3D", "ZeroPadding1D",
     "ZeroPadding2D", "ZeroPadding3D",
     "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract",
     NULL};
@@ -41,7 +45,7 @@ static const char *const names[] = {
 static const char *const operations[] = {
     "all_reduce", "all_reduce_max", "batch_max", "batch_sum", "binary", "cast", "compare", "concat", "constant",
     "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad", "reduce",
-    "repeat", "reshape", "select", "slice", "stop_gradient", "take", "transpose", "unary", "wide_lookup",
+    "repeat", "reshape", "select", "slice", "stand_in", "stop_gradient", "take", "transpose", "unary", "wide_lookup",
     "wide_product", "flat_update",
     NULL};
 /* clang-format on */

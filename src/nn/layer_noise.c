@@ -37,7 +37,7 @@ static const artel__option stddev_options[] = {
     ARTEL__OPTIONS_END,
 };
 
-/* Whether the layer has anything to do; `out` is the input as float32, or as it is when there is nothing to do. */
+/* Whether the layer has anything to do; `out` is the input as numbers, or as it is when there is nothing to do. */
 static artel_status begin(artel__layer *layer, artel__call *call, double strength, bool *active, artel__value_id *out)
 {
     ARTEL_TRY(artel__layer_check_input(layer, call, 0, ARTEL_MAX_RANK));
@@ -140,7 +140,7 @@ static artel_status call_alpha(artel__layer *layer, artel__call *call)
         artel__value_id mask = artel__op_dropout(graph, artel__op_fill_like(graph, x, 1), c->rate, &noise);
         artel__value_id kept = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, mask, 0);
         x = artel__op_where(graph, kept, x, artel__constant_scalar(graph, alpha));
-        if (c->rate < 1) x = artel__op_affine(graph, x, (float)a, (float)(-a * alpha * c->rate));
+        if (c->rate < 1) x = artel__op_affine(graph, x, a, -a * alpha * c->rate);
     }
     artel__call_return(call, x);
     return ARTEL_OK;

@@ -183,15 +183,20 @@ artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out)
                              "it is stateful, and its record does not say for which batch size");
 }
 
+artel_status artel__recurrent_keeps(const artel__layer *layer)
+{
+    if (layer->real != ARTEL_DTYPE_FLOAT64) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use stateful=False, or the policy float32",
+                             "states that go from batch to batch have no float64");
+}
+
 /* They belong to no layer as far as files are concerned: Keras saves none. */
 static artel_status declare_states(artel__layer *layer, int i, int *number)
 {
     const recurrent_config *c = layer->config;
     artel__recurrent_cell *parts = cell_of(layer, i)->own;
     if (!c->stateful) return ARTEL_OK;
-    if (layer->real == ARTEL_DTYPE_FLOAT64)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use stateful=False, or the policy float32",
-                                 "states that go from batch to batch have no float64");
+    ARTEL_TRY(artel__recurrent_keeps(layer));
     artel_shape shape = artel__shape(2, (int64_t)0, parts->config->units);
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
     for (int k = 0; k < artel__cell_states(cell_of(layer, i)); k++) {

@@ -19,6 +19,8 @@ artel__recurrent_config *artel__recurrent_config_of(const artel__layer *layer);
 int artel__recurrent_states(const artel__layer *layer);
 /* The batch that a stateful layer was built for; fails where the record does not say it. */
 artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out);
+/* Whether states may go from batch to batch: not in float64. */
+artel_status artel__recurrent_keeps(const artel__layer *layer);
 
 /* A sublayer that only holds variables, under `path` in weights files; `name` in the names of variables. */
 artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out);

@@ -44,7 +44,7 @@ static artel_status call_resizing(artel__layer *layer, artel__call *call)
     if (c->crop && c->pad)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose one of the two",
                                  "it has both crop_to_aspect_ratio and pad_to_aspect_ratio");
-    if (graph->value[call->in[0].value].dtype != ARTEL_DTYPE_FLOAT32)
+    if (graph->value[call->in[0].value].dtype != graph->real)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the model an input of dtype float32",
                                  "images of integers are not supported");
     artel__value_id x = artel__channels_last(graph, call->in[0].value, c->data_format);
@@ -66,7 +66,8 @@ static artel_status call_center_crop(artel__layer *layer, artel__call *call)
     if (down >= 0 && across >= 0)
         x = artel__op_slice(graph, artel__op_slice(graph, x, 0, down / 2, c->height, 1), 1, across / 2, c->width, 1);
     else
-        x = artel__op_resize_bilinear(graph, artel__filter_cut(graph, x, c->height, c->width), c->height, c->width);
+        x = artel__filter_resize(graph, artel__filter_cut(graph, x, c->height, c->width), ARTEL__FILTER_BILINEAR, false,
+                                 c->height, c->width);
     artel__call_return(call, artel__channels_back(graph, x, c->data_format));
     return graph->status;
 }

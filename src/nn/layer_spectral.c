@@ -135,7 +135,8 @@ static artel_status call_spectral(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__layer *child = layer->child[0].layer;
     artel__call inner = *call;
-    if (call->inputs < 1 || graph->value[call->in[0].value].dtype != ARTEL_DTYPE_FLOAT32)
+    artel_dtype dtype = call->inputs < 1 ? ARTEL_DTYPE_BOOL : graph->value[call->in[0].value].dtype;
+    if (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed it floating-point numbers, an Embedding too",
                                  "an input of integers is not supported: Keras makes integers of the result");
     if (!graph->training) {

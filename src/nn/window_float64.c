@@ -196,3 +196,17 @@ artel__value_id artel__images_depthwise(artel__graph *graph, artel__value_id x, 
     conv.groups = shape->ic;
     return finish(graph, artel__conv_float64(graph, &conv, x, artel__op_reshape(graph, w, &kernel)), bias, activation);
 }
+
+/* -- of one to three dimensions, in either type -- */
+
+artel__value_id artel__volumes_weights(artel__graph *graph, const artel__conv_any *conv, artel__value_id plain)
+{
+    return is_wide(graph, plain) ? plain : artel__conv_any_weights(graph, conv, plain);
+}
+
+artel__value_id artel__volumes_conv(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                    artel__value_id weights, artel__value_id bias, artel__fused activation)
+{
+    if (!is_wide(graph, x)) return artel__conv_any_run(graph, conv, x, weights, bias, activation);
+    return finish(graph, artel__conv_float64(graph, conv, x, weights), bias, activation);
+}

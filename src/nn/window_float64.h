@@ -29,4 +29,9 @@ artel__value_id artel__images_transpose(artel__graph *graph, artel__value_id x, 
 artel__value_id artel__images_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                         const artel__conv2d_shape *shape, artel__fused activation);
 
+/* artel__conv_any_weights and artel__conv_any_run, in the type of the weights and of x. */
+artel__value_id artel__volumes_weights(artel__graph *graph, const artel__conv_any *conv, artel__value_id plain);
+artel__value_id artel__volumes_conv(artel__graph *graph, const artel__conv_any *conv, artel__value_id x,
+                                    artel__value_id weights, artel__value_id bias, artel__fused activation);
+
 #endif

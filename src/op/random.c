@@ -148,8 +148,18 @@ artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double
     return add_noise(graph, &attributes, x, noise);
 }
 
+/* In float64: the numbers that float32 would have, before the deviation. */
+static artel__value_id gaussian_wide(artel__graph *graph, artel__value_id x, double deviation)
+{
+    artel__value_id zero = artel__op_fill_like(graph, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32), 0);
+    artel__value_id drawn = artel__op_cast(graph, artel__op_gaussian_noise(graph, zero, 1), ARTEL_DTYPE_FLOAT64);
+    return artel__op_add(graph, x, artel__op_affine(graph, artel__op_stop_gradient(graph, drawn), deviation, 0));
+}
+
 artel__value_id artel__op_gaussian_noise(artel__graph *graph, artel__value_id x, double deviation)
 {
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) return gaussian_wide(graph, x, deviation);
     noise_attributes attributes = {.function = ARTEL__NOISE_GAUSSIAN, .scale = (float)deviation};
     return add_noise(graph, &attributes, x, NULL);
 }

@@ -50,6 +50,30 @@ def mixed():
     return K.Model(i, L.Dense(2)(L.Dense(4, dtype="float32", activation="tanh")(L.Dense(4)(i))))
 
 
+def attended(layer, **call):
+    """Words that are padded, some at both ends of what is attended to: queries and keys of no word are masked."""
+
+    def made():
+        i = K.Input((6,), dtype="int32")
+        x = L.Embedding(11, 4, mask_zero=True)(i)
+        attention = layer()
+        if isinstance(attention, L.AdditiveAttention | L.Attention):
+            y = attention([x, L.Dense(4)(x)], **call)
+        else:
+            y = attention(x, L.Dense(4)(x), **call)
+        y = y[0] if call.get("return_attention_scores") else y
+        return K.Model(i, L.Dense(2)(L.GlobalAveragePooling1D()(y)))
+
+    return made
+
+
+def attended_images():
+    """Attention along one of two axes: sequences have an axis in front."""
+    i = K.Input((3, 4, 5))
+    attention = L.MultiHeadAttention(2, 3, attention_axes=2, output_shape=4, bias_initializer="normal")
+    return K.Model(i, L.Dense(2)(L.Flatten()(attention(i, i))))
+
+
 def inner():
     return [K.Sequential([K.Input((5,)), L.Dense(3, activation="elu")])]
 
@@ -83,16 +107,44 @@ ROWS = [
                                 L.ZeroPadding2D(1), L.Cropping2D(1), L.Flatten()], (9, 9, 3)),
     Row("sequences", lambda: [L.Conv1D(4, 3, padding="causal"), L.MaxPooling1D(2), L.SpatialDropout1D(0.0), L.Conv1DTranspose(3, 2),
                               L.GlobalMaxPooling1D()], (6, 3)),
+    Row("volumes", lambda: [L.Conv3D(4, (2, 3, 2), activation="relu", padding="same", strides=2),
+                            L.Conv3DTranspose(3, 2, strides=2, activation="tanh"), L.Conv3D(4, 2, dilation_rate=(1, 2, 1)),
+                            L.UpSampling3D((1, 2, 1)), L.Flatten()], (5, 6, 4, 2)),
+    Row("larger-images", lambda: [L.Conv2D(2, 2), L.UpSampling2D((2, 3)), L.CenterCrop(5, 9), L.Resizing(7, 6, interpolation="nearest"),
+                                  L.Flatten()], (5, 4, 2)),
+    Row("filtered-images", lambda: [L.Resizing(7, 6), L.UpSampling2D(2, interpolation="bicubic"), L.Flatten()], (5, 4, 2),
+        opt=lambda: O.SGD(0.1), most=1e-5),
+    Row("stretched-images", lambda: [L.CenterCrop(8, 3), L.Resizing(4, 4, interpolation="lanczos3", antialias=True), L.Flatten()], (5, 4, 2),
+        opt=lambda: O.SGD(0.1), most=1e-5),
+    Row("adaptive-pools", lambda: [L.Conv1D(4, 2), L.AdaptiveAveragePooling1D(3), L.UpSampling1D(2), L.AdaptiveMaxPooling1D(2), L.Flatten()], (8, 3)),
+    Row("spectral", lambda: [L.SpectralNormalization(L.Dense(4)), L.SpectralNormalization(L.Dense(3, activation="tanh"), power_iterations=2)]),
+    Row("silent-noise", lambda: [L.GaussianNoise(0.0), L.GaussianDropout(0.0), L.AlphaDropout(0.0), L.Dense(3)]),
+    Row("conv-lstm", lambda: [L.ConvLSTM2D(3, 3, padding="same", return_sequences=True), L.ConvLSTM2D(2, 2, strides=2, go_backwards=True), L.Flatten()],
+        (3, 5, 4, 2)),
+    Row("conv-lstm-lines", lambda: [L.ConvLSTM1D(3, 3, recurrent_activation="hard_sigmoid"), L.Flatten()], (3, 5, 2)),
+    Row("conv-lstm-volumes", lambda: [L.ConvLSTM3D(2, 2), L.Flatten()], (2, 4, 3, 3, 2)),
     Row("lstm", lambda: [L.LSTM(4, return_sequences=True), L.LSTM(3, go_backwards=True)], (6, 3)),
     Row("gru", lambda: [L.Bidirectional(L.GRU(4, return_sequences=True)), L.GRU(3, reset_after=False)], (6, 3)),
     Row("cells", lambda: [L.TimeDistributed(L.Dense(4)), L.SimpleRNN(4, return_sequences=True), L.RNN(L.LSTMCell(3))], (6, 3)),
     Row("embedding", lambda: [L.Embedding(11, 4, mask_zero=True), L.LSTM(3)], (6,), vocabulary=11),
+    Row("attention-dot", attended(lambda: L.Attention(use_scale=True)), (6,), vocabulary=5),
+    Row("attention-causal", attended(lambda: L.Attention(), use_causal_mask=True), (6,), vocabulary=5),
+    Row("attention-concat", attended(lambda: L.Attention(use_scale=True, score_mode="concat"), use_causal_mask=True), (6,),
+        vocabulary=5),
+    Row("attention-additive", attended(lambda: L.AdditiveAttention()), (6,), vocabulary=5),
+    Row("attention-heads", attended(lambda: L.MultiHeadAttention(2, 3, value_dim=4, bias_initializer="normal"), use_causal_mask=True),
+        (6,), vocabulary=5, opt=lambda: O.SGD(0.1)),
+    Row("attention-scores", attended(lambda: L.MultiHeadAttention(2, 3, bias_initializer="normal"), return_attention_scores=True),
+        (6,), vocabulary=5, opt=lambda: O.SGD(0.1)),
+    Row("attention-axes", attended_images, opt=lambda: O.SGD(0.1)),
+    Row("attention-groups", attended(lambda: L.GroupQueryAttention(3, 4, 2, use_gate=True, sliding_window=2, bias_initializer="normal"),
+                                     use_causal_mask=True),
+        (6,), vocabulary=5, opt=lambda: O.SGD(0.1)),
     Row("merged", merged),
     Row("rescaled", lambda: [L.Rescaling(0.1, 0.3), L.Normalization(mean=[0.1, 0.2, 0.3, 0.4, 0.5], variance=[1, 2, 3, 4, 5.0])], opt=lambda: O.SGD(0.1)),
     Row("inner-model", inner),
     Row("sample-weights", tanh, weights=True),
     Row("mixed", mixed, opt=lambda: O.SGD(0.1), most=1e-4),
-    Row("no-attention", lambda: [L.MultiHeadAttention(2, 3)], refuse="float64"),
     Row("no-nadam", tanh, opt=lambda: O.Nadam(0.01), refuse="float64"),
     Row("no-auc", lambda: [L.Dense(7)], metrics=("AUC",), refuse="float64"),
     Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
@@ -105,9 +157,6 @@ def build(row):
     if not isinstance(made, list):
         return made
     i = x = K.Input(row.shape, dtype="int32" if row.vocabulary else None)
-    if row.name == "no-attention":
-        i = x = K.Input((4, 6))
-        x = made.pop()(x, x)
     for layer in made:
         x = layer(x)
     return K.Model(i, L.Dense(3 if row.y in ("onehot", "class") else 2, activation="softmax" if row.y == "onehot" else None)(x))

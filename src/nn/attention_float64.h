@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core of attention in float64, put together from operations. */
+#ifndef ARTEL_NN_ATTENTION_FLOAT64_H
+#define ARTEL_NN_ATTENTION_FLOAT64_H
+
+#include "op/recurrent.h"
+
+/* What becomes of scores that a mask hides. */
+typedef enum artel__hidden {
+    ARTEL__HIDDEN_REPLACED, /* one large negative number: a row that is hidden throughout is uniform */
+    ARTEL__HIDDEN_ZERO,     /* probabilities of 0, even where the whole row is hidden */
+    ARTEL__HIDDEN_LOWERED   /* lowered by 1e9: a row that is hidden throughout keeps its proportions */
+} artel__hidden;
+
+typedef struct artel__attention_float64 {
+    artel__attention attention; /* as for artel__op_attention, of float64; its scale is not read */
+    double scale;
+    artel__value_id factor; /* of the scores, GLOBAL, or none */
+    artel__hidden hidden;
+} artel__attention_float64;
+
+/* The result; probs [..][h][t][s]: the probabilities before dropout. */
+artel__value_id artel__attend_float64(artel__graph *graph, const artel__attention_float64 *how, artel__value_id *probs);
+
+/* The softmax of scores [..][t][s] of either type, behind a mask or none. */
+artel__value_id artel__attention_probabilities(artel__graph *graph, artel__value_id scores, artel__value_id mask,
+                                               artel__hidden hidden);
+/* i >= j as a constant [t][s]. */
+artel__value_id artel__causal_mask(artel__graph *graph, int64_t t, int64_t s);
+
+#endif
