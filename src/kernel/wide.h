@@ -142,6 +142,8 @@ typedef struct artel__wide_apply {
 
 void artel__wide_apply_prepare(artel__wide_apply *apply, const artel__apply_options *options, double rate,
                                int64_t iteration, double u_product);
+/* artel__nadam_product, of doubles: there Keras rounds neither beta_1 nor 0.96. */
+double artel__wide_nadam_product(double u_product, double beta_1, int64_t iteration);
 /* artel__clip_by_global_norm, of doubles. */
 double artel__wide_clip_factor(double squared_norm, double clipnorm);
 

@@ -325,6 +325,7 @@ static artel_status take_matrix(json_t *given, const settings *s, artel__optimiz
 {
     struct artel__matrix_options *m = artel__arena_alloc(out->arena, 1, sizeof *m);
     json_t *words = json_object_get(given, "exclude_layers"), *word;
+    bool null_rate = json_is_null(json_object_get(given, "rms_rate")); /* none: a step keeps its size */
     size_t i;
     if (!m) return ARTEL_ERROR_NO_MEMORY;
     *m = (struct artel__matrix_options){.beta_2_decay = s->beta_2_decay,
@@ -335,7 +336,7 @@ static artel_status take_matrix(json_t *given, const settings *s, artel__optimiz
                                         .muon_b = s->muon_b,
                                         .muon_c = s->muon_c,
                                         .momentum = s->momentum,
-                                        .rms_rate = s->rms_rate,
+                                        .rms_rate = null_rate ? 0 : s->rms_rate,
                                         .weight_decay = s->weight_decay,
                                         .ns_steps = s->ns_steps,
                                         .nesterov = s->nesterov,
@@ -428,9 +429,6 @@ artel_status artel__optimizer_widen(artel__optimizer *optimizer)
 {
     artel_context *ctx = optimizer->arena->ctx;
     const char *what = optimizer->scales_loss || optimizer->loss_scale_factor != 1 ? "a scaled loss" : NULL;
-    bool steps = optimizer->def->form == ARTEL__FORM_ELEMENTS && optimizer->options.rule != ARTEL__RULE_NADAM &&
-                 optimizer->options.rule != ARTEL__RULE_LAMB;
-    if (!steps) what = "this optimizer";
     if (what)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name,
                            "choose one that docs/precision.md names for float64",

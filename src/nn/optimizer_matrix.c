@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "kernel/narrow.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
 #include "op/embed.h"
@@ -36,18 +37,18 @@ static artel__value_id number(artel__graph *graph, double x)
     return artel__constant_scalar(graph, x);
 }
 
-/* A float64 [1] as a float32 scalar. */
+/* A float64 [1] as a scalar of the variable's type. */
 static artel__value_id scalar_of(artel__graph *graph, artel__value_id x)
 {
     artel_shape scalar = {.rank = 0};
-    return artel__op_reshape(graph, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32), &scalar);
+    return artel__op_reshape(graph, artel__op_cast(graph, x, graph->real), &scalar);
 }
 
 /* The plain gradient after clipping, in Keras' order of operations (kernel/optimize.h). */
 static artel__value_id clipped(artel__graph *graph, const artel__optimize *o, artel__value_id g)
 {
-    float limits[3] = {-(float)o->limit, (float)o->limit, 0};
-    if (o->clip == ARTEL__CLIP_VALUE) return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, g);
+    const double limits[3] = {-o->limit, o->limit, 0};
+    if (o->clip == ARTEL__CLIP_VALUE) return artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, limits, g);
     if (o->clip == ARTEL__CLIP_NONE) return o->scale >= 0 ? divide(graph, g, o->scale) : g;
     artel__value_id norm = unary(graph, ARTEL__UNARY_SQRT, scalar_of(graph, o->squared_norm)),
                     limit = number(graph, o->limit);
@@ -72,8 +73,8 @@ static void write_back(artel__graph *graph, artel__value_id variable, artel__val
 static artel__value_id decayed(artel__graph *graph, artel__value_id w, double decay)
 {
     if (decay == 0) return w;
-    artel__value_id lost =
-        multiply(graph, artel__op_affine(graph, w, (float)decay, 0), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
+    artel__value_id lost = multiply(graph, artel__op_affine(graph, w, artel__round_to_float32(decay), 0),
+                                    artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
     return artel__op_binary(graph, ARTEL__BINARY_SUB, w, lost);
 }
 
@@ -136,13 +137,14 @@ static void adafactor(const artel__optimizer *optimizer, artel__graph *graph, co
     factored f = {.kept = artel__op_step_number(graph, ARTEL__STEP_KEPT, s->beta_2_decay)};
     f.rest = artel__op_affine(graph, f.kept, -1, 1);
     artel__value_id w = decayed(graph, artel__op_plain(graph, o->variable, rows), optimizer->weight_decay);
-    artel__value_id size = artel__op_binary(graph, ARTEL__BINARY_MAX, number(graph, s->epsilon_2),
-                                            root_mean(graph, unary(graph, ARTEL__UNARY_SQUARE, w)));
+    artel__value_id size =
+        artel__op_binary(graph, ARTEL__BINARY_MAX, number(graph, artel__round_to_float32(s->epsilon_2)),
+                         root_mean(graph, unary(graph, ARTEL__UNARY_SQUARE, w)));
     artel__value_id alpha = multiply(graph, size, artel__op_step_number(graph, ARTEL__STEP_RATE_DOWN, 0));
     bool occurrences = squares >= 0; /* of a table: their squares are added up, as in Keras on TensorFlow */
     if (!occurrences) squares = unary(graph, ARTEL__UNARY_SQUARE, g);
     if (graph->status < 0) return;
-    artel__value_id v = second_moment(graph, &f, o, artel__op_affine(graph, squares, 1, (float)s->epsilon_1), rows);
+    artel__value_id v = second_moment(graph, &f, o, artel__op_affine(graph, squares, 1, s->epsilon_1), rows);
     write_back(graph, o->slot[2], v, rows);
     artel__value_id u = divide(graph, g, unary(graph, ARTEL__UNARY_SQRT, v));
     artel__value_id size_of_u =
@@ -179,7 +181,8 @@ static artel__value_id product(artel__graph *graph, artel__value_id a, artel__va
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape columns = artel__shape(1, graph->value[b].shape.dim[1]);
-    return artel__op_product(graph, a, artel__op_panels(graph, b), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    if (graph->value[b].dtype != ARTEL_DTYPE_FLOAT64) b = artel__op_panels(graph, b);
+    return artel__op_product(graph, a, b, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
 }
 
 /* A matrix near the orthogonal one that x is nearest to, by steps of Newton and Schulz. */
@@ -189,13 +192,13 @@ static artel__value_id orthogonal(artel__graph *graph, const struct artel__matri
     bool tall = graph->value[x].shape.dim[0] > graph->value[x].shape.dim[1];
     if (tall) x = turned(graph, x);
     artel__value_id norm = unary(graph, ARTEL__UNARY_SQRT, scalar_of(graph, artel__op_squared_norm(graph, x)));
-    x = divide(graph, x, artel__op_affine(graph, norm, 1, 1e-7f));
+    x = divide(graph, x, artel__op_affine(graph, norm, 1, 1e-7));
     for (int64_t i = 0; i < s->ns_steps && graph->status == ARTEL_OK; i++) {
         artel__value_id a = product(graph, x, turned(graph, x));
-        artel__value_id b = product(graph, artel__op_affine(graph, a, (float)s->muon_c, 0), a);
-        b = artel__op_add(graph, artel__op_affine(graph, a, (float)s->muon_b, 0), b);
+        artel__value_id b = product(graph, artel__op_affine(graph, a, s->muon_c, 0), a);
+        b = artel__op_add(graph, artel__op_affine(graph, a, s->muon_b, 0), b);
         artel__value_id fifth = product(graph, b, x);
-        x = artel__op_add(graph, artel__op_affine(graph, x, (float)s->muon_a, 0), fifth);
+        x = artel__op_add(graph, artel__op_affine(graph, x, s->muon_a, 0), fifth);
     }
     return tall ? turned(graph, x) : x;
 }
@@ -207,15 +210,15 @@ static void muon(const artel__optimizer *optimizer, artel__graph *graph, const a
     int64_t rows = variable->rows, *dim = (int64_t[]){variable->shape.dim[0], variable->shape.dim[1]};
     artel__value_id w = decayed(graph, artel__op_plain(graph, o->variable, rows), s->weight_decay);
     artel__value_id m = artel__op_plain(graph, o->slot[0], rows);
-    m = artel__op_add(graph, m, artel__op_add(graph, g, artel__op_affine(graph, m, (float)(s->momentum - 1), 0)));
+    m = artel__op_add(graph, m, artel__op_add(graph, g, artel__op_affine(graph, m, s->momentum - 1, 0)));
     write_back(graph, o->slot[0], m, rows);
-    if (s->nesterov) g = artel__op_add(graph, g, artel__op_affine(graph, m, (float)s->momentum, 0));
+    if (s->nesterov) g = artel__op_add(graph, g, artel__op_affine(graph, m, s->momentum, 0));
     artel__value_id step =
         multiply(graph, orthogonal(graph, s, s->nesterov ? g : m), artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
     if (s->rms_rate > 0) {
         artel__value_id side =
             unary(graph, ARTEL__UNARY_SQRT, number(graph, (double)(dim[0] > dim[1] ? dim[0] : dim[1])));
-        step = artel__op_affine(graph, multiply(graph, step, side), (float)s->rms_rate, 0);
+        step = artel__op_affine(graph, multiply(graph, step, side), s->rms_rate, 0);
     }
     write_back(graph, o->variable, artel__op_binary(graph, ARTEL__BINARY_SUB, w, step), rows);
 }
@@ -224,11 +227,12 @@ void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, 
                         const artel__optimize *o, artel__value_id gradient)
 {
     artel__phase phase = graph->phase;
-    artel_dtype precision = graph->precision;
+    artel_dtype precision = graph->precision, real = graph->real;
     artel__op_embedding_explain(graph, gradient, "the step reads lines and columns of it");
     artel__value_id squares = artel__op_embedding_squares(graph, gradient);
     graph->phase = ARTEL__PHASE_APPLY;
     graph->precision = ARTEL_DTYPE_FLOAT32;
+    graph->real = variable->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
     artel__value_id g =
         clipped(graph, o, artel__op_reshape(graph, artel__op_plain(graph, gradient, variable->rows), &variable->shape));
     if (squares >= 0 && (o->clip != ARTEL__CLIP_NONE || o->scale >= 0)) squares = ARTEL__NO_VALUE;
@@ -238,4 +242,5 @@ void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, 
         muon(optimizer, graph, variable, o, g);
     graph->phase = phase;
     graph->precision = precision;
+    graph->real = real;
 }

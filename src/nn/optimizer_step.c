@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "kernel/narrow.h"
+#include "nn/layer_support.h"
 #include "nn/optimizer_matrix.h"
 #include "op/elementwise.h"
 #include "op/embed.h"
 #include "op/norm.h"
+#include "op/step_number.h"
 
 /* -- slots -- */
 
@@ -258,13 +260,39 @@ static void set_clip(const artel__optimizer *optimizer, artel__optimize *o)
     }
 }
 
+/* The same in float64, in operations. */
+static void add_lamb_wide(artel__graph *graph, artel__value_id variable, artel__value_id direction,
+                          const artel__value_id squares[2])
+{
+    artel_shape scalar = {.rank = 0};
+    artel__value_id norm[2];
+    graph->real = ARTEL_DTYPE_FLOAT64;
+    for (int i = 0; i < 2; i++)
+        norm[i] = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, artel__op_reshape(graph, squares[i], &scalar));
+    artel__value_id there = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, norm[0], 0),
+                    moves = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, norm[1], 0),
+                    both = artel__op_logical_and(graph, there, moves),
+                    ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, norm[0], norm[1]),
+                    one = artel__constant_scalar(graph, 1);
+    ratio = artel__op_where(graph, both, ratio, one);
+    ratio = artel__op_binary(graph, ARTEL__BINARY_MUL, ratio, artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
+    artel__value_id step = artel__op_binary(graph, ARTEL__BINARY_MUL, ratio, direction);
+    artel__op_assign(graph, variable, artel__op_binary(graph, ARTEL__BINARY_SUB, variable, step));
+}
+
 /* LAMB's second half: the norms are those of the variable after its decay and of the direction just made. */
 static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value_id direction)
 {
     graph->phase = ARTEL__PHASE_APPLY;
     artel__value_id of_variable = artel__op_squared_norm(graph, variable),
                     of_direction = artel__op_squared_norm(graph, direction);
-    artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
+    if (graph->status < 0) return;
+    artel_dtype real = graph->real;
+    if (graph->value[variable].dtype == ARTEL_DTYPE_FLOAT64)
+        add_lamb_wide(graph, variable, direction, (artel__value_id[]){of_variable, of_direction});
+    else
+        artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
+    graph->real = real;
 }
 
 /* Rules that square the gradient; see artel__op_embedding_squares. */

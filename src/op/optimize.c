@@ -55,6 +55,15 @@ static int64_t iteration(const artel__run_args *args)
     return args->step->iteration / args->node->period;
 }
 
+/* Nadam's product has the type of the first variable. */
+static double product_of(const artel__run_args *args)
+{
+    const void *product = args->in[IN_PRODUCT];
+    if (!product) return 1;
+    return artel__args_in(args, IN_PRODUCT)->dtype == ARTEL_DTYPE_FLOAT64 ? *(const double *)product
+                                                                          : (double)*(const float *)product;
+}
+
 static void fill_apply(const artel__run_args *args, artel__apply *p)
 {
     const optimize_attributes *a = args->attributes;
@@ -63,9 +72,9 @@ static void fill_apply(const artel__run_args *args, artel__apply *p)
     p->gradient = args->in[IN_GRADIENT];
     p->squares = args->in[IN_SQUARES];
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
-    const float *product = args->in[IN_PRODUCT], *scale = args->in[IN_SCALE];
+    const float *scale = args->in[IN_SCALE];
     const double *norm = args->in[IN_NORM];
-    artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, iteration(args), product ? *product : 1.0f);
+    artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, iteration(args), (float)product_of(args));
     p->clip = a->clip;
     if (a->clip == ARTEL__CLIP_VALUE) p->clip_a = (float)a->limit;
     if (a->clip == ARTEL__CLIP_NORM && norm) artel__clip_by_norm(p, *norm, (float)a->limit);
@@ -80,13 +89,13 @@ static void fill_apply(const artel__run_args *args, artel__apply *p)
 static void fill_apply_wide(const artel__run_args *args, artel__wide_apply *p)
 {
     const optimize_attributes *a = args->attributes;
-    const double *product = args->in[IN_PRODUCT], *scale = args->in[IN_SCALE], *norm = args->in[IN_NORM];
+    const double *scale = args->in[IN_SCALE], *norm = args->in[IN_NORM];
     p->count = artel__args_in(args, IN_VARIABLE)->storage;
     p->variable = args->in[IN_VARIABLE];
     p->gradient = args->in[IN_GRADIENT];
     p->squares = args->in[IN_SQUARES];
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
-    artel__wide_apply_prepare(p, &a->options, args->step->learning_rate, iteration(args), product ? *product : 1);
+    artel__wide_apply_prepare(p, &a->options, args->step->learning_rate, iteration(args), product_of(args));
     p->clip = a->clip;
     p->clip_a = a->limit;
     if (a->clip == ARTEL__CLIP_NORM && norm) p->clip_b = fmax(sqrt(*norm), a->limit);
@@ -325,6 +334,13 @@ static artel_status infer_nothing(artel__infer *infer)
 static void fill_nadam_product(const artel__run_args *args, void *params)
 {
     const product_attributes *a = args->attributes;
+    if (artel__args_in(args, 0)->dtype == ARTEL_DTYPE_FLOAT64) {
+        double *wide = args->in[0], made = artel__wide_nadam_product(wide ? *wide : 1, a->beta_1, iteration(args));
+        artel__fill *p = params;
+        *p = (artel__fill){.count = 1, .item = 8, .y = wide};
+        memcpy(&p->bits, &made, sizeof p->bits);
+        return;
+    }
     float *product = args->in[0];
     float next = artel__nadam_product(product ? *product : 1.0f, a->beta_1, iteration(args));
     uint32_t bits;

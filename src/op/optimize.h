@@ -13,7 +13,7 @@ typedef struct artel__optimize {
     artel__clip clip;
     double limit;                 /* of the clip */
     artel__value_id squared_norm; /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
-    artel__value_id u_product;    /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
+    artel__value_id u_product;    /* NADAM: the scalar variable, updated by artel__op_nadam_product before */
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
     artel__value_id
         scale; /* float32 scalar that the gradient is divided by: the loss scale; or none. Not with a clip. */

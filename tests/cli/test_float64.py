@@ -46,14 +46,14 @@ def attended():
     x = L.GroupQueryAttention(4, 4, 2, dropout=0.2, seed=1)(x, x, use_causal_mask=True)
     x = L.Add()([L.Attention(score_mode="concat", dropout=0.1)([x, x]), L.AlphaDropout(0.1)(x)])
     m = K.Model(i, L.Dense(3)(L.GlobalAveragePooling1D()(x)))
-    m.compile(O.Adam(0.01), "mse")
+    m.compile(O.Nadam(0.01, global_clipnorm=1.0), "mse")
     return m
 
 
 def volumes():
     m = K.Sequential([K.Input((2, 5, 4, 3, 2)), L.TimeDistributed(L.Conv3D(3, 2, activation="tanh")), L.ConvLSTM3D(2, 2, dropout=0.2),
                       L.UpSampling3D(2), L.GaussianDropout(0.1), L.Flatten(), L.Dense(3)])
-    m.compile(O.SGD(0.1), "mse")
+    m.compile(O.Muon(0.01), "mse")
     return m
 
 
@@ -161,7 +161,7 @@ def refused(row, folder):
                 {"module": "keras.layers", "class_name": layer, "config": {"name": "odd", "dtype": "float64", word: 2, "kernel_size": 2}}]}}, f)
         ran = artel("summary", plain)
         expect(ran.rc == 1 and '"odd"' in ran.err and "float64" in ran.err, layer, ran.rc, ran.first)
-    for more, word in ((("--optimizer", "nadam"), "float64"), (("--metrics", "AUC"), "float64"),
+    for more, word in ((("--optimizer", "SGD:loss_scale_factor=2.0"), "float64"), (("--metrics", "AUC"), "float64"),
                        (("--strategy", "parameter-server"), "float64")):
         before = ("launch", "-n", 2, "--ps", 1) if "parameter-server" in more else ()
         ran = fit(folder, model, data, *more, before=before, rc=1)

@@ -10,6 +10,11 @@
 #define APPLY_KIND "float64"
 #include "kernel/ref/optimize_body.h"
 
+double artel__wide_nadam_product(double u_product, double beta_1, int64_t iteration)
+{
+    return u_product * beta_1 * (1 - 0.5 * real_pow(0.96, (double)(iteration + 1)));
+}
+
 double artel__wide_clip_factor(double squared_norm, double clipnorm)
 {
     double norm = real_sqrt(squared_norm);
