@@ -135,13 +135,10 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
                : unknown(arena->ctx, record.name);
 }
 
-/* Means of losses, and accuracies but those among the k best. */
+/* All but those among the k best, which TensorFlow does not have either. */
 static bool has_float64(const artel__metric_def *def)
 {
-    bool best = strstr(def->class_name, "TopK") != NULL, mean = false;
-    for (const artel__metric_def *d = artel__metrics_of_losses; d->class_name; d++) mean = mean || d == def;
-    for (const artel__metric_def *d = artel__metrics_of_accuracy; d->class_name; d++) mean = mean || d == def;
-    return mean && !best;
+    return !strstr(def->class_name, "TopK");
 }
 
 artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target,

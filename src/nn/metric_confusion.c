@@ -28,7 +28,7 @@ typedef struct settings {
     const char *class_id; /* JSON: an integer, or NULL */
     double value;         /* of SensitivityAtSpecificity and the like */
     /* derived */
-    float *sorted;      /* thresholds, [bins - 1] */
+    double *sorted;     /* thresholds, [bins - 1]; float32 predictions meet them rounded */
     int *place;         /* where the thresholds of a list are among the sorted ones */
     int bins;           /* T + 1 */
     int labels;         /* kept apart; 1 unless multi_label */
@@ -163,7 +163,7 @@ static artel_status configure_single(artel__metric_setup *setup)
     for (int i = 0; i < s->thresholds.count; i++) x[i] = s->thresholds.item[i];
     s->even = evenly_spaced(x, count);
     sort_numbers(x, count);
-    for (int i = 0; i < count; i++) s->sorted[i] = (float)x[i];
+    for (int i = 0; i < count; i++) s->sorted[i] = x[i];
     for (int i = 0; i < s->thresholds.count; i++) {
         while (x[s->place[i]] != s->thresholds.item[i]) s->place[i]++;
     }
@@ -188,7 +188,7 @@ static artel_status configure_auc(artel__metric_setup *setup)
     s->clamped = true;
     x[0] = -EPSILON;
     x[count - 1] = 1 + EPSILON;
-    for (int i = 0; i < count; i++) s->sorted[i] = (float)x[i];
+    for (int i = 0; i < count; i++) s->sorted[i] = x[i];
     ARTEL_TRY(finish(setup, s, count));
     const artel_shape *shape = setup->prediction;
     int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
@@ -207,16 +207,31 @@ static artel_status configure_constrained(artel__metric_setup *setup)
     int count = (int)s->num_thresholds;
     s->sorted = artel__arena_alloc(setup->arena, (size_t)count, sizeof *s->sorted);
     if (!s->sorted) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < count; i++) s->sorted[i] = count > 1 ? (float)(i * 1.0 / (count - 1)) : 0.5f;
+    for (int i = 0; i < count; i++) s->sorted[i] = count > 1 ? i * 1.0 / (count - 1) : 0.5;
     s->even = count > 1;
     return finish(setup, s, count);
 }
 
 /* -- into a graph -- */
 
-static artel__value_id as_float(artel__graph *graph, artel__value_id truth)
+/* Of the type in which predictions are: float32 or float64. */
+static artel__value_id as_float(artel__graph *graph, artel__value_id truth, artel__value_id like)
 {
-    return artel__op_cast(graph, truth, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0 || like < 0) return ARTEL__NO_VALUE;
+    return artel__op_cast(graph, truth, artel__real_of(graph, like));
+}
+
+/* Numbers of that type. */
+static artel__value_id numbers_like(artel__graph *graph, artel__value_id like, const artel_shape *shape,
+                                    const double *numbers)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (artel__real_of(graph, like) == ARTEL_DTYPE_FLOAT64)
+        return artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, shape, numbers);
+    int64_t count = artel_shape_count(shape);
+    float *rounded = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *rounded);
+    for (int64_t i = 0; rounded && i < count; i++) rounded[i] = (float)numbers[i];
+    return rounded ? artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, rounded) : ARTEL__NO_VALUE;
 }
 
 /* x with an axis of extent 1 put in at `axis`. */
@@ -229,7 +244,7 @@ static artel__value_id with_axis(artel__graph *graph, artel__value_id x, int axi
     return artel__op_reshape(graph, x, &shape);
 }
 
-/* How many of the thresholds lie below each prediction, float32. */
+/* How many of the thresholds lie below each prediction. */
 static artel__value_id count_passed(artel__graph *graph, const settings *s, artel__value_id p)
 {
     int thresholds = s->bins - 1;
@@ -242,13 +257,13 @@ static artel__value_id count_passed(artel__graph *graph, const settings *s, arte
                                above);
     }
     if (thresholds == 1)
-        return as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, p, s->sorted[0]));
+        return as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, p, s->sorted[0]), p);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[p].shape.rank;
     artel_shape shape = artel__shape(1, (int64_t)thresholds);
-    artel__value_id all = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, s->sorted);
+    artel__value_id all = numbers_like(graph, p, &shape, s->sorted);
     artel__value_id above = artel__op_compare(graph, ARTEL__COMPARE_GREATER, with_axis(graph, p, rank), all);
-    return artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, above), 1u << rank, false);
+    return artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, above, p), 1u << rank, false);
 }
 
 /* Constant [rows][k]: whether j comes before the row's own class. Decides which of equal predictions is among the best.
@@ -277,7 +292,7 @@ static artel__value_id keep_best(artel__graph *graph, const settings *s, artel__
                                                 before(graph, first, rows, k));
     artel__value_id better =
         artel__op_logical_or(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER, all, one), tie);
-    artel__value_id place = artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, better), 1u << rank, false);
+    artel__value_id place = artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, better, p), 1u << rank, false);
     artel__value_id best = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, place, (double)s->top_k);
     return artel__op_where(graph, best, own, artel__op_fill_like(graph, own, LOWEST));
 }
@@ -297,27 +312,20 @@ static artel__value_id weight_of_bins(artel__graph *graph, artel__value_id weigh
     return artel__op_reshape(graph, weight, &shape);
 }
 
-static artel__value_id label_weight(artel__graph *graph, const settings *s)
-{
-    float *data = artel__arena_alloc(graph->arena, (size_t)s->label_weights.count, sizeof *data);
-    if (!data) return ARTEL__NO_VALUE;
-    for (int i = 0; i < s->label_weights.count; i++) data[i] = (float)s->label_weights.item[i];
-    artel_shape shape = artel__shape(2, (int64_t)s->label_weights.count, (int64_t)1);
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, data);
-}
-
 /* The bins of one batch from predictions and labels of the same shape. */
 static artel__value_id add_bins(artel__graph *graph, const settings *s, artel__value_id y, artel__value_id p,
                                 artel__value_id weight)
 {
-    artel__value_id positive = as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, y, 0));
+    artel__value_id positive = as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, y, 0), p);
     artel__value_id offset = artel__op_affine(graph, positive, (float)s->bins, 0.0f),
                     bin = artel__op_add(graph, count_passed(graph, s, p), offset);
     artel__value_id bins = artel__op_one_hot(graph, artel__op_cast(graph, bin, ARTEL_DTYPE_INT32), 2 * s->bins);
+    artel_shape labels = artel__shape(2, (int64_t)s->label_weights.count, (int64_t)1);
+    bins = as_float(graph, bins, p);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (weight >= 0) bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, weight_of_bins(graph, weight, p));
     if (s->label_weights.count && !s->multi_label)
-        bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, label_weight(graph, s));
+        bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, numbers_like(graph, p, &labels, s->label_weights.item));
     artel_shape flat = artel__shape(1, (int64_t)s->labels * 2 * s->bins);
     if (s->multi_label) bins = artel__op_reshape(graph, bins, &flat);
     return artel__op_fold_columns64(graph, bins);
@@ -329,7 +337,7 @@ static artel__value_id add(artel__graph *graph, const artel__metric *metric, art
     const settings *s = metric->config;
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[prediction].shape;
-    artel__value_id y = artel__op_reshape(graph, as_float(graph, target), &shape), p = prediction;
+    artel__value_id y = artel__op_reshape(graph, as_float(graph, target, prediction), &shape), p = prediction;
     if (s->from_logits) p = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, p);
     if (s->top_k)
         p = keep_best(graph, s, p);

@@ -150,6 +150,8 @@ static artel__value_id truth_of(artel__graph *graph, const settings *s, artel__v
     }
     if (weight < 0 || graph->status < 0) return one;
     if (s->whole) weight = artel__op_cast(graph, artel__op_cast(graph, weight, ARTEL_DTYPE_INT32), ARTEL_DTYPE_FLOAT32);
+    one = artel__op_cast(graph, one, artel__real_of(graph, weight));
+    if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape beside = artel__shape(2, graph->value[weight].storage, (int64_t)1);
     return artel__op_binary(graph, ARTEL__BINARY_MUL, one, artel__op_reshape(graph, weight, &beside));
 }
@@ -229,7 +231,7 @@ static artel__value_id variance(artel__graph *graph, artel__value_id x)
 static artel__value_id target_like(artel__graph *graph, artel__value_id target, artel__value_id prediction)
 {
     artel_shape shape = graph->value[prediction].shape;
-    return artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape);
+    return artel__op_reshape(graph, artel__op_cast(graph, target, artel__real_of(graph, prediction)), &shape);
 }
 
 static artel__value_id add_pearson(artel__graph *graph, const artel__metric *metric, artel__value_id target,
@@ -255,7 +257,7 @@ static artel__value_id add_concordance(artel__graph *graph, const artel__metric 
     artel__value_id apart = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, of_y, of_p));
     artel__value_id spread = variance(graph, minus(graph, p, of_p)),
                     norm = artel__op_add(graph, variance(graph, minus(graph, y, of_y)), spread);
-    norm = artel__op_affine(graph, artel__op_add(graph, norm, apart), 1, (float)EPSILON);
+    norm = artel__op_affine(graph, artel__op_add(graph, norm, apart), 1, EPSILON);
     artel__value_id away = minus(graph, p, of_p),
                     both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), away), 2, 0);
     return artel__op_fold_weighted(graph, mean_of(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, both, norm), false),

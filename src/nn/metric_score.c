@@ -108,8 +108,9 @@ static artel__value_id add_f(artel__graph *graph, const artel__metric *metric, a
                              artel__value_id prediction, artel__value_id weight)
 {
     artel_shape shape = graph->value[prediction].shape;
-    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape);
-    artel__value_id p = artel__op_cast(graph, chosen(graph, metric->config, prediction), ARTEL_DTYPE_FLOAT32);
+    artel_dtype real = artel__real_of(graph, prediction);
+    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, real), &shape);
+    artel__value_id p = artel__op_cast(graph, chosen(graph, metric->config, prediction), real);
     artel__value_id part[] = {artel__op_binary(graph, ARTEL__BINARY_MUL, p, y), p, y};
     return fold_parts(graph, part, 3, weight);
 }
@@ -148,7 +149,8 @@ static artel__value_id add_r2(artel__graph *graph, const artel__metric *metric, 
 {
     (void)metric;
     artel_shape shape = graph->value[prediction].shape, one = artel__shape(1, (int64_t)1);
-    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32), &shape);
+    artel_dtype real = artel__real_of(graph, prediction);
+    artel__value_id y = artel__op_reshape(graph, artel__op_cast(graph, target, real), &shape);
     artel__value_id ones = artel__op_fill_like(graph, y, 1.0), w = ones;
     if (weight >= 0) w = artel__op_binary(graph, ARTEL__BINARY_MUL, ones, artel__op_reshape(graph, weight, &one));
     artel__value_id weighted = artel__op_binary(graph, ARTEL__BINARY_MUL, y, w);

@@ -161,7 +161,7 @@ def refused(row, folder):
                 {"module": "keras.layers", "class_name": layer, "config": {"name": "odd", "dtype": "float64", word: 2, "kernel_size": 2}}]}}, f)
         ran = artel("summary", plain)
         expect(ran.rc == 1 and '"odd"' in ran.err and "float64" in ran.err, layer, ran.rc, ran.first)
-    for more, word in ((("--optimizer", "SGD:loss_scale_factor=2.0"), "float64"), (("--metrics", "AUC"), "float64"),
+    for more, word in ((("--optimizer", "SGD:loss_scale_factor=2.0"), "float64"), (("--metrics", "SparseTopKCategoricalAccuracy"), "float64"),
                        (("--strategy", "parameter-server"), "float64")):
         before = ("launch", "-n", 2, "--ps", 1) if "parameter-server" in more else ()
         ran = fit(folder, model, data, *more, before=before, rc=1)

@@ -16,7 +16,7 @@ import os
 import zipfile
 
 import numpy as np
-from oracle import K, L, O, Q, Failure, artel, keras_module, rng_of, table
+from oracle import K, L, O, Q, M, Failure, artel, keras_module, rng_of, table
 
 MOST = 1e-9  # of the largest value of an array: predictions, History, weights, slots
 
@@ -149,10 +149,21 @@ ROWS = [
     Row("merged", merged),
     Row("rescaled", lambda: [L.Rescaling(0.1, 0.3), L.Normalization(mean=[0.1, 0.2, 0.3, 0.4, 0.5], variance=[1, 2, 3, 4, 5.0])], opt=lambda: O.SGD(0.1)),
     Row("inner-model", inner),
+    Row("areas", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", opt=lambda: O.SGD(0.1),
+        metrics=("AUC", lambda: M.AUC(curve="PR", multi_label=True), lambda: M.AUC(thresholds=[0.1, 0.35, 0.5]))),
+    Row("thresholds", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", opt=lambda: O.SGD(0.1), weights=True,
+        metrics=("Precision", lambda: M.Recall([0.2, 0.3, 0.4]), lambda: M.Precision(top_k=2, class_id=1), "TruePositives",
+                 lambda: M.FalseNegatives(0.3), lambda: M.PrecisionAtRecall(0.5), lambda: M.SensitivityAtSpecificity(0.4, num_thresholds=17))),
+    Row("scores", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", opt=lambda: O.SGD(0.1), weights=True,
+        metrics=(lambda: M.F1Score(), lambda: M.FBetaScore(average="weighted", beta=2.0, threshold=0.3), lambda: M.R2Score())),
+    Row("correlations", lambda: [L.Dense(7)], opt=lambda: O.SGD(0.1),
+        metrics=(lambda: M.PearsonCorrelation(), lambda: M.ConcordanceCorrelation(), "CosineSimilarity", "RootMeanSquaredError")),
+    Row("overlaps", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", opt=lambda: O.SGD(0.1), most=1e-6,
+        metrics=(lambda: M.OneHotMeanIoU(3), lambda: M.OneHotIoU(3, [0, 2]))),
     Row("sample-weights", tanh, weights=True),
     Row("mixed", mixed, opt=lambda: O.SGD(0.1), most=1e-4),
     Row("no-scaled-loss", tanh, opt=lambda: O.LossScaleOptimizer(O.SGD(0.01)), refuse="float64"),
-    Row("no-auc", lambda: [L.Dense(7)], metrics=("AUC",), refuse="float64"),
+    Row("no-best", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", metrics=("TopKCategoricalAccuracy",), refuse="float64"),
     Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
     Row("no-sparsemax", lambda: [L.Dense(4, activation="glu")], refuse="float64"),
 ]
@@ -183,7 +194,9 @@ def keras_side(row, folder):
     keras.backend.clear_session()
     keras.utils.set_random_seed(3)
     model = build(row)
-    model.compile(row.opt() if row.opt else O.Adam(0.01), row.loss() if callable(row.loss) else row.loss, metrics=list(row.metrics), weighted_metrics=[],
+    made = [m() if callable(m) else m for m in row.metrics]
+    metrics, weighted = ([], made) if row.weights else (made, [])
+    model.compile(row.opt() if row.opt else O.Adam(0.01), row.loss() if callable(row.loss) else row.loss, metrics=metrics, weighted_metrics=weighted,
                   jit_compile=False)
     model.save(os.path.join(folder, "start.keras"))
     x, y, weight = data(row, model, folder)
