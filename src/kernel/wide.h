@@ -180,7 +180,9 @@ extern const artel__kernel *const artel__wide_lookup_gradient_kernels[];
 extern const artel__kernel *const artel__wide_seed_kernels[];
 extern const artel__kernel *const artel__wide_apply_kernels[];
 extern const artel__kernel *const artel__wide_flat_kernels[];
-/* With the parameters of kernel/matrix.h and kernel/decompose.h. */
+/* With the parameters of kernel/matrix.h, kernel/decompose.h and kernel/pairs.h. */
+extern const artel__kernel *const artel__wide_pairs_forward_kernels[];
+extern const artel__kernel *const artel__wide_pairs_gradient_kernels[];
 extern const artel__kernel *const artel__wide_matrix_kernels[];
 extern const artel__kernel *const artel__wide_decompose_kernels[];
 extern const artel__kernel *const artel__wide_decompose_gradient_kernels[];

@@ -411,19 +411,32 @@ static void turn(artel__graph *graph, const artel__loss_config *loss, artel__val
     if (alike) *target = axis_last(graph, *target, axis);
 }
 
+static artel__value_id add_pairs(artel__graph *graph, const settings *s, artel__value_id target,
+                                 artel__value_id prediction)
+{
+    artel__pairs_settings pairs = {.gamma = s->gamma, .margin = s->margin, .others = s->remove_diagonal};
+    return artel__op_pairs(graph, &pairs, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
+}
+
 /* The prediction is what it is: logits behind a softmax are not looked for. */
 static artel__value_id add_float64(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
                                    artel__value_id prediction)
 {
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
-    if (loss->custom || def->form == FORM_ALIGNED || def->form == FORM_PAIRS) {
+    if (loss->custom) {
         graph->status =
             artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
                         "cast both to float32, or write it with operations", "this loss does not compute in float64");
         return ARTEL__NO_VALUE;
     }
+    if (def->form == FORM_ALIGNED) { /* Keras computes it in float32 */
+        prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT32);
+        prediction = artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
+        return artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);
+    }
     prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);
+    if (def->form == FORM_PAIRS) return add_pairs(graph, s, target, prediction);
     if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
     if (def->form == FORM_GENERALISED)
         return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
@@ -460,10 +473,7 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
         return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
     if (def->form == FORM_ALIGNED)
         return artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
-    if (def->form == FORM_PAIRS) {
-        artel__pairs_settings pairs = {.gamma = s->gamma, .margin = s->margin, .others = s->remove_diagonal};
-        return artel__op_pairs(graph, &pairs, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
-    }
+    if (def->form == FORM_PAIRS) return add_pairs(graph, s, target, prediction);
     artel__loss_input in = {.op = def->op,
                             .a = (float)s->label_smoothing,
                             .b = (float)s->alpha,

@@ -8,18 +8,30 @@
 #include "op/pairs.h"
 
 #include "kernel/pairs.h"
+#include "kernel/wide.h"
 
 static artel_status infer_pairs(artel__infer *infer)
 {
     const artel__value *x = infer->in[0], *labels = infer->in[1];
     artel_shape none = {.rank = 0}, two = artel__shape(1, (int64_t)2);
-    if (x->domain != ARTEL__DOMAIN_BATCH || x->dtype != ARTEL_DTYPE_FLOAT32 || x->shape.rank != 1)
+    if (x->domain != ARTEL__DOMAIN_BATCH || (x->dtype != ARTEL_DTYPE_FLOAT32 && x->dtype != ARTEL_DTYPE_FLOAT64) ||
+        x->shape.rank != 1)
         return artel__op_fail(infer, "it wants outputs of one axis");
     if (labels->domain != ARTEL__DOMAIN_BATCH || labels->dtype != ARTEL_DTYPE_INT32 || labels->storage != 1)
         return artel__op_fail(infer, "it wants one class number a row");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &none);
-    artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &two);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, x->dtype, &none);
+    artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, x->dtype, &two);
     return ARTEL_OK;
+}
+
+static const artel__kernel *const *choose_pairs(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_pairs_forward_kernels : NULL;
+}
+
+static const artel__kernel *const *choose_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_pairs_gradient_kernels : NULL;
 }
 
 static void fill(const artel__run_args *args, artel__pairs *out)
@@ -47,7 +59,7 @@ static void fill_pairs(const artel__run_args *args, void *params)
 
 static artel_status infer_gradient(artel__infer *infer)
 {
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, infer->in[0]->dtype, &infer->in[0]->shape);
     return ARTEL_OK;
 }
 
@@ -68,6 +80,7 @@ const artel__op_def artel__op_pairs_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pairs_gradient_kernels,
+            .choose = choose_gradient,
             .params_size = sizeof(artel__pairs),
             .fill = fill_gradient,
         },
@@ -93,6 +106,7 @@ const artel__op_def artel__op_pairs_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pairs_forward_kernels,
+            .choose = choose_pairs,
             .params_size = sizeof(artel__pairs),
             .fill = fill_pairs,
         },

@@ -33,6 +33,7 @@ class Row:
     vocabulary: int = 0
     weights: bool = False
     head: bool = True
+    unit: bool = False  # predictions of length 1
     refuse: str = None
     most: float = MOST
 
@@ -88,6 +89,8 @@ ROWS = [
     Row("adam-classes", lambda: [L.Dense(7, activation="silu")], loss="categorical_crossentropy", y="onehot", metrics=("accuracy", "mse")),
     Row("sparse", lambda: [L.Dense(7, activation="relu")], loss=lambda: Q.SparseCategoricalCrossentropy(from_logits=True), y="class", metrics=("accuracy",)),
     Row("regularised", lambda: [L.Dense(7, activation="relu", kernel_regularizer=K.regularizers.L1L2(0.01, 1 / 3), activity_regularizer="l2")]),
+    Row("circle", lambda: [L.Dense(7, activation="tanh")], loss=lambda: Q.Circle(gamma=8, margin=0.25), y="class", opt=lambda: O.SGD(0.05), unit=True),
+    Row("ctc", lambda: [L.Conv1D(5, 1)], (6, 3), loss=lambda: Q.CTC(), y="list", opt=lambda: O.SGD(0.1), head=False, most=1e-6),
     Row("constrained", lambda: [L.Dense(7, kernel_constraint="max_norm", bias_constraint="non_neg"), L.Dense(3, kernel_constraint="min_max_norm")]),
     Row("rmsprop", tanh, opt=lambda: O.RMSprop(0.01, momentum=0.9, centered=True), loss="mae"),
     Row("adagrad", tanh, opt=lambda: O.Adagrad(0.1), loss="huber"),
@@ -176,6 +179,10 @@ def build(row):
     i = x = K.Input(row.shape, dtype="int32" if row.vocabulary else None)
     for layer in made:
         x = layer(x)
+    if not row.head:
+        return K.Model(i, x)
+    if row.unit:
+        return K.Model(i, L.UnitNormalization()(L.Dense(3)(x)))
     return K.Model(i, L.Dense(3 if row.y in ("onehot", "class") else 2, activation="softmax" if row.y == "onehot" else None)(x))
 
 
@@ -183,7 +190,8 @@ def data(row, model, folder):
     rng = rng_of(row.name)
     shape = (40,) + model.input_shape[1:]
     x = rng.integers(0, row.vocabulary, shape) if row.vocabulary else rng.standard_normal(shape)
-    y = {"real": lambda: rng.standard_normal((40, 2)), "class": lambda: rng.integers(0, 3, 40), "onehot": lambda: np.eye(3)[rng.integers(0, 3, 40)]}[row.y]()
+    y = {"real": lambda: rng.standard_normal((40, 2)), "class": lambda: rng.integers(0, 3, 40), "onehot": lambda: np.eye(3)[rng.integers(0, 3, 40)],
+         "list": lambda: rng.integers(1, 5, (40, 2))}[row.y]()
     weight = rng.random(40) if row.weights else None
     np.savez(os.path.join(folder, "data.npz"), x=x, y=y, **({"sample_weight": weight} if row.weights else {}))
     return x, y, weight
