@@ -74,7 +74,9 @@ ARTEL_API artel_value artel_graph_binary(artel_graph *graph, const char *name, a
  * model has them. Masks that an output carries are dropped. Moving statistics are updated in training. */
 ARTEL_API artel_status artel_graph_call(artel_graph *graph, artel_model *model, const artel_value *inputs,
                                         int input_count, artel_value *outputs, int output_count);
-/* A loss of Keras by name or record, by sample, before any reduction: of a target and a prediction, both rows. The
+/* A loss of Keras by name or record, before any reduction: of a target and a prediction, both rows. It has the shape of
+ * a row of the prediction without the last axis: one number a sample, of sequences one a position (take their mean
+ * along it before artel_graph_reduce(), which gives a number for each). The
  * target is float32 of the prediction's shape, or, for losses of class numbers, int32 without its last axis. Where one
  * of the two is float64 the loss is (docs/eager.md says which do not have it). */
 ARTEL_API artel_value artel_graph_loss(artel_graph *graph, const char *loss, artel_value target,

@@ -126,9 +126,10 @@ static artel_value choose(artel_graph *g, artel__value_id condition, artel_value
                                    artel__shape_text(&graph->value[one].shape, false, text[0], sizeof text[0]),
                                    artel_dtype_name(graph->value[other].dtype),
                                    artel__shape_text(&graph->value[other].shape, false, text[1], sizeof text[1]));
-    if (dtype > ARTEL_DTYPE_FLOAT64) {
-        one = artel__op_cast(graph, one, ARTEL_DTYPE_FLOAT32);
-        other = artel__op_cast(graph, other, ARTEL_DTYPE_FLOAT32);
+    if (dtype > ARTEL_DTYPE_FLOAT64) { /* float64 holds every int32 */
+        artel_dtype held = dtype == ARTEL_DTYPE_INT32 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+        one = artel__op_cast(graph, one, held);
+        other = artel__op_cast(graph, other, held);
     }
     artel__value_id chosen = artel__op_where(graph, condition, one, other);
     return artel__graph_give(g, dtype <= ARTEL_DTYPE_FLOAT64 ? chosen : artel__op_cast(graph, chosen, dtype));

@@ -311,6 +311,11 @@ static artel_status call_operation(artel_graph *g, const char *class_name, json_
 
 /* -- products with a shared matrix -- */
 
+static bool in_float32(artel_dtype a, artel_dtype b)
+{
+    return a != ARTEL_DTYPE_FLOAT64 && b != ARTEL_DTYPE_FLOAT64 && (a != ARTEL_DTYPE_INT32 || b != ARTEL_DTYPE_INT32);
+}
+
 static int shared_product(artel_graph *g, const artel_value *inputs, artel_value *out)
 {
     artel__graph *graph = g->graph;
@@ -362,6 +367,44 @@ static bool choose_real(artel_graph *g, const char *class_name, const artel__ten
     return true;
 }
 
+/* Operations whose results are whole numbers where their operands are, as in Keras, and that have no kernel for these:
+ * computed in float64, which holds every int32 and what becomes of it until it overflows. Those of `places` have int32
+ * results in any case, and those of `first` one operand of numbers, the rest being places. */
+static const char *const whole[] = {
+    "Abs",      "Absolute", "Add",       "Amax",     "Amin",      "Append",      "Clip",    "Cross",  "Cumprod",
+    "Cumsum",   "Diff",     "Dot",       "Dstack",   "Einsum",    "FloorDivide", "Fmax",    "Fmin",   "Fmod",
+    "FullLike", "Hstack",   "Inner",     "Kron",     "Matmul",    "Max",         "Maximum", "Min",    "Minimum",
+    "Mod",      "Multiply", "Negative",  "OnesLike", "Power",     "Prod",        "Ptp",     "Select", "Sign",
+    "Sort",     "Square",   "Subtract",  "Sum",      "Tensordot", "TopK",        "Trace",   "Tril",   "Triu",
+    "Unstack",  "Where",    "ZerosLike", NULL};
+static const char *const places[] = {"Argmax", "Argmin", "Argsort", "Digitize", "IsIn", "SearchSorted", NULL};
+static const char *const first[] = {"TakeAlongAxis", NULL};
+
+/* Makes float64 of the operands of such an operation; whether its results become int32 again. */
+static bool widen_whole(artel_graph *g, const char *class_name, artel__tensor *in, int count)
+{
+    bool back = is_among(class_name, whole) || is_among(class_name, first), any = false;
+    if (!back && !is_among(class_name, places)) return false;
+    if (is_among(class_name, first)) count = 1;
+    for (int i = 0; i < count; i++) {
+        artel_dtype dtype = g->graph->value[in[i].value].dtype;
+        if (dtype != ARTEL_DTYPE_INT32 && dtype != ARTEL_DTYPE_BOOL) return false;
+        any = any || dtype == ARTEL_DTYPE_INT32;
+    }
+    for (int i = 0; i < count && any; i++) {
+        if (g->graph->value[in[i].value].dtype == ARTEL_DTYPE_INT32)
+            in[i].value = artel__op_cast(g->graph, in[i].value, ARTEL_DTYPE_FLOAT64);
+    }
+    return back && any;
+}
+
+static artel_value give_result(artel_graph *g, artel__value_id value, bool is_whole)
+{
+    if (is_whole && value >= 0 && g->graph->status == ARTEL_OK && g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
+        value = artel__op_cast(g->graph, value, ARTEL_DTYPE_INT32);
+    return artel__graph_give(g, value);
+}
+
 static int call_with(artel_graph *g, const char *class_name, json_t *attributes, const artel_value *inputs, int count,
                      artel_value *outputs, int most)
 {
@@ -373,7 +416,8 @@ static int call_with(artel_graph *g, const char *class_name, json_t *attributes,
         if (graph->status < 0) return graph->status;
         call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
     }
-    if (!choose_real(g, class_name, in, count)) return graph->status;
+    bool is_whole = widen_whole(g, class_name, in, count);
+    if (graph->status < 0 || !choose_real(g, class_name, in, count)) return graph->status;
     if (call.shared) flatten(g, class_name, attributes, in, count);
     if (graph->status < 0) return graph->status;
     json_t *settings =
@@ -386,7 +430,7 @@ static int call_with(artel_graph *g, const char *class_name, json_t *attributes,
         if (graph->status == ARTEL_OK) graph->status = status;
         return graph->status;
     }
-    for (int i = 0; i < call.outputs && i < most; i++) outputs[i] = artel__graph_give(g, out[i].value);
+    for (int i = 0; i < call.outputs && i < most; i++) outputs[i] = give_result(g, out[i].value, is_whole);
     return graph->status < 0 ? graph->status : call.outputs;
 }
 
@@ -410,8 +454,7 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
     bool product = strcmp(class_name, "Matmul") == 0 && a && b &&
                    g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
                    g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL &&
-                   g->graph->value[a->value].dtype != ARTEL_DTYPE_FLOAT64 &&
-                   g->graph->value[b->value].dtype != ARTEL_DTYPE_FLOAT64;
+                   in_float32(g->graph->value[a->value].dtype, g->graph->value[b->value].dtype);
     artel__tape_entry *entry = artel__tape_begin(
         g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
     int made =

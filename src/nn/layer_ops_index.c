@@ -101,6 +101,7 @@ static artel_status take_lines(artel__layer *layer, artel__call *call, artel__va
     if (!given || !artel__json_integer(given, &number) || in.rank < 1) return artel__raw_refuse(layer, "this axis");
     int axis = call->shared ? artel__row_axis(number, in.rank) : number == 0 || number == -in.rank ? 0 : -1;
     if (axis < 0) return artel__raw_refuse(layer, "an axis of a constant that is not the first");
+    if (graph->value[table].dtype != ARTEL_DTYPE_INT32) table = artel__as_float(graph, table);
     if (axis > 0 || graph->real == ARTEL_DTYPE_FLOAT64) return take_along(layer, call, table, index, axis);
     if (out.rank + in.rank - 1 > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
     artel_shape lines = artel__shape(2, in.dim[0], artel__shape_product(&in, 1, in.rank));

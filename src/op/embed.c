@@ -24,8 +24,10 @@ static artel_status infer_embedding(artel__infer *infer)
     artel_shape shape = index->shape;
     if (index->dtype != ARTEL_DTYPE_INT32 || table->shape.rank != 2 || shape.rank >= ARTEL_MAX_RANK)
         return artel__op_fail(infer, "expected int32 indices, found %s", artel_dtype_name(index->dtype));
+    if (table->dtype != ARTEL_DTYPE_FLOAT32 && table->dtype != ARTEL_DTYPE_INT32)
+        return artel__op_fail(infer, "expected a table of float32 or int32, found %s", artel_dtype_name(table->dtype));
     shape.dim[shape.rank++] = table->shape.dim[1];
-    artel__infer_output(infer, 0, index->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__infer_output(infer, 0, index->domain, table->dtype, &shape);
     return ARTEL_OK;
 }
 

@@ -405,10 +405,67 @@ static void test_refusals(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- whole numbers, beyond 2^24 -- */
+
+enum {
+    BIG = 16777217
+};
+
+static artel_value whole(artel_graph *g, int32_t number)
+{
+    return artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &number);
+}
+
+static artel_status is_small(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = artel_graph_binary(g, "less", in[0], whole(g, 4 * BIG));
+    return artel_graph_status(g);
+}
+
+static artel_status grow(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = artel_graph_binary(g, "add", in[0], whole(g, BIG));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_whole(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    const int32_t table[3] = {-BIG, 7, BIG};
+    const artel_value both[2] = {artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){1, {3}}, table), in[1]};
+    artel_loop l = {.struct_size = sizeof l, .condition = is_small, .body = grow, .state_count = 1, .most = 9};
+    out[0] = in[0];
+    artel_graph_loop(g, &l, out);
+    out[1] = artel_graph_op(g, "take", both, 2, "{\"axis\": 0}");
+    out[2] = artel_graph_binary(g, "multiply", in[1], whole(g, BIG));
+    return artel_graph_status(g);
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_INT32, false, {0}}, {"i", ARTEL_DTYPE_INT32, false, {0}}};
+    for (int f = 0; f < FORMS; f++) {
+        int32_t x[ROWS], place[ROWS], y[3][ROWS];
+        for (int i = 0; i < ROWS; i++) x[i] = i, place[i] = i % 3;
+        artel_array in[2] = {rows_of(x), rows_of(place)}, out[3] = {rows_of(y[0]), rows_of(y[1]), rows_of(y[2])};
+        for (int i = 0; i < 3; i++) in[i % 2].dtype = out[i].dtype = ARTEL_DTYPE_INT32;
+        run(&forms[f], &(work){arguments, 2, 3, trace_whole, in, out});
+        for (int i = 0; i < ROWS; i++) {
+            assert_int_equal(y[0][i], 4 * BIG + i);
+            assert_int_equal(y[1][i], place[i] == 1 ? 7 : (place[i] - 1) * BIG);
+            assert_int_equal(y[2][i], place[i] * BIG);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),   cmocka_unit_test(test_loop),
                                        cmocka_unit_test(test_scan),     cmocka_unit_test(test_scan_sizes),
-                                       cmocka_unit_test(test_extremes), cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_extremes), cmocka_unit_test(test_whole),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

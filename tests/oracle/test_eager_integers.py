@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""int32 in operations of keras.ops, as arrays and in functions: where Keras gives whole numbers they are those, to the last digit, beyond 2^24 too."""
+import sys
+
+import numpy as np
+
+from eager import call, call_in_function, expect, faults, finish
+from oracle import keras_module
+
+keras = keras_module()
+ops = keras.ops
+random = np.random.default_rng(5)
+
+
+def whole(*shape, most=2**30):
+    return random.integers(-most, most, shape).astype("int32")
+
+
+X, Y, LINE = whole(4, 5), whole(4, 5), whole(5)
+CUBE, INDEX, MASK = whole(2, 3, 4, most=2**26), np.array([2, 0, 3], "int32"), random.integers(0, 2, (4, 5)).astype("bool")
+SMALL, M = whole(4, 5, most=2**13), whole(5, 3, most=2**13)
+PLUS = np.abs(SMALL) % 90 + 1
+ROWS = [(name, (X,), {}) for name in "abs absolute negative sign max min amax amin ptp sort argsort argmax argmin flip transpose zeros_like ones_like copy stop_gradient count_nonzero tril triu fliplr rot90 diagonal squeeze".split() if hasattr(ops, name)]
+ROWS += [(name, (CUBE,), {"axis": axis}) for name in ("sum", "max", "min", "cumsum", "sort", "argsort", "argmax", "flip", "diff") for axis in (0, 1, -1)]
+ROWS += [(name, (CUBE,), {"axis": [0, 2], "keepdims": True}) for name in ("sum", "max", "min")]
+ROWS += [(name, (X // 8, Y // 8), {}) for name in ("add", "subtract", "maximum", "minimum", "fmax", "fmin")] + [(name, (X // 8, LINE // 8), {}) for name in ("add", "maximum")]
+ROWS += [(name, (SMALL, SMALL[::-1].copy()), {}) for name in ("multiply", "inner")]
+ROWS += [(name, (X, PLUS), {}) for name in ("floor_divide", "mod", "fmod") if hasattr(ops, name)]
+ROWS += [(name, (X, Y), {}) for name in ("equal", "less", "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor")]
+ROWS += [
+    ("sum", (CUBE,), {}), ("square", (SMALL,), {}), ("prod", (PLUS % 5 + 1,), {"axis": 0}), ("cumprod", (PLUS % 5 + 1,), {"axis": 0}), ("power", (PLUS % 30, PLUS % 4), {}),
+    ("clip", (X,), {"x_min": -(2**29) - 1, "x_max": 2**28 + 1}), ("where", (MASK, X, Y), {}), ("full_like", (X,), {"fill_value": 7}),
+    ("matmul", (SMALL, M), {}), ("dot", (SMALL, M), {}), ("tensordot", (SMALL, M), {"axes": 1}), ("einsum", (SMALL, M), {"subscripts": "ij,jk->ki"}), ("kron", (SMALL, M), {}), ("trace", (CUBE,), {}),
+    ("take", (X, INDEX), {"axis": 1}), ("take", (X, INDEX), {"axis": 0}), ("isin", (X, X[:1] + 1), {}), ("digitize", (SMALL,), {"bins": [-99.0, 0.0, 99.0]}), ("add", (X, MASK), {}), ("take_along_axis", (X, np.argsort(X).astype("int32")), {"axis": 1}), ("reshape", (X,), {"newshape": [2, 10]}), ("expand_dims", (X,), {"axis": 1}),
+    ("swapaxes", (CUBE,), {"axis1": 0, "axis2": 2}), ("moveaxis", (CUBE,), {"source": 0, "destination": 2}), ("tile", (X,), {"repeats": [2, 3]}), ("repeat", (X,), {"repeats": 2, "axis": 1}),
+    ("roll", (X,), {"shift": 2, "axis": 0}), ("pad", (X,), {"pad_width": [[1, 0], [2, 1]]}), ("split", (X,), {"indices_or_sections": 2}), ("unstack", (X,), {}), ("top_k", (X,), {"k": 2}),
+    ("concatenate", (X, Y), {}), ("stack", (X, Y), {}), ("hstack", (X, Y), {}), ("append", (X, Y), {"axis": 0}), ("cast", (X,), {"dtype": "float64"}),
+    ("divide", (SMALL, PLUS), {}), ("mean", (SMALL,), {}), ("sqrt", (PLUS,), {}), ("add", (SMALL, np.float32(0.5)), {}),
+]
+LISTS = ("concatenate", "stack", "hstack")
+
+
+PRODUCTS = {"matmul": np.matmul, "dot": np.dot, "inner": np.inner, "einsum": lambda a, b, subscripts: np.einsum(subscripts, a, b)}  # which Keras rounds to float32
+
+
+def by_keras(name, inputs, attributes):
+    given = {key: tuple(value) if isinstance(value, list) and key != "newshape" else value for key, value in attributes.items()}
+    if name in PRODUCTS:
+        return PRODUCTS[name](*inputs, **given)
+    return getattr(ops, name)(list(inputs), **given) if name in LISTS else getattr(ops, name)(*inputs, **given)
+
+
+for name, inputs, attributes in ROWS:
+    wanted = by_keras(name, [np.asarray(x) for x in inputs], attributes)
+    wanted = [np.asarray(x) for x in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+    for where, results in (("array", lambda: call(name, *inputs, **attributes)), ("function", lambda: call_in_function(name, len(wanted), *inputs, **attributes))):
+        try:
+            for got, want in zip(results(), wanted, strict=True):
+                expect(f"{where} {name} {attributes or ''}", got, want, exact=want.dtype.kind in "ib")
+        except Exception as e:
+            faults.append(f"{where} {name} {attributes or ''}: {e}")
+sys.exit(finish())
