@@ -10,16 +10,20 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+import signal
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 __all__ = ["Error", "Function", "Functions", "Model", "load", "load_functions", "version"]
 
-Arrays = Union[np.ndarray, Sequence[np.ndarray]]
+Arrays = Union[np.ndarray, Sequence[np.ndarray], Dict[str, np.ndarray]]
+Record = Union[None, str, Dict[str, Any], Sequence[Any]]
 
 _DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
-_INPUT, _TARGET, _WEIGHT = 1, 2, 3
+_BY_NAME, _INPUT, _TARGET, _WEIGHT = 0, 1, 2, 3
 _STEP, _EPOCH_END = 2, 3
 _p, _s, _i, _b, _d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_bool, ctypes.c_double
 _l, _u, _z = ctypes.c_int64, ctypes.c_uint64, ctypes.c_size_t
@@ -86,7 +90,8 @@ def _open() -> ctypes.CDLL:
     try:
         lib = ctypes.CDLL(named or "libartel.so.0.1")
     except OSError as error:
-        raise ImportError("libartel.so.0.1 is not found: install artel, or name the file in ARTEL_LIBRARY") from error
+        advice = "ARTEL_LIBRARY names it" if named else "install artel, or name the file in ARTEL_LIBRARY"
+        raise ImportError(f"{named or 'libartel.so.0.1'} cannot be opened ({error}): {advice}") from error
     pointers = ["artel_context_create", "artel_model_load", "artel_data_open"]
     for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
                             "artel_model_load_weights", "artel_model_freeze", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
@@ -116,9 +121,26 @@ def _text(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else os.fspath(value).encode()
 
 
-def _listed(arrays: Arrays) -> List[np.ndarray]:
-    whole = [arrays] if isinstance(arrays, np.ndarray) or not isinstance(arrays, (list, tuple)) else list(arrays)
-    return [np.ascontiguousarray(one) for one in whole]
+def _json(value: Record) -> Optional[bytes]:
+    """Names as they are; records and lists of either as JSON."""
+    return json.dumps(value).encode() if isinstance(value, (dict, list, tuple)) else _text(value)
+
+
+def _plain(array: Any) -> np.ndarray:
+    """As the library reads it: one block, in the machine's byte order."""
+    if hasattr(array, "__next__") or callable(array):
+        raise TypeError("a generator or function is no array: make arrays of its rows, or give data='FORMAT:WHAT'")
+    one = np.asarray(array)
+    return np.ascontiguousarray(one, one.dtype.newbyteorder("=")).reshape(one.shape)
+
+
+def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
+    """One array, several (a list of arrays), or those of a dict by the names of the model's inputs or outputs. A list of numbers, or of lists of
+    them, is one array, as to NumPy."""
+    if isinstance(arrays, dict):
+        return [(name.encode(), _plain(one)) for name, one in arrays.items()]
+    several = isinstance(arrays, (list, tuple)) and len(arrays) > 0 and all(hasattr(one, "shape") and np.ndim(one) > 0 for one in arrays)
+    return [(None, _plain(one)) for one in (arrays if several else [arrays])]
 
 
 class _Context:
@@ -154,20 +176,21 @@ class _Data:
         if specification is not None:
             context.check(_lib.artel_data_open(context.handle, _text(specification), ctypes.byref(self.handle)))
             return
-        roles = [(one, _INPUT) for one in _listed(x)] + [(one, _TARGET) for one in (_listed(y) if y is not None else [])]
+        roles = [(name, one, _INPUT) for name, one in _named(x)] + [(name, one, _TARGET) for name, one in (_named(y) if y is not None else [])]
         if weight is not None:
-            roles.append((np.ascontiguousarray(weight), _WEIGHT))
-        described = (_Array * len(roles))(*[self.describe(one, role) for one, role in roles])
+            roles.append((None, _plain(weight), _WEIGHT))
+        described = (_Array * len(roles))(*[self.describe(*one) for one in roles])
         context.check(_lib.artel_data_from_memory(context.handle, described, len(roles), ctypes.byref(self.handle)))
 
-    def describe(self, array: np.ndarray, role: int) -> _Array:
+    def describe(self, name: Optional[bytes], array: np.ndarray, role: int) -> _Array:
         if str(array.dtype) not in _DTYPES:
-            raise TypeError(f"arrays of {array.dtype} cannot be handed over; use one of {', '.join(_DTYPES)}")
+            mixed = ": its rows or columns are of several kinds or lengths; choose numeric ones and convert them" if array.dtype == object else ""
+            raise TypeError(f"arrays of {array.dtype} cannot be handed over{mixed}; use one of {', '.join(_DTYPES)}")
         if not 1 <= array.ndim <= 8:
             raise ValueError(f"an array of {array.ndim} axes; rows are the first of 1 to 8")
         self.kept.append(array)
         shape = _Shape(array.ndim, (_l * 8)(*array.shape))
-        return _Array(None, role, _DTYPES.index(str(array.dtype)), shape, array.ctypes.data)
+        return _Array(name, _BY_NAME if name else role, _DTYPES.index(str(array.dtype)), shape, array.ctypes.data)
 
     def __del__(self) -> None:
         if self.handle:
@@ -180,7 +203,11 @@ def _fill(options: ctypes.Structure, settings: Dict[str, Any]) -> None:
     for name, value in settings.items():
         if name not in known:
             raise TypeError(f"there is no setting {name!r}; there are {', '.join(sorted(known))}")
-        setattr(options, name, _text(value) if known[name] is _s else value)
+        try:
+            setattr(options, name, _text(value) if known[name] is _s else value)
+        except TypeError:
+            wanted = {_s: "a text", _b: "True or False", _d: "a number"}.get(known[name], "a whole number")
+            raise TypeError(f"the setting {name!r} takes {wanted}, and was given {value!r}") from None
 
 
 def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
@@ -191,6 +218,25 @@ def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
         result[key.decode()] = [values[i] for i in range(epochs.value) if not _lib.artel_history_absent(values[i])]
     _lib.artel_history_destroy(handle)
     return result
+
+
+@contextmanager
+def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[None]:
+    """While the library runs, Ctrl-C ends what it does at the next step: an exception in the midst of a callback would be lost."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        raised.append(KeyboardInterrupt())
+        _lib.artel_context_cancel(context.handle)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Model:
@@ -211,13 +257,13 @@ class Model:
     def _check(self, status: int) -> None:
         self._context.check(status)
 
-    def compile(self, optimizer: Optional[str] = None, loss: Optional[str] = None, metrics: Optional[str] = None) -> None:
-        """Training settings: names, short forms ("sgd:momentum=0.9") or JSON records; None keeps what the model has."""
-        self._check(_lib.artel_model_compile(self._handle, _text(optimizer), _text(loss), _text(metrics)))
+    def compile(self, optimizer: Record = None, loss: Record = None, metrics: Record = None) -> None:
+        """Training settings: names, short forms ("sgd:momentum=0.9"), records (dicts, or their JSON) or lists of them; None keeps what the model has."""
+        self._check(_lib.artel_model_compile(self._handle, _json(optimizer), _json(loss), _json(metrics)))
 
     def fit(self, x: Optional[Arrays] = None, y: Optional[Arrays] = None, *, data: Optional[str] = None,
             sample_weight: Optional[np.ndarray] = None, validation_data: Union[None, str, Tuple] = None,
-            callbacks: Sequence[Callable[[int, Dict[str, float]], Any]] = (), on_step: Optional[Callable[[int, Dict[str, float]], Any]] = None,
+            callbacks: Union[Callable, Sequence[Callable[[int, Dict[str, float]], Any]]] = (), on_step: Optional[Callable[[int, Dict[str, float]], Any]] = None,
             keras_callbacks: Optional[Sequence[Dict[str, Any]]] = None, class_weight: Optional[Dict[int, float]] = None,
             **settings: Any) -> Dict[str, List[float]]:
         """Trains; History as a dict from name to one value an epoch. `settings` are the fields of artel_fit_options."""
@@ -229,6 +275,8 @@ class Model:
         if isinstance(validation_data, str):
             held = _Data(self._context, None, None, None, validation_data)
         elif validation_data is not None:
+            if not isinstance(validation_data, (list, tuple)) or not 1 <= len(validation_data) <= 3:
+                raise TypeError("validation_data is (x, y), (x, y, sample_weight) or 'FORMAT:WHAT'")
             held = _Data(self._context, *(tuple(validation_data) + (None, None))[:3], None)
         options.validation_data = held.handle if held else None
         if class_weight is not None:
@@ -236,10 +284,14 @@ class Model:
         if keras_callbacks is not None:
             options.callbacks = json.dumps(list(keras_callbacks)).encode()
         raised: List[BaseException] = []
+        callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+        if not all(map(callable, callbacks)):
+            raise TypeError("callbacks are functions f(epoch, logs); those of Keras go into keras_callbacks, as records")
         call = _OnEvent(lambda _user, event: self._tell(event.contents, callbacks, on_step, raised))
         options.on_event = ctypes.cast(call, _p)
         history = _p()
-        status = _lib.artel_model_fit(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(history))
+        with _interruptible(self._context, raised):
+            status = _lib.artel_model_fit(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(history))
         if raised:
             _lib.artel_context_clear(self._context.handle)
             if history:
@@ -259,23 +311,32 @@ class Model:
                 raised.append(error)
             _lib.artel_context_cancel(self._context.handle)
 
-    def _pass(self, function: Any, rows: _Data, settings: Dict[str, Any]) -> ctypes.c_void_p:
+    def _pass(self, function: Any, done: Any, rows: _Data, settings: Dict[str, Any]) -> ctypes.c_void_p:
         options = _EvaluateOptions(struct_size=ctypes.sizeof(_EvaluateOptions), batch_size=32, strategy=b"auto")
         _fill(options, settings)
-        result = _p()
-        self._check(function(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(result)))
+        result, raised = _p(), []  # type: _p, List[BaseException]
+        call = _OnEvent(lambda _user, _event: None)  # a place where Python sees a signal
+        options.on_event = ctypes.cast(call, _p)
+        with _interruptible(self._context, raised):
+            status = function(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(result))
+        if raised:
+            _lib.artel_context_clear(self._context.handle)
+            if result:
+                done(result)
+            raise raised[0]
+        self._check(status)
         return result
 
     def evaluate(self, x: Optional[Arrays] = None, y: Optional[Arrays] = None, *, data: Optional[str] = None,
                  sample_weight: Optional[np.ndarray] = None, **settings: Any) -> Dict[str, float]:
         """Loss and metrics by name. `settings` are the fields of artel_evaluate_options."""
         rows = _Data(self._context, x, y, sample_weight, data)
-        return {key: values[0] for key, values in _history(self._pass(_lib.artel_model_evaluate, rows, settings)).items()}
+        return {key: values[0] for key, values in _history(self._pass(_lib.artel_model_evaluate, _lib.artel_history_destroy, rows, settings)).items()}
 
     def predict(self, x: Optional[Arrays] = None, *, data: Optional[str] = None, **settings: Any) -> Union[np.ndarray, List[np.ndarray]]:
         """The output, or a list of the outputs: float32, or float64 as the model computes it, rows first."""
         rows = _Data(self._context, x, None, None, data)
-        handle = self._pass(_lib.artel_model_predict, rows, settings)
+        handle = self._pass(_lib.artel_model_predict, _lib.artel_predictions_destroy, rows, settings)
         outputs = []
         for index in range(_lib.artel_predictions_count(handle)):
             name, shape, values = _s(), _Shape(), ctypes.POINTER(ctypes.c_float)()

@@ -5,9 +5,11 @@ callbacks, their failures, wrong arrays and settings."""
 import ctypes
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import numpy as np
 
@@ -85,6 +87,43 @@ def saved_functions(x):
     refuses(artel.Error, "not a", lambda: artel.load_functions(path("m.json")))
 
 
+def plain_forms(x, y):
+    """What NumPy, Keras or pandas would hand over: lists, names, other byte orders, records of settings."""
+    digests = set()
+    for rows, targets in ((x, y), (x.tolist(), y.tolist()), ({"in": x}, {"c": y}), (x.astype(">f4"), y.astype(">i8")), ([x], [y])):
+        model = artel.load(path("m.json"))
+        model.compile({"class_name": "Adam", "config": {"learning_rate": 0.01}}, "sparse_categorical_crossentropy", ["accuracy"])
+        calls = []
+        history = model.fit(rows, targets, seed=3, batch_size=np.int64(30), callbacks=lambda epoch, logs: calls.append(epoch))
+        expect(calls == [0] and "accuracy" in history, calls, history)
+        digests.add(model.digest())
+    expect(len(digests) == 1, "forms of one array train to several ends")
+    mixed = np.array([[1, "a"]] * 90, dtype=object)
+    for kind, text, call in [
+        (TypeError, "generator", lambda m: m.fit((rows for rows in [x]), y)), (TypeError, "several kinds", lambda m: m.fit(mixed, y)),
+        (TypeError, "'epochs' takes a whole number", lambda m: m.fit(x, y, epochs="3")), (TypeError, "(x, y)", lambda m: m.fit(x, y, validation_data=x)),
+        (TypeError, "keras_callbacks", lambda m: m.fit(x, y, callbacks=["EarlyStopping"])), (artel.Error, "", lambda m: m.fit({"im": x}, y)),
+    ]:
+        refuses(kind, text, lambda: call(new_model()))
+
+
+def interrupted(x, y):
+    """Ctrl-C from another thread, wherever it finds the training, ends it; the model may be used again."""
+    model, before, begun = new_model(), signal.getsignal(signal.SIGINT), threading.Event()
+    sender = threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT)))
+    sender.start()
+    refuses(KeyboardInterrupt, "", lambda: model.fit(x, y, epochs=10**9, on_step=lambda step, logs: begun.set()))
+    sender.join()
+    expect(signal.getsignal(signal.SIGINT) is before, "the handler is not what it was")
+    expect(len(model.fit(x, y)["loss"]) == 1, "no training after Ctrl-C")
+
+
+def missing_library():
+    said = subprocess.run([sys.executable, "-c", "import artel"], env={**os.environ, "PYTHONPATH": SOURCE + "/python", "ARTEL_LIBRARY": path("absent.so")},
+                          capture_output=True, text=True)
+    expect(said.returncode == 1 and "absent.so cannot be opened" in said.stderr and "ARTEL_LIBRARY names it" in said.stderr, said.stderr)
+
+
 def main():
     compare_structs()
     with open(path("m.json"), "w") as file:
@@ -135,7 +174,10 @@ def main():
     refuses(artel.Error, "at least 1", lambda: new_model().fit(x, y, batch_size=-1))
     expect(artel.version().count(".") == 2, artel.version())
     saved_functions(rng.normal(size=(11, 4)).astype("float32"))
-    print("as the command line; twelve refusals")
+    plain_forms(x, y)
+    interrupted(x, y)
+    missing_library()
+    print("as the command line; eighteen refusals")
 
 
 if __name__ == "__main__":
