@@ -222,6 +222,13 @@ class model : public detail::handle<artel_model, artel_model_destroy> {
         ctx.check(artel_model_load(ctx.get(), path.c_str(), &made));
         hold(made);
     }
+    /* Under another dtype policy: "mixed_bfloat16". */
+    model(const context &ctx, const std::string &path, const std::string &policy) : handle(ctx)
+    {
+        artel_model *made = nullptr;
+        ctx.check(artel_model_load_with_policy(ctx.get(), path.c_str(), policy.c_str(), &made));
+        hold(made);
+    }
     /* Takes what the C interface has made in `ctx`. */
     model(const context &ctx, artel_model *made) noexcept : handle(ctx, made)
     {

@@ -20,6 +20,11 @@ typedef struct artel_model artel_model;
 /* Reads a `.keras` file (or directory), a legacy `.h5`, the JSON text of model.to_json(); the content decides. `.onnx`
  * by its name. Models without weights are initialised from the seed of their first use. */
 ARTEL_API artel_status artel_model_load(artel_context *context, const char *path, artel_model **out);
+/* The same under another dtype policy: "float32", "mixed_bfloat16", "mixed_float16", "bfloat16", "float16" or
+ * "float64". As if keras.config.set_dtype_policy() had been called before the model was built: layers that were given a
+ * policy of their own keep it, and so do inputs; weights are converted. INVALID: there is no such policy. */
+ARTEL_API artel_status artel_model_load_with_policy(artel_context *context, const char *path, const char *policy,
+                                                    artel_model **out);
 /* Reads weights alone: `.weights.h5`, `.weights.json`, `.keras`, `.h5`, `.safetensors`, TensorFlow checkpoints
  * (docs/formats.md). */
 ARTEL_API artel_status artel_model_load_weights(artel_model *model, const char *path);

@@ -92,7 +92,7 @@ def _open() -> ctypes.CDLL:
     except OSError as error:
         advice = "ARTEL_LIBRARY names it" if named else "install artel, or name the file in ARTEL_LIBRARY"
         raise ImportError(f"{named or 'libartel.so.0.1'} cannot be opened ({error}): {advice}") from error
-    pointers = ["artel_context_create", "artel_model_load", "artel_data_open"]
+    pointers = ["artel_context_create", "artel_model_load", "artel_model_load_with_policy", "artel_data_open"]
     for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
                             "artel_model_load_weights", "artel_model_freeze", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
                             "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension"]:
@@ -242,12 +242,15 @@ def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[N
 class Model:
     """A model that Keras has saved: see load()."""
 
-    def __init__(self, path: str, extensions: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None) -> None:
         self._context = _Context()
         self._handle = _p()
         for extension in extensions:
             self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
-        self._check(_lib.artel_model_load(self._context.handle, _text(path), ctypes.byref(self._handle)))
+        if dtype is None:
+            self._check(_lib.artel_model_load(self._context.handle, _text(path), ctypes.byref(self._handle)))
+        else:
+            self._check(_lib.artel_model_load_with_policy(self._context.handle, _text(path), _text(dtype), ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -380,9 +383,10 @@ class Model:
         return text.value.decode()
 
 
-def load(path: str, extensions: Sequence[str] = ()) -> Model:
-    """Reads a `.keras` file, a legacy `.h5` or the JSON of model.to_json(). `extensions`: shared objects with classes of one's own."""
-    return Model(path, extensions)
+def load(path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None) -> Model:
+    """Reads a `.keras` file, a legacy `.h5` or the JSON of model.to_json(). `extensions`: shared objects with classes of one's own;
+    `dtype`: a dtype policy instead of the model's own ("mixed_bfloat16")."""
+    return Model(path, extensions, dtype)
 
 
 from .functions import Function, Functions, load_functions  # noqa: E402 - it stands on what is above

@@ -19,7 +19,7 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
         *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa,
-        *weights, *freeze, *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
+        *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
@@ -71,6 +71,10 @@ static const artel__option options[] = {
      ARTEL__OPTION_STRING, AT(weights), "null", 0, 0, NULL},
     {"freeze", "do not train the layers of these names: PATTERN,..., with * and ? as in names of files",
      ARTEL__OPTION_STRING, AT(freeze), "null", 0, 0, NULL},
+    {"dtype",
+     "dtype policy instead of the model's: float32, mixed_bfloat16, mixed_float16, bfloat16, float16, float64; layers "
+     "with one of their own keep it",
+     ARTEL__OPTION_STRING, AT(dtype), "null", 0, 0, NULL},
     {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state",
      ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},
     {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT,
@@ -478,6 +482,14 @@ static artel_status follow(artel__invocation *call, artel_model *model)
     return status;
 }
 
+static artel_status load_model(artel__invocation *call, const char *path, artel_model **out)
+{
+    const fit_options *o = call->options;
+    if (!o->dtype) return artel__cli_load_model(call, path, out);
+    ARTEL_TRY(artel__cli_expect_model(call, path));
+    return artel_model_load_with_policy(call->ctx, path, o->dtype, out);
+}
+
 static artel_status run_fit(artel__invocation *call)
 {
     const fit_options *o = call->options;
@@ -489,7 +501,7 @@ static artel_status run_fit(artel__invocation *call)
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
     artel_status status = check_targets(call, o);
-    if (status == ARTEL_OK) status = artel__cli_load_model(call, call->argument[0], &model);
+    if (status == ARTEL_OK) status = load_model(call, call->argument[0], &model);
     if (status == ARTEL_OK) status = evaluates ? follow(call, model) : run_with(call, model, cluster);
     artel_model_destroy(model);
     if (cluster) status = artel_cluster_finish(cluster, status); /* the results are written: the others may go, too */

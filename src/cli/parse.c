@@ -108,7 +108,8 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
                            call->command->name);
     if (strcmp(name, "dtype") == 0)
         return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "--dtype",
-                           "set it where the model is made; docs/precision.md has the policies",
+                           "set it where the model is made, or train with fit --dtype; docs/precision.md has the "
+                           "policies",
                            "the dtype policy stands in the file of the model");
     const char *names[128];
     int count = 0;

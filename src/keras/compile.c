@@ -112,12 +112,30 @@ static json_t *record_of(artel_context *ctx, json_t *name)
     return optimizer.record;
 }
 
+static bool wants_scale(const artel_model *model)
+{
+    bool wanted = false;
+    for (int i = 0; i < model->nn->layers; i++) wanted = wanted || computes_in_float16(model->nn->layer[i]);
+    return wanted;
+}
+
+artel_status artel__keras_unscale_loss(artel_model *model)
+{
+    json_t *optimizer = json_object_get(model->compile_config, "optimizer"), *inner = artel__optimizer_inner(optimizer);
+    json_t *config = json_object_get(optimizer, "config");
+    if (!inner || wants_scale(model) || json_number_value(json_object_get(config, "initial_scale")) != 32768 ||
+        json_number_value(json_object_get(config, "dynamic_growth_steps")) != 2000)
+        return ARTEL_OK;
+    json_incref(inner);
+    if (json_object_set_new(model->compile_config, "optimizer", inner) == 0) return ARTEL_OK;
+    return artel__fail_memory(model->ctx, "optimizer", 0);
+}
+
 artel_status artel__keras_scale_loss(artel_model *model)
 {
     json_t *optimizer = json_object_get(model->compile_config, "optimizer");
-    bool wanted = false;
-    for (int i = 0; i < model->nn->layers; i++) wanted = wanted || computes_in_float16(model->nn->layer[i]);
-    if (!wanted || !optimizer || json_is_null(optimizer) || artel__optimizer_inner(optimizer)) return ARTEL_OK;
+    if (!wants_scale(model) || !optimizer || json_is_null(optimizer) || artel__optimizer_inner(optimizer))
+        return ARTEL_OK;
     json_t *inner = json_is_string(optimizer) ? record_of(model->ctx, optimizer) : json_incref(optimizer);
     if (!inner) return ARTEL_OK;
     json_t *wrapped = artel__optimizer_wrap(inner);

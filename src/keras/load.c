@@ -10,6 +10,7 @@
 #include "base/foreign.h"
 #include "base/json.h"
 #include "keras/onnx_import.h"
+#include "keras/policy.h"
 #include "keras/tf_checkpoint.h"
 #include "keras/translate.h"
 
@@ -66,13 +67,16 @@ artel_status artel__keras_sniff(artel_context *ctx, const char *path, artel__ker
     return status;
 }
 
-/* A model from a record that may be of an older form; takes the record's compile settings out of it. */
-static artel_status make_model(artel_context *ctx, const char *path, json_t *record, artel_model **out)
+/* A model from a record that may be of an older form; takes the record's compile settings out of it. `policy`: NULL, or
+ * the dtype policy that it gets instead of its own. */
+static artel_status make_model(artel_context *ctx, const char *path, const char *policy, json_t *record,
+                               artel_model **out)
 {
     if (!json_is_object(record) || !json_object_get(record, "class_name"))
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give the text of model.to_json() or a file of model.save()",
                            "the JSON is not the record of a Keras model");
     ARTEL_TRY(artel__keras_translate_model(record));
+    if (policy) ARTEL_TRY(artel__keras_set_policy(ctx, record, policy));
     json_t *compile = json_incref(json_object_get(record, "compile_config"));
     json_object_del(record, "compile_config");
     artel_status status = json_is_object(compile) ? artel__keras_translate_compile(ctx, path, compile) : ARTEL_OK;
@@ -84,12 +88,12 @@ static artel_status make_model(artel_context *ctx, const char *path, json_t *rec
     return status;
 }
 
-static artel_status load_archive(artel_context *ctx, const char *path, artel_model **out)
+static artel_status load_archive(artel_context *ctx, const char *path, const char *policy, artel_model **out)
 {
     artel__keras_archive archive;
     artel_model *model = NULL;
     ARTEL_TRY(artel__keras_archive_open(ctx, path, true, &archive));
-    artel_status status = make_model(ctx, path, archive.config, &model);
+    artel_status status = make_model(ctx, path, policy, archive.config, &model);
     if (status == ARTEL_OK) status = artel__keras_load_tree(model, path, archive.weights.root, &model->optimizer);
     artel__keras_archive_close(&archive);
     if (status == ARTEL_OK)
@@ -151,7 +155,7 @@ static artel_status fill_legacy(artel_model *model, const char *path, const arte
     return status < 0 ? status : load_legacy_optimizer(model, path, root);
 }
 
-static artel_status load_h5(artel_context *ctx, const char *path, artel_model **out)
+static artel_status load_h5(artel_context *ctx, const char *path, const char *policy, artel_model **out)
 {
     artel__arena arena;
     artel__h5_file file = {.ctx = NULL};
@@ -164,7 +168,7 @@ static artel_status load_h5(artel_context *ctx, const char *path, artel_model **
         status = artel__fail(ctx, ARTEL_ERROR_INVALID, path,
                              "give the model's .keras file or its JSON, and these as its weights",
                              "the file holds weights only, no architecture");
-    if (status == ARTEL_OK) status = make_model(ctx, path, record, &model);
+    if (status == ARTEL_OK) status = make_model(ctx, path, policy, record, &model);
     if (status == ARTEL_OK) status = fill_legacy(model, path, file.root);
     json_decref(record);
     artel__h5_close(&file);
@@ -176,26 +180,34 @@ static artel_status load_h5(artel_context *ctx, const char *path, artel_model **
     return status;
 }
 
-static artel_status load_json(artel_context *ctx, const char *path, artel_model **out)
+static artel_status load_json(artel_context *ctx, const char *path, const char *policy, artel_model **out)
 {
     json_t *record;
     ARTEL_TRY(artel__json_load_file(ctx, path, &record));
-    artel_status status = make_model(ctx, path, record, out);
+    artel_status status = make_model(ctx, path, policy, record, out);
     json_decref(record);
     return status;
 }
 
-artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model **out)
+static artel_status load_as(artel_context *ctx, const char *path, const char *policy, artel_model **out)
 {
     artel__keras_kind kind;
     ARTEL_TRY(artel__keras_sniff(ctx, path, &kind));
-    if (kind == ARTEL__KERAS_ARCHIVE) return load_archive(ctx, path, out);
-    if (kind == ARTEL__KERAS_JSON) return load_json(ctx, path, out);
-    if (kind == ARTEL__KERAS_WEIGHTS) return load_h5(ctx, path, out);
+    if (kind == ARTEL__KERAS_ARCHIVE) return load_archive(ctx, path, policy, out);
+    if (kind == ARTEL__KERAS_JSON) return load_json(ctx, path, policy, out);
+    if (kind == ARTEL__KERAS_WEIGHTS) return load_h5(ctx, path, policy, out);
+    if (kind == ARTEL__KERAS_ONNX && policy)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it to a .keras file first",
+                           "an ONNX model is read as it is, without another dtype policy");
     if (kind == ARTEL__KERAS_ONNX) return artel__keras_load_onnx(ctx, path, out);
     return artel__fail(ctx, ARTEL_ERROR_INVALID, path,
                        "give the model's .keras file or its JSON, and these as its weights",
                        "the file holds weights only, no architecture");
+}
+
+artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model **out)
+{
+    return load_as(ctx, path, NULL, out);
 }
 
 /* -- weights alone -- */
@@ -259,6 +271,22 @@ artel_status artel_model_load(artel_context *context, const char *path, artel_mo
 {
     ARTEL_TRY(artel__enter(context, __func__, "context path out", context, path, out));
     return artel__keras_load(context, path, out);
+}
+
+artel_status artel_model_load_with_policy(artel_context *context, const char *path, const char *policy,
+                                          artel_model **out)
+{
+    artel_model *model = NULL;
+    ARTEL_TRY(artel__enter(context, __func__, "context path policy out", context, path, policy, out));
+    artel_status status = load_as(context, path, policy, &model);
+    if (status == ARTEL_OK) status = artel__keras_unscale_loss(model);
+    if (status == ARTEL_OK) status = artel__keras_scale_loss(model);
+    if (status < 0) {
+        artel_model_destroy(model);
+        return status;
+    }
+    *out = model;
+    return ARTEL_OK;
 }
 
 artel_status artel_model_load_weights(artel_model *model, const char *path)

@@ -58,6 +58,9 @@ artel_status artel__keras_start_adapters(artel_model *model);
 /* As compile() does: the optimizer of a model in which a layer computes in float16 is wrapped in a LossScaleOptimizer.
  * A name that artel does not know is left alone; who trains will say so. */
 artel_status artel__keras_scale_loss(artel_model *model);
+/* Takes off the LossScaleOptimizer that compile() has put around the optimizer where no layer computes in float16; one
+ * with settings of its own stays. */
+artel_status artel__keras_unscale_loss(artel_model *model);
 void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *optimizer);
 
 /* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed:

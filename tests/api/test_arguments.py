@@ -348,9 +348,9 @@ class Scene:
         key = f"{self.function}.{field.name}"
         named = {"path": "layers/dense/vars/1" if "weight" in self.function else "m.keras", "config": "{}", "class_name": "Dropout",
                  "specification": "synthetic:4", "optimizer": "sgd", "loss": "mse", "metrics": "mae", "key": "loss", "directory": ".",
-                 "pattern": "*", "text": '"csv:rows.csv"', "join": "zip", "stage": "shuffle", "settings": "{}",
+                 "pattern": "*", "policy": "mixed_bfloat16", "text": '"csv:rows.csv"', "join": "zip", "stage": "shuffle", "settings": "{}",
                  "name": "float32" if "dtype" in self.function else "ring" if "all_reduce" in self.function else "word"}
-        if self.function == "artel_model_load":
+        if self.function in ("artel_model_load", "artel_model_load_with_policy"):
             assert lib.artel_model_save(self.object("artel_model"), self.text("m.keras")) == 0
         if self.function == "artel_model_load_weights":
             assert lib.artel_model_save(self.object("artel_model"), self.text("m.weights.h5")) == 0

@@ -44,6 +44,7 @@ COVERED = [
     ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
     ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad, Adafactor, Muon, ScheduleFreeAdamW with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
     ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
+    ("Other policies", "`--dtype`: the file of one policy trained under another is the file that Keras makes under that one, layer by layer and bit by bit", "policies"),
     ("Variables of 16 bits", "the policies bfloat16 and float16: dtypes in the file, eight optimizers, Adam that stands still, Keras reads it back", "variables16"),
     ("Models of float64", "layers, optimizers, losses and metrics in doubles, to 1e-9; dtypes in the file, refusals by name, Keras reads it back", "models_float64"),
     ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision by XLA's plug-in for the CPU", "devices"),

@@ -33,7 +33,6 @@ ROWS = [Row("a-model-inside", ("base",), ("--freeze", "base")), Row("by-pattern"
         Row("nothing-of-that-name", args=("--freeze", "nothing"), refused="nothing"),
         Row("no-weights", args=("--weights", "none.weights.h5"), refused="none.weights.h5"),
         Row("no-such-callback", args=("--callbacks", "EarlyStoping:patience=1"), refused="EarlyStopping"),
-        Row("no-such-option", args=("--dtype", "float64"), refused="docs/precision.md"),
         Row("no-such-file", args=("--callbacks", "none.json"), refused="none.json")]
 
 
