@@ -22,6 +22,8 @@ from started import cleaning
 LENGTHS = [13, 0, 41, 1, 97, 29, 7]
 ROWS, BATCH, EPOCHS = sum(LENGTHS), 4, 4
 STEPS = -(-ROWS // BATCH)
+TURNS = 33 if LONG else 2  # of workers, two of whom at least are lost in each
+ALONE = 300 - 2 * TURNS if LONG else 8  # crashes of a run of one process: the long form has 300 and more
 MASK = (1 << 52) - 1
 
 
@@ -120,7 +122,7 @@ def holes(scene):
 def resumed(scene, orders):
     """Killed at any step, and gone on with another number of replicas; a run of many lives."""
     rng, kills = random.Random(3), 0
-    while kills < (200 if LONG else 8):
+    while kills < ALONE:
         folder, lines = scene.path("r"), []
         for life in range(60):
             replicas = rng.choice([1, 2, 3])
@@ -129,9 +131,9 @@ def resumed(scene, orders):
             if life < 4:
                 task.until_step(rng.randrange(1 + 25 * life, 25 * life + 40))
                 task.process.send_signal(rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
-                kills += 1
             task.drain()
             code = task.finish(60)
+            kills += code != 0
             lines += task.lines
             if code == 0:
                 break
@@ -167,7 +169,7 @@ class Endless:
 def workers(scene, _):
     """Workers are killed, leave and come back; whoever of them writes in the end has the whole account."""
     rng = random.Random(4)
-    for turn in range(33 if LONG else 2):
+    for turn in range(TURNS):
         job = Endless(scene, [1 + (r + turn) % 2 for r in range(3)])
         shows, lines, step = job.cluster.tasks[0], [], 0
         for _ in range(2):
