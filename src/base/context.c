@@ -85,6 +85,11 @@ artel__isa artel__context_isa(const artel_context *ctx)
     return ctx->isa;
 }
 
+void artel__log_limit(artel_context *ctx, artel_log_level least)
+{
+    ctx->log_level = least;
+}
+
 struct artel__log_line {
     artel_log_level level;
     int64_t at_ns;
@@ -121,7 +126,6 @@ void artel__log_kept(artel_context *ctx, artel__log_line_fn *tell, void *user)
 /* With the log's mutex held. */
 static void keep_line(artel_context *ctx, artel_log_level level, const char *text)
 {
-    if (!ctx->line || level >= ARTEL_LOG_DEBUG) return;
     struct artel__log_line *line = &ctx->line[ctx->told++ % (uint64_t)ctx->lines];
     line->level = level;
     line->at_ns = artel__now_ns();
@@ -133,14 +137,14 @@ void artel__log(artel_context *ctx, artel_log_level level, const char *format, .
     char text[1024], quoted[1024];
     va_list args;
     if (!ctx) return;
-    bool shown = ctx->log && level <= ctx->log_level;
-    if (!shown && !ctx->line) return;
+    bool shown = ctx->log && level <= ctx->log_level, kept = ctx->line && level < ARTEL_LOG_DEBUG;
+    if (!shown && !kept) return; /* a line that nobody wants costs this */
     va_start(args, format);
     vsnprintf(quoted, sizeof quoted, format, args);
     va_end(args);
     artel__clean(quoted, strlen(quoted), text, sizeof text);
     pthread_mutex_lock(&ctx->log_mutex);
-    keep_line(ctx, level, text);
+    if (kept) keep_line(ctx, level, text);
     if (shown) ctx->log(ctx->log_user, level, text);
     pthread_mutex_unlock(&ctx->log_mutex);
 }

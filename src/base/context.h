@@ -39,8 +39,11 @@ artel_status artel__fail_errno(artel_context *ctx, const char *where, const char
 /* Fails with ARTEL_ERROR_NO_MEMORY for `bytes` bytes wanted by `where`. */
 artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes);
 
-/* Writes a line to the context's log sink. Thread-safe. */
+/* Writes a line to the context's log sink. Thread-safe. One of ARTEL_LOG_DEBUG that nobody wants is not formatted. */
 void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...) ARTEL__PRINTF(3, 4);
+
+/* The least important level that is passed on from here on. To be called before other threads log. */
+void artel__log_limit(artel_context *ctx, artel_log_level least);
 
 /* From now on the last `lines` lines that are written (above ARTEL_LOG_DEBUG, sink or not) are remembered, the first
  * bytes of each; again: nothing changes. To be called before other threads log. They are told oldest first, with the

@@ -24,7 +24,7 @@ typedef struct fit_options {
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
         ps_copies;
-    int arithmetic;
+    int arithmetic, log_level;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
     bool shuffle, audit_data, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
@@ -33,6 +33,7 @@ typedef struct fit_options {
 
 #define AT(field) offsetof(fit_options, field)
 static const char *const json_words[] = {"all", NULL}, *const recompute_words[] = {"25", NULL};
+static const char *const log_levels[] = {"error", "warning", "note", "debug", NULL}; /* as artel_log_level */
 static const artel__option options[] = {
     {"data", "training data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N",
      ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},
@@ -122,6 +123,8 @@ static const artel__option options[] = {
      "143", 0, 255, NULL},
     {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT,
      AT(verbose), "-1", -1, 2, NULL},
+    {"log-level", "the least important lines to say: error, warning, note, debug (docs/parameter-servers.md)",
+     ARTEL__OPTION_ENUM, AT(log_level), "note", 0, 0, log_levels},
     {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null",
      0, 0, json_words},
     {"spill",
@@ -495,6 +498,7 @@ static artel_status run_fit(artel__invocation *call)
     const fit_options *o = call->options;
     artel_model *model = NULL;
     artel_cluster *cluster = NULL;
+    artel__log_limit(call->ctx, (artel_log_level)o->log_level);
     ARTEL_TRY(check(call, o));
     if (o->spill && (errno = artel__spill_open(call->ctx, o->spill)) != 0)
         return artel__fail_errno(call->ctx, o->spill, "make a file in");

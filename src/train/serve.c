@@ -99,6 +99,7 @@ static artel_status install(server *s, const artel__service *service, artel__ser
     p->base = in->item;
     p->epoch = in->b;
     p->begun = in->flags & ARTEL__FLAG_COPY ? (int64_t)in->position : artel__store_iteration(p->store);
+    artel__served_log_installed(p);
     artel__lane_head out = {.op = in->op, .install = p->install};
     return artel__served_answer(c, at, &out, NULL, 0);
 }
@@ -135,7 +136,9 @@ static artel_status collect(artel__served_part *p, const artel__served_client *c
 static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
     ARTEL_TRY(artel__served_mark(p, in->item));
-    return artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
+    ARTEL_TRY(artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN));
+    artel__served_log_applied(p, in->item);
+    return ARTEL_OK;
 }
 
 /* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies
@@ -335,7 +338,7 @@ static artel_status look_at(server *s, const artel__service *service, artel__ser
         *did = *did || at->state != ARTEL__SERVED_EXPECTED; /* else it waits for another one's update */
     }
     if (artel__served_may_leave(at)) {
-        artel_status status = artel__served_answer(c, at, &at->reply, at->piece, at->pieces);
+        artel_status status = artel__served_let_go(c, at);
         if (status != ARTEL_OK) return status;
         *did = true;
     }

@@ -2,6 +2,7 @@
 /* A part at a server: its store, the items that it has applied, values and rows of it as messages. */
 #include "train/served.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/fetch_soon.h"
@@ -173,6 +174,28 @@ artel_status artel__served_mark(artel__served_part *s, uint64_t item)
     return ARTEL_OK;
 }
 
+/* -- the log -- */
+
+#define STATE "part %d of state %016" PRIx64 ", epoch %" PRIu64 ": "
+
+void artel__served_log_installed(const artel__served_part *s)
+{
+    artel__log(s->fit->ctx, ARTEL_LOG_DEBUG, STATE "installed with %" PRId64 " updates, items from %" PRIu64 " on",
+               s->number, s->install, s->epoch, artel__store_iteration(s->store), s->base);
+}
+
+void artel__served_log_applied(const artel__served_part *s, uint64_t item)
+{
+    artel__log(s->fit->ctx, ARTEL_LOG_DEBUG, STATE "item %" PRIu64 " is update %" PRId64, s->number, s->install,
+               s->epoch, item, artel__store_iteration(s->store));
+}
+
+static void log_acknowledged(const artel__served_part *s, uint64_t item)
+{
+    artel__log(s->fit->ctx, ARTEL_LOG_DEBUG, STATE "item %" PRIu64 " is acknowledged", s->number, s->install, s->epoch,
+               item);
+}
+
 /* -- answers -- */
 
 artel_status artel__served_answer(artel__served_client *c, artel__served_call *at, const artel__lane_head *head,
@@ -182,11 +205,24 @@ artel_status artel__served_answer(artel__served_client *c, artel__served_call *a
     return artel__service_judge(artel__lane_answer(&c->from, &at->call, head, piece, count));
 }
 
+/* Nothing of it is under way to copies any more. */
+static artel_status leave(const artel__served_part *s, artel__served_client *c, artel__served_call *at,
+                          const artel__lane_head *head, const artel__net_piece *piece, int count)
+{
+    if (head->op == ARTEL__SERVE_PUSH) log_acknowledged(s, head->item);
+    return artel__served_answer(c, at, head, piece, count);
+}
+
+artel_status artel__served_let_go(artel__served_client *c, artel__served_call *at)
+{
+    return leave(at->of, c, at, &at->reply, at->piece, at->pieces);
+}
+
 artel_status artel__served_reply(artel__served_part *s, artel__served_client *c, artel__served_call *at,
                                  const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
     void *wider = at->piece;
-    if (s->heard == s->sent) return artel__served_answer(c, at, head, piece, count);
+    if (s->heard == s->sent) return leave(s, c, at, head, piece, count);
     if (count > at->room) {
         ARTEL_TRY(artel__realloc(s->fit->ctx, (size_t)count * sizeof *piece, "parameter server", &wider));
         at->piece = wider;

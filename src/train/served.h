@@ -84,6 +84,10 @@ void artel__served_list(artel__served_part *part, artel__part_list list);
 bool artel__served_was_applied(const artel__served_part *part, uint64_t item);
 artel_status artel__served_mark(artel__served_part *part, uint64_t item);
 
+/* The log of a server, at ARTEL_LOG_DEBUG: what a part has, and what becomes of an item (docs/parameter-servers.md). */
+void artel__served_log_installed(const artel__served_part *part);
+void artel__served_log_applied(const artel__served_part *part, uint64_t item);
+
 artel_status artel__served_answer(artel__served_client *client, artel__served_call *at, const artel__lane_head *head,
                                   const artel__net_piece *piece, int count);
 /* The same, but not before copies have all that has been sent them. Pieces stay until then. */
@@ -94,6 +98,7 @@ static inline bool artel__served_may_leave(const artel__served_call *at)
 {
     return at->state == ARTEL__SERVED_HELD && at->of->heard >= at->until;
 }
+artel_status artel__served_let_go(artel__served_client *client, artel__served_call *at);
 /* Which state it is, and how many updates it has. */
 void artel__served_say_state(const artel__served_part *part, artel__lane_head *head);
 artel_status artel__served_answer_values(artel__served_part *part, artel__served_client *client, artel__served_call *at,

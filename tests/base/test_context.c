@@ -121,6 +121,10 @@ static void test_log_levels(void **state)
     assert_int_equal(kept.count, 1);
     assert_string_equal(kept.last, "this 1");
     assert_int_equal(kept.level, ARTEL_LOG_WARNING);
+    artel__log_limit(ctx, ARTEL_LOG_DEBUG);
+    artel__log(ctx, ARTEL_LOG_DEBUG, "and this");
+    assert_int_equal(kept.count, 2);
+    assert_int_equal(kept.level, ARTEL_LOG_DEBUG);
     artel_context_destroy(ctx);
 }
 

@@ -75,9 +75,9 @@ class Patience:
 
 class Task:
     """One process; its events come through a small pipe, so that it waits when the test does not read. `prefix`: words before
-    the command."""
+    the command. `heed`: is shown each line of standard error, and keeps those for which it says true."""
 
-    def __init__(self, args, env, prefix=(), program=ARTEL):
+    def __init__(self, args, env, prefix=(), program=ARTEL, heed=lambda line: False):
         read, write = os.pipe()
         fcntl.fcntl(write, 1031, PIPE)  # F_SETPIPE_SZ
         self.process = subprocess.Popen([*prefix, program, *[str(a) for a in args]], stdout=write, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
@@ -87,7 +87,7 @@ class Task:
         # Not read ahead of what is asked for, which would let the run go further.
         self.pipe = map(lambda line: line.decode(errors="replace"), os.fdopen(read, "rb", 64))
         self.lines, self.errors = [], []
-        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
+        self.reader = threading.Thread(target=lambda: self.errors.extend(line for line in self.process.stderr if not heed(line)), daemon=True)
         self.reader.start()
 
     def until_step(self, step):

@@ -83,17 +83,22 @@ def loses(kind, index, model, data, *more, epochs=20, step=STEPS + 3):
 
 
 class Job:
-    """A job task by task; whoever is killed may be started again. `epochs` None: it goes on until the test stops it."""
+    """A job task by task; whoever is killed may be started again. `epochs` None: it goes on until the test stops it. `heed`: what Task is given of
+    each task that is started, by who it is."""
 
-    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs", environments=None):
+    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs", environments=None, heed=None):
         self.out = path("job.keras")
         if epochs is None:
             self.folder = tempfile.mkdtemp(dir=FOLDER)
             epochs, more = 10**6, ("--on-preempt", "save", "--checkpoint-dir", self.folder, "--save-every", save_every, *more)
         args = [str(a) for a in words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", "--output", self.out, "--epochs", epochs, *more)]
         self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in (environments or jobs(workers, servers)).items()}
-        self.tasks = {who: Task(*how) for who, how in self.start.items()}
+        self.heed = heed
+        self.tasks = {who: self.begin(who) for who in self.start}
         self.chief, self.epochs, self.killed = self.tasks["chief", 0], epochs, []
+
+    def begin(self, who):
+        return Task(*self.start[who], **({"heed": self.heed(who)} if self.heed else {}))
 
     def joined(self):
         """How many tasks have joined, as the chief says it; on a busy machine several may at once."""
@@ -107,7 +112,7 @@ class Job:
     def restart(self, who):
         self.tasks[who].drain()
         self.tasks[who].finish(10)
-        self.tasks[who] = Task(*self.start[who])
+        self.tasks[who] = self.begin(who)
 
     def drain(self):
         for task in self.tasks.values():
@@ -134,6 +139,7 @@ class Job:
         step = max(int(name.split("-")[1]) for name in os.listdir(self.folder) if name.startswith("ckpt-"))
         kept = history(os.path.join(self.folder, "ckpt-%d" % step, "manifest.json"))["iteration"]
         expect(kept == step > 0, "updates", kept, "at step", step, self.chief.err()[-800:])  # few, where they were made again
+        self.step = step
         return self.chief.err()
 
 

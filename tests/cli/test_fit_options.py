@@ -57,7 +57,7 @@ OPTIONS = {
     "--recompute": [None, "0", "25", "101", *NO_NUMBER], "--history": ["h.json", *FILE], "--csv-log": ["l.csv", *FILE], "--log-dir": ["logs", *FILE],
     "--histogram-freq": WHOLE, "--checkpoint-dir": ["ck", *FILE], "--save-every": ["1epoch", "2steps", "0steps", "-1epoch", "epoch", "1e9steps", *TEXT],
     "--keep": WHOLE, "--resume": None, "--fresh": None, "--preempt-exit-code": WHOLE, "--verbose": ["0", "1", "2", *WHOLE],
-    "--json": [None, "epochs", "steps", *TEXT], "--dry-run": None, "--explain": None, "--profile": ["p.json", *FILE],
+    "--log-level": ["note", "debug", "error", *TEXT], "--json": [None, "epochs", "steps", *TEXT], "--dry-run": None, "--explain": None, "--profile": ["p.json", *FILE],
     "--shards": ["8", "1", "64", "3", *WHOLE], "--batch-norm": ["global", "groups:2", "groups:3", "groups:", "groups:-1", *TEXT],
     "--isa": ["auto", "baseline", "avx2", "avx512", "mmx", *TEXT], "--arithmetic": ["auto", "chain", "tiles", *TEXT],
     "--consistency": ["async", "bounded:2", "sync", "bounded:", *TEXT], "--ps-partitioner": ["none", "fixed:2", "min:9", "max:", *TEXT],
