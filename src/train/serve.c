@@ -85,11 +85,22 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
 
 /* -- operations -- */
 
+/* Of a state that is not installed any more: void, and in the way of what takes their place. */
+static void drop_void(server *s, uint64_t install)
+{
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        if (!s->part[i] || s->part[i]->install == install) continue;
+        artel__served_drop(s->part[i]);
+        s->part[i] = NULL;
+    }
+}
+
 static artel_status install(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
                             const artel__lane_head *in)
 {
     int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
     if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts) return artel__served_misfit(s->fit);
+    drop_void(s, in->install);
     ARTEL_TRY(artel__served_make(s->fit, service, number, parts, &s->part[number]));
     artel__served_part *p = s->part[number];
     ARTEL_TRY(artel__served_take_state(p, &at->call, in));
@@ -386,9 +397,18 @@ static void tell(server *s, const artel__service *service)
     artel__tell_end(t, service->cluster);
 }
 
+/* Bytes of the longest message: the state of all variables, and a bit for each item of the run, twice that where room
+ * was made for more (served.c). */
+static size_t most_bytes(const artel__fit *fit)
+{
+    double items = (double)fit->options.epochs * (double)fit->steps_per_epoch;
+    size_t bits = items < 1e15 ? (size_t)items / 4 : SIZE_MAX / 4;
+    return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + bits + (4 << 20);
+}
+
 static artel_status loop(server *s, const artel__service *service)
 {
-    size_t most = s->fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + (4 << 20);
+    size_t most = most_bytes(s->fit);
     artel_status status = artel__service_move(service);
     while (status == ARTEL_OK) {
         bool did = false, leaving = false;

@@ -408,6 +408,47 @@ static void a_copy_applies_in_order(void **state)
     assert_int_equal(hear(b, OTHER, &slot[0]).position, 2);
 }
 
+/* After many updates the bits that say which ones a part has are more than its variables. */
+static void a_copy_has_the_bits_of_a_long_run(void **state)
+{
+    bench *b = *state;
+    enum {
+        EPOCHS = 10000000,
+        BITS = 6 << 20
+    };
+    b->fit.options.epochs = EPOCHS;
+    change_generation(b);
+    uint8_t *bits = calloc(1, BITS);
+    artel__lane_head copy = install;
+    int count = list_pieces(b, ARTEL__PART_STATE);
+    copy.flags = ARTEL__FLAG_COPY;
+    bits[0] = 1;
+    b->piece[count] = (artel__net_piece){bits, BITS};
+    assert_int_equal(say(b, OTHER, copy, count + 1).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(say(b, CHIEF, head_of_part, 0).flags, ARTEL__ANSWER_OK);
+    count = list_pieces(b, ARTEL__PART_UPDATE);
+    assert_int_equal(say(b, WORKER, push_of(0), count).flags, ARTEL__ANSWER_ALREADY);
+    assert_int_equal(say(b, WORKER, push_of(1), count).flags, ARTEL__ANSWER_OK);
+    free(bits);
+}
+
+/* All have gone back, to fewer servers: what the server had of the state before lies in nobody's way. */
+static void a_void_part_is_dropped(void **state)
+{
+    bench *b = *state;
+    artel__division two;
+    artel__lane_head again = {.op = ARTEL__SERVE_INSTALL, .part = 1 | 2 << 16, .install = INSTALLED + 1, .b = 9};
+    give_part(b, head_of_part);
+    change_generation(b);
+    assert_int_equal(artel__division_make(&b->arena, b->fit.session, "none", 2, &two), ARTEL_OK);
+    int count = artel__division_list(&two, 1, ARTEL__PART_STATE, b->entry);
+    artel__entries_list(b->entry, count, place_zeros, b->zeros, b->piece);
+    assert_int_equal(say(b, CHIEF, again, count).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 1);
+    again.op = ARTEL__SERVE_FETCH;
+    assert_int_equal(say(b, CHIEF, again, 0).flags, ARTEL__ANSWER_OK);
+}
+
 /* Whether the server has given the part a place. Else it has ended. */
 static bool installs(bench *b)
 {
@@ -459,6 +500,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_copy_applies_in_order, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_copy_has_the_bits_of_a_long_run, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_void_part_is_dropped, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(memory_is_refused_by_name, open_bench, close_bench),
     };
     return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
