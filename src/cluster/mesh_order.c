@@ -355,7 +355,7 @@ artel_status artel__mesh_confirm(artel_cluster *mesh, artel__task_type type, int
         int still = count_still(mesh, type, asked, &open);
         if (still >= needed) status = ARTEL_OK;
         if (status == ARTEL_OK || still + open < needed) break;
-        artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 1000);
+        artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10); /* the mesh's thread says when something has been heard */
     }
     pthread_mutex_unlock(&mesh->mutex);
     return status;
