@@ -17,8 +17,8 @@ typedef struct artel__log_value {
     double value;
 } artel__log_value;
 
-/* Keras' `logs`; borrowed by whoever receives it, in the order in which things are to be shown (Keras sorts by name,
- * then appends the val_ ones, sorted). */
+/* Keras' `logs`; borrowed by whoever receives it, in the order in which things are to be shown (Keras sorts by name).
+ */
 typedef struct artel__logs {
     size_t count;
     const artel__log_value *item;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ModelCheckpoint, after keras/src/callbacks/model_checkpoint.py, and the table of callbacks.
  *
- * File names may hold {epoch}, {epoch:02d}, {val_loss:.2f}: epoch counts from 1, the rest are the epoch's logs.
+ * File names may hold {epoch}, {epoch:02d}, {val_loss:.2f}, in any format of Python: epoch counts from 1, the rest are
+ * the epoch's logs.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/format_spec.h"
 #include "train/callbacks.h"
 
 typedef struct save_config {
@@ -39,35 +41,76 @@ typedef struct save_own {
     bool told;     /* that there is nothing to compare */
 } save_own;
 
-/* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. A folder with a
- * {field} in its name waits until that is known. */
+/* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. */
 static artel_status make_folder(artel__fit *fit, const char *path)
 {
     char buffer[4096];
     const char *folder = artel__folder_of(path, buffer, sizeof buffer);
-    if (!folder || strchr(folder, '{')) return ARTEL_OK;
+    if (!folder) return ARTEL_OK;
     if (!artel__is_directory(folder)) ARTEL_TRY(artel__make_directory(fit->ctx, folder));
     return artel__probe_directory(fit->ctx, folder);
 }
 
-/* Whether each {name} of the file name will be known when it is written. */
+/* One part of a file name, as Python's str.format() cuts it: a character, or a field {name:spec}. */
+typedef struct name_part {
+    char name[128]; /* empty: it is `character` */
+    char character;
+    const char *spec;
+    size_t spec_length;
+} name_part;
+
+static artel_status bad_name(artel__fit *fit, const char *filepath, const char *what)
+{
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "write fields as {epoch:02d}, braces as {{ }}",
+                       "filepath \"%s\": %s", filepath, what);
+}
+
+static artel_status next_part(artel__fit *fit, const char *filepath, const char **at, name_part *out)
+{
+    const char *p = *at;
+    *out = (name_part){.character = *p};
+    if ((*p != '{' && *p != '}') || p[1] == *p) {
+        *at = p + (p[0] == p[1] && (*p == '{' || *p == '}') ? 2 : 1);
+        return ARTEL_OK;
+    }
+    size_t length = strcspn(p + 1, ":}");
+    const char *end = strchr(p + 1, '}');
+    if (*p == '}' || !end || length == 0 || length >= sizeof out->name)
+        return bad_name(fit, filepath, "a brace stands alone, or a field has no name");
+    memcpy(out->name, p + 1, length);
+    out->spec = p[1 + length] == ':' ? p + 2 + length : end;
+    out->spec_length = (size_t)(end - out->spec);
+    *at = end + 1;
+    return ARTEL_OK;
+}
+
+static bool is_counted(const char *name, bool by_batch)
+{
+    return strcmp(name, "epoch") == 0 || (by_batch && strcmp(name, "batch") == 0);
+}
+
+/* Whether each {name} of the file name will be known when it is written, and can be written so. */
 static artel_status check_fields(artel__fit *fit, const save_config *c, bool by_batch)
 {
-    for (const char *p = strchr(c->filepath, '{'); p; p = strchr(p + 1, '{')) {
-        char name[128];
-        size_t length = strcspn(p + 1, ":}");
-        if (!p[1 + length] || length >= sizeof name) break;
-        memcpy(name, p + 1, length);
-        name[length] = '\0';
-        bool counted = strcmp(name, "epoch") == 0 || (by_batch && strcmp(name, "batch") == 0);
-        bool late = by_batch && (artel__starts_with(name, "val_") || strcmp(name, "learning_rate") == 0);
-        if (!counted && (late || !artel__monitor_exists(fit, name)))
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint",
-                               late ? "save_freq \"epoch\" knows it; use epoch, batch or a name of the batch's logs"
-                                    : "use epoch or a name of the epoch's logs",
-                               "filepath names \"%s\", which is not known when the file is written", name);
+    artel__text sample;
+    artel__text_init(&sample, fit->ctx);
+    artel_status status = ARTEL_OK;
+    for (const char *p = c->filepath; *p && status == ARTEL_OK;) {
+        name_part part;
+        status = next_part(fit, c->filepath, &p, &part);
+        if (status < 0 || !part.name[0]) continue;
+        bool counted = is_counted(part.name, by_batch);
+        bool late = by_batch && (artel__starts_with(part.name, "val_") || strcmp(part.name, "learning_rate") == 0);
+        if (!counted && (late || !artel__monitor_exists(fit, part.name)))
+            status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint",
+                                 late ? "save_freq \"epoch\" knows it; use epoch, batch or a name of the batch's logs"
+                                      : "use epoch or a name of the epoch's logs",
+                                 "filepath names \"%s\", which is not known when the file is written", part.name);
+        else if (!artel__format_number(&sample, part.spec, part.spec_length, 1, counted))
+            status = bad_name(fit, c->filepath, "a number cannot be written in such a format");
     }
-    return ARTEL_OK;
+    artel__text_fini(&sample);
+    return status;
 }
 
 static artel_status save_begin(artel__fit *fit, artel__callback *callback)
@@ -87,52 +130,32 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches",
                            "save_freq is \"%s\"", c->save_freq);
     ARTEL_TRY(check_fields(fit, c, own->every > 0));
-    return !fit->options.dry_run && fit->writes ? make_folder(fit, c->filepath) : ARTEL_OK;
+    const char *name = strrchr(c->filepath, '/'), *brace = strpbrk(c->filepath, "{}");
+    bool known = !brace || (name && brace > name); /* else the folder waits until its fields are known */
+    return known && !fit->options.dry_run && fit->writes ? make_folder(fit, c->filepath) : ARTEL_OK;
 }
 
-/* One {name:format} of the file name. */
-static artel_status expand_field(artel__fit *fit, const char *field, size_t length, artel__text *out)
+static artel_status expand_field(artel__fit *fit, const name_part *part, artel__text *out)
 {
-    char name[128], format[32] = "";
-    const char *colon = memchr(field, ':', length);
-    size_t name_length = colon ? (size_t)(colon - field) : length, format_length = colon ? length - name_length - 1 : 0;
-    if (name_length >= sizeof name || format_length >= sizeof format - 4) name_length = format_length = 0;
-    memcpy(name, field, name_length);
-    name[name_length] = 0;
-    if (colon) memcpy(format, colon + 1, format_length);
-    int width = 0, precision = 6;
-    if (strcmp(name, "epoch") == 0 || strcmp(name, "batch") == 0) {
-        long long number = strcmp(name, "epoch") == 0 ? (long long)fit->epoch + 1 : (long long)fit->step_in_epoch;
-        sscanf(format, "%d", &width);
-        artel__text_printf(out, format[0] == '0' ? "%0*lld" : "%*lld", width < 32 ? width : 32, number);
-        return ARTEL_OK;
-    }
-    double value = artel__logs_get(&fit->logs, name);
-    if (isnan(value) && !artel__logs_has(&fit->logs, name))
+    bool counted = is_counted(part->name, true), epoch = strcmp(part->name, "epoch") == 0;
+    double value =
+        counted ? (double)(epoch ? fit->epoch + 1 : fit->step_in_epoch) : artel__logs_get(&fit->logs, part->name);
+    if (!counted && isnan(value) && !artel__logs_has(&fit->logs, part->name))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs",
-                           "filepath names \"%s\", which is not known", name);
-    const char *dot = strchr(format, '.');
-    char number[32];
-    if (!format[0])
-        artel__text_append(out, artel__format_double(number, sizeof number, value));
-    else {
-        if (dot) sscanf(dot + 1, "%d", &precision);
-        artel__text_printf(out, format[format_length - 1] == 'e' ? "%.*e" : "%.*f", precision < 20 ? precision : 20,
-                           value);
-    }
+                           "filepath names \"%s\", which is not known", part->name);
+    artel__format_number(out, part->spec, part->spec_length, value, counted);
     return ARTEL_OK;
 }
 
-static artel_status expand(artel__fit *fit, const char *pattern, artel__text *out)
+static artel_status expand(artel__fit *fit, const char *filepath, artel__text *out)
 {
-    for (const char *p = pattern; *p; p++) {
-        const char *close = *p == '{' ? strchr(p, '}') : NULL;
-        if (!close) {
-            artel__text_append_bytes(out, p, 1);
-            continue;
-        }
-        ARTEL_TRY(expand_field(fit, p + 1, (size_t)(close - p - 1), out));
-        p = close;
+    for (const char *p = filepath; *p;) {
+        name_part part;
+        ARTEL_TRY(next_part(fit, filepath, &p, &part));
+        if (part.name[0])
+            ARTEL_TRY(expand_field(fit, &part, out));
+        else
+            artel__text_append_bytes(out, &part.character, 1);
     }
     return artel__text_status(out);
 }

@@ -3,7 +3,7 @@
  *
  * keras/src/trainers/trainer.py: "loss" is a mean over batches weighted by their rows; the losses of several outputs
  * are plain means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced;
- * metrics are results of accumulated sums; names are sorted; validation's come behind with "val_" in front.
+ * metrics are results of accumulated sums; names are sorted, those of validation with their "val_" among the others.
  */
 #include <math.h>
 #include <stdio.h>
@@ -167,7 +167,6 @@ static artel_status set_metric(artel__fit *fit, artel__log_list *logs, const cha
 artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective,
                                const char *prefix, artel__log_list *out)
 {
-    int first = out->count;
     double weight = tally->weight > 0 ? tally->weight : 1, batches = tally->batches > 0 ? tally->batches : 1;
     ARTEL_TRY(set_prefixed(fit, out, prefix, "loss", tally->loss / weight));
     int losses = 0;
@@ -182,7 +181,7 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
     for (int k = 0; k < objective->slots; k++) {
         ARTEL_TRY(set_metric(fit, out, prefix, &objective->slot[k], tally->sums + objective->slot[k].first));
     }
-    qsort(out->item + first, (size_t)(out->count - first), sizeof *out->item, by_name);
+    qsort(out->item, (size_t)out->count, sizeof *out->item, by_name);
     return ARTEL_OK;
 }
 

@@ -147,6 +147,7 @@ CASES += [
     Case("losses-in-lists", nested(lambda a, b: [a, b]), loss=[["mse"], ["mae"]], metrics=[["mae"], ["mse"]]),
     Case("losses-in-lists-by-key", nested(lambda a, b: {"a": a, "b": b}), loss={"a": ["mse"], "b": ["mae"]}, metrics={"a": ["mae"], "b": ["mse"]}),
     Case("validation-auc", net(1, "sigmoid"), validation=30, metrics=["AUC", "Precision"], **BINARY),
+    Case("keys-sorted-among-validation", net(5, "softmax"), validation=16, metrics=["accuracy"], weighted=["accuracy"], **CLASS),
     Case("short-last-batch", net(5, "softmax"), metrics=["accuracy"], rows=75, **CLASS),
     Case("by-option", net(5, "softmax"), strip=True, opt="sgd", metrics=["accuracy"],
          fit=("--optimizer", "sgd", "--loss", "sparse_categorical_crossentropy", "--metrics", "accuracy"), **CLASS),
