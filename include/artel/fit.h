@@ -278,6 +278,10 @@ ARTEL_API artel_status artel_predictions_get(const artel_predictions *prediction
  */
 ARTEL_API artel_status artel_predictions_get_float64(const artel_predictions *predictions, int index,
                                                      const double **values);
+/* The same values in the type that the model computes them in: integers, bool and float64 without loss, float16 where
+ * its policy says so, else float32. Borrowed. */
+ARTEL_API artel_status artel_predictions_get_native(const artel_predictions *predictions, int index, artel_dtype *dtype,
+                                                    const void **values);
 ARTEL_API void artel_predictions_destroy(artel_predictions *predictions);
 
 #ifdef __cplusplus

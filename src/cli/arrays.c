@@ -7,11 +7,29 @@
 #include "base/text.h"
 #include "base/zip.h"
 #include "cli/cli.h"
+#include "tensor/shape.h"
 
 static const void *values_of(const artel__cli_array *array, size_t *bytes)
 {
-    *bytes = (size_t)artel_shape_count(&array->shape) * (array->wide ? sizeof(double) : sizeof(float));
-    return array->wide ? (const void *)array->wide : array->values;
+    *bytes =
+        (size_t)artel_shape_count(&array->shape) * (array->native ? artel_dtype_size(array->dtype) : sizeof(float));
+    return array->native ? array->native : array->values;
+}
+
+/* NumPy's name of a type: "<i8", "|b1". */
+static const char *descr_of(const artel__cli_array *array)
+{
+    static const struct {
+        artel_dtype dtype;
+        const char *descr;
+    } descrs[] = {{ARTEL_DTYPE_FLOAT64, "<f8"}, {ARTEL_DTYPE_FLOAT16, "<f2"}, {ARTEL_DTYPE_INT8, "|i1"},
+                  {ARTEL_DTYPE_INT16, "<i2"},   {ARTEL_DTYPE_INT32, "<i4"},   {ARTEL_DTYPE_INT64, "<i8"},
+                  {ARTEL_DTYPE_UINT8, "|u1"},   {ARTEL_DTYPE_UINT16, "<u2"},  {ARTEL_DTYPE_UINT32, "<u4"},
+                  {ARTEL_DTYPE_UINT64, "<u8"},  {ARTEL_DTYPE_BOOL, "|b1"}};
+    for (size_t i = 0; array->native && i < ARTEL__COUNT(descrs); i++) {
+        if (descrs[i].dtype == array->dtype) return descrs[i].descr;
+    }
+    return "<f4";
 }
 
 static void header(const artel__cli_array *array, artel__text *out)
@@ -19,7 +37,7 @@ static void header(const artel__cli_array *array, artel__text *out)
     const artel_shape *shape = &array->shape;
     artel__text dict;
     artel__text_init(&dict, out->ctx);
-    artel__text_printf(&dict, "{'descr': '<f%d', 'fortran_order': False, 'shape': (", array->wide ? 8 : 4);
+    artel__text_printf(&dict, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr_of(array));
     for (int i = 0; i < shape->rank; i++)
         artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i],
                            i + 1 < shape->rank ? ", "

@@ -192,7 +192,8 @@ typedef struct artel__cli_array {
     const char *name;
     artel_shape shape;
     const float *values;
-    const double *wide; /* of float64, in place of `values`; NULL: none */
+    artel_dtype dtype; /* of `native`, which is written in place of `values`; NULL: there is none */
+    const void *native;
 } artel__cli_array;
 artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count);
 

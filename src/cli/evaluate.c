@@ -119,7 +119,7 @@ static const char *const formats[] = {"float32", "native", NULL};
 
 static const artel__option predict_options[] = {
     SHARED_OPTIONS,
-    {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)",
+    {"format", "float32, or native: integers, bool, float16 as the model gives them; float64 stays in both",
      ARTEL__OPTION_ENUM, AT(format), "float32", 0, 0, formats},
     {"json", "one `end` event on stdout: rows, rate, digest of the model", ARTEL__OPTION_STRING, AT(json), "null", 0, 0,
      json_words},
@@ -278,15 +278,17 @@ static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluste
 
 static artel_status write_predictions(artel__invocation *call, const artel_predictions *predictions, const char *path)
 {
+    const pass_options *o = call->options;
     int count = artel_predictions_count(predictions);
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
     if (!arrays) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < count; i++) {
         ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
-        ARTEL_TRY(artel_predictions_get_float64(predictions, i, &arrays[i].wide));
+        ARTEL_TRY(artel_predictions_get_native(predictions, i, &arrays[i].dtype, &arrays[i].native));
+        bool native = o->format != 0 || arrays[i].dtype == ARTEL_DTYPE_FLOAT64;
+        if (!native) arrays[i].native = NULL;
     }
     if (!artel__ends_with(path, ".csv")) return artel__cli_write_arrays(call->ctx, path, arrays, count);
-    const pass_options *o = call->options;
     artel__cli_labels labels = {NULL, 0};
     if (o->labels) ARTEL_TRY(artel__cli_read_labels(call, o->labels, &labels));
     return artel__cli_write_table(call->ctx, path, arrays, count, &labels);

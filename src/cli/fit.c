@@ -72,9 +72,7 @@ static const artel__option options[] = {
      ARTEL__OPTION_STRING, AT(weights), "null", 0, 0, NULL},
     {"freeze", "do not train the layers of these names: PATTERN,..., with * and ? as in names of files",
      ARTEL__OPTION_STRING, AT(freeze), "null", 0, 0, NULL},
-    {"dtype",
-     "dtype policy instead of the model's: float32, mixed_bfloat16, mixed_float16, bfloat16, float16, float64; layers "
-     "with one of their own keep it",
+    {"dtype", "dtype policy instead of the model's: float32, mixed_bfloat16, mixed_float16, bfloat16, float16, float64",
      ARTEL__OPTION_STRING, AT(dtype), "null", 0, 0, NULL},
     {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state",
      ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},

@@ -2,12 +2,14 @@
 /* Predictions as a table: a row a record, a column a number, names in the first line (RFC 4180). */
 #include "cli/table_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "tensor/shape.h"
 
 void artel__cli_put_field(artel__text *out, const char *text)
 {
@@ -46,16 +48,34 @@ artel_status artel__cli_read_labels(artel__invocation *call, const char *text, a
     return ARTEL_OK;
 }
 
+static bool is_wide(const artel__cli_array *array)
+{
+    return array->native && array->dtype == ARTEL_DTYPE_FLOAT64;
+}
+
+/* Whole numbers of any type. */
+static bool is_whole(const artel__cli_array *array)
+{
+    return array->native && array->dtype != ARTEL_DTYPE_FLOAT64 && array->dtype != ARTEL_DTYPE_FLOAT16 &&
+           array->dtype != ARTEL_DTYPE_FLOAT32;
+}
+
 static double number_at(const artel__cli_array *array, int64_t i)
 {
-    return array->wide ? array->wide[i] : (double)array->values[i];
+    return is_wide(array) ? ((const double *)array->native)[i] : (double)array->values[i];
 }
 
 /* As few digits as tell it from its neighbours. */
 static const char *written(const artel__cli_array *array, int64_t i, char *buffer, size_t size)
 {
-    return array->wide ? artel__format_double(buffer, size, array->wide[i])
-                       : artel__format_float(buffer, size, array->values[i]);
+    const uint8_t *at = array->native;
+    if (is_wide(array)) return artel__format_double(buffer, size, number_at(array, i));
+    if (!is_whole(array)) return artel__format_float(buffer, size, array->values[i]);
+    at += (size_t)i * artel_dtype_size(array->dtype);
+    int64_t whole;
+    artel__convert(array->dtype, at, ARTEL_DTYPE_INT64, &whole, 1);
+    snprintf(buffer, size, array->dtype == ARTEL_DTYPE_UINT64 ? "%llu" : "%lld", (long long)whole);
+    return buffer;
 }
 
 /* Of one row: the largest of several numbers, or on which side of a half the only one is. */

@@ -204,9 +204,11 @@ struct artel_predictions {
     int outputs;
     const char **name;
     artel_shape *shape;
-    double **wide;  /* of an output that is float64, else NULL; in `block`, in front of all `values` */
+    artel_dtype *dtype;
+    void **native;  /* values of an output that is not float32 in its own type, else NULL; in `block`, in front of all
+                       `values` */
     float **values; /* in `block` */
-    double *block;
+    void *block;
 };
 
 void artel_predictions_destroy(artel_predictions *predictions)
@@ -224,32 +226,41 @@ static const artel__value *output_value(const pass *p, int i)
     return &o->graph.value[o->graph.kept[o->prediction_kept[i]]];
 }
 
-static bool is_wide(const pass *p, int i)
+/* What the model computes an output in. Nothing holds bfloat16 outside, and float32 holds all of it. */
+static artel_dtype native_type(const pass *p, int i)
 {
-    return output_value(p, i)->dtype == ARTEL_DTYPE_FLOAT64;
+    const artel__value *value = output_value(p, i);
+    return value->dtype == ARTEL_DTYPE_FLOAT32 && value->precision == ARTEL_DTYPE_FLOAT16 ? ARTEL_DTYPE_FLOAT16
+                                                                                          : value->dtype;
+}
+
+/* To whole doubles, so that what follows is aligned. */
+static size_t native_bytes(const artel_predictions *predictions, int i)
+{
+    size_t bytes = (size_t)artel_shape_count(&predictions->shape[i]) * artel_dtype_size(predictions->dtype[i]);
+    return predictions->dtype[i] == ARTEL_DTYPE_FLOAT32 ? 0 : (bytes + 7) / 8 * 8;
 }
 
 /* All outputs lie in one block, so that another task can take over what has been predicted. */
 static artel_status make_values(pass *p, artel_predictions *predictions, int64_t rows)
 {
-    size_t total = 0, wide = 0;
+    size_t total = 0, native = 0;
     void *block;
     for (int i = 0; i < predictions->outputs; i++) {
+        predictions->dtype[i] = native_type(p, i);
         total += (size_t)artel_shape_count(&predictions->shape[i]);
-        if (is_wide(p, i)) wide += (size_t)artel_shape_count(&predictions->shape[i]);
+        native += native_bytes(predictions, i);
     }
-    size_t bytes = wide * sizeof(double) + total * sizeof(float);
+    size_t bytes = native + total * sizeof(float);
     ARTEL_TRY(artel__calloc(p->fit.ctx, bytes + 1, 1, "predictions", &block));
     predictions->block = block;
-    double *doubles = block;
-    float *floats = (float *)(void *)(doubles + wide);
+    uint8_t *at = block;
+    float *floats = (float *)(void *)(at + native);
     for (int i = 0; i < predictions->outputs; i++) {
-        int64_t count = artel_shape_count(&predictions->shape[i]);
         predictions->values[i] = floats;
-        floats += count;
-        if (!is_wide(p, i)) continue;
-        predictions->wide[i] = doubles;
-        doubles += count;
+        floats += artel_shape_count(&predictions->shape[i]);
+        if (predictions->dtype[i] != ARTEL_DTYPE_FLOAT32) predictions->native[i] = at;
+        at += native_bytes(predictions, i);
     }
     p->fit.extra = block;
     p->fit.extra_bytes = rows ? bytes : 0;
@@ -270,7 +281,8 @@ static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **
     predictions->name = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->name);
     predictions->shape = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->shape);
     predictions->values = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->values);
-    predictions->wide = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->wide);
+    predictions->native = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->native);
+    predictions->dtype = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->dtype);
     ARTEL_TRY(artel__arena_status(&predictions->arena));
     for (int i = 0; i < outputs; i++) {
         const artel__value *value = output_value(p, i);
@@ -298,8 +310,10 @@ static artel_status predict_batch(artel__fit *fit)
         int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
         int64_t at = fit->unit * p->batch_size * row;
         artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT32, predictions->values[i] + at);
-        if (predictions->wide[i])
-            artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT64, predictions->wide[i] + at);
+        artel_dtype dtype = predictions->dtype[i];
+        if (predictions->native[i])
+            artel__session_predictions(fit->session, i, dtype,
+                                       (uint8_t *)predictions->native[i] + (size_t)at * artel_dtype_size(dtype));
     }
     fit->ended = fit->unit + 1 == fit->units;
     return step_event(p, fit->unit);
@@ -351,10 +365,24 @@ artel_status artel_predictions_get(const artel_predictions *predictions, int ind
 
 artel_status artel_predictions_get_float64(const artel_predictions *predictions, int index, const double **values)
 {
+    artel_dtype dtype;
+    const void *native;
     ARTEL_TRY(artel__enter(predictions ? predictions->ctx : NULL, __func__, "predictions values", predictions, values));
+    ARTEL_TRY(artel_predictions_get_native(predictions, index, &dtype, &native));
+    *values = dtype == ARTEL_DTYPE_FLOAT64 ? native : NULL;
+    return ARTEL_OK;
+}
+
+artel_status artel_predictions_get_native(const artel_predictions *predictions, int index, artel_dtype *dtype,
+                                          const void **values)
+{
+    ARTEL_TRY(artel__enter(predictions ? predictions->ctx : NULL, __func__, "predictions dtype values", predictions,
+                           dtype, values));
     if (index < 0 || index >= predictions->outputs)
         return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count",
                            "there is no output %d", index);
-    *values = predictions->wide[index];
+    const void *native = predictions->native[index];
+    *dtype = predictions->dtype[index];
+    *values = native ? native : predictions->values[index];
     return ARTEL_OK;
 }

@@ -324,6 +324,31 @@ def predict_outputs_of_one_name(b):
                 raise Failure("other values")
 
 
+def predict_in_every_type(b):
+    """`--format native`: integers and bool as Keras gives them; else float32, but for float64."""
+    keras_module().utils.set_random_seed(4)
+    i = K.Input((20,))
+    a = L.Dense(3, name="a")(i)
+    model = K.Model(i, [a, K.ops.argmax(a, -1), K.ops.greater(a, 0.0), K.ops.cast(1e9 * a, "int64"), L.Dense(2, dtype="float16")(a), L.Dense(2, dtype="float64")(a)])
+    model.save(b("types.keras"))
+    x, _ = arrays("mlp", 50)
+    np.save(b("x.npy"), x)
+    theirs = model.predict(x, verbose=0)
+    for more, dtypes in (((), ["float32"] * 5 + ["float64"]), (("--format", "native"), [str(t.dtype) for t in theirs]),
+                         (("--format", "native", "--strategy", "mirrored", "--replicas", 3, "--batch-size", 7), [str(t.dtype) for t in theirs])):
+        must("predict", b("types.keras"), "--data", "npy:" + b("x.npy"), "--output", b("types.npz"), *more)
+        with np.load(b("types.npz")) as z:
+            mine = [z[name] for name in z.files]
+        equal("dtypes", [str(m.dtype) for m in mine], dtypes)
+        for m, t in zip(mine, theirs):
+            if m.shape != t.shape or not np.allclose(m.astype("f8"), t.astype("f8"), rtol=1e-2 if t.dtype == "float16" else 1e-4, atol=1e-2):
+                raise Failure("other values of %s" % t.dtype)
+    K.Model(i, K.ops.argmax(a, -1)).save(b("class.keras"))
+    must("predict", b("class.keras"), "--data", "npy:" + b("x.npy"), "--output", b("class.csv"), "--format", "native")
+    with open(b("class.csv")) as f:
+        equal("table", f.read().split()[1:], [str(c) for c in theirs[1]])
+
+
 def summary(name):
     def run(b):
         path = save(MODELS[name], b("s.keras"))
@@ -550,7 +575,7 @@ ROWS += [
     Row("nothing-to-summarise", nearest("summary", words=())),
     Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
-    Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name),
+    Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name), Row("predict-in-every-type", predict_in_every_type),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
     Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
