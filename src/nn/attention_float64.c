@@ -81,8 +81,8 @@ artel__value_id artel__attend_float64(artel__graph *graph, const artel__attentio
     *probs = scores = artel__attention_probabilities(graph, scores, mask, how->hidden);
     if (graph->training && a->rate > 0) scores = artel__op_dropout(graph, scores, a->rate, NULL);
     artel_shape matrices = artel__shape(3, lead * heads, t, s), apart = artel__shape(4, lead, heads, t, v);
-    artel__value_id y = artel__op_wide_product(graph, artel__op_reshape(graph, scores, &matrices),
-                                               by_head(graph, a->value, heads, true));
+    artel__value_id values = by_head(graph, a->value, heads, true),
+                    y = artel__op_wide_product(graph, artel__op_reshape(graph, scores, &matrices), values);
     y = artel__op_transpose(graph, artel__op_reshape(graph, y, &apart), back);
     return artel__op_reshape(graph, y, &out);
 }
