@@ -146,10 +146,13 @@ def await_listening(processes):
 
     def listens(process, address):
         port = ":%04X" % int(address.rsplit(":", 1)[1])
-        for name in ("tcp", "tcp6"):
-            with open("/proc/%d/net/%s" % (process.pid, name)) as f:
-                if any(line.split()[1].endswith(port) and line.split()[3] == "0A" for line in f):
-                    return True
+        try:
+            for name in ("tcp", "tcp6"):
+                with open("/proc/%d/net/%s" % (process.pid, name)) as f:
+                    if any(line.split()[1].endswith(port) and line.split()[3] == "0A" for line in f):
+                        return True
+        except OSError:
+            pass  # it has just ended
         return False
 
     there = Patience(60).until(lambda: all(p.poll() is not None or listens(p, address) for p, address in processes))

@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import os
+import re
 import sys
 import threading
 
@@ -100,7 +101,7 @@ class Run:
         return "worker %d (%s)" % (rank, self.cluster.addresses[rank])
 
     def named_left(self, by, lost):
-        return self.until(lambda: any("left (" in line and self.title(lost) in line for line in self.tasks[by].err().splitlines()),
+        return self.until(lambda: re.search(r"[1-9]\d* left \(.*" + re.escape(self.title(lost)), self.tasks[by].err()),
                           "worker %d goes on without %d" % (by, lost))
 
     def parted(self, by, lost):

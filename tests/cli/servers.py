@@ -64,10 +64,14 @@ def jobs(workers, servers):
     return {(k, i): {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": k, "index": i}})} for k, v in cluster.items() for i in range(len(v))}
 
 
+# Who dies is missed at once, and nobody for being slow on a busy machine.
+BY_HAND = ("--strategy", "parameter-server", "--post-mortem", "none", "--suspect-after", "30s")
+
+
 def loses(kind, index, model, data, *more, epochs=20, step=STEPS + 3):
     """By TF_CONFIG; a task is killed after this step. The run ends, and each batch counts once."""
     out = path("lost.keras")
-    args = [str(a) for a in words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", epochs, *more)]
+    args = [str(a) for a in words(model, data, *BY_HAND, "--output", out, "--epochs", epochs, *more)]
     tasks = {who: Task([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 2).items()}
     chief = tasks["chief", 0]
     expect(chief.until_step(step), "no steps:", chief.err())
@@ -91,7 +95,7 @@ class Job:
         if epochs is None:
             self.folder = tempfile.mkdtemp(dir=FOLDER)
             epochs, more = 10**6, ("--on-preempt", "save", "--checkpoint-dir", self.folder, "--save-every", save_every, *more)
-        args = [str(a) for a in words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", "--output", self.out, "--epochs", epochs, *more)]
+        args = [str(a) for a in words(model, data, *BY_HAND, "--output", self.out, "--epochs", epochs, *more)]
         self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in (environments or jobs(workers, servers)).items()}
         self.heed = heed
         self.tasks = {who: self.begin(who) for who in self.start}
@@ -103,6 +107,10 @@ class Job:
     def joined(self):
         """How many tasks have joined, as the chief says it; on a busy machine several may at once."""
         return sum(map(int, re.findall(r"(\d+) joined", self.chief.err())))
+
+    def left(self, who):
+        """Whether the others have gone on without that one, as the chief says it; who else is slow may be left out, too."""
+        return re.search(r"[1-9]\d* left \(.*\b%s %d \(" % who, self.chief.err()) is not None
 
     def kill(self, *who):
         for one in who:

@@ -10,7 +10,6 @@ Nothing here waits for a time: a task is stopped, the others say that they have 
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -195,8 +194,8 @@ def too_late():
     job.stops()
 
 
-def left(job):
-    expect(Patience(60).until(lambda: re.search(r"generation .*[1-9]\d* left", job.chief.err())), "it is not left out", job.chief.err()[-600:])
+def left(job, who):
+    expect(Patience(60).until(lambda: job.left(who)), "it is not left out", job.chief.err()[-600:])
 
 
 def other(who):
@@ -207,7 +206,7 @@ def other(who):
         expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
         job.drain()
         job.tasks[who].process.send_signal(signal.SIGSTOP)
-        left(job)
+        left(job, who)
         joined, old = job.joined(), job.replace(who)
         job.drain()
         expect(Patience(60).until(lambda: job.joined() > joined), "the new one does not join", job.chief.err()[-600:])
@@ -227,7 +226,7 @@ def cut_off():
     job.drain()
     rest = [t for t in job.tasks if t != who]
     job.cables.cut([who], rest)
-    left(job)
+    left(job, who)
     job.goes_on()
     expect(job.tasks[who].until_said("waiting for ", 60), "it does not wait by name", job.tasks[who].err()[-600:])
     copies = job.chief.err().count("has a new copy")

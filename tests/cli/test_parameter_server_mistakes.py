@@ -105,11 +105,6 @@ def stops(job):
     job.stops()
 
 
-def generations(job):
-    """Those that were formed because somebody had gone, as the chief says it."""
-    return len(re.findall(r"generation .*[1-9]\d* left", job.chief.err()))
-
-
 def a_stale_view():
     """A server sleeps until the others have formed a view without it: what it has then is void, and it gets its part anew."""
     job = Job(2, 2, MODEL, DATA, "--ps-copies", 2, "--suspect-after", "3s", epochs=None)
@@ -117,7 +112,7 @@ def a_stale_view():
     job.drain()
     slow = job.tasks["ps", 1]
     slow.process.send_signal(signal.SIGSTOP)
-    left = Patience(60).until(lambda: generations(job) > 0)
+    left = Patience(60).until(lambda: job.left(("ps", 1)))
     slow.process.send_signal(signal.SIGCONT)
     expect(left, "it is not left out", job.chief.err()[-600:])
     expect(slow.until_said("the job went on without this task", 60), "it does not say why it begins anew", slow.err()[-400:])
@@ -179,7 +174,7 @@ def a_cut():
     job.drain()
     beside = job.tasks["ps", 1].process
     beside.send_signal(signal.SIGSTOP)
-    left = Patience(60).until(lambda: generations(job) > 0)
+    left = Patience(60).until(lambda: job.left(("ps", 1)))
     job.kill(("chief", 0))
     expect(left, "it is not left out", job.chief.err()[-600:])
     job.restart(("chief", 0))
