@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* long form: 600 */
+/* long form: 1800 */
 /* one thread */
 /* Random faults, several at once, from a seed: kills with and without reset, restarts, stopped processes, one-way cuts,
  * partitions, broken connections, doubled messages, slow networks. After the last one has healed every process ends
