@@ -211,6 +211,13 @@ class Cluster:
             expect(back, "worker %d does not come back:" % rank, shows.err()[-400:], self.tasks[rank].err()[-400:])
         return task.lines
 
+    def begun(self, rank):
+        """Waits until a task says that the job runs; False: it is over."""
+        while "running" not in artel("status", self.addresses[rank], "--insecure-network").out:
+            if self.tasks[rank].process.poll() is not None:
+                return False
+        return True
+
     def restart(self, rank):
         """The same command again, after the process has ended."""
         self.tasks[rank].process.wait()

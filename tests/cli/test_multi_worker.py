@@ -423,15 +423,6 @@ def rejoined(scene):
     check_result(scene, one)
 
 
-def begun(cluster, rank):
-    """Waits until a task says that the job runs; False: it is over."""
-    task, address = cluster.tasks[rank], cluster.addresses[rank]
-    while "running" not in artel("status", address, "--insecure-network").out:
-        if task.process.poll() is not None:
-            return False
-    return True
-
-
 def passes(scene):
     """evaluate and predict go on without a worker that dies, and take it in again, whenever that is."""
     rows = save_arrays(scene.row.model, scene.path("many.npz"), 60000)
@@ -444,14 +435,11 @@ def passes(scene):
         cluster.kill(2)
         cluster.tasks[2].drain()
         cluster.restart(2)
-        begun(cluster, 0)  # who dies before, and is not started again, is waited for
+        cluster.begun(0)  # who dies before, and is not started again, is waited for
         time.sleep(0.2)
         cluster.kill(2)
-        for r in (0, 1):
-            cluster.tasks[r].drain()
-            code = cluster.tasks[r].finish(60)
-            expect(code == 0, "exit code", code, cluster.tasks[r].err())
-        cluster.finish(10)
+        codes = cluster.finish(60)
+        expect(codes[0] == codes[1] == 0, "exit codes", codes, cluster.tasks[0].err(), cluster.tasks[1].err())
         if command == "evaluate":
             expect(cluster.tasks[0].events()[-1]["metrics"] == one["metrics"], "other metrics", cluster.tasks[0].events()[-1], one)
     expect(np.array_equal(np.load(scene.path("p.npy")), np.load(scene.path("one.npy"))), "other predictions")
@@ -463,7 +451,7 @@ def passes_written(scene):
     more = ["--data", rows, "--batch-size", 8, "--threads", 1, "--strategy", "multi-worker"]
     one = artel("evaluate", scene.model, "--data", rows, "--batch-size", 8, "--threads", 1, "--json")
     cluster = Cluster(2, lambda r: ["evaluate", scene.model, *more, "--json"])
-    expect(begun(cluster, 1), "over before it was seen:", cluster.tasks[1].err())
+    expect(cluster.begun(1), "over before it was seen:", cluster.tasks[1].err())
     cluster.kill(0)
     codes = cluster.finish(60)
     expect(codes[1] == 0 and cluster.tasks[1].events() == [json.loads(one.out)], "the second one:", codes, cluster.tasks[1].out())
