@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
+# timeout: 600
 """Callbacks given as Keras records, validation_split, initial_epoch, steps_per_epoch, scores in lists, weights by output: as real Keras does it."""
 
 import dataclasses

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
-# long form: 600
+# timeout: 600
+# long form: 1200
 """`fit --dtype POLICY`: the file of one dtype policy trains like the file that real Keras makes of the same model under the other policy.
 
 Keras builds every model twice, with equal weights. What artel makes of the first under --dtype, and of the second as it is, has the same History, the same bits
