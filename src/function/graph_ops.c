@@ -11,6 +11,7 @@
 
 #include "base/names.h"
 #include "function/function_impl.h"
+#include "function/graph_more.h"
 #include "function/tape.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
@@ -447,8 +448,9 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
         return g->graph->status;
     }
     class_name_of(name, class_name, sizeof class_name);
-    const artel__layer_def *def = find_operation(g, name, class_name, sizeof class_name);
-    json_t *settings = def ? read_attributes(g, name, attributes) : NULL;
+    bool more = artel__graph_has_more(class_name);
+    bool found = more || find_operation(g, name, class_name, sizeof class_name);
+    json_t *settings = found ? read_attributes(g, name, attributes) : NULL;
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
     bool product = strcmp(class_name, "Matmul") == 0 && a && b &&
@@ -457,8 +459,9 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
                    in_float32(g->graph->value[a->value].dtype, g->graph->value[b->value].dtype);
     artel__tape_entry *entry = artel__tape_begin(
         g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
-    int made =
-        product ? shared_product(g, inputs, outputs) : call_with(g, class_name, settings, inputs, count, outputs, most);
+    int made = more      ? artel__graph_more(g, class_name, settings, inputs, count, outputs)
+               : product ? shared_product(g, inputs, outputs)
+                         : call_with(g, class_name, settings, inputs, count, outputs, most);
     json_decref(settings);
     artel__tape_end(g, entry, outputs, made < most ? made : most);
     return g->graph->status < 0 ? g->graph->status : made;

@@ -30,7 +30,8 @@ artel_status artel__raw_operand(const artel__layer *layer, const artel__call *ca
     }
     *out = artel__call_tensor(call, argument).value;
     if (*out < 0) *out = artel__constant_json(call->graph, argument);
-    return *out < 0 ? artel__raw_refuse(layer, "this argument") : ARTEL_OK;
+    if (*out >= 0) return ARTEL_OK;
+    return artel__raw_refuse(layer, argument ? "this argument" : "an argument missing");
 }
 
 artel_status artel__raw_tensor(const artel__layer *layer, const artel__call *call, artel__value_id *out)

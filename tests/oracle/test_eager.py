@@ -115,6 +115,14 @@ CASES += [
     ("cholesky", ops.linalg.cholesky, (SPD,), {}), ("solve", ops.linalg.solve, (SQUARE, M[:3]), {}),
     ("take_along_axis", lambda x, i: ops.take_along_axis(x, i, axis=1), (X, np.abs(INT) % 5), {"axis": 1}),
 ]
+for ARRAY in (CUBE, INT[:, :4].reshape(2, 2, 4), CUBE > 0):
+    PLACE = {"start_indices": [0, 1, 2], "shape": [2, 1, 2]}
+    CASES += [
+        ("slice", lambda x: ops.slice(x, (0, 1, 2), (2, 1, 2)), (ARRAY,), PLACE), ("ravel", ops.ravel, (ARRAY,), {}), ("flipud", ops.flipud, (ARRAY,), {}),
+        ("vstack", lambda *x: ops.vstack(x), (ARRAY, ARRAY[:1]), {}), ("vstack", lambda *x: np.vstack(x), (ARRAY[0, 0], ARRAY[0, 1]), {}),
+        ("broadcast_to", lambda x: ops.broadcast_to(x, (3, 2, 5, 4)), (ARRAY[:, :1],), {"shape": [3, 2, 5, 4]}), ("broadcast_to", lambda x: ops.broadcast_to(x, (2,)), (ARRAY[0, 0, 0],), {"shape": [2]}),
+        ("broadcast_to", lambda x: ops.broadcast_to(x, (0, 4)), (ARRAY[0, :1],), {"shape": [0, 4]}), ("slice", lambda x: ops.slice(x, (0, 1, 2), (0, 1, 2)), (ARRAY,), {**PLACE, "shape": [0, 1, 2]}),
+    ]
 
 refused = {}
 for name, function, inputs, attributes in CASES:
