@@ -182,10 +182,10 @@ def mutations():
         write(name, content)
 
 
-def png(height, width, body):
+def png(height, width, body, depth=8, more=()):
     def chunk(kind, content):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)) + b"".join(chunk(*m) for m in more) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
 def bombs():
@@ -225,7 +225,55 @@ def bombs():
         spec = form % name if "%s" in form else form
         rc, said, megabytes, seconds = measured(spec)
         room = MEGABYTES + (64 * 2 if name.endswith(".gz") else 0)  # what a stream holds is known when it is unfolded
+        largest = 0 if name.endswith(".gz") else read(spec)[3]
+        check("memory of bomb " + name, largest <= 4 * len(content) + MIB, largest, len(content))
         check("bomb " + name, rc in (0, 1, 2) and (want is None or rc == want) and megabytes < room and seconds < SECONDS, rc, megabytes, seconds, said[-300:])
+
+
+def promised():
+    """Images whose headers promise many pixels and whose files hold next to none: each refused by name before memory is taken."""
+    progressive, jpeg = image("JPEG", progressive=True), image("JPEG")
+    zeros = zlib.compress(bytes(64 * MIB), 9)
+    profile, text = b"p\0\0" + zeros, b"t\0\0" + zeros
+
+    def jpeg_of(content, height, width, marker=None):
+        content = bytearray(content)
+        at = content.index(b"\xff\xc2" if content is progressive or b"\xff\xc2" in content else b"\xff\xc0")
+        content[at + 1] = marker or content[at + 1]
+        content[at + 5:at + 9] = struct.pack(">HH", height, width)
+        return bytes(content)
+
+    def gif_of(height, width, drawn=None):
+        content = bytearray(image("GIF"))
+        content[6:10] = struct.pack("<HH", width, height)
+        at = content.index(b"\x2c", 13 + 3 * (2 << (content[10] & 7))) + 5
+        content[at:at + 4] = struct.pack("<HH", *(drawn or (width, height)))
+        return bytes(content)
+
+    def bmp_of(height, width, bits):
+        content = bytearray(image("BMP"))
+        content[18:26], content[28:30] = struct.pack("<ii", width, height), struct.pack("<H", bits)
+        return bytes(content)
+
+    cases = []
+    for height, width in ((32768, 4096), (4096, 32768), (32768, 300), (300, 32768), (3000, 3000), (1200, 1100), (65535, 65535)):
+        cases += [("png", png(height, width, zlib.compress(bytes(500), 9))), ("png", png(height, width, zlib.compress(bytes(500), 9), 16)),
+                  ("jpg", jpeg_of(jpeg, height, width)), ("jpg", jpeg_of(progressive, height, width)), ("gif", gif_of(height, width)),
+                  ("gif", gif_of(height, width, (7, 9))), ("bmp", bmp_of(height, width, 24)), ("bmp", bmp_of(-height, width, 32)), ("bmp", bmp_of(height, width, 1))]
+        if height * width > 2000 * 2000:
+            cases += [("jpg", jpeg_of(jpeg, height, width, 0xC9)), ("jpg", jpeg_of(progressive, height, width, 0xCA))]
+    for k, (ending, content) in enumerate(cases):
+        name = "o/k/a." + ending
+        write(name, content)
+        rc, said, seconds, largest = read("images:o#size=8x8")
+        check("promise %d of a %s" % (k, ending), rc == 1 and name in said and seconds < SECONDS, rc, seconds, said[-300:])
+        check("memory of promise %d of a %s" % (k, ending), largest <= 4 * len(content) + MIB, largest, len(content), said[-300:])
+        os.remove(name)
+    for kind, packed in ((b"iCCP", profile), (b"zTXt", text), (b"iTXt", b"t\0\1\0\0\0" + zeros)):
+        content = png(9, 7, zlib.compress(b"".join(b"\0" + row.tobytes() for row in PIXELS[0])), more=[(kind, packed)])
+        write("o/k/a.png", content)
+        rc, said, seconds, largest = read("images:o#size=8x8")
+        check("%s that unfolds" % kind.decode(), rc in (0, 1) and largest <= 4 * len(content) + MIB, rc, largest, len(content), said[-300:])
 
 
 def bounded():
@@ -276,6 +324,7 @@ def left_out():
 
 mutations()
 bombs()
+promised()
 bounded()
 left_out()
 sys.exit(report())

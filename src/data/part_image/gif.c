@@ -11,7 +11,10 @@
 #include "data/part_image/part.h"
 
 enum {
-    MOST_CODES = 4096
+    MOST_CODES = 4096,
+    MOST_DRAWN = 2731,     /* pixels of a byte: a code of 12 bits stands for 4096 at most */
+    MOST_FREE = 16,        /* times the picture, of its screen */
+    SMALL_SCREEN = 1 << 18 /* pixels, which may be as free as can be */
 };
 
 typedef struct cursor {
@@ -101,10 +104,22 @@ static int read_head(const artel__image_input *input, picture *p, artel__image_w
     return 0;
 }
 
+/* Memory is taken for the whole screen: the file must be long enough for its picture, and the picture large enough for
+ * the screen. */
+static int is_believed(const picture *p, artel__image_why *why)
+{
+    int64_t screen = p->screen_width * p->screen_height, drawn = p->width * p->height;
+    if (drawn / MOST_DRAWN > p->data.end - p->data.at) return refuse(why, "the image is cut off");
+    if (screen <= SMALL_SCREEN || screen / MOST_FREE <= drawn) return 0;
+    snprintf(why->text, sizeof why->text, "GIF: a screen of %lld x %lld pixels for a picture of %lld x %lld",
+             (long long)p->screen_height, (long long)p->screen_width, (long long)p->height, (long long)p->width);
+    return -1;
+}
+
 int artel__gif_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why)
 {
     picture p;
-    if (read_head(input, &p, why) != 0) return -1;
+    if (read_head(input, &p, why) != 0 || is_believed(&p, why) != 0) return -1;
     *out_height = p.screen_height;
     *out_width = p.screen_width;
     return 0;

@@ -76,13 +76,13 @@ static void start(decoder *d, const artel__image_input *input)
 }
 
 /* Each block of 8 x 8 of the first component has a bit of its own at least, two where it is coded at once (its mean,
- * its end): fewer are an image that is cut off, and its extents are not believed. Arithmetic coding has no such bound.
- */
+ * its end): fewer are an image that is cut off, and its extents are not believed. Arithmetic coding has no such bound,
+ * but images of one colour alone stay below a quarter of a bit. */
 static int is_too_short(const decoder *d, const artel__image_input *input)
 {
     const jpeg_component_info *first = &d->info.comp_info[0];
     uint64_t blocks = (uint64_t)first->width_in_blocks * first->height_in_blocks;
-    uint64_t bits = d->info.arith_code ? 0 : d->info.progressive_mode ? blocks : 2 * blocks;
+    uint64_t bits = d->info.arith_code ? blocks / 4 : d->info.progressive_mode ? blocks : 2 * blocks;
     if (bits / 8 <= input->size) return 0;
     snprintf(d->why->text, sizeof d->why->text, "cut off: %zu bytes cannot be a JPEG image of %u x %u pixels",
              input->size, d->info.image_height, d->info.image_width);

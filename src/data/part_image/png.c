@@ -13,6 +13,10 @@
 
 #include "data/part_image/part.h"
 
+enum {
+    CHUNK_ROOM = 512 << 10
+};
+
 typedef struct reader {
     png_structp png;
     png_infop info;
@@ -61,6 +65,7 @@ static void read_header(reader *r)
 {
     png_set_read_fn(r->png, r, give_bytes);
     png_set_user_limits(r->png, ARTEL__IMAGE_MAX_SIDE, ARTEL__IMAGE_MAX_SIDE);
+    png_set_chunk_malloc_max(r->png, r->input->size + CHUNK_ROOM); /* texts and profiles unfold, too */
     png_read_info(r->png, r->info);
 }
 
@@ -111,7 +116,7 @@ enum {
 static int is_too_short(const reader *r, int64_t height, int64_t width)
 {
     int64_t bits = width * png_get_bit_depth(r->png, r->info) * png_get_channels(r->png, r->info);
-    if (height < 1 || (bits / 8) / MOST_UNFOLDED * height <= (int64_t)r->input->size) return 0;
+    if (bits * height / 8 / MOST_UNFOLDED <= (int64_t)r->input->size) return 0;
     snprintf(r->why->text, sizeof r->why->text, "cut off: %zu bytes cannot be a PNG image of %lld x %lld pixels",
              r->input->size, (long long)height, (long long)width);
     return 1;
