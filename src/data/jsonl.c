@@ -40,6 +40,13 @@ static artel_status parse_line(artel_context *ctx, const artel__line *line, json
 
 /* ---- opening ---- */
 
+/* NaN and Infinity, which Python writes, are strings of a kind here (base/json.h). */
+static bool is_special(const json_t *value)
+{
+    double ignored;
+    return json_is_string(value) && artel__json_number(value, &ignored);
+}
+
 static artel__feature_kind kind_of(const json_t *value, artel_shape *row)
 {
     while (json_is_array(value) && json_array_size(value) > 0 && row->rank < ARTEL_MAX_RANK) {
@@ -47,7 +54,7 @@ static artel__feature_kind kind_of(const json_t *value, artel_shape *row)
         value = json_array_get(value, 0);
     }
     if (json_is_integer(value) || json_is_boolean(value)) return ARTEL__FEATURE_INT64;
-    if (json_is_real(value)) return ARTEL__FEATURE_FLOAT32;
+    if (json_is_real(value) || is_special(value)) return ARTEL__FEATURE_FLOAT32;
     return json_is_string(value) ? ARTEL__FEATURE_BYTES : ARTEL__FEATURE_NONE;
 }
 
@@ -57,7 +64,7 @@ static bool has_real(const json_t *value)
     for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
         if (has_real(json_array_get(value, i))) return true;
     }
-    return json_is_real(value);
+    return json_is_real(value) || is_special(value);
 }
 
 static bool is_listed(artel__source *source, const char *list, const char *name)
@@ -176,13 +183,14 @@ typedef struct row {
 
 static artel_status bad_value(const row *r, const char *what)
 {
-    return bad_line(r->ctx, r->line, "correct the line or the feature specification", r->feature->name, what);
+    return bad_line(r->ctx, r->line, "correct the line, or say what lines hold with #features=FILE.json",
+                    r->feature->name, what);
 }
 
 static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
 {
     const char *word = json_string_value(value);
-    if (word == NULL) return bad_value(r, "not a string");
+    if (word == NULL || is_special(value)) return bad_value(r, "not a string");
     int64_t place = artel__vocabulary_find(&r->feature->vocabulary, word, json_string_length(value));
     if (place < 0 && r->feature->has_default)
         place = r->feature->fill_int;
@@ -194,7 +202,7 @@ static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
 
 static artel_status place_text(const row *r, const json_t *value, uint8_t *out)
 {
-    if (!json_is_string(value)) return bad_value(r, "not a string");
+    if (!json_is_string(value) || is_special(value)) return bad_value(r, "not a string");
     size_t length = json_string_length(value);
     char *copy = artel__arena_alloc(r->strings, 1, length + 1);
     if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;

@@ -366,6 +366,15 @@ static artel_status parse_size(artel_context *ctx, artel__data_options *options)
     return ARTEL_OK;
 }
 
+/* Sounds have two, images do not. */
+static artel_status check_channels(artel_context *ctx, const artel__data_spec *spec)
+{
+    if (spec->options.channels != 2 || spec->parts[0].format == &artel__data_audio) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "channels",
+                       "write channels=1 (grey), channels=3 (colour) or channels=4 (with alpha)",
+                       "images have 1, 3 or 4 channels (found 2)");
+}
+
 artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel__data_spec *out)
 {
     parser p = {.arena = arena, .spec = out};
@@ -386,7 +395,8 @@ artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel
         copy = last ? end : copy + (skip_blanks(end + 1) - copy);
     }
     ARTEL_TRY(parse_scale(arena->ctx, &out->options));
-    return parse_size(arena->ctx, &out->options);
+    ARTEL_TRY(parse_size(arena->ctx, &out->options));
+    return check_channels(arena->ctx, out);
 }
 
 static char *name_end(char *text)

@@ -10,7 +10,7 @@ import sys
 import wave
 
 import numpy as np
-from data import check, deliver, refused, report, same
+from data import PROGRAM, check, deliver, refused, report, run, same
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -56,6 +56,11 @@ def json_lines():
              '{"x":[[1,1],[1,1]],"x":[[5,6.5],[7,8]]}', '{"z":[[],{}],"x":[[0.1,123456789.25],[1e22,-7]]}', '{"x":[[true,false],[1,0]],"z":null}']
     put("plain.jsonl", "\n".join(plain))
     same("numbers read in place", deliver("jsonl:plain.jsonl#x"), np.array([json.loads(v)["x"] for v in plain]).astype("f4"))
+    put("special.jsonl", '{"x":NaN,"l":[1,-Infinity],"s":"a"}\n{"x":Infinity,"l":[2,3],"s":NaN}\n')
+    same("numbers that are none", deliver("jsonl:special.jsonl#x"), np.array([np.nan, np.inf], "f4"))
+    same("and in lists", deliver("jsonl:special.jsonl#l"), np.array([[1, -np.inf], [2, 3]], "f4"))
+    rc, _, err = run(PROGRAM, "jsonl:special.jsonl#s", "string", "out.raw")
+    check("a text that is none", rc == 1 and "line 1" in err and "not a string" in err, err)
     for n, broken in enumerate(('{"x":[[1,2],[3,4]', '{"x":[[1,2],[3,04]]}', '{"x":[[1,2],[3,4]]} 5', '{"x":[[1,2],[3,4.]]}', '{"x":[[1,2],[3,4],]}', '{"x":[[1 2],[3,4]]}')):
         put("broken.jsonl", plain[3] + "\n" + broken)
         refused("broken %d" % n, "jsonl:broken.jsonl#x", "line 1", "at byte %d" % (len(plain[3]) + 1))

@@ -57,6 +57,7 @@ static void refused(void **state)
         {"images:a#size=0x3", ARTEL_ERROR_INVALID, "size=224x224"},
         {"images:a#size=3x99999", ARTEL_ERROR_INVALID, "size=224x224"},
         {"images:a#channels=5", ARTEL_ERROR_INVALID, "channels"},
+        {"images:a#channels=2", ARTEL_ERROR_INVALID, "1, 3 or 4 channels"},
         {"images:a#interpolation=cubic", ARTEL_ERROR_INVALID, "interpolation"},
         {"npy:a,,b", ARTEL_ERROR_INVALID, "empty name"},
         {"parquet:a", ARTEL_ERROR_UNSUPPORTED, "files of parquet are not read"},
