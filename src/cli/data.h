@@ -20,8 +20,8 @@ typedef struct artel__data_opened {
     void *row; /* room for a row of all columns, or of one */
 } artel__data_opened;
 
-/* Opens a specification; a bare file is taken for records. */
-artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out);
+/* Opens a specification; a bare file is taken for records. `texts`: columns of text, too (data/rows.h). */
+artel_status artel__data_open_rows(artel__invocation *call, const char *text, bool texts, artel__data_opened *out);
 void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened);
 
 artel_status artel__data_make(artel__invocation *call);

@@ -149,7 +149,7 @@ artel_status artel__data_bench(artel__invocation *call)
     artel__data_opened opened;
     int64_t begin = artel__now_ns();
     void *order = NULL;
-    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &opened));
+    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], false, &opened));
     int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
     say(o, "open", "opening", (double)(artel__now_ns() - begin) * 1e-9, opened.rows.count, 0);
     artel_status status = walk_records(o, &opened);

@@ -138,7 +138,7 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
 static artel_status verify_rows(artel__invocation *call, const char *text, tally *t)
 {
     artel__data_opened opened;
-    artel_status status = artel__data_open_rows(call, text, &opened);
+    artel_status status = artel__data_open_rows(call, text, false, &opened);
     if (status < 0) return status;
     for (int64_t row = 0; row < opened.rows.count && status == ARTEL_OK; row++) {
         status = artel__data_go_on(call->ctx, text);

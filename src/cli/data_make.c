@@ -3,7 +3,7 @@
  *
  * Records are copied as they are; images keep their encoded bytes; columns of a table stand side by side as x and y;
  * other arrays become one feature each: float32 as numbers, integers as int64, wide floats and bytes as they lie in
- * memory. What is written is a function of the rows, the seed and the options.
+ * memory, texts as strings. What is written is a function of the rows, the seed and the options.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +44,7 @@ static artel_dtype written_dtype(const artel__rows_column *column)
     case ARTEL_DTYPE_FLOAT16:
     case ARTEL_DTYPE_BFLOAT16: return ARTEL_DTYPE_FLOAT32;
     case ARTEL_DTYPE_FLOAT64:
+    case ARTEL_DTYPE_STRING:
     case ARTEL_DTYPE_UINT64: return column->dtype;
     case ARTEL_DTYPE_UINT8: return column->row.rank > 0 ? ARTEL_DTYPE_UINT8 : ARTEL_DTYPE_INT64;
     default: return ARTEL_DTYPE_INT64;
@@ -57,7 +58,8 @@ static void describe_feature(artel__feature *f, const artel__rows_column *column
     f->kind = dtype == ARTEL_DTYPE_FLOAT32 ? ARTEL__FEATURE_FLOAT32
               : dtype == ARTEL_DTYPE_INT64 ? ARTEL__FEATURE_INT64
                                            : ARTEL__FEATURE_BYTES;
-    if (f->kind == ARTEL__FEATURE_BYTES) f->decode = ARTEL__DECODE_RAW;
+    if (f->kind == ARTEL__FEATURE_BYTES)
+        f->decode = dtype == ARTEL_DTYPE_STRING ? ARTEL__DECODE_STRING : ARTEL__DECODE_RAW;
     if (!column->has_encoded) return;
     f->kind = ARTEL__FEATURE_BYTES;
     f->decode = ARTEL__DECODE_IMAGE;
@@ -77,7 +79,7 @@ static void add_table_part(maker *m, const char *name, artel_data_role role, int
     int first = *at;
     bool whole = true;
     for (int i = 0; i < rows->column_count; i++) {
-        if (rows->columns[i].role != role) continue;
+        if (rows->columns[i].role != role || rows->columns[i].dtype == ARTEL_DTYPE_STRING) continue;
         whole = whole && rows->columns[i].dtype == ARTEL_DTYPE_INT64;
         m->order[(*at)++] = i;
     }
@@ -111,11 +113,13 @@ static artel_status plan_parts(maker *m)
         add_table_part(m, "x", ARTEL_DATA_ROLE_INPUT, &at);
         add_table_part(m, "y", ARTEL_DATA_ROLE_TARGET, &at);
     }
-    for (int i = 0; i < rows->column_count && !source->format->table; i++) {
-        m->order[i] = i;
-        add_part(m, rows->columns[i].name, i, 1);
+    for (int i = 0; i < rows->column_count; i++) {
+        if (source->format->table && rows->columns[i].dtype != ARTEL_DTYPE_STRING) continue;
+        m->order[at] = i;
+        add_part(m, rows->columns[i].name, at++, 1);
     }
-    for (int i = 0; i < rows->column_count; i++) most += (size_t)rows->columns[i].elements * 8;
+    for (int i = 0; i < rows->column_count; i++)
+        most += (size_t)rows->columns[i].elements * artel__cell_size(ARTEL_DTYPE_STRING);
     return artel__alloc(m->call->ctx, most, "a row", &m->values);
 }
 
@@ -131,6 +135,11 @@ static artel_status gather(maker *m, int p, int64_t row, int64_t *elements)
         int column = m->order[m->parts[p].first + i];
         const artel__rows_column *c = &m->opened.rows.columns[column];
         ARTEL_TRY(artel__rows_fetch(&m->opened.rows, column, row, m->opened.row));
+        if (f->decode == ARTEL__DECODE_STRING) {
+            memcpy(out, m->opened.row, c->bytes);
+            *elements = c->elements;
+            break;
+        }
         artel__convert(c->dtype, m->opened.row, f->dtype, out + (size_t)*elements * artel_dtype_size(f->dtype),
                        c->elements);
         *elements += c->elements;
@@ -153,6 +162,8 @@ static artel_status encode_part(maker *m, int p, int64_t row)
         artel__example_add_floats(&m->fields, f->name, m->values, elements);
     else if (f->kind == ARTEL__FEATURE_INT64)
         artel__example_add_ints(&m->fields, f->name, m->values, elements);
+    else if (f->decode == ARTEL__DECODE_STRING)
+        artel__example_add_strings(&m->fields, f->name, m->values, elements);
     else
         artel__example_add_bytes(&m->fields, f->name, m->values, (size_t)elements * artel_dtype_size(f->dtype));
     return ARTEL_OK;
@@ -267,7 +278,7 @@ static artel_status open_maker(artel__invocation *call, maker *m)
     m->options = call->options;
     if (!m->options->output) return artel__cli_usage(call, "--output", "the name of the files to write is missing");
     ARTEL_TRY(artel__cli_check_target(call, m->options->output));
-    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &m->opened));
+    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], true, &m->opened));
     artel__text_init(&m->fields, call->ctx);
     artel__text_init(&m->record, call->ctx);
     return plan_parts(m);

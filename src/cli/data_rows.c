@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "data/source.h"
 
-artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out)
+artel_status artel__data_open_rows(artel__invocation *call, const char *text, bool texts, artel__data_opened *out)
 {
     memset(out, 0, sizeof *out);
     if (!artel__cli_is_specification(text)) {
@@ -21,7 +21,7 @@ artel_status artel__data_open_rows(artel__invocation *call, const char *text, ar
         if (!text) return ARTEL_ERROR_NO_MEMORY;
     }
     ARTEL_TRY(artel_data_open(call->ctx, text, &out->data));
-    artel_status status = artel__rows_open(out->data, &call->arena, &out->rows);
+    artel_status status = artel__rows_open(out->data, &call->arena, texts, &out->rows);
     if (status == ARTEL_OK) status = artel__alloc(call->ctx, out->rows.row_bytes + 1, text, &out->row);
     if (status < 0) artel__data_close_rows(call, out);
     return status;

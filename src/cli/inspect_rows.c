@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel inspect DATA --head N: the first rows, each array as a list of numbers. */
+/* artel inspect DATA --head N: the first rows, each array as a list of numbers or texts. */
 #include "base/text.h"
 #include "cli/data.h"
 #include "cli/inspect.h"
 
 enum {
-    MOST_SHOWN = 8 /* numbers of one array in a row */
+    MOST_SHOWN = 8, /* values of one array in a row */
+    MOST_TEXT = 60  /* bytes of a text */
 };
+
+/* In quotes, which are doubled inside, as are they in a table. */
+static void say_string(const artel__string *text)
+{
+    size_t length = text->length < MOST_TEXT ? text->length : MOST_TEXT, from = 0;
+    while (length < text->length && length > 0 && (text->bytes[length] & 0xc0) == 0x80) length--; /* whole characters */
+    artel__show(stdout, " \"");
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && text->bytes[i] != '"') continue;
+        artel__show(stdout, "%.*s%s", (int)(i - from), text->bytes + from, i < length ? "\"\"" : "");
+        from = i + 1;
+    }
+    artel__show(stdout, "\"");
+    if (length < text->length) artel__show(stdout, "... (%zu bytes)", text->length);
+}
 
 /* As many digits as the type needs. */
 static void say_value(artel_dtype dtype, const void *value)
@@ -17,6 +33,7 @@ static void say_value(artel_dtype dtype, const void *value)
     int64_t whole;
     uint64_t natural;
     switch (dtype) {
+    case ARTEL_DTYPE_STRING: say_string(value); break;
     case ARTEL_DTYPE_FLOAT64:
         artel__convert(dtype, value, ARTEL_DTYPE_FLOAT64, &wide, 1);
         artel__show(stdout, " %s", artel__format_double(number, sizeof number, wide));
@@ -40,14 +57,14 @@ static void say_values(const artel__rows_column *column, const void *row)
     int64_t shown = column->elements < MOST_SHOWN ? column->elements : MOST_SHOWN;
     artel__show(stdout, "  %s", column->name);
     for (int64_t i = 0; i < shown; i++)
-        say_value(column->dtype, (const uint8_t *)row + (size_t)i * artel_dtype_size(column->dtype));
+        say_value(column->dtype, (const uint8_t *)row + (size_t)i * artel__cell_size(column->dtype));
     if (shown < column->elements) artel__show(stdout, " ... (%lld in all)", (long long)column->elements);
 }
 
 artel_status artel__inspect_rows(artel__invocation *call, const char *specification, int64_t most)
 {
     artel__data_opened opened;
-    ARTEL_TRY(artel__data_open_rows(call, specification, &opened));
+    ARTEL_TRY(artel__data_open_rows(call, specification, true, &opened));
     artel_status status = ARTEL_OK;
     for (int64_t row = 0; row < most && row < opened.rows.count && status == ARTEL_OK; row++) {
         artel__show(stdout, "row %lld", (long long)row);

@@ -197,21 +197,6 @@ static artel_status source_row(const artel__bind_job *job, artel_shape *out)
     return ARTEL_OK;
 }
 
-/* Of the strings of all rows those that skip-errors leaves. */
-static artel_status choose_kept(artel__source *source, const artel__source_array *array, const artel__string **strings)
-{
-    int64_t each = artel_shape_count(&array->row);
-    void *block;
-    if (source->inner == NULL) return ARTEL_OK;
-    ARTEL_TRY(artel__source_alloc(source, (size_t)(array->count * each) * sizeof(artel__string) + 1, &block));
-    artel__string *kept = block;
-    for (int64_t row = 0; row < array->count; row++) {
-        for (int64_t i = 0; i < each; i++) kept[row * each + i] = (*strings)[(int64_t)source->kept[row] * each + i];
-    }
-    *strings = kept;
-    return ARTEL_OK;
-}
-
 /* The rows of an array of a source. Strings lie together; those that are read row by row have no place. */
 static artel_status place_rows(const artel__bind_job *job, artel__source *source, int index, artel__segment *out)
 {
@@ -220,9 +205,7 @@ static artel_status place_rows(const artel__bind_job *job, artel__source *source
     *out = (artel__segment){out->first, array->count, array->base, array->stride, source};
     if (job->dtype != ARTEL_DTYPE_STRING) return ARTEL_OK;
     out->base = NULL;
-    if (source->format->load_text == NULL) return ARTEL_OK;
-    ARTEL_TRY(source->format->load_text(source, index, &strings));
-    ARTEL_TRY(choose_kept(source, array, &strings));
+    ARTEL_TRY(artel__source_strings(source, index, &strings));
     out->base = (const uint8_t *)strings;
     out->stride = (size_t)artel_shape_count(&array->row) * sizeof *strings;
     return ARTEL_OK;

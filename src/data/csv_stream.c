@@ -391,9 +391,8 @@ static void publish_column(const stream_state *state, int64_t column, artel__sou
                                  .role = ARTEL_DATA_ROLE_INPUT,
                                  .dtype = to->text ? ARTEL_DTYPE_STRING : ARTEL_DTYPE_FLOAT64,
                                  .count = state->rows,
-                                 .text = to->text,
-                                 .refusal = to->text ? "it holds text, and the model takes numbers here" : NULL,
                                  .item = to->item};
+    artel__array_set_text(out);
 }
 
 static artel_status publish(artel__source *source)

@@ -50,6 +50,39 @@ int64_t artel__source_expect(const artel__source *source, const int64_t *rows, i
     return source->far && source->format->expect != NULL ? source->format->expect(source, rows, count) : count;
 }
 
+bool artel__array_is_text(const artel__source_array *array)
+{
+    return array->text && array->dtype == ARTEL_DTYPE_STRING;
+}
+
+static const char text_refusal[] = "it holds text, and the model takes numbers here";
+
+void artel__array_set_text(artel__source_array *array)
+{
+    if (array->dtype != ARTEL_DTYPE_STRING) return;
+    array->text = true;
+    array->refusal = text_refusal;
+}
+
+artel_status artel__source_strings(artel__source *source, int array, const artel__string **out)
+{
+    int64_t each = artel_shape_count(&source->arrays[array].row), count = source->arrays[array].count;
+    const artel__string *all;
+    void *block;
+    *out = NULL;
+    if (source->format->load_text == NULL) return ARTEL_OK;
+    ARTEL_TRY(source->format->load_text(source, array, &all));
+    *out = all;
+    if (source->inner == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__source_alloc(source, (size_t)(count * each) * sizeof(artel__string) + 1, &block));
+    artel__string *kept = block;
+    for (int64_t row = 0; row < count; row++) {
+        for (int64_t i = 0; i < each; i++) kept[row * each + i] = all[(int64_t)source->kept[row] * each + i];
+    }
+    *out = kept;
+    return ARTEL_OK;
+}
+
 artel_status artel__source_add_arrays(artel__source *source, int64_t count)
 {
     if (count < 1 || count > ARTEL__DATA_MAX_ARRAYS) {
@@ -284,7 +317,8 @@ void artel__source_array_describe(const artel__source_array *array, int64_t rows
     char shape[128];
     artel__text_show(out, "%s: %lld rows of %s %s", array->name, (long long)rows, artel_dtype_name(array->dtype),
                      artel__shape_text(&array->row, false, shape, sizeof shape));
-    if (array->refusal != NULL) artel__text_show(out, " (%s)", array->refusal);
+    bool told = artel__array_is_text(array) && text_refusal == array->refusal; /* by the dtype */
+    if (array->refusal != NULL && !told) artel__text_show(out, " (%s)", array->refusal);
 }
 
 void artel__data_describe(const artel_data *data, artel__text *out)

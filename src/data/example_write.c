@@ -25,16 +25,22 @@ static size_t field_size(size_t size)
     return 1 + varint_size(size) + size;
 }
 
-/* Everything in front of the values of a list of `size` bytes: entry, name, feature, list. */
-static void put_feature(artel__text *out, const char *name, artel__feature_kind kind, size_t size)
+/* Everything in front of a list of `list` bytes: entry, name, feature. */
+static void put_list(artel__text *out, const char *name, artel__feature_kind kind, size_t list)
 {
-    size_t length = strlen(name), list = size > 0 || kind == ARTEL__FEATURE_BYTES ? field_size(size) : 0;
-    size_t feature = field_size(list);
+    size_t length = strlen(name), feature = field_size(list);
     put_head(out, 1, field_size(length) + field_size(feature));
     put_head(out, 1, length);
     artel__text_append_bytes(out, name, length);
     put_head(out, 2, feature);
     put_head(out, (int)kind, list);
+}
+
+/* The same in front of a list of one value of `size` bytes, of numbers that are packed (none: an empty list). */
+static void put_feature(artel__text *out, const char *name, artel__feature_kind kind, size_t size)
+{
+    size_t list = size > 0 || kind == ARTEL__FEATURE_BYTES ? field_size(size) : 0;
+    put_list(out, name, kind, list);
     if (list > 0) put_head(out, 1, size);
 }
 
@@ -57,6 +63,17 @@ void artel__example_add_bytes(artel__text *features, const char *name, const voi
 {
     put_feature(features, name, ARTEL__FEATURE_BYTES, size);
     if (size > 0) artel__text_append_bytes(features, bytes, size);
+}
+
+void artel__example_add_strings(artel__text *features, const char *name, const artel__string *strings, int64_t count)
+{
+    size_t list = 0;
+    for (int64_t i = 0; i < count; i++) list += field_size(strings[i].length);
+    put_list(features, name, ARTEL__FEATURE_BYTES, list);
+    for (int64_t i = 0; i < count; i++) {
+        put_head(features, 1, strings[i].length);
+        if (strings[i].length > 0) artel__text_append_bytes(features, strings[i].bytes, strings[i].length);
+    }
 }
 
 void artel__example_end(const artel__text *features, artel__text *out)

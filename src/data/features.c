@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "data/fingerprint.h"
 #include "data/json_options.h"
 #include "data/remote.h"
@@ -226,7 +227,9 @@ static bool looks_like_image(artel__proto bytes)
 {
     size_t size = (size_t)(bytes.end - bytes.at);
     return (size > 3 && memcmp(bytes.at, "\xff\xd8\xff", 3) == 0) ||
-           (size > 8 && memcmp(bytes.at, "\x89PNG\r\n\x1a\n", 8) == 0);
+           (size > 8 && memcmp(bytes.at, "\x89PNG\r\n\x1a\n", 8) == 0) ||
+           (size > 13 && (memcmp(bytes.at, "GIF87a", 6) == 0 || memcmp(bytes.at, "GIF89a", 6) == 0)) ||
+           (size > 54 && memcmp(bytes.at, "BM", 2) == 0 && artel__bytes_get(bytes.at + 2, 4) == size);
 }
 
 /* Names that the field gives to inputs and targets, beside those that matching knows. */
@@ -358,9 +361,7 @@ artel_status artel__features_publish(artel__source *source, const artel__feature
                                   .count = count,
                                   .pixels = f->decode == ARTEL__DECODE_IMAGE ||
                                             (f->decode == ARTEL__DECODE_RAW && f->dtype == ARTEL_DTYPE_UINT8)};
-        source->arrays[i].text = f->decode == ARTEL__DECODE_STRING;
-        if (f->decode == ARTEL__DECODE_STRING)
-            source->arrays[i].refusal = "it holds text, and the model takes numbers here";
+        artel__array_set_text(&source->arrays[i]);
     }
     return ARTEL_OK;
 }

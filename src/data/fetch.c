@@ -198,7 +198,7 @@ static artel_status prepare_delivery(const artel__feed *feed, const artel__sourc
     size_t arrays = (size_t)source->array_count, total = arrays * sizeof(void *) + (size_t)count * sizeof(uint64_t);
     for (size_t i = 0; i < arrays; i++) {
         const artel__source_array *array = &source->arrays[i];
-        total += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
+        total += ((size_t)artel_shape_count(&array->row) * artel__cell_size(array->dtype) * (size_t)count + 15) / 8 * 8;
     }
     ARTEL_TRY(artel__alloc(feed->core->ctx, total, source->target, &out->block));
     out->buffers = out->block;
@@ -207,7 +207,7 @@ static artel_status prepare_delivery(const artel__feed *feed, const artel__sourc
     for (size_t i = 0; i < arrays; i++) {
         const artel__source_array *array = &source->arrays[i];
         out->buffers[i] = at;
-        at += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
+        at += ((size_t)artel_shape_count(&array->row) * artel__cell_size(array->dtype) * (size_t)count + 15) / 8 * 8;
     }
     for (int64_t i = 0; i < count; i++)
         out->rows[i] =

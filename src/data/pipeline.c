@@ -41,19 +41,22 @@ static artel_status source_at(const artel__stage *stage, int column, int64_t ind
 static artel_status source_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
     const artel__rows *rows = stage->state;
+    int64_t whole = index;
     const artel__source *source = artel__rows_source(rows, &index);
     const artel__source_array *array = &source->arrays[rows->columns[column].array];
     artel__stage_scratch scratch;
-    if (array->base != NULL) {
+    bool text = rows->columns[column].dtype == ARTEL_DTYPE_STRING;
+    if (array->base != NULL && !text) {
         *out = artel__hash64(array->base + (size_t)index * array->stride, rows->columns[column].bytes);
         return ARTEL_OK;
     }
     if (source->format->hash_row != NULL)
         return source->format->hash_row(source, rows->columns[column].array, index, out);
     ARTEL_TRY(artel__stage_scratch_init(stage->ctx, rows->columns[column].bytes, &scratch));
-    artel_status status = source->format->fetch_row(source, rows->columns[column].array, &rows->columns[column].row,
-                                                    index, scratch.bytes);
-    if (status == ARTEL_OK) *out = artel__hash64(scratch.bytes, rows->columns[column].bytes);
+    artel_status status = artel__rows_fetch(rows, column, whole, scratch.bytes);
+    if (status == ARTEL_OK)
+        *out = text ? artel__strings_hash(scratch.bytes, rows->columns[column].elements)
+                    : artel__hash64(scratch.bytes, rows->columns[column].bytes);
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }
@@ -96,7 +99,7 @@ static artel_status build_source(builder *b, const char *text, artel__stage *sta
     ARTEL_TRY(artel__data_open(b->ctx, text, &data));
     rows->data = data;
     stage->state = rows;
-    ARTEL_TRY(artel__rows_open(data, b->arena, rows));
+    ARTEL_TRY(artel__rows_open(data, b->arena, true, rows));
     if (data->sources[0].format->fetch_row == NULL && data->sources[0].format->fetch_rows != NULL)
         return artel__stage_wrong(stage, "name files", "data from a function has no rows");
     ARTEL_TRY(artel__data_fingerprint(data, print));
@@ -178,6 +181,10 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     for (int k = 0; k < stage->input_count; k++) stage->hinted |= stage->inputs[k]->hinted;
     bool one_column = stage->ops->options[0].name != NULL && strcmp(stage->ops->options[0].name, "column") == 0;
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
+    if (one_column && !stage->ops->texts && stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING)
+        return artel__stage_wrong(
+            stage, "lookup makes numbers of words, as do layers in front of a model (docs/layers-text.md)",
+            "column '%s' holds text", stage->columns[stage->target].name);
     ARTEL_TRY(stage->ops->open(stage));
     if (stage->ops->draws) stage->columns[stage->target].draws = true;
     for (int k = 1; stage->ops->joins && stage->ops->locate != NULL && k < stage->input_count; k++) {

@@ -27,6 +27,7 @@ static artel_status publish(artel__source *source, const artel__stage *top)
                                                   .row = c->row,
                                                   .count = top->count,
                                                   .pixels = c->pixels};
+        artel__array_set_text(&source->arrays[i]);
     }
     return ARTEL_OK;
 }

@@ -22,7 +22,7 @@ artel_status artel_reader_create(artel_data *data, artel_reader **out)
     artel_reader *reader = block;
     reader->ctx = data->ctx;
     artel__arena_init(&reader->arena, data->ctx);
-    artel_status status = artel__rows_open(data, &reader->arena, &reader->rows);
+    artel_status status = artel__rows_open(data, &reader->arena, false, &reader->rows);
     if (status < 0) {
         artel_reader_destroy(reader);
         return status;

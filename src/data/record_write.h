@@ -44,10 +44,12 @@ void artel__record_writer_close(artel__record_writer *writer);
 
 /* ---- examples (example_write.c) ---- */
 
-/* Appends a feature to the features of an example being written. Values: float32, int64, or one string of bytes. */
+/* Appends a feature to the features of an example being written. Values: float32, int64, one string of bytes, or
+ * strings. */
 void artel__example_add_floats(artel__text *features, const char *name, const float *values, int64_t count);
 void artel__example_add_ints(artel__text *features, const char *name, const int64_t *values, int64_t count);
 void artel__example_add_bytes(artel__text *features, const char *name, const void *bytes, size_t size);
+void artel__example_add_strings(artel__text *features, const char *name, const artel__string *strings, int64_t count);
 /* The whole example from its features. */
 void artel__example_end(const artel__text *features, artel__text *out);
 

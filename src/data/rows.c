@@ -32,7 +32,27 @@ static void settle_extents(const artel__source *source, artel__rows_column *colu
     column->row.dim[2] = options->channels > 0 ? options->channels : 3;
 }
 
-static artel_status add_column(artel_data *data, int array, artel__rows *out)
+/* Of each source what a column reads. */
+static artel_status load_column(artel_data *data, artel__arena *arena, artel__rows_column *column)
+{
+    const artel__string **strings = NULL;
+    bool text = column->dtype == ARTEL_DTYPE_STRING;
+    if (text && data->sources[0].format->load_text != NULL) {
+        strings = artel__arena_alloc(arena, (size_t)data->source_count, sizeof *strings);
+        if (strings == NULL) return ARTEL_ERROR_NO_MEMORY;
+    }
+    for (int s = 0; s < data->source_count; s++) {
+        artel__source *source = &data->sources[s];
+        if (strings != NULL)
+            ARTEL_TRY(artel__source_strings(source, column->array, &strings[s]));
+        else if (!text && source->format->load != NULL)
+            ARTEL_TRY(source->format->load(source, column->array));
+    }
+    column->strings = strings;
+    return ARTEL_OK;
+}
+
+static artel_status add_column(artel_data *data, artel__arena *arena, int array, artel__rows *out)
 {
     const artel__source *source = &data->sources[0];
     const artel__source_array *from = &source->arrays[array];
@@ -45,7 +65,7 @@ static artel_status add_column(artel_data *data, int array, artel__rows *out)
                                    .array = array};
     settle_extents(source, column);
     column->elements = artel_shape_count(&column->row);
-    column->bytes = (size_t)column->elements * artel_dtype_size(column->dtype);
+    column->bytes = (size_t)column->elements * artel__cell_size(column->dtype);
     column->at = out->row_bytes;
     if (column->bytes > SIZE_MAX / 4 - out->row_bytes)
         return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name fewer arrays",
@@ -60,14 +80,19 @@ static artel_status add_column(artel_data *data, int array, artel__rows *out)
                            "array '%s' has %lld rows (array '%s' has %lld)", column->name, (long long)rows,
                            out->columns[0].name, (long long)out->count);
     }
-    for (int s = 0; s < data->source_count; s++) {
-        if (data->sources[s].format->load != NULL) ARTEL_TRY(data->sources[s].format->load(&data->sources[s], array));
-    }
+    ARTEL_TRY(load_column(data, arena, column));
     out->column_count++;
     return ARTEL_OK;
 }
 
-artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out)
+/* Why an array is no column, or NULL. */
+static const char *why_left_out(const artel__source_array *array, bool texts)
+{
+    bool text = artel__array_is_text(array);
+    return text && texts ? NULL : text ? "it holds text" : array->refusal;
+}
+
+artel_status artel__rows_open(artel_data *data, artel__arena *arena, bool texts, artel__rows *out)
 {
     const artel__source *source = &data->sources[0];
     memset(out, 0, sizeof *out);
@@ -81,13 +106,14 @@ artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows
     out->has_records = source->format->has_records;
     for (int i = 0; i < source->array_count; i++) {
         if (!is_named(data, arena, source->arrays[i].name)) continue;
-        if (source->arrays[i].refusal != NULL) {
+        const char *why = why_left_out(&source->arrays[i], texts);
+        if (why != NULL) {
             artel__log(data->ctx, ARTEL_LOG_NOTE, "%s: '%s' is left out: %s", data->specification,
-                       source->arrays[i].name, source->arrays[i].refusal);
+                       source->arrays[i].name, why);
             if (out->column_count == 0) out->count = artel__data_rows(data, i);
             continue;
         }
-        ARTEL_TRY(add_column(data, i, out));
+        ARTEL_TRY(add_column(data, arena, i, out));
     }
     if (out->column_count > 0 || out->has_records) return artel__arena_status(arena);
     return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "check the names after #",
@@ -102,13 +128,23 @@ const artel__source *artel__rows_source(const artel__rows *rows, int64_t *row)
     return &rows->data->sources[s];
 }
 
+/* Where a row of the column lies in memory; NULL: it has to be fetched. */
+static const void *find_row(const artel__rows *rows, const artel__rows_column *column, const artel__source *source,
+                            int64_t row)
+{
+    const artel__source_array *array = &source->arrays[column->array];
+    if (column->strings != NULL) return column->strings[source - rows->data->sources] + row * column->elements;
+    if (array->base == NULL || column->dtype == ARTEL_DTYPE_STRING) return NULL;
+    return array->base + (size_t)row * array->stride;
+}
+
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out)
 {
     const artel__rows_column *c = &rows->columns[column];
     const artel__source *source = artel__rows_source(rows, &row);
-    const artel__source_array *array = &source->arrays[c->array];
-    if (array->base == NULL) return source->format->fetch_row(source, c->array, &c->row, row, out);
-    if (c->bytes > 0) memcpy(out, array->base + (size_t)row * array->stride, c->bytes);
+    const void *from = find_row(rows, c, source, row);
+    if (from == NULL) return source->format->fetch_row(source, c->array, &c->row, row, out);
+    if (c->bytes > 0) memcpy(out, from, c->bytes);
     return ARTEL_OK;
 }
 
@@ -119,12 +155,12 @@ artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *o
     int count = 0;
     for (int c = 0; c < rows->column_count; c++) {
         const artel__rows_column *column = &rows->columns[c];
-        const artel__source_array *array = &source->arrays[column->array];
+        const void *from = find_row(rows, column, source, row);
         uint8_t *place = (uint8_t *)out + column->at;
-        if (array->base == NULL) {
+        if (from == NULL) {
             wants[count++] = (artel__row_want){column->array, &column->row, place};
         } else if (column->bytes > 0) {
-            memcpy(place, array->base + (size_t)row * array->stride, column->bytes);
+            memcpy(place, from, column->bytes);
         }
         if (count < WANTED && (count == 0 || c + 1 < rows->column_count)) continue;
         ARTEL_TRY(artel__source_fetch(source, row, wants, count));

@@ -2,7 +2,8 @@
 /* Rows of data without a model: what `artel data` reads, and what stages of a pipeline stand on.
  *
  * Columns are the arrays of the data (those after `#a,b` where the specification names them), each row in the array's
- * own dtype. Images that have no size of their own are as large as #size says, else 64x64 with three channels.
+ * own dtype. Images that have no size of their own are as large as #size says, else 64x64 with three channels. Texts
+ * are artel__string, whose bytes live as long as the data.
  */
 #ifndef ARTEL_DATA_ROWS_H
 #define ARTEL_DATA_ROWS_H
@@ -15,13 +16,14 @@ typedef struct artel__rows_column {
     artel_dtype dtype;
     artel_shape row; /* all extents known */
     int64_t elements;
-    size_t bytes;     /* of one row */
-    bool resized;     /* the extents are ours: the data leaves them open */
-    bool open;        /* nor does the specification say how high and wide images are */
-    bool pixels;      /* of images */
-    bool has_encoded; /* images and records: artel__rows_encoded() gives their bytes */
-    int array;        /* in the sources */
-    size_t at;        /* in a row of all columns */
+    size_t bytes;                        /* of one row */
+    bool resized;                        /* the extents are ours: the data leaves them open */
+    bool open;                           /* nor does the specification say how high and wide images are */
+    bool pixels;                         /* of images */
+    bool has_encoded;                    /* images and records: artel__rows_encoded() gives their bytes */
+    const artel__string *const *strings; /* of texts that are there at once: those of each source; else NULL */
+    int array;                           /* in the sources */
+    size_t at;                           /* in a row of all columns */
 } artel__rows_column;
 
 typedef struct artel__rows {
@@ -33,9 +35,9 @@ typedef struct artel__rows {
     bool has_records; /* artel__rows_encoded() gives whole records */
 } artel__rows;
 
-/* Loads what needs loading; columns lie in the arena, the data is borrowed. Arrays that nothing can read (text) are
- * left out with a note. Errors: INVALID when columns differ in length, or none is left. */
-artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out);
+/* Loads what needs loading; columns lie in the arena, the data is borrowed. Arrays that nothing can read, and without
+ * `texts` those of text, are left out with a note. Errors: INVALID when columns differ in length, or none is left. */
+artel_status artel__rows_open(artel_data *data, artel__arena *arena, bool texts, artel__rows *out);
 /* One row of one column. Thread-safe. */
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
 /* One row of all columns, each at its place. Thread-safe. */

@@ -225,6 +225,12 @@ artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
 /* format->expect where the source is far, else all of them. */
 int64_t artel__source_expect(const artel__source *source, const int64_t *rows, int64_t count);
+/* Whether rows of the array are strings: then they can be read as artel__string, and as nothing else. */
+bool artel__array_is_text(const artel__source_array *array);
+/* Makes an array of dtype string one whose rows are read as such; others stay as they are. */
+void artel__array_set_text(artel__source_array *array);
+/* The strings of all rows of an array, those that skip-errors leaves; NULL where they are read row by row. */
+artel_status artel__source_strings(artel__source *source, int array, const artel__string **out);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);

@@ -16,6 +16,7 @@
 #include "artel/pipeline.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "data/features.h"
 #include "data/rows.h"
 
 typedef struct artel__stage artel__stage;
@@ -54,6 +55,7 @@ typedef struct artel__stage_ops {
     size_t options_size;
     bool joins; /* stands at the head, on a list of inputs */
     bool draws; /* of stages on one column: at random, anew in each pass */
+    bool texts; /* of stages on one column: it may hold text */
 
     /* Sets columns and count from the inputs, which are open; they have been copied from the first one. */
     artel_status (*open)(artel__stage *stage);
@@ -145,6 +147,10 @@ typedef struct artel__stage_scratch {
 artel_status artel__stage_scratch_init(artel_context *ctx, size_t bytes, artel__stage_scratch *out);
 void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch);
 
+/* Words to compare a column of text with: a string, or a list of them. */
+artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out);
+/* Of texts, as their bytes are. */
+uint64_t artel__strings_hash(const artel__string *strings, int64_t count);
 /* The column of that name of the first input; INVALID with the nearest name when there is none. */
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */

@@ -94,7 +94,7 @@ static const artel__option pad_table[] = {
     {.name = NULL},
 };
 
-/* The value as the column holds it, 8 bytes at most; stage->state. */
+/* The value as the column holds it, 16 bytes at most; stage->state. */
 static artel_status pad_value(artel__stage *stage, double value, void *out)
 {
     artel_dtype dtype = stage->columns[stage->target].dtype;
@@ -104,6 +104,11 @@ static artel_status pad_value(artel__stage *stage, double value, void *out)
         return ARTEL_OK;
     }
     double back = 0;
+    static const artel__string empty = {"", 0};
+    if (dtype == ARTEL_DTYPE_STRING && value == 0) memcpy(out, &empty, sizeof empty);
+    if (dtype == ARTEL_DTYPE_STRING)
+        return value == 0 ? ARTEL_OK
+                          : artel__stage_wrong(stage, "leave value out", "text is filled with empty strings");
     int64_t whole = value > -9e15 && value < 9e15 ? (int64_t)value : 0;
     artel__convert(ARTEL_DTYPE_INT64, &whole, dtype, out, 1);
     artel__convert(dtype, out, ARTEL_DTYPE_FLOAT64, &back, 1);
@@ -117,7 +122,7 @@ static artel_status pad_open(artel__stage *stage)
     const pad_options *o = stage->options;
     const artel__stage_column *c = &stage->columns[stage->target];
     artel_shape row = c->row;
-    uint64_t *value = artel__arena_alloc(stage->arena, 1, sizeof *value);
+    uint64_t *value = artel__arena_alloc(stage->arena, 2, sizeof *value);
     if (value == NULL) return ARTEL_ERROR_NO_MEMORY;
     stage->state = value;
     if (o->shape.count != row.rank)
@@ -142,7 +147,7 @@ static artel_status pad_map(const artel__stage *stage, int64_t index, const void
     const artel__stage_column *to = &stage->columns[stage->target];
     const artel_shape *from = &stage->inputs[0]->columns[stage->target].row;
     int last = to->row.rank - 1;
-    size_t size = artel_dtype_size(to->dtype), run = (last >= 0 ? (size_t)from->dim[last] : 1) * size;
+    size_t size = artel__cell_size(to->dtype), run = (last >= 0 ? (size_t)from->dim[last] : 1) * size;
     int64_t place[ARTEL_MAX_RANK] = {0}, left = artel_shape_count(from);
     (void)index;
     for (int64_t i = 0; i < to->elements; i++) memcpy((uint8_t *)out + (size_t)i * size, stage->state, size);
@@ -155,5 +160,9 @@ static artel_status pad_map(const artel__stage *stage, int64_t index, const void
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_pad = {
-    .name = "pad", .options = pad_table, .options_size = sizeof(pad_options), .open = pad_open, .map = pad_map};
+const artel__stage_ops artel__stage_pad = {.name = "pad",
+                                           .options = pad_table,
+                                           .options_size = sizeof(pad_options),
+                                           .texts = true,
+                                           .open = pad_open,
+                                           .map = pad_map};

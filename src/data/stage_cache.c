@@ -68,6 +68,10 @@ static artel_status kept_open(artel__stage *stage, const char *path)
 {
     cache_state *state = artel__arena_alloc(stage->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (int c = 0; c < stage->column_count; c++)
+        if (stage->columns[c].dtype == ARTEL_DTYPE_STRING)
+            return artel__stage_wrong(stage, "keep it in memory (cache without \"file\"), or select other columns",
+                                      "column '%s' holds text, which is not kept in a file", stage->columns[c].name);
     stage->state = state;
     artel__stage_freeze(stage, -1); /* which pass a value is made in must not matter */
     return open_slots(stage, state, path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages that change one column: cast, scale, normalise, one_hot, reshape, lookup; select and rename, which change
+/* Stages that change one column: cast, scale, normalise, one_hot, reshape; select and rename, which change
  * none.
  *
  * Arithmetic is float32, one operation after another in the order of the settings: value * multiply / divide + add, and
@@ -224,56 +224,11 @@ static artel_status reshape_open(artel__stage *stage)
     return artel__stage_set_column(stage, stage->target, stage->columns[stage->target].dtype, &row);
 }
 
-const artel__stage_ops artel__stage_reshape = {
-    .name = "reshape", .options = reshape_table, .options_size = sizeof(reshape_options), .open = reshape_open};
-
-/* ---- lookup ---- */
-
-typedef struct lookup_options {
-    const char *column;
-    artel__floats keys;
-    int64_t fallback;
-} lookup_options;
-
-static const artel__option lookup_table[] = {
-    ARTEL__STAGE_COLUMN("the column"),
-    {"keys", "a value becomes its place in this list", ARTEL__OPTION_FLOATS, offsetof(lookup_options, keys), NULL, 0, 0,
-     NULL},
-    {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1,
-     9e18, NULL},
-    {.name = NULL},
-};
-
-static artel_status lookup_open(artel__stage *stage)
-{
-    artel_shape row = stage->columns[stage->target].row;
-    return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_INT64, &row);
-}
-
-static artel_status lookup_map(const artel__stage *stage, int64_t index, const void *in, void *out)
-{
-    const lookup_options *o = stage->options;
-    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
-    size_t size = artel_dtype_size(from->dtype);
-    for (int64_t i = 0; i < from->elements; i++) {
-        double value;
-        int64_t place = 0;
-        artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
-        while (place < o->keys.count && o->keys.item[place] != value) place++;
-        if (place == o->keys.count) place = o->fallback;
-        if (place < 0)
-            return artel__stage_wrong(stage, "add it to keys, or give a default", "element %lld: %.17g is no key",
-                                      (long long)index, value);
-        ((int64_t *)out)[i] = place;
-    }
-    return ARTEL_OK;
-}
-
-const artel__stage_ops artel__stage_lookup = {.name = "lookup",
-                                              .options = lookup_table,
-                                              .options_size = sizeof(lookup_options),
-                                              .open = lookup_open,
-                                              .map = lookup_map};
+const artel__stage_ops artel__stage_reshape = {.name = "reshape",
+                                               .options = reshape_table,
+                                               .options_size = sizeof(reshape_options),
+                                               .open = reshape_open,
+                                               .texts = true};
 
 /* ---- select ---- */
 
@@ -362,5 +317,8 @@ static artel_status rename_open(artel__stage *stage)
     return ARTEL_OK;
 }
 
-const artel__stage_ops artel__stage_rename = {
-    .name = "rename", .options = rename_table, .options_size = sizeof(rename_options), .open = rename_open};
+const artel__stage_ops artel__stage_rename = {.name = "rename",
+                                              .options = rename_table,
+                                              .options_size = sizeof(rename_options),
+                                              .open = rename_open,
+                                              .texts = true};

@@ -233,8 +233,8 @@ static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in"
 static const artel__option filter_table[] = {
     ARTEL__STAGE_COLUMN("whose value decides"),
     {"is", "the comparison", ARTEL__OPTION_ENUM, offsetof(filter_options, is), "==", 0, 0, comparisons},
-    {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0,
-     0, NULL},
+    {"value", "a number or string, or a list of them for in", ARTEL__OPTION_JSON, offsetof(filter_options, value),
+     "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -255,22 +255,37 @@ static bool compares(int is, double value, const double *with, size_t count)
     return false;
 }
 
+/* What values are compared with. */
+typedef struct standard {
+    int is;
+    double *with;
+    size_t count;
+    artel__vocabulary words; /* instead, of text */
+} standard;
+
+static bool words_pass(const standard *s, const artel__string *texts, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if ((artel__vocabulary_find(&s->words, texts[i].bytes, texts[i].length) >= 0) == (s->is == 1)) return false;
+    return true;
+}
+
 /* Whether all values of an element pass. */
-static bool passes(const artel__stage_column *column, const void *bytes, int is, const double *with, size_t count)
+static bool passes(const artel__stage_column *column, const void *bytes, const standard *s)
 {
     size_t size = artel_dtype_size(column->dtype);
+    if (column->dtype == ARTEL_DTYPE_STRING) return words_pass(s, bytes, column->elements);
     for (int64_t i = 0; i < column->elements; i++) {
         double value;
         artel__convert(column->dtype, (const uint8_t *)bytes + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
-        if (!(is == 7 ? value - value == 0 : compares(is, value, with, count))) return false;
+        if (!(s->is == 7 ? value - value == 0 : compares(s->is, value, s->with, s->count))) return false;
     }
     return true;
 }
 
 /* Asks for every element once, and keeps the numbers of those that pass. */
-static artel_status keep_passing(artel__stage *stage, int column, const double *with, size_t count)
+static artel_status keep_passing(artel__stage *stage, int column, const standard *s)
 {
-    const filter_options *o = stage->options;
     const artel__stage *input = stage->inputs[0];
     artel__stage_scratch scratch;
     uint64_t *kept;
@@ -282,36 +297,55 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
     for (int64_t i = 0; i < input->count && status == ARTEL_OK; i++) {
         status = artel__data_go_on(stage->ctx, stage->where);
         if (status == ARTEL_OK) status = artel__stage_at(input, column, i, scratch.bytes);
-        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count))
-            kept[stage->count++] = (uint64_t)i;
+        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, s)) kept[stage->count++] = (uint64_t)i;
     }
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }
 
+/* Texts are the same or others, and nothing else. */
+static artel_status read_words(const artel__stage *stage, json_t *value, standard *out)
+{
+    if ((out->is > 1 && out->is != 6) || json_is_array(value) != (out->is == 6))
+        return artel__stage_wrong(
+            stage, "write \"value\": \"cat\" with == or !=, or a list of strings with \"is\": \"in\"",
+            "column '%s' holds text, which is compared by ==, != and in", stage->columns[stage->target].name);
+    return artel__stage_words(stage, value, &out->words);
+}
+
+static artel_status read_numbers(const artel__stage *stage, json_t *value, standard *out)
+{
+    out->count = json_is_array(value) ? json_array_size(value) : 1;
+    out->with = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->with);
+    if (out->with == NULL) return ARTEL_ERROR_NO_MEMORY;
+    bool good = json_is_array(value) ? out->is == 6 : out->is == 7 || value != NULL;
+    for (size_t i = 0; i < out->count && good && out->is != 7; i++)
+        good = artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &out->with[i]);
+    if (good) return ARTEL_OK;
+    return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"",
+                              "the value is no number to compare with");
+}
+
 static artel_status filter_open(artel__stage *stage)
 {
     const filter_options *o = stage->options;
+    standard s = {.is = o->is};
     json_t *value = NULL;
+    bool text = stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING;
     if (stage->count < 0)
         return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
     if (o->value != NULL) ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->value, strlen(o->value), &value));
-    size_t count = json_is_array(value) ? json_array_size(value) : 1;
-    double *with = artel__arena_alloc(stage->arena, count + 1, sizeof *with);
-    bool good = with != NULL && (json_is_array(value) ? o->is == 6 : o->is == 7 || value != NULL);
-    for (size_t i = 0; i < count && good && o->is != 7; i++)
-        good = artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &with[i]);
+    artel_status status = text ? read_words(stage, value, &s) : read_numbers(stage, value, &s);
     json_decref(value);
-    if (!good)
-        return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"",
-                                  "the value is no number to compare with");
+    if (status < 0) return status;
     artel__stage_freeze(stage, stage->target); /* or what passed here would not pass later */
-    return keep_passing(stage, stage->target, with, count);
+    return keep_passing(stage, stage->target, &s);
 }
 
 const artel__stage_ops artel__stage_filter = {.name = "filter",
                                               .options = filter_table,
                                               .options_size = sizeof(filter_options),
+                                              .texts = true,
                                               .open = filter_open,
                                               .locate = listed_locate,
                                               .close = listed_close};

@@ -97,7 +97,7 @@ artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtyp
     c->dtype = dtype;
     c->row = *row;
     c->elements = elements;
-    c->bytes = (size_t)elements * artel_dtype_size(dtype);
+    c->bytes = (size_t)elements * artel__cell_size(dtype);
     return ARTEL_OK;
 }
 

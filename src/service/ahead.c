@@ -8,6 +8,7 @@
 
 #include "base/failures.h"
 #include "data/data.h"
+#include "service/texts.h"
 
 #define RUN_BYTES ((size_t)512 << 10) /* of a block in order */
 #define TOLD_BYTES ((size_t)4 << 20)  /* of one that was said */
@@ -25,8 +26,8 @@ struct artel__service_ahead {
     artel_context *ctx;
     artel__service_client *client;
     artel__service_rows rows;
-    size_t row_bytes;
-    pthread_mutex_t mutex; /* guards all that follows; innermost */
+    size_t row_bytes, row_guess; /* in memory; about, on its way */
+    pthread_mutex_t mutex;       /* guards all that follows; innermost */
     pthread_cond_t work, done;
     block block[ARTEL__AHEAD_BLOCKS];
     uint64_t clock;
@@ -92,7 +93,7 @@ static artel_status fetch_run(const artel__service_ahead *a, int64_t first, int6
 
 static int64_t run_length(const artel__service_ahead *a, int64_t first)
 {
-    int64_t left = a->rows.count - first, most = 1 + (int64_t)(RUN_BYTES / (a->row_bytes + 1));
+    int64_t left = a->rows.count - first, most = 1 + (int64_t)(RUN_BYTES / (a->row_guess + 1));
     return left < most ? left : most;
 }
 
@@ -238,7 +239,7 @@ static bool in_order(artel__service_ahead *a, const int64_t *rows, int64_t count
 
 int64_t artel__service_ahead_expect(artel__service_ahead *a, const int64_t *rows, int64_t count, int64_t pass)
 {
-    int64_t most = 1 + (int64_t)(TOLD_BYTES / (a->row_bytes + 1)), missing = 0;
+    int64_t most = 1 + (int64_t)(TOLD_BYTES / (a->row_guess + 1)), missing = 0;
     block b, *in;
     if (count > most) count = most;
     if (in_order(a, rows, count, pass) || make_block(a, count, &b) < 0) return count;
@@ -275,6 +276,7 @@ artel_status artel__service_ahead_create(artel_context *ctx, artel__service_clie
     a->client = client;
     a->rows = *rows;
     a->row_bytes = artel__service_client_dataset(client)->row_bytes;
+    a->row_guess = artel__service_row_guess(artel__service_client_dataset(client));
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->work, NULL);
     pthread_cond_init(&a->done, NULL);

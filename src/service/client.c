@@ -226,6 +226,7 @@ artel_status artel__service_client_open(artel_context *ctx, const artel__service
     artel__service_client *client = block;
     client->ctx = ctx;
     artel__arena_init(&client->arena, ctx);
+    artel__texts_init(&client->texts, ctx, 0);
     pthread_mutex_init(&client->asking, NULL);
     pthread_mutex_init(&client->mutex, NULL);
     artel_status status = copy_options(client, options);
@@ -256,6 +257,7 @@ void artel__service_client_close(artel__service_client *client)
     artel_context_destroy(client->quiet);
     pthread_mutex_destroy(&client->mutex);
     pthread_mutex_destroy(&client->asking);
+    artel__texts_fini(&client->texts);
     artel__arena_fini(&client->arena);
     artel__free(ctx, client);
 }

@@ -59,6 +59,7 @@ static void dial(fetch *f, artel__service_peer *peer)
         return;
     }
     if (most < f->client->dataset.row_bytes + 4096) most = f->client->dataset.row_bytes + 4096;
+    if (artel__service_has_texts(&f->client->dataset)) most += ARTEL__SERVICE_TEXTS_MOST;
     artel__line_open(&peer->line, f->client->quiet, connection, most);
     artel__line_say(&peer->line, json_pack("{s:s, s:s}", "say", "read", "dataset", f->client->dataset.name));
 }
@@ -121,20 +122,43 @@ static int land(artel__service_peer *peer, uint64_t call)
     return -1;
 }
 
-static bool take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
+/* Rows with texts, which lie behind them. */
+static artel_status take_texts(fetch *f, const artel__service_run *run, const uint8_t *rows, size_t size)
+{
+    artel__service_client *client = f->client;
+    size_t row_bytes = client->dataset.row_bytes, all = (size_t)run->count * row_bytes;
+    artel_status status = ARTEL_OK;
+    void *row;
+    if (size < all) return ARTEL_ERROR_INVALID;
+    ARTEL_TRY(artel__alloc(client->ctx, row_bytes, client->dataset.name, &row));
+    for (int64_t i = 0; i < run->count && status == ARTEL_OK; i++) {
+        memcpy(row, rows + (size_t)i * row_bytes, row_bytes);
+        status = artel__service_texts_unpack(&client->dataset, &client->texts, row, rows + all, size - all);
+        if (status == ARTEL_OK) f->take(f->user, f->plan.order[run->first + i], row);
+    }
+    artel__free(client->ctx, row);
+    return status;
+}
+
+/* INVALID, not recorded: no answer to what was asked. */
+static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
 {
     size_t row_bytes = f->client->dataset.row_bytes;
     int index = size >= 8 ? land(peer, artel__bytes_get(bytes, 8)) : -1;
-    if (size < 8) return false;
-    if (index < 0 || f->plan.run[index].done) return true;
+    if (size < 8) return ARTEL_ERROR_INVALID;
+    if (index < 0 || f->plan.run[index].done) return ARTEL_OK;
     artel__service_run *run = &f->plan.run[index];
-    if (size - 8 != (size_t)run->count * row_bytes) return false;
-    for (int64_t i = 0; i < run->count; i++)
-        f->take(f->user, f->plan.order[run->first + i], bytes + 8 + (size_t)i * row_bytes);
+    if (artel__service_has_texts(&f->client->dataset)) {
+        ARTEL_TRY(take_texts(f, run, bytes + 8, size - 8));
+    } else {
+        if (size - 8 != (size_t)run->count * row_bytes) return ARTEL_ERROR_INVALID;
+        for (int64_t i = 0; i < run->count; i++)
+            f->take(f->user, f->plan.order[run->first + i], bytes + 8 + (size_t)i * row_bytes);
+    }
     run->done = true;
     f->plan.done++;
     f->moved_ns = artel__now_ns();
-    return true;
+    return ARTEL_OK;
 }
 
 /* What a worker could not read, no other could. */
@@ -157,7 +181,8 @@ static artel_status hear(fetch *f, artel__service_peer *peer)
     while ((heard = artel__line_hear(&peer->line, &kind, &bytes, &size)) == ARTEL_OK) {
         peer->lost = false;
         if (kind == ARTEL__LINE_FAILED) ARTEL_TRY(take_failure(f, peer, bytes, size));
-        if (kind == ARTEL__LINE_ROWS && !take_rows(f, peer, bytes, size)) heard = ARTEL_ERROR_INVALID;
+        if (kind == ARTEL__LINE_ROWS) heard = take_rows(f, peer, bytes, size);
+        if (heard < 0 && heard != ARTEL_ERROR_INVALID) return heard;
         if (kind == ARTEL__LINE_JSON) heard = ARTEL_ERROR_INVALID; /* it does not serve this (any more) */
         if (heard < 0) break;
     }

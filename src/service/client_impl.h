@@ -9,6 +9,7 @@
 
 #include "service/client.h"
 #include "service/line.h"
+#include "service/texts.h"
 
 enum {
     ARTEL__SERVICE_FLIGHTS =
@@ -51,6 +52,7 @@ struct artel__service_client {
     artel__service_client_options options;
     artel__service_site site;
     artel__service_dataset dataset;
+    artel__texts texts;     /* of elements that were read: each different one once, as long as the client */
     uint64_t number;        /* of this client, for the policy `off` */
     pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered */
     pthread_mutex_t mutex;  /* guards `idle`; innermost */

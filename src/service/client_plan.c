@@ -65,7 +65,7 @@ bool artel__service_may_do(const artel__service_session *session, const artel__s
 /* So many elements a run that workers of a small batch all have some. */
 static int64_t run_length(const artel__service_client *client, const artel__service_session *session, int64_t count)
 {
-    int64_t by_bytes = 1 + (int64_t)(RUN_BYTES / (client->dataset.row_bytes + 1));
+    int64_t by_bytes = 1 + (int64_t)(RUN_BYTES / (artel__service_row_guess(&client->dataset) + 1));
     int64_t by_peers = count / (2 * (session->peers > 0 ? session->peers : 1)) + 1;
     return by_bytes < by_peers ? by_bytes : by_peers;
 }

@@ -15,6 +15,7 @@
 #include "base/threads.h"
 #include "data/data.h"
 #include "data/stage.h"
+#include "service/texts.h"
 
 enum {
     MOST_THREADS = 256
@@ -49,6 +50,19 @@ static artel_status compute_row(artel__service_crew *crew, const artel__service_
     return status;
 }
 
+/* An answer of words instead of rows. */
+static artel_status answer_words(artel__service_crew *crew, artel__service_job *job, artel_status why, const char *text,
+                                 size_t length)
+{
+    artel__line_block_free(crew->ctx, job->answer);
+    job->answer = NULL;
+    ARTEL_TRY(artel__line_block_create(crew->ctx, ARTEL__LINE_FAILED, 16 + length, &job->answer));
+    uint8_t *at = artel__bytes_put(artel__line_body(job->answer), job->call, 8);
+    at = artel__bytes_put(at, (uint64_t)(int64_t)why, 8);
+    memcpy(at, text, length);
+    return why;
+}
+
 /* The answer that says why there is none. */
 static artel_status explain(artel__service_crew *crew, artel__service_job *job, uint64_t row, uint8_t *scratch)
 {
@@ -64,27 +78,51 @@ static artel_status explain(artel__service_crew *crew, artel__service_job *job, 
     pthread_mutex_unlock(&crew->failing);
     if (status == ARTEL_OK) return ARTEL_OK;
     if (length > (int)sizeof text - 1) length = (int)sizeof text - 1;
-    artel__line_block_free(crew->ctx, job->answer);
-    job->answer = NULL;
-    ARTEL_TRY(artel__line_block_create(crew->ctx, ARTEL__LINE_FAILED, 16 + (size_t)length, &job->answer));
+    return answer_words(crew, job, status, text, (size_t)length);
+}
+
+/* All rows of a job; false when the answer says why not. */
+static bool compute_rows(artel__service_crew *crew, artel__service_job *job, uint8_t *at)
+{
+    size_t bytes = job->store->dataset.row_bytes;
+    bool good = true;
+    memset(at, 0, (size_t)job->count * bytes); /* what lies between columns is nobody's memory */
+    uint32_t state = artel__fp_enter();
+    for (int64_t i = 0; i < job->count && good; i++, at += bytes)
+        good = compute_row(crew, job->store, job->rows[i], at) == ARTEL_OK || explain(crew, job, job->rows[i], at) >= 0;
+    artel__fp_leave(state);
+    return good;
+}
+
+/* Rows that were computed, into an answer with their texts. */
+static void answer_texts(artel__service_crew *crew, artel__service_job *job, const uint8_t *rows)
+{
+    static const char *const why = "the texts of a few elements take more than 1 GiB";
+    const artel__service_dataset *dataset = &job->store->dataset;
+    size_t bytes = (size_t)job->count * dataset->row_bytes,
+           texts = artel__service_texts_bytes(dataset, rows, job->count);
+    if (texts > ARTEL__SERVICE_TEXTS_MOST) {
+        answer_words(crew, job, ARTEL_ERROR_UNSUPPORTED, why, strlen(why));
+        return;
+    }
+    if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes + texts, &job->answer) < 0) return;
     uint8_t *at = artel__bytes_put(artel__line_body(job->answer), job->call, 8);
-    at = artel__bytes_put(at, (uint64_t)(int64_t)status, 8);
-    memcpy(at, text, (size_t)length);
-    return status;
+    memcpy(at, rows, bytes);
+    artel__service_texts_pack(dataset, at, job->count);
 }
 
 static void compute(artel__service_crew *crew, artel__service_job *job)
 {
-    size_t bytes = job->store->dataset.row_bytes;
-    if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + (size_t)job->count * bytes, &job->answer) < 0) return;
-    uint8_t *at = artel__bytes_put(artel__line_body(job->answer), job->call, 8);
-    memset(at, 0, (size_t)job->count * bytes); /* what lies between columns is nobody's memory */
-    uint32_t state = artel__fp_enter();
-    for (int64_t i = 0; i < job->count; i++, at += bytes) {
-        if (compute_row(crew, job->store, job->rows[i], at) == ARTEL_OK) continue;
-        if (explain(crew, job, job->rows[i], at) < 0) break;
+    size_t bytes = (size_t)job->count * job->store->dataset.row_bytes;
+    void *rows;
+    if (artel__service_has_texts(&job->store->dataset)) {
+        if (artel__alloc(crew->ctx, bytes, "rows", &rows) < 0) return;
+        if (compute_rows(crew, job, rows)) answer_texts(crew, job, rows);
+        artel__free(crew->ctx, rows);
+        return;
     }
-    artel__fp_leave(state);
+    if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes, &job->answer) < 0) return;
+    compute_rows(crew, job, artel__bytes_put(artel__line_body(job->answer), job->call, 8));
 }
 
 static void *thread_main(void *user)

@@ -59,7 +59,7 @@ artel_status artel__service_describe(artel__arena *arena, artel_data *data, cons
     memset(out, 0, sizeof *out);
     bool apart = policy == ARTEL__SERVICE_FILE;
     ARTEL_TRY(artel__data_check_parts(data, apart));
-    ARTEL_TRY(artel__rows_open(data, arena, rows));
+    ARTEL_TRY(artel__rows_open(data, arena, true, rows));
     ARTEL_TRY(check_servable(data, rows));
     ARTEL_TRY(artel__data_fingerprint(data, out->print));
     out->name = artel__arena_strdup(arena, name);
@@ -148,13 +148,13 @@ static bool read_column(artel__arena *arena, const json_t *value, size_t *row_by
     int role = find_word(roles, json_object_get(value, "role"));
     const char *dtype = json_string_value(json_object_get(value, "dtype"));
     if (!name || role < 0 || !dtype || artel_dtype_parse(dtype, &out->dtype) != ARTEL_OK) return false;
-    if (out->dtype == ARTEL_DTYPE_STRING || !read_shape(json_object_get(value, "shape"), &out->row)) return false;
+    if (!read_shape(json_object_get(value, "shape"), &out->row)) return false;
     out->elements = artel_shape_count(&out->row);
     if (out->elements < 0 || out->elements > (int64_t)1 << 40) return false;
     out->name = artel__arena_strdup(arena, name);
     out->role = (artel_data_role)role;
     out->pixels = json_is_true(json_object_get(value, "pixels"));
-    out->bytes = (size_t)out->elements * artel_dtype_size(out->dtype);
+    out->bytes = (size_t)out->elements * artel__cell_size(out->dtype);
     out->at = *row_bytes;
     *row_bytes += (out->bytes + 15) / 16 * 16;
     return *row_bytes < (size_t)1 << 44;

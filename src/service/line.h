@@ -14,7 +14,7 @@
 typedef enum artel__line_kind {
     ARTEL__LINE_JSON = 1,  /* an object with a member "say" */
     ARTEL__LINE_ASK = 2,   /* {u64 call, u64 row ...}: rows that are wanted */
-    ARTEL__LINE_ROWS = 3,  /* {u64 call, rows}: the answer */
+    ARTEL__LINE_ROWS = 3,  /* {u64 call, rows, texts of theirs}: the answer (texts.h) */
     ARTEL__LINE_FAILED = 4 /* {u64 call, i64 status, text}: or why there is none */
 } artel__line_kind;
 

@@ -67,6 +67,7 @@ static artel_status publish(artel__source *source, const service_state *state)
                                                   .row = c->row,
                                                   .count = d->rows / state->consumers,
                                                   .pixels = c->pixels};
+        artel__array_set_text(&source->arrays[i]);
     }
     source->draws = d->draws;
     source->far = true;

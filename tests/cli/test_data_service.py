@@ -4,6 +4,7 @@
 """artel data-service: training on it has the bits, curves and checkpoints of training on the same data at home, while workers and the dispatcher are
 killed and come back, in one job or several; certificates; who computes what; words for what does not fit.
 """
+import csv
 import json
 import os
 import shutil
@@ -295,6 +296,57 @@ def stages_where_read(scene):
     expect((digest(scene.path("o.keras")), curves(task.lines)) == want, "other bits than at home")
 
 
+def reader():
+    """Of texts and a number."""
+    words, number = K.Input((2,), dtype="string", name="words"), K.Input((1,), name="number")
+    known = L.StringLookup(vocabulary=["w%d" % i for i in range(40)], output_mode="multi_hot")(words)
+    m = K.Model([words, number], L.Dense(3, activation="softmax")(L.Concatenate()([known, number])))
+    m.compile(O.SGD(0.05), "sparse_categorical_crossentropy")
+    return m
+
+
+def texts(scene):
+    """Strings of each source that has them, as stages, records and a training get them; none, some with marks and many that are alike."""
+    rng = np.random.default_rng(8)
+    words = np.array([["w%d" % n for n in pair] for pair in rng.integers(0, 60, (ROWS, 2))])
+    words[:4] = [["", "a \"b\", c"], ["", ""], ["\u6570\u5b66", "\u00fc" * 500], ["line\nline", "w1"]]
+    number, y = rng.integers(0, 9, ROWS), rng.integers(0, 3, ROWS)
+    np.savez(scene.path("w.npz"), words=words, number=number, y=y)
+    with open(scene.path("w.jsonl"), "w") as f:
+        for row in zip(words.tolist(), number.tolist(), y.tolist()):
+            f.write(json.dumps(dict(zip(("words", "number", "y"), row))) + "\n")
+    with open(scene.path("w.csv"), "w", newline="") as f:
+        table_of = csv.writer(f)
+        table_of.writerow(["a", "b", "number", "y"])
+        table_of.writerows([*pair, n, k] for pair, n, k in zip(words.tolist(), number, y))
+    made = artel("data", "make", "npz:" + scene.path("w.npz"), "--output", scene.path("w.tfrecord"), "--compression", "gzip", "--shards", 1)
+    expect(made.rc == 0, made.err)
+    m = save(reader, scene.path("reader.keras"))
+
+    def fit(data, name, *more):
+        ran = artel("fit", m, "--data", data, "--epochs", 2, "--threads", 1, "--verbose", 0, "--output", scene.path(name), *more)
+        expect(ran.rc == 0, data, ran.err)
+        return digest(scene.path(name))
+
+    home = fit("npz:" + scene.path("w.npz"), "t0.keras")
+    served = {"npz": "npz:" + scene.path("w.npz"), "json": "jsonl:%s#label=y" % scene.path("w.jsonl"), "records": "tfrecord:" + scene.path("w.tfrecord"),
+              "table": "csv:%s#label=y&stream=yes" % scene.path("w.csv")}
+    at, _, workers = scene.service(2, *("%s=%s" % s for s in served.items()))
+    for name, spec in served.items():
+        for source, file in ((spec, "home"), ("service:%s/%s" % (at, name), "away")):
+            with open(scene.path(file + ".json"), "w") as f:
+                json.dump({"from": source, "stages": [{"stage": "shuffle", "seed": 4}]}, f)
+            made = artel("data", "make", "pipeline:" + scene.path(file + ".json"), "--output", scene.path(file), "--shards", 1)
+            expect(made.rc == 0 and "left out" not in made.err, name, made.err)
+        with open(scene.path("home"), "rb") as a, open(scene.path("away"), "rb") as b:
+            expect(a.read() == b.read(), "other records than at home:", name)
+        if name != "table":  # whose columns stand apart
+            expect(fit("service:%s/%s" % (at, name), "t1.keras") == home, "other bits than at home:", name)
+    expect(fit("service:%s/npz" % at, "t1.keras", "--strategy", "mirrored", "--replicas", 2) == home, "other bits on two replicas")
+    workers[0].end()
+    expect(fit("service:%s/records" % at, "t1.keras") == home, "other bits with one worker")
+
+
 def certificates(scene):
     certs = scene.path("certs")
     for args in (["init", certs], ["issue", certs, "dispatcher", "w1", "trainer"], ["init", certs + "2"], ["issue", certs + "2", "w1", "trainer"]):
@@ -357,12 +409,9 @@ def not_served(scene, says):
     """Workers that find what cannot be served say so and end."""
     with open(scene.path("t.csv"), "w") as f:
         f.write("a,y\n1,2\n3,4\n")
-    with open(scene.path("words.jsonl"), "w") as f:
-        f.write('{"x": "a", "y": "b"}\n{"x": "bc", "y": "d"}\n')
     os.makedirs(scene.path("photos/k"))
     Image.fromarray(np.zeros((4, 5, 3), "u1")).save(scene.path("photos/k/a.png"))
     for spec, *words in (("csv:%s#label=y" % scene.path("t.csv"), "a table that is read at once is not served"),
-                         ("jsonl:" + scene.path("words.jsonl"), "'x' is left out: it holds text", "no array is left"),
                          ("images:" + scene.path("photos"), "say how large images are")):
         at, dispatcher, _ = scene.service(0, spec)
         says(artel("data-service", "worker", at), 1, *words)
@@ -390,4 +439,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("bits", bits), Row("kills", kills), Row("stopped", stopped), Row("two jobs", two_jobs), Row("policies", policies),
-           Row("consumers", consumers), Row("stages where read", stages_where_read), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])
+           Row("consumers", consumers), Row("stages where read", stages_where_read), Row("texts", texts), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])

@@ -31,6 +31,26 @@ def deliver(spec, dtype="float32", *extents):
     return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
 
 
+def texts(spec, *extents):
+    """The same of an input of strings: an array of bytes objects."""
+    rc, out, err = run(PROGRAM, spec, "string", "out.raw", *extents)
+    if rc != 0:
+        raise AssertionError("%s: %s" % (spec, err.strip()))
+    content, found, at = open("out.raw", "rb").read(), [], 0
+    while at < len(content):
+        end = at + 4 + int.from_bytes(content[at:at + 4], "little")
+        found.append(content[at + 4:end])
+        at = end
+    shape = tuple(map(int, out.split()))
+    whole = np.empty(len(found), object)
+    whole[:] = found
+    return whole.reshape(shape)
+
+
+def same_texts(name, found, wanted):
+    check(name, found.tolist() == np.asarray(wanted, object).tolist(), found.shape, found.ravel()[:6], np.asarray(wanted, object).ravel()[:6])
+
+
 def same(name, found, wanted):
     wanted = np.asarray(wanted)
     check(name, found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(),

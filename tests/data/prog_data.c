@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For test_numpy.py: prog_data SPEC DTYPE OUT [EXTENT...]
  * Binds the one input as DTYPE with rows of these extents (-1: open; none given: anything), writes all rows to OUT as
- * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. ARTEL_TEST_MEMORY=N: with this budget,
- * and the peak of resident memory in kB on stderr; ARTEL_TEST_ROWS=N, ARTEL_TEST_STEP=S: rows 0, S, 2S, ... modulo
- * their number, N of them. Exit code 1 with the error on stderr. */
+ * they lie in memory (DTYPE string: of each text its length, four bytes, then it), and prints the shape.
+ * ARTEL_TEST_PASS=N: those of pass N. ARTEL_TEST_MEMORY=N: with this budget, and the peak of resident memory in kB on
+ * stderr; ARTEL_TEST_ROWS=N, ARTEL_TEST_STEP=S: rows 0, S, 2S, ... modulo their number, N of them. Exit code 1 with the
+ * error on stderr. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,19 @@ static void say_peak(void)
     if (file != NULL) fclose(file);
 }
 
+static bool write_row(const artel__feed_array *array, const void *row, FILE *out)
+{
+    const artel__string *text = row;
+    if (array->dtype != ARTEL_DTYPE_STRING) return fwrite(row, 1, array->row_bytes, out) == array->row_bytes;
+    bool good = true;
+    for (size_t i = 0; i < array->row_bytes / sizeof *text; i++) {
+        uint32_t length = (uint32_t)text[i].length;
+        good = good && fwrite(&length, 1, sizeof length, out) == sizeof length;
+        good = good && fwrite(text[i].bytes, 1, length, out) == length;
+    }
+    return good;
+}
+
 static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE *out)
 {
     int count;
@@ -45,7 +59,7 @@ static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE
     for (int64_t i = 0; i < rows && status == ARTEL_OK; i++) {
         uint64_t number = artel__row_in_pass((uint64_t)(i * step % count_all), number_from("ARTEL_TEST_PASS", 0));
         status = artel__feed_fetch(feed, NULL, &number, 1, &row);
-        if (fwrite(row, 1, array->row_bytes, out) != array->row_bytes) status = ARTEL_ERROR_IO;
+        if (status == ARTEL_OK && !write_row(array, row, out)) status = ARTEL_ERROR_IO;
     }
     artel__free(ctx, row);
     printf("%lld", (long long)rows);

@@ -329,7 +329,7 @@ static void whole_rows(void **state)
     bench_fetch(b, feed, 0, 50, buffers);
     assert_int_equal(whole_reads, 100);
     artel__arena_init(&arena, b->ctx);
-    assert_int_equal(artel__rows_open(data, &arena, &rows), ARTEL_OK);
+    assert_int_equal(artel__rows_open(data, &arena, false, &rows), ARTEL_OK);
     assert_true(rows.row_bytes <= sizeof row);
     assert_int_equal(artel__rows_fetch_all(&rows, 7, row), ARTEL_OK);
     assert_int_equal(whole_reads, 101);

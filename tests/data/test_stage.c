@@ -131,7 +131,7 @@ static artel_status read_some(bench *b, const char *specification)
     uint8_t row[4096];
     ARTEL_TRY(artel_data_open(b->ctx, specification, &data));
     artel__arena_init(&arena, b->ctx);
-    artel_status status = artel__rows_open(data, &arena, &rows);
+    artel_status status = artel__rows_open(data, &arena, true, &rows);
     for (int64_t i = 0; status == ARTEL_OK && i < rows.count && i < 5; i++) {
         for (int c = 0; status == ARTEL_OK && c < rows.column_count; c++) {
             assert_true(rows.columns[c].bytes <= sizeof row);

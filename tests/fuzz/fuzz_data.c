@@ -61,7 +61,7 @@ static void read_rows(artel_context *ctx, artel_data *data)
     artel__arena arena;
     artel__rows rows;
     artel__arena_init(&arena, ctx);
-    if (artel__rows_open(data, &arena, &rows) == ARTEL_OK) {
+    if (artel__rows_open(data, &arena, true, &rows) == ARTEL_OK) {
         for (int c = 0; c < rows.column_count; c++) {
             if (rows.columns[c].bytes > MOST_BYTES) continue;
             void *out = malloc(rows.columns[c].bytes + 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* long form: 600 */
 /* libFuzzer: a description of a dataset, changed and then read as a dispatcher and a client of a data service read it.
- * What is taken is written again as it was.
+ * What is taken is written again as it was. And a row of an answer, whose texts are looked for.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/help_fuzz.h"
-#include "service/dataset.h"
+#include "service/texts.h"
 
 static const char *const seeds[] = {
     "{\"name\":\"d\",\"policy\":\"file\",\"print\":"
@@ -52,12 +52,28 @@ static void change_seed(artel_context *ctx, const uint8_t *data, size_t size)
     json_decref(value);
 }
 
+static void read_texts(artel_context *ctx, const uint8_t *data, size_t size)
+{
+    artel__rows_column column = {.dtype = ARTEL_DTYPE_STRING, .elements = 2, .bytes = 32};
+    const artel__service_dataset d = {.name = "d", .row_bytes = 32, .columns = &column, .column_count = 1};
+    artel__string cells[2];
+    artel__texts kept;
+    if (size < sizeof cells) return;
+    memcpy(cells, data, sizeof cells);
+    artel__texts_init(&kept, ctx, 0);
+    if (artel__service_texts_unpack(&d, &kept, (uint8_t *)cells, data + 32, size - 32) == ARTEL_OK &&
+        artel__service_texts_bytes(&d, (const uint8_t *)cells, 1) > 2 * (size - 32))
+        abort();
+    artel__texts_fini(&kept);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     artel_context *ctx;
     json_t *value;
     if (artel_context_create(NULL, &ctx) != ARTEL_OK) return 0;
     change_seed(ctx, data, size);
+    read_texts(ctx, data, size);
     if (artel__json_load(ctx, "fuzz", (const char *)data, size, &value) == ARTEL_OK) {
         read_value(ctx, value);
         json_decref(value);

@@ -15,6 +15,7 @@
 #include "service/cache.h"
 #include "service/dataset.h"
 #include "service/journal.h"
+#include "service/texts.h"
 
 typedef struct bench {
     artel_context *ctx;
@@ -228,12 +229,52 @@ static void descriptions_are_checked(void **state)
     }
 }
 
+/* ---- texts ---- */
+
+/* Two rows of a number and two texts, as an answer holds them. */
+static void texts_travel(void **state)
+{
+    bench *b = *state;
+    artel__rows_column columns[2] = {{.dtype = ARTEL_DTYPE_INT64, .elements = 1, .bytes = 8},
+                                     {.dtype = ARTEL_DTYPE_STRING, .elements = 2, .bytes = 32, .at = 16}};
+    const artel__service_dataset d = {.name = "d", .row_bytes = 48, .columns = columns, .column_count = 2};
+    const artel__string words[4] = {{"one", 3}, {"", 0}, {"with\0zero", 9}, {"one", 3}};
+    uint64_t answer[2 * 6 + 2] = {7}, again[6];
+    artel__texts kept;
+    assert_true(artel__service_has_texts(&d));
+    memcpy(&answer[2], words, 32);
+    memcpy(&answer[8], words + 2, 32);
+    assert_int_equal(artel__service_texts_bytes(&d, (const uint8_t *)answer, 2), 15);
+    artel__service_texts_pack(&d, (uint8_t *)answer, 2);
+    const uint8_t *texts = (const uint8_t *)(answer + 12);
+    artel__texts_init(&kept, b->ctx, 0);
+    for (int row = 0; row < 2; row++) {
+        memcpy(again, answer + 6 * row, sizeof again);
+        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15), ARTEL_OK);
+        assert_int_equal(again[0], row == 0 ? 7 : 0);
+        for (int i = 0; i < 2; i++) {
+            artel__string found;
+            memcpy(&found, &again[2 + 2 * i], sizeof found);
+            assert_int_equal(found.length, words[2 * row + i].length);
+            assert_memory_equal(found.bytes, words[2 * row + i].bytes, found.length);
+            assert_true(found.bytes < (const char *)answer || found.bytes >= (const char *)(answer + 14));
+        }
+    }
+    const uint64_t beyond[] = {16, UINT64_MAX, (uint64_t)1 << 63};
+    for (int i = 0; i < 6; i++) { /* of one cell the place or the length lies outside */
+        memcpy(again, answer + 6, sizeof again);
+        again[2 + i % 2] = beyond[i / 2];
+        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15), ARTEL_ERROR_INVALID);
+    }
+    artel__texts_fini(&kept);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements), CASE(journal_survives_crashes),
-                                       CASE(journal_has_one_writer), CASE(descriptions_travel),
-                                       CASE(descriptions_are_checked)};
+    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements),     CASE(journal_survives_crashes),
+                                       CASE(journal_has_one_writer),   CASE(descriptions_travel),
+                                       CASE(descriptions_are_checked), CASE(texts_travel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookup: values become their places in a list, numbers or words; and what other stages do with columns of text.
+ *
+ * A text is an artel__string, whose bytes belong to the source that it came from and live as long: so stages choose,
+ * order and join texts as any other values, and no stage makes a new one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/stage.h"
+
+/* ---- for other stages ---- */
+
+uint64_t artel__strings_hash(const artel__string *strings, int64_t count)
+{
+    uint64_t sums[3] = {1, 0, 0};
+    for (int64_t i = 0; i < count; i++) {
+        sums[1] = strings[i].length;
+        sums[2] = artel__hash64(strings[i].bytes, strings[i].length);
+        sums[0] = artel__hash64(sums, sizeof sums);
+    }
+    return sums[0];
+}
+
+artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out)
+{
+    if (json_is_array(value)) return artel__vocabulary_read(stage->arena, stage->where, value, out);
+    json_t *list = json_is_string(value) ? json_pack("[O]", value) : NULL;
+    if (!list)
+        return artel__stage_wrong(stage, "write a string, or a list of strings", "column '%s' holds text",
+                                  stage->columns[stage->target].name);
+    artel_status status = artel__vocabulary_read(stage->arena, stage->where, list, out);
+    json_decref(list);
+    return status;
+}
+
+/* ---- lookup ---- */
+
+typedef struct lookup_options {
+    const char *column, *keys;
+    int64_t fallback;
+} lookup_options;
+
+typedef struct lookup_state {
+    double *numbers;
+    size_t count;
+    artel__vocabulary words; /* instead, of text */
+} lookup_state;
+
+static const artel__option lookup_table[] = {
+    ARTEL__STAGE_COLUMN("the column"),
+    {"keys", "numbers, or of text strings: a value becomes its place in this list", ARTEL__OPTION_JSON,
+     offsetof(lookup_options, keys), NULL, 0, 0, NULL},
+    {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1,
+     9e18, NULL},
+    {.name = NULL},
+};
+
+static artel_status read_numbers(artel__stage *stage, const json_t *list, lookup_state *out)
+{
+    out->count = json_array_size(list);
+    out->numbers = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->numbers);
+    if (out->numbers == NULL) return ARTEL_ERROR_NO_MEMORY;
+    bool good = json_is_array(list);
+    for (size_t i = 0; i < out->count && good; i++)
+        good = artel__json_number(json_array_get(list, i), &out->numbers[i]);
+    if (good) return ARTEL_OK;
+    return artel__stage_wrong(stage, "write \"keys\": [3, 1, 4]; strings are for columns of text",
+                              "keys is no list of numbers, which column '%s' holds",
+                              stage->columns[stage->target].name);
+}
+
+static artel_status lookup_open(artel__stage *stage)
+{
+    const artel__stage_column *column = &stage->columns[stage->target];
+    const char *text = ((const lookup_options *)stage->options)->keys;
+    lookup_state *state = artel__arena_alloc(stage->arena, 1, sizeof *state);
+    artel_shape row = column->row;
+    json_t *list;
+    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
+    artel_status status = column->dtype == ARTEL_DTYPE_STRING ? artel__stage_words(stage, list, &state->words)
+                                                              : read_numbers(stage, list, state);
+    json_decref(list);
+    if (status < 0) return status;
+    stage->state = state;
+    return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_INT64, &row);
+}
+
+static artel_status no_key(const artel__stage *stage, int64_t index, const char *value)
+{
+    return artel__stage_wrong(stage, "add it to keys, or give a default", "element %lld: %s is no key",
+                              (long long)index, value);
+}
+
+static artel_status find_words(const artel__stage *stage, int64_t index, const artel__string *in, int64_t *out)
+{
+    const lookup_state *state = stage->state;
+    int64_t fallback = ((const lookup_options *)stage->options)->fallback;
+    char value[80];
+    for (int64_t i = 0; i < stage->columns[stage->target].elements; i++) {
+        out[i] = artel__vocabulary_find(&state->words, in[i].bytes, in[i].length);
+        if (out[i] < 0) out[i] = fallback;
+        if (out[i] >= 0) continue;
+        snprintf(value, sizeof value, "'%.*s'", (int)(in[i].length < 60 ? in[i].length : 60), in[i].bytes);
+        return no_key(stage, index, value);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status lookup_map(const artel__stage *stage, int64_t index, const void *in, void *out)
+{
+    const lookup_state *state = stage->state;
+    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
+    size_t size = artel_dtype_size(from->dtype);
+    if (from->dtype == ARTEL_DTYPE_STRING) return find_words(stage, index, in, out);
+    for (int64_t i = 0; i < from->elements; i++) {
+        char text[40];
+        double value;
+        size_t place = 0;
+        artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
+        while (place < state->count && state->numbers[place] != value) place++;
+        int64_t found = place < state->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
+        snprintf(text, sizeof text, "%.17g", value);
+        if (found < 0) return no_key(stage, index, text);
+        ((int64_t *)out)[i] = found;
+    }
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_lookup = {.name = "lookup",
+                                              .options = lookup_table,
+                                              .options_size = sizeof(lookup_options),
+                                              .texts = true,
+                                              .open = lookup_open,
+                                              .map = lookup_map};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts on their way: in a row's block (data/rows.h) a text is an artel__string, which points into the memory of who
+ * read it. In an answer the texts of all its rows lie one behind another behind the rows, and a text's cell holds
+ * {u64 place, u64 length} there.
+ */
+#ifndef ARTEL_SERVICE_TEXTS_H
+#define ARTEL_SERVICE_TEXTS_H
+
+#include "data/texts.h"
+#include "service/dataset.h"
+
+#define ARTEL__SERVICE_TEXTS_MOST ((size_t)1 << 30) /* bytes of the texts of an answer */
+
+bool artel__service_has_texts(const artel__service_dataset *dataset);
+/* About what a row takes in an answer: how long texts are is not known beforehand. */
+size_t artel__service_row_guess(const artel__service_dataset *dataset);
+/* Bytes of the texts of `count` rows, one behind another; above ARTEL__SERVICE_TEXTS_MOST when they are too long. */
+size_t artel__service_texts_bytes(const artel__service_dataset *dataset, const uint8_t *rows, int64_t count);
+/* Puts the texts of the rows behind them, and their places into the rows. */
+void artel__service_texts_pack(const artel__service_dataset *dataset, uint8_t *rows, int64_t count);
+/* The way back, of one row of an answer: its cells become texts that are kept. Errors: INVALID, not recorded (a text
+ * lies outside of the answer); NO_MEMORY. */
+artel_status artel__service_texts_unpack(const artel__service_dataset *dataset, artel__texts *kept, uint8_t *row,
+                                         const uint8_t *texts, size_t size);
+
+#endif
