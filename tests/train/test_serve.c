@@ -80,11 +80,16 @@ static artel_status await_server(bench *b)
     return b->status;
 }
 
-/* The members have changed: what is under way is dropped, and all meet again. */
-static void change_generation(bench *b)
+static void end_generation(bench *b)
 {
     artel__net_cancel(artel__fabric_endpoint(b->fabric, SERVER));
     assert_int_equal(await_server(b), ARTEL_AGAIN);
+}
+
+/* The members have changed: what is under way is dropped, and all meet again. */
+static void change_generation(bench *b)
+{
+    end_generation(b);
     begin_generation(b);
 }
 
@@ -416,8 +421,9 @@ static void a_copy_has_the_bits_of_a_long_run(void **state)
         EPOCHS = 10000000,
         BITS = 6 << 20
     };
+    end_generation(b); /* the server reads the epochs */
     b->fit.options.epochs = EPOCHS;
-    change_generation(b);
+    begin_generation(b);
     uint8_t *bits = calloc(1, BITS);
     artel__lane_head copy = install;
     int count = list_pieces(b, ARTEL__PART_STATE);
