@@ -41,7 +41,7 @@ static bool is_text(const artel__binding *binding)
     return binding->conversion.from == ARTEL_DTYPE_STRING;
 }
 
-static uint64_t hash_strings(const artel__string *strings, int64_t count)
+uint64_t artel__strings_hash(const artel__string *strings, int64_t count)
 {
     uint64_t all = 1;
     for (int64_t i = 0; i < count; i++)
@@ -55,7 +55,7 @@ static artel_status hash_row(const artel__binding *binding, int64_t row, uint64_
     if (segment->base == NULL)
         return segment->source->format->hash_row(segment->source, binding->array, row - segment->first, out);
     const uint8_t *at = segment->base + (size_t)(row - segment->first) * segment->stride;
-    *out = is_text(binding) ? hash_strings((const artel__string *)(const void *)at, binding->conversion.count)
+    *out = is_text(binding) ? artel__strings_hash((const artel__string *)(const void *)at, binding->conversion.count)
                             : artel__hash64(at, binding->source_bytes);
     return ARTEL_OK;
 }

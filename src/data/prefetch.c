@@ -84,6 +84,7 @@ bool artel__feed_reads_ahead(const artel__feed *feed)
 typedef struct piece {
     set *set;
     int64_t first, count;
+    bool timed;
 } piece;
 
 /* The next rows of a set that nobody has; under the mutex. */
@@ -91,18 +92,17 @@ static bool claim(const artel__prefetch *p, set *s, piece *out)
 {
     int64_t rest = s->count - s->claimed;
     if (rest <= 0) return false;
-    *out = (piece){s, s->claimed, rest < p->piece ? rest : p->piece};
+    *out = (piece){s, s->claimed, rest < p->piece ? rest : p->piece, p->counts};
     s->claimed += out->count;
     return true;
 }
 
-/* `counts`: as it was when the piece was claimed. */
-static void fill(artel__prefetch *p, const piece *part, bool counts)
+static void fill(artel__prefetch *p, const piece *part)
 {
     const set *s = part->set;
-    int64_t begin = counts ? artel__thread_time_ns() : 0;
+    int64_t begin = part->timed ? artel__thread_time_ns() : 0;
     artel_status status = artel__feed_fetch_piece(p->feed, s->rows, part->first, part->first + part->count, s->buffer);
-    int64_t spent = counts ? artel__thread_time_ns() - begin : 0;
+    int64_t spent = part->timed ? artel__thread_time_ns() - begin : 0;
     pthread_mutex_lock(&p->mutex);
     p->spent += spent;
     part->set->failed = part->set->failed || status < 0;
@@ -132,9 +132,8 @@ static void *thread_main(void *user)
             pthread_cond_wait(&p->work, &p->mutex);
             continue;
         }
-        bool counts = p->counts;
         pthread_mutex_unlock(&p->mutex);
-        fill(p, &next, counts);
+        fill(p, &next);
         pthread_mutex_lock(&p->mutex);
     }
     pthread_mutex_unlock(&p->mutex);
@@ -206,10 +205,10 @@ static void help(void *user, int64_t begin, int64_t end, int thread)
     for (;;) {
         piece next;
         pthread_mutex_lock(&p->mutex);
-        bool found = claim(p, s, &next), counts = p->counts;
+        bool found = claim(p, s, &next);
         pthread_mutex_unlock(&p->mutex);
         if (!found) break;
-        fill(p, &next, counts);
+        fill(p, &next);
     }
     artel__failures_forget(false);
 }

@@ -231,6 +231,8 @@ bool artel__array_is_text(const artel__source_array *array);
 void artel__array_set_text(artel__source_array *array);
 /* The strings of all rows of an array, those that skip-errors leaves; NULL where they are read row by row. */
 artel_status artel__source_strings(artel__source *source, int array, const artel__string **out);
+/* Of texts, as their bytes are (content.c). */
+uint64_t artel__strings_hash(const artel__string *strings, int64_t count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);

@@ -149,8 +149,9 @@ void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch
 
 /* Words to compare a column of text with: a string, or a list of them. */
 artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out);
-/* Of texts, as their bytes are. */
-uint64_t artel__strings_hash(const artel__string *strings, int64_t count);
+/* A number, or a list of them; in the stage's arena. Errors: INVALID, not recorded (it is something else); NO_MEMORY.
+ */
+artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, double **out, size_t *count);
 /* The column of that name of the first input; INVALID with the nearest name when there is none. */
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */

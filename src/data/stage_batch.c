@@ -104,11 +104,12 @@ static artel_status pad_value(artel__stage *stage, double value, void *out)
         return ARTEL_OK;
     }
     double back = 0;
-    static const artel__string empty = {"", 0};
-    if (dtype == ARTEL_DTYPE_STRING && value == 0) memcpy(out, &empty, sizeof empty);
-    if (dtype == ARTEL_DTYPE_STRING)
-        return value == 0 ? ARTEL_OK
-                          : artel__stage_wrong(stage, "leave value out", "text is filled with empty strings");
+    if (dtype == ARTEL_DTYPE_STRING) {
+        static const artel__string empty = {"", 0};
+        if (value != 0) return artel__stage_wrong(stage, "leave value out", "text is filled with empty strings");
+        memcpy(out, &empty, sizeof empty);
+        return ARTEL_OK;
+    }
     int64_t whole = value > -9e15 && value < 9e15 ? (int64_t)value : 0;
     artel__convert(ARTEL_DTYPE_INT64, &whole, dtype, out, 1);
     artel__convert(dtype, out, ARTEL_DTYPE_FLOAT64, &back, 1);

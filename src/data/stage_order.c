@@ -228,6 +228,16 @@ typedef struct filter_options {
     int is;
 } filter_options;
 
+enum comparison {
+    IS,
+    IS_NOT,
+    BELOW,
+    AT_MOST,
+    ABOVE,
+    AT_LEAST,
+    AMONG,
+    FINITE
+};
 static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in", "finite", NULL};
 
 static const artel__option filter_table[] = {
@@ -241,12 +251,13 @@ static const artel__option filter_table[] = {
 static bool compares(int is, double value, const double *with, size_t count)
 {
     switch (is) {
-    case 0: return value == with[0];
-    case 1: return value != with[0];
-    case 2: return value < with[0];
-    case 3: return value <= with[0];
-    case 4: return value > with[0];
-    case 5: return value >= with[0];
+    case IS: return value == with[0];
+    case IS_NOT: return value != with[0];
+    case BELOW: return value < with[0];
+    case AT_MOST: return value <= with[0];
+    case ABOVE: return value > with[0];
+    case AT_LEAST: return value >= with[0];
+    case FINITE: return value - value == 0;
     default: break;
     }
     for (size_t i = 0; i < count; i++) {
@@ -266,7 +277,8 @@ typedef struct standard {
 static bool words_pass(const standard *s, const artel__string *texts, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if ((artel__vocabulary_find(&s->words, texts[i].bytes, texts[i].length) >= 0) == (s->is == 1)) return false;
+        if ((artel__vocabulary_find(&s->words, texts[i].bytes, texts[i].length) >= 0) == (s->is == IS_NOT))
+            return false;
     return true;
 }
 
@@ -278,7 +290,7 @@ static bool passes(const artel__stage_column *column, const void *bytes, const s
     for (int64_t i = 0; i < column->elements; i++) {
         double value;
         artel__convert(column->dtype, (const uint8_t *)bytes + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
-        if (!(s->is == 7 ? value - value == 0 : compares(s->is, value, s->with, s->count))) return false;
+        if (!compares(s->is, value, s->with, s->count)) return false;
     }
     return true;
 }
@@ -306,7 +318,7 @@ static artel_status keep_passing(artel__stage *stage, int column, const standard
 /* Texts are the same or others, and nothing else. */
 static artel_status read_words(const artel__stage *stage, json_t *value, standard *out)
 {
-    if ((out->is > 1 && out->is != 6) || json_is_array(value) != (out->is == 6))
+    if ((out->is != IS && out->is != IS_NOT && out->is != AMONG) || json_is_array(value) != (out->is == AMONG))
         return artel__stage_wrong(
             stage, "write \"value\": \"cat\" with == or !=, or a list of strings with \"is\": \"in\"",
             "column '%s' holds text, which is compared by ==, != and in", stage->columns[stage->target].name);
@@ -315,13 +327,11 @@ static artel_status read_words(const artel__stage *stage, json_t *value, standar
 
 static artel_status read_numbers(const artel__stage *stage, json_t *value, standard *out)
 {
-    out->count = json_is_array(value) ? json_array_size(value) : 1;
-    out->with = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->with);
-    if (out->with == NULL) return ARTEL_ERROR_NO_MEMORY;
-    bool good = json_is_array(value) ? out->is == 6 : out->is == 7 || value != NULL;
-    for (size_t i = 0; i < out->count && good && out->is != 7; i++)
-        good = artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &out->with[i]);
-    if (good) return ARTEL_OK;
+    artel_status status = ARTEL_ERROR_INVALID;
+    if (json_is_array(value) ? out->is == AMONG : value != NULL)
+        status = artel__stage_numbers(stage, value, &out->with, &out->count);
+    if (status != ARTEL_ERROR_INVALID) return status;
+    if (out->is == FINITE && !json_is_array(value)) return ARTEL_OK; /* compared with nothing */
     return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"",
                               "the value is no number to compare with");
 }

@@ -11,24 +11,26 @@
 
 /* ---- for other stages ---- */
 
-uint64_t artel__strings_hash(const artel__string *strings, int64_t count)
+artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, double **out, size_t *count)
 {
-    uint64_t sums[3] = {1, 0, 0};
-    for (int64_t i = 0; i < count; i++) {
-        sums[1] = strings[i].length;
-        sums[2] = artel__hash64(strings[i].bytes, strings[i].length);
-        sums[0] = artel__hash64(sums, sizeof sums);
+    *count = json_is_array(value) ? json_array_size(value) : 1;
+    *out = artel__arena_alloc(stage->arena, *count + 1, sizeof **out);
+    if (*out == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < *count; i++) {
+        if (!artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &(*out)[i]))
+            return ARTEL_ERROR_INVALID;
     }
-    return sums[0];
+    return ARTEL_OK;
 }
 
 artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out)
 {
     if (json_is_array(value)) return artel__vocabulary_read(stage->arena, stage->where, value, out);
-    json_t *list = json_is_string(value) ? json_pack("[O]", value) : NULL;
-    if (!list)
+    if (!json_is_string(value))
         return artel__stage_wrong(stage, "write a string, or a list of strings", "column '%s' holds text",
                                   stage->columns[stage->target].name);
+    json_t *list = json_pack("[O]", value);
+    if (!list) return artel__fail_memory(stage->ctx, stage->where, 0);
     artel_status status = artel__vocabulary_read(stage->arena, stage->where, list, out);
     json_decref(list);
     return status;
@@ -56,31 +58,28 @@ static const artel__option lookup_table[] = {
     {.name = NULL},
 };
 
-static artel_status read_numbers(artel__stage *stage, const json_t *list, lookup_state *out)
+static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_state *out)
 {
-    out->count = json_array_size(list);
-    out->numbers = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->numbers);
-    if (out->numbers == NULL) return ARTEL_ERROR_NO_MEMORY;
-    bool good = json_is_array(list);
-    for (size_t i = 0; i < out->count && good; i++)
-        good = artel__json_number(json_array_get(list, i), &out->numbers[i]);
-    if (good) return ARTEL_OK;
-    return artel__stage_wrong(stage, "write \"keys\": [3, 1, 4]; strings are for columns of text",
-                              "keys is no list of numbers, which column '%s' holds",
-                              stage->columns[stage->target].name);
+    const artel__stage_column *column = &stage->columns[stage->target];
+    bool text = column->dtype == ARTEL_DTYPE_STRING;
+    artel_status status = ARTEL_ERROR_INVALID;
+    if (json_is_array(list) && text) return artel__stage_words(stage, list, &out->words);
+    if (json_is_array(list)) status = artel__stage_numbers(stage, list, &out->numbers, &out->count);
+    if (status != ARTEL_ERROR_INVALID) return status;
+    return artel__stage_wrong(stage, text ? "write \"keys\": [\"cat\", \"dog\"]" : "write \"keys\": [3, 1, 4]",
+                              "keys is no list of %s, which column '%s' holds", text ? "strings" : "numbers",
+                              column->name);
 }
 
 static artel_status lookup_open(artel__stage *stage)
 {
-    const artel__stage_column *column = &stage->columns[stage->target];
     const char *text = ((const lookup_options *)stage->options)->keys;
     lookup_state *state = artel__arena_alloc(stage->arena, 1, sizeof *state);
-    artel_shape row = column->row;
+    artel_shape row = stage->columns[stage->target].row;
     json_t *list;
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
-    artel_status status = column->dtype == ARTEL_DTYPE_STRING ? artel__stage_words(stage, list, &state->words)
-                                                              : read_numbers(stage, list, state);
+    artel_status status = read_keys(stage, list, state);
     json_decref(list);
     if (status < 0) return status;
     stage->state = state;
@@ -115,14 +114,16 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
     size_t size = artel_dtype_size(from->dtype);
     if (from->dtype == ARTEL_DTYPE_STRING) return find_words(stage, index, in, out);
     for (int64_t i = 0; i < from->elements; i++) {
-        char text[40];
         double value;
         size_t place = 0;
         artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
         while (place < state->count && state->numbers[place] != value) place++;
         int64_t found = place < state->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
-        snprintf(text, sizeof text, "%.17g", value);
-        if (found < 0) return no_key(stage, index, text);
+        if (found < 0) {
+            char text[40];
+            snprintf(text, sizeof text, "%.17g", value);
+            return no_key(stage, index, text);
+        }
         ((int64_t *)out)[i] = found;
     }
     return ARTEL_OK;

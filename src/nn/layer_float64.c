@@ -17,24 +17,25 @@ static const char *const names[] = {
     /* activations */
     "Activation", "ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax",
     /* convolutions and pools */
-    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "DepthwiseConv1D", "DepthwiseConv2D",
-    "SeparableConv1D", "SeparableConv2D",
+    "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose",
+    "DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D",
     "AdaptiveAveragePooling1D", "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D",
-    "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
-    "GlobalAveragePooling3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "MaxPooling1D",
-    "MaxPooling2D", "MaxPooling3D",
+    "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D",
+    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D", "GlobalMaxPooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
     /* normalisation, scaling, dropout */
     "BatchNormalization", "GroupNormalization", "LayerNormalization", "Normalization", "RMSNormalization",
     "Rescaling", "UnitNormalization",
     "ActivityRegularization", "AlphaDropout", "CustomScaleLayer", "Dropout", "GaussianDropout", "GaussianNoise",
-    "LayerScale", "SpectralNormalization", "StochasticDepth", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
+    "LayerScale", "SpectralNormalization", "StochasticDepth", "SpatialDropout1D", "SpatialDropout2D",
+    "SpatialDropout3D",
     /* recurrent */
-    "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GRU", "GRUCell", "LSTM", "LSTMCell", "Masking", "RNN", "SimpleRNN", "SimpleRNNCell",
-    "StackedRNNCells", "TimeDistributed",
+    "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GRU", "GRUCell", "LSTM", "LSTMCell",
+    "Masking", "RNN", "SimpleRNN", "SimpleRNNCell", "StackedRNNCells", "TimeDistributed",
     /* movement, several inputs */
     "CenterCrop", "Cropping1D", "Cropping2D", "Cropping3D", "Flatten", "Permute", "RepeatVector", "Reshape", "Resizing",
-    "UpSampling1D", "UpSampling2D", "UpSampling3D", "ZeroPadding1D",
-    "ZeroPadding2D", "ZeroPadding3D",
+    "UpSampling1D", "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D",
+    "ZeroPadding3D",
     "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract",
     NULL};
 /* clang-format on */

@@ -81,6 +81,7 @@ def refusals():
     refused("a word for numbers", chain(SOURCE, ("filter", {"column": "y", "is": "==", "value": "a"})), "no number to compare with")
     refused("lookup of a word", chain(SOURCE, ("lookup", dict(column="x", keys=["a"]))), "is no key", "give a default")
     refused("lookup by numbers", chain(SOURCE, ("lookup", dict(column="x", keys=[1]))), "entry 0", "write a list of strings")
+    refused("lookup by a file", chain(SOURCE, ("lookup", dict(column="x", keys="words.txt", default=1))), "no list of strings", "'x'")
     refused("lookup by words", chain(SOURCE, ("lookup", dict(column="y", keys=["a"], default=1))), "no list of numbers", "'y'")
     refused("in a file", chain(SOURCE, ("cache", dict(file="c.cache"))), "holds text, which is not kept in a file")
     refused("a snapshot", chain(SOURCE, ("snapshot", dict(folder="snap"))), "holds text, which is not kept in a file")
