@@ -2,7 +2,8 @@
 /* Another dtype policy for a model that is being read: its record is changed before layers are made of it.
  *
  * The record is to say what it would if the model had been built behind keras.config.set_dtype_policy(): layers that
- * have the model's own policy get the new one, those that were given another keep it. A file does not say which policy
+ * have the model's own policy get the new one, and so do those of which nothing is said; those that were given another
+ * keep it. A file does not say which policy
  * was the process's: it is that of the first Sequential, which records it, else the one that most layers have. Inputs
  * and Hashing have floatx and keep it; Discretization and HashedCrossing write the dtype of variables instead of a
  * policy. Calls between layers compute in what they are given.
@@ -63,6 +64,7 @@ static bool is_layer(artel_context *ctx, json_t *record, const char *class_name)
     const char *registered = json_string_value(json_object_get(record, "registered_name"));
     if (module && strncmp(module, "keras.src.ops", 13) == 0) return false;
     if (strcmp(class_name, "InputLayer") == 0 || strcmp(class_name, "Hashing") == 0) return false;
+    if (strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0) return false;
     return artel__layer_find(class_name) ||
            artel__extension_find(ctx, ARTEL__EXTENSION_LAYER, registered ? registered : class_name);
 }
@@ -76,12 +78,21 @@ static artel_status visit_layer(change *c, const char *class_name, json_t *confi
         bool changes = !c->counting && name && strcmp(name, policies[c->from][1]) == 0;
         return changes ? write_name(c->ctx, config, dtype, policies[c->to][1]) : ARTEL_OK;
     }
-    int row = policy_row(name, 0);
+    bool silent = !dtype || json_is_null(dtype); /* which is float32 where nothing else is wanted */
+    int row = silent ? 0 : policy_row(name, 0);
     if (row < 0) return ARTEL_OK;
-    if (!c->counting) return row == c->from ? write_name(c->ctx, config, dtype, policies[c->to][0]) : ARTEL_OK;
+    if (!c->counting)
+        return silent || row == c->from ? write_name(c->ctx, config, dtype, policies[c->to][0]) : ARTEL_OK;
     c->layers[row]++;
     if (c->first < 0 && strcmp(class_name, "Sequential") == 0) c->first = row;
     return ARTEL_OK;
+}
+
+/* Whether what stands there may be a layer, or have one inside: Identity is an initializer, too. */
+static bool may_hold_layers(const char *key)
+{
+    return strcmp(key, "inbound_nodes") != 0 && strcmp(key, "dtype") != 0 && !artel__ends_with(key, "_initializer") &&
+           !artel__ends_with(key, "_regularizer") && !artel__ends_with(key, "_constraint");
 }
 
 /* Every layer in a record, in the order in which they are written. */
@@ -102,7 +113,7 @@ static artel_status visit(change *c, json_t *value, int depth)
         ARTEL_TRY(visit_layer(c, class_name, config));
     json_object_foreach(value, key, item)
     {
-        if (strcmp(key, "inbound_nodes") != 0 && strcmp(key, "dtype") != 0) ARTEL_TRY(visit(c, item, depth + 1));
+        if (may_hold_layers(key)) ARTEL_TRY(visit(c, item, depth + 1));
     }
     return ARTEL_OK;
 }
@@ -128,7 +139,6 @@ artel_status artel__keras_set_policy(artel_context *ctx, json_t *record, const c
         if (c.layers[i] > c.layers[c.from]) c.from = i;
     }
     if (c.first >= 0) c.from = c.first;
-    if (c.from == c.to) return ARTEL_OK;
     c.counting = false;
     return visit(&c, record, 0);
 }

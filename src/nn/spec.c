@@ -177,9 +177,17 @@ static artel_status read_word(const parsing *p, piece text, json_t **out)
     return *out ? ARTEL_OK : wrong(p, text, "this is no text", "write UTF-8");
 }
 
+/* "{epoch:02d}-x.keras": a name whose first part is a field, or "{{", and no JSON. */
+static bool begins_with_field(piece text)
+{
+    return text.length > 2 && text.at[0] == '{' && text.at[text.length - 1] != '}' &&
+           (text.at[1] == '{' || word_length((piece){text.at + 1, text.length - 1}) > 0);
+}
+
 static artel_status read_value(const parsing *p, piece text, json_t **out)
 {
     if (!text.length) return wrong(p, text, "a value is missing", "write key=value");
+    if (begins_with_field(text)) return read_word(p, text, out);
     if (strchr("{[\"", *text.at)) return read_json(p, text, out);
     size_t n = word_length(text);
     if (n == 0 || n == text.length || text.at[n] != '(') return read_word(p, text, out);

@@ -449,6 +449,16 @@ def dry_run_writes_nothing(b):
     has(ran.err, "# training plan")
 
 
+def another_policy(b):
+    """A run under one dtype policy is not continued under another."""
+    more = ["--checkpoint-dir", b("ck"), "--output", b.out]
+    equal("first", b.fit("--epochs", 1, "--dtype", "mixed_bfloat16", *more).rc, 0)
+    ran = artel("fit", b.model, "--data", b.data, "--epochs", 2, *more)
+    equal("another", ran.rc, 1)
+    has(ran.err, "belong to another run; these differ: model")
+    equal("again", b.fit("--epochs", 2, "--dtype", "mixed_bfloat16", *more).rc, 0)
+
+
 def profile(b):
     """A timeline that viewers can read and a table whose shares add up; the weights do not change."""
     plain = b.fit("--epochs", 3, "--json=epochs").events("end")[0]["digest"]
@@ -578,7 +588,7 @@ ROWS += [
     Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name), Row("predict-in-every-type", predict_in_every_type),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
-    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
+    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("another-policy", another_policy), Row("early-refusals", early_refusals),
     Row("doubled-keys", doubled_keys), Row("hidden-files", hidden_files), Row("unwritable", unwritable),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]

@@ -38,6 +38,10 @@ static const spec_row single[] = {
 
 static const spec_row lists[] = {
     {"accuracy", "['accuracy']"},
+    {"ModelCheckpoint:filepath={epoch:02d}-{loss:.2f}.keras,verbose=1",
+     "[{'class_name': 'ModelCheckpoint', 'config': {'filepath': '{epoch:02d}-{loss:.2f}.keras', 'verbose': 1}}]"},
+    {"ModelCheckpoint:filepath={{a}}{epoch}.keras,TerminateOnNaN",
+     "[{'class_name': 'ModelCheckpoint', 'config': {'filepath': '{{a}}{epoch}.keras'}}, 'TerminateOnNaN']"},
     {"accuracy,mse", "['accuracy', 'mse']"},
     {"accuracy,auc:num_thresholds=50,curve=PR,mae",
      "['accuracy', {'class_name': 'auc', 'config': {'num_thresholds': 50, 'curve': 'PR'}}, 'mae']"},

@@ -29,6 +29,7 @@ class Row:
     to: str = "mixed_bfloat16"
     file: str = "keras"  # or h5, json
     words: bool = False  # the inputs
+    silent: bool = False  # the file says nothing of the model's own policy
     optimizer: object = lambda: keras.optimizers.SGD(0.05, momentum=0.5)
     refused: str = ""
 
@@ -64,6 +65,11 @@ def plain():
     return keras.Sequential([L.Input((6, 4)), L.Flatten(), L.Dense(8, activation="relu"), L.Dense(3, activation="softmax")])
 
 
+def identities():
+    """An initializer with the name of a layer."""
+    return keras.Sequential([L.Input((6, 4)), L.Identity(), L.Flatten(), L.Dense(24, kernel_initializer="identity", kernel_regularizer="l2"), L.Dense(3, activation="softmax")])
+
+
 def categories():
     """Layers whose dtype is no policy."""
     x = keras.Input((3,), dtype="string")
@@ -82,6 +88,7 @@ ROWS += [Row("graph-of-" + of, graph, of, "float32") for of in POLICIES[1:] if L
 ROWS += [Row("most", most), Row("most-of-mixed", most, "mixed_float16", "bfloat16"), Row("plain-float64", plain, to="float64"), Row("same", graph, "bfloat16", "bfloat16"),
          Row("categories", categories, words=True), Row("categories-float16", categories, to="float16", words=True),
          Row("legacy", plain, file="h5"), Row("legacy-scaled", plain, to="mixed_float16", file="h5"), Row("legacy-of-scaled", plain, "mixed_float16", "float32", file="h5"),
+         Row("silent", graph, to="mixed_bfloat16", file="json", silent=True), Row("silent-sequence", identities, to="float64", file="json", silent=True),
          Row("text", graph, to="mixed_float16", file="json"), Row("text-of-float64", plain, "float64", "bfloat16", file="json"),
          Row("scale-of-its-own", sequence, "mixed_float16", "mixed_bfloat16",
              optimizer=lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.05), initial_scale=64.0)),
@@ -124,11 +131,23 @@ def made(row, policy):
     return model
 
 
+def say_nothing(value):
+    """Takes out the policies of layers that have the model's own, float32."""
+    for item in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        say_nothing(item)
+    dtype = (value.get("config") or {}).get("dtype") if isinstance(value, dict) and value.get("module") == "keras.layers" else None
+    if isinstance(dtype, dict) and dtype["config"]["name"] == "float32":
+        del value["config"]["dtype"]
+
+
 def save(row, model, folder, name):
     path = os.path.join(folder, name + "." + row.file)
     if row.file == "json":
+        config = json.loads(model.to_json())
+        if row.silent and name == "first":
+            say_nothing(config)
         with open(path, "w") as f:
-            f.write(model.to_json())
+            json.dump(config, f)
     else:
         model.save(path)
     return path
