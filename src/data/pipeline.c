@@ -193,6 +193,14 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     return ARTEL_OK;
 }
 
+static const artel__stage_ops *find_ops(const char *name, bool joins)
+{
+    for (int i = 0; artel__stages[i] != NULL; i++) {
+        if (artel__stages[i]->joins == joins && strcmp(artel__stages[i]->name, name) == 0) return artel__stages[i];
+    }
+    return NULL;
+}
+
 /* What other libraries have as a stage, and what does it here. */
 static const char *const elsewhere[][2] = {
     {"padded_batch", "rows have one shape: \"ragged\" in a feature specification or the stage pad fills them up to it; "
@@ -208,34 +216,36 @@ static const char *const elsewhere[][2] = {
             "programs map by functions of "
             "their own (artel/pipeline.h)"},
     {"save", "artel data make pipeline:FILE.json writes what comes out as records, to be read back"},
+    {"stack", "stack_columns puts columns side by side, as tf.stack does with an element's values"},
+    {"concat", "concatenate_columns puts columns side by side, as tf.concat does with an element's values"},
+    {"column_stack", "stack_columns puts single values side by side, concatenate_columns vectors too"},
+    {"hstack", "concatenate_columns puts columns side by side"},
     {"enumerate", "zip it with a column of numbers"},
     {"range", "write the numbers into an npz"},
 };
 
-static artel_status unknown_stage(builder *b, const char *name, bool joins)
+static artel_status unknown_stage(builder *b, const char *name)
 {
     for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {
         if (strcmp(elsewhere[i][0], name) == 0)
             return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->where, elsewhere[i][1],
                                "a pipeline has no stage '%s'", name);
     }
+    if (find_ops(name, true) != NULL)
+        return artel__fail(
+            b->ctx, ARTEL_ERROR_INVALID, b->where,
+            "sources are joined where a source stands: {\"from\": {\"zip\": [SOURCE, SOURCE]}}; columns by "
+            "stack_columns and concatenate_columns",
+            "'%s' is no stage, but joins sources", name);
     const char *names[64];
     int count = 0;
     for (int i = 0; artel__stages[i] != NULL && count < 63; i++) {
-        if (artel__stages[i]->joins == joins) names[count++] = artel__stages[i]->name;
+        if (!artel__stages[i]->joins) names[count++] = artel__stages[i]->name;
     }
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
     return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "docs/data.md lists the stages", "no stage '%s'%s%s",
                        name, near != NULL ? "; the nearest is " : "", near != NULL ? near : "");
-}
-
-static const artel__stage_ops *find_ops(const char *name, bool joins)
-{
-    for (int i = 0; artel__stages[i] != NULL; i++) {
-        if (artel__stages[i]->joins == joins && strcmp(artel__stages[i]->name, name) == 0) return artel__stages[i];
-    }
-    return NULL;
 }
 
 /* One stage on what is there so far; *out is replaced. */
@@ -248,7 +258,7 @@ static artel_status add_stage(builder *b, json_t *object, artel__stage **out)
                            "a stage without a name");
     const artel__stage_ops *ops = find_ops(name, false);
     bool lacks_function = ops == &artel__stage_map && b->recipe->function_count == 0; /* as every file */
-    if (ops == NULL || lacks_function) return unknown_stage(b, name, false);
+    if (ops == NULL || lacks_function) return unknown_stage(b, name);
     artel__stage **inputs = artel__arena_alloc(b->arena, 1, sizeof *inputs);
     if (inputs == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(new_stage(b, ops, &stage));

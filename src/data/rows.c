@@ -148,25 +148,55 @@ artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row,
     return ARTEL_OK;
 }
 
+/* What has to be fetched of a row is asked for several columns at a time. */
+typedef struct gathering {
+    const artel__rows *rows;
+    const artel__source *source;
+    int64_t row;
+    artel__row_want wants[WANTED];
+    int count;
+} gathering;
+
+static gathering begin_gathering(const artel__rows *rows, int64_t row)
+{
+    gathering g = {.rows = rows};
+    g.source = artel__rows_source(rows, &row);
+    g.row = row;
+    return g;
+}
+
+static artel_status fetch_gathered(gathering *g)
+{
+    int count = g->count;
+    g->count = 0;
+    return count > 0 ? artel__source_fetch(g->source, g->row, g->wants, count) : ARTEL_OK;
+}
+
+static artel_status gather_column(gathering *g, int column, void *out)
+{
+    const artel__rows_column *c = &g->rows->columns[column];
+    const void *from = find_row(g->rows, c, g->source, g->row);
+    if (from == NULL) {
+        g->wants[g->count++] = (artel__row_want){c->array, &c->row, out};
+        return g->count == WANTED ? fetch_gathered(g) : ARTEL_OK;
+    }
+    if (c->bytes > 0) memcpy(out, from, c->bytes);
+    return ARTEL_OK;
+}
+
+artel_status artel__rows_fetch_some(const artel__rows *rows, const int *columns, int count, int64_t row,
+                                    void *const *out)
+{
+    gathering g = begin_gathering(rows, row);
+    for (int i = 0; i < count; i++) ARTEL_TRY(gather_column(&g, columns[i], out[i]));
+    return fetch_gathered(&g);
+}
+
 artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out)
 {
-    const artel__source *source = artel__rows_source(rows, &row);
-    artel__row_want wants[WANTED];
-    int count = 0;
-    for (int c = 0; c < rows->column_count; c++) {
-        const artel__rows_column *column = &rows->columns[c];
-        const void *from = find_row(rows, column, source, row);
-        uint8_t *place = (uint8_t *)out + column->at;
-        if (from == NULL) {
-            wants[count++] = (artel__row_want){column->array, &column->row, place};
-        } else if (column->bytes > 0) {
-            memcpy(place, from, column->bytes);
-        }
-        if (count < WANTED && (count == 0 || c + 1 < rows->column_count)) continue;
-        ARTEL_TRY(artel__source_fetch(source, row, wants, count));
-        count = 0;
-    }
-    return ARTEL_OK;
+    gathering g = begin_gathering(rows, row);
+    for (int c = 0; c < rows->column_count; c++) ARTEL_TRY(gather_column(&g, c, (uint8_t *)out + rows->columns[c].at));
+    return fetch_gathered(&g);
 }
 
 int64_t artel__rows_expect(const artel__rows *rows, const int64_t *row, int64_t first, int64_t count)

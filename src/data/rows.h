@@ -40,6 +40,9 @@ typedef struct artel__rows {
 artel_status artel__rows_open(artel_data *data, artel__arena *arena, bool texts, artel__rows *out);
 /* One row of one column. Thread-safe. */
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
+/* One row of some columns, each at its own place. Thread-safe. */
+artel_status artel__rows_fetch_some(const artel__rows *rows, const int *columns, int count, int64_t row,
+                                    void *const *out);
 /* One row of all columns, each at its place. Thread-safe. */
 artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out);
 /* That this thread fetches rows row[0 .. count) next, or, with NULL, `first` and those behind it: data of another

@@ -154,6 +154,8 @@ artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel_
 artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, double **out, size_t *count);
 /* The column of that name of the first input; INVALID with the nearest name when there is none. */
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
+/* Those of a list in JSON, at least one; out[] has room for all columns of the first input. */
+artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);
 /* The elements that may be asked for: count, or the reach of an endless stage. */
@@ -176,8 +178,9 @@ extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage
     artel__stage_shuffle, artel__stage_filter, artel__stage_concatenate, artel__stage_zip, artel__stage_interleave,
     artel__stage_sample, artel__stage_window, artel__stage_cache, artel__stage_snapshot, artel__stage_cast,
     artel__stage_scale, artel__stage_normalise, artel__stage_one_hot, artel__stage_reshape, artel__stage_lookup,
-    artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_resize, artel__stage_crop,
-    artel__stage_random_crop, artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast,
-    artel__stage_batch, artel__stage_unbatch, artel__stage_pad, artel__stage_source;
+    artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_stack_columns,
+    artel__stage_concatenate_columns, artel__stage_resize, artel__stage_crop, artel__stage_random_crop,
+    artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast, artel__stage_batch,
+    artel__stage_unbatch, artel__stage_pad, artel__stage_source;
 
 #endif

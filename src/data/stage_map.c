@@ -242,35 +242,15 @@ static const artel__option select_table[] = {
     {.name = NULL},
 };
 
-static artel_status select_columns(artel__stage *stage, json_t *list, int *chosen)
-{
-    json_t *name;
-    size_t i;
-    json_array_foreach(list, i, name)
-    {
-        if (!json_is_string(name)) return artel__stage_wrong(stage, "write names", "columns holds no names");
-        ARTEL_TRY(artel__stage_find(stage, json_string_value(name), &chosen[i]));
-        stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
-    }
-    stage->column_count = (int)json_array_size(list);
-    return ARTEL_OK;
-}
-
 static artel_status select_open(artel__stage *stage)
 {
-    const char *text = ((const select_options *)stage->options)->columns;
-    json_t *list;
-    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
-    size_t count = json_array_size(list);
-    bool good = count >= 1 && count <= (size_t)stage->column_count;
-    int *chosen = artel__arena_alloc(stage->arena, count + 1, sizeof *chosen);
+    int *chosen = artel__arena_alloc(stage->arena, (size_t)stage->column_count + 1, sizeof *chosen);
+    if (chosen == NULL) return ARTEL_ERROR_NO_MEMORY;
     stage->state = chosen;
-    artel_status status =
-        chosen == NULL ? ARTEL_ERROR_NO_MEMORY
-        : good         ? select_columns(stage, list, chosen)
-               : artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
-    json_decref(list);
-    return status;
+    ARTEL_TRY(
+        artel__stage_find_list(stage, ((const select_options *)stage->options)->columns, chosen, &stage->column_count));
+    for (int i = 0; i < stage->column_count; i++) stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
+    return ARTEL_OK;
 }
 
 static artel_status select_at(const artel__stage *stage, int column, int64_t index, void *out)

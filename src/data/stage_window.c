@@ -35,23 +35,13 @@ static const artel__option table[] = {
 static artel_status choose_columns(artel__stage *stage, window_state *state)
 {
     const window_options *o = stage->options;
-    json_t *list, *name;
-    size_t i;
+    int *chosen = artel__arena_alloc(stage->arena, (size_t)stage->column_count + 1, sizeof *chosen), count = 0;
+    if (chosen == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int c = 0; c < stage->column_count; c++) state->windowed[c] = o->columns == NULL;
     if (o->columns == NULL) return ARTEL_OK;
-    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->columns, strlen(o->columns), &list));
-    artel_status status =
-        json_is_array(list) ? ARTEL_OK : artel__stage_wrong(stage, "write \"columns\": [\"x\"]", "columns is no list");
-    json_array_foreach(list, i, name)
-    {
-        int column = 0;
-        if (status == ARTEL_OK && !json_is_string(name))
-            status = artel__stage_wrong(stage, "write names", "columns holds no names");
-        if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &column);
-        if (status == ARTEL_OK) state->windowed[column] = true;
-    }
-    json_decref(list);
-    return status;
+    ARTEL_TRY(artel__stage_find_list(stage, o->columns, chosen, &count));
+    for (int i = 0; i < count; i++) state->windowed[chosen[i]] = true;
+    return ARTEL_OK;
 }
 
 static artel_status window_open(artel__stage *stage)

@@ -29,6 +29,8 @@ const artel__stage_ops *const artel__stages[] = {
     &artel__stage_map,
     &artel__stage_select,
     &artel__stage_rename,
+    &artel__stage_stack_columns,
+    &artel__stage_concatenate_columns,
     &artel__stage_resize,
     &artel__stage_crop,
     &artel__stage_random_crop,
@@ -86,6 +88,25 @@ artel_status artel__stage_find(const artel__stage *stage, const char *name, int 
                               near != NULL ? near
                               : count > 0  ? names[0]
                                            : "none");
+}
+
+artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count)
+{
+    json_t *list, *name;
+    size_t i, most = (size_t)stage->inputs[0]->column_count;
+    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
+    artel_status status = ARTEL_OK;
+    if (json_array_size(list) < 1 || json_array_size(list) > most)
+        status = artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
+    json_array_foreach(list, i, name)
+    {
+        if (status == ARTEL_OK && !json_is_string(name))
+            status = artel__stage_wrong(stage, "write names", "columns holds no names");
+        if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &out[i]);
+    }
+    *count = (int)json_array_size(list);
+    json_decref(list);
+    return status;
 }
 
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row)

@@ -69,7 +69,8 @@ class Scene:
         y = rng.integers(0, 4, ROWS)
         x = (rng.integers(0, 40, (4, 12, 12, 3))[y] * 5 + rng.integers(0, 40, (ROWS, 12, 12, 3))).astype("u1")
         np.savez(self.path("d.npz"), x=x, y=y)
-        crop = [{"stage": "random_crop", "column": "x", "height": 8, "width": 8}, {"stage": "random_flip", "column": "x"}]
+        crop = [{"stage": "random_crop", "column": "x", "height": 8, "width": 8}, {"stage": "random_flip", "column": "x"},
+                {"stage": "concatenate_columns", "columns": ["x"]}]
         with open(self.path("p.json"), "w") as f:
             json.dump({"from": "npz:" + self.path("d.npz"), "stages": crop}, f)
         self.data = "pipeline:" + self.path("p.json")
@@ -264,7 +265,8 @@ def consumers(scene):
 
 def stages_where_read(scene):
     """Stages and tools that read rows in an order of their own: asked for many at a time, from workers of which one dies meanwhile."""
-    crop = [{"stage": "cache"}, {"stage": "shuffle", "seed": 3}, {"stage": "random_crop", "column": "x", "height": 8, "width": 8}]
+    crop = [{"stage": "cache"}, {"stage": "shuffle", "seed": 3}, {"stage": "random_crop", "column": "x", "height": 8, "width": 8},
+            {"stage": "concatenate_columns", "columns": ["x"]}]
 
     def written(source, name):
         halves = [{"from": source, "stages": [{"stage": part, "count": 101}]} for part in ("take", "skip")]

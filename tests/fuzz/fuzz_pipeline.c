@@ -112,6 +112,10 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"y\"},{\"stage\":"
         "\"reshape\","
         "\"column\":\"y\",\"shape\":[3,-1]}]}]}",
+        "{\"from\":{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"z\"}]}]}"
+        ","
+        "\"stages\":[{\"stage\":\"stack_columns\",\"columns\":[\"z\",\"x\"],\"axis\":-1},"
+        "{\"stage\":\"concatenate_columns\",\"to\":\"z\",\"dtype\":\"int16\",\"axis\":0}]}",
         "{\"from\":\"$\",\"stages\":[{\"stage\":\"filter\",\"column\":\"x\",\"is\":\"in\",\"value\":[1,2]},{\"stage\":"
         "\"one_hot\","
         "\"column\":\"x\",\"classes\":9}]}",
