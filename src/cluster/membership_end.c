@@ -11,6 +11,8 @@
  * of the rest, and that one tells all, before it proposes: each survivor says the cause once, if one of them has heard
  * it.
  */
+#include <string.h>
+
 #include "cluster/membership_impl.h"
 
 /* -- failed alone -- */
@@ -37,8 +39,12 @@ static void learn_failure(artel__membership *m, uint32_t task, uint64_t incarnat
     artel__ms_peer *p = &m->peer[task];
     if (message->status == ARTEL_ERROR_PREEMPTED || message->status >= 0 || p->failed_as == incarnation) return;
     p->failed_as = incarnation;
-    artel__ms_say(m, task, ARTEL__REASON_LEFT, "%s has failed: %.*s", artel__ms_name(m, task), (int)message->text.count,
-                  message->text.count ? (const char *)message->text.data : "");
+    static const char said[] = "failed: "; /* as a task's driver begins */
+    size_t skip = sizeof said - 1, count = message->text.count;
+    const char *text = count ? (const char *)message->text.data : "";
+    bool twice = count >= skip && memcmp(text, said, skip) == 0;
+    artel__ms_say(m, task, ARTEL__REASON_LEFT, "%s has failed: %.*s", artel__ms_name(m, task),
+                  (int)(twice ? count - skip : count), twice ? text + skip : text);
     pass_on(m, task,
             &(artel__message){.kind = ARTEL__MESSAGE_ENDED,
                               .subject = task,

@@ -65,11 +65,12 @@ typedef struct present {
     uint32_t count; /* with this task */
     bool lower;     /* some of them lower than this task */
     bool has_run, forming;
+    bool saving; /* somebody who holds a state of the run wants all to save it and end */
 } present;
 
 static present look(const artel__membership *m)
 {
-    present found = {.count = 1, .has_run = (artel__ms_flags(m) & ARTEL__FLAG_HAS_RUN) != 0};
+    present found = {.count = 1, .has_run = m->has_run, .saving = m->has_run && m->saving_wanted};
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
         if (p->link < 0) continue;
@@ -77,6 +78,7 @@ static present look(const artel__membership *m)
         found.lower = found.lower || t < m->config.self;
         found.has_run = found.has_run || (p->flags & ARTEL__FLAG_HAS_RUN);
         found.forming = found.forming || (p->flags & ARTEL__FLAG_FORMING);
+        found.saving = found.saving || (~p->flags & (ARTEL__FLAG_HAS_RUN | ARTEL__FLAG_SAVING)) == 0;
     }
     return found;
 }
@@ -109,31 +111,45 @@ static bool may_begin(const artel__membership *m, const present *found)
     int64_t waited = alone_for(m);
     if (found->lower || found->forming || m->now < m->retry_at) return false;
     if (found->count == m->config.tasks) return true;
-    if (found->count < m->config.min_members) return false;
+    if (found->count < m->config.min_members && !found->saving) return false;
     if (found->has_run) return m->now - m->lone_settle >= m->appeal_limit;
     return found->count >= m->config.start_members && waited >= m->config.wait_for_cluster_ns;
+}
+
+/* Whoever is to leave and is no member leaves at once, others hold the state; the last one saves it. Where all are to
+ * save, a task with a state joins the others for that, however long it has slept. True: nothing else is to be done. */
+static bool leave(artel__membership *m, const present *found)
+{
+    bool last = m->has_run && found->count == 1; /* nobody else holds the state */
+    if (!m->leaving && !m->saving_wanted) return false;
+    if (last)
+        artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
+    else if (m->leaving || !m->has_run)
+        artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "asked to leave while it was not a member");
+    return last || m->ended;
+}
+
+/* The time for others is over, and they are too few, or not to be joined. */
+static bool gave_up(const artel__membership *m, const present *found, bool other)
+{
+    if (alone_for(m) < m->config.wait_for_cluster_ns + (found->lower || other ? PATIENCE : 0)) return false;
+    return other || found->lower || found->count < m->config.min_members ||
+           (!found->has_run && found->count < m->config.start_members);
 }
 
 void artel__ms_lone(artel__membership *m)
 {
     if (m->training == ARTEL__MS_GOING) artel__ms_stop(m);
-    int64_t waited = alone_for(m);
     artel__ms_other other = artel__ms_find_other(m);
     present found = look(m);
-    if (m->leaving || m->saving_wanted) {
-        bool last = m->has_run && found.count == 1; /* nobody else holds the state: it is saved */
-        if (last)
-            artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
-        else
-            artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "asked to leave while it was not a member");
-        return;
-    }
+    if (leave(m, &found)) return;
     if (found.count != m->lone_linked) m->lone_settle = m->now;
     m->lone_linked = found.count;
-    if (waited >= m->config.wait_for_cluster_ns + (found.lower || other.id.counter ? PATIENCE : 0) &&
-        (other.id.counter || found.lower || found.count < m->config.min_members ||
-         (!found.has_run && found.count < m->config.start_members))) {
-        say_missing(m, true);
+    if (gave_up(m, &found, other.id.counter != 0)) {
+        if (m->has_run && m->saving_wanted && !other.id.counter)
+            artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self); /* at least here */
+        else
+            say_missing(m, true);
         return;
     }
     if (other.id.counter) {

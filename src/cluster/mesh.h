@@ -120,6 +120,8 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
 void artel__mesh_end(artel_cluster *mesh);
 /* Whether the pass has ever had a generation. */
 bool artel__mesh_ever_formed(artel_cluster *cluster);
+/* How long tasks that are not there are waited for. */
+int64_t artel__mesh_patience_ns(const artel_cluster *mesh);
 
 /* Waits for the next order. The caller uses no endpoint of a seat any more. Failures: the cause, recorded in the
  * context and named (ARTEL_ERROR_INVALID: tasks do not do the same; ARTEL_ERROR_RUN: nobody came, others failed;

@@ -31,6 +31,11 @@ bool artel_cluster_writes(const artel_cluster *mesh)
     return !mesh || mesh->writes;
 }
 
+int64_t artel__mesh_patience_ns(const artel_cluster *mesh)
+{
+    return (int64_t)(mesh->options.wait_for_cluster * 1e9);
+}
+
 const char *artel__mesh_title(const artel_cluster *mesh, int task)
 {
     return mesh->peer[task].title;

@@ -129,11 +129,18 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
     return status;
 }
 
+/* In the writing thread, while the run goes on: asked about what was taken. */
+static artel_status may_appear(void *user)
+{
+    const artel__fit *fit = user;
+    return artel__fit_confirm_step(fit, fit->checkpointer->image.step);
+}
+
 static void *write_main(void *user)
 {
     artel__fit *fit = user;
     artel__checkpointer *c = fit->checkpointer;
-    c->image.gate = fit->role == ARTEL__ROLE_COORDINATOR ? artel__fit_confirm : NULL;
+    c->image.gate = fit->role == ARTEL__ROLE_COORDINATOR ? may_appear : NULL;
     c->image.gate_user = fit;
     c->written = artel__checkpoint_write(fit->ctx, fit->options.checkpoint_dir, &c->image, fit->options.keep);
     atomic_store(&c->done, true);

@@ -7,19 +7,24 @@
 
 /* Without the servers that could say it, this task is asked to save what it has and to end: as long as nobody has come
  * further. */
-static artel_status confirm_alone(const artel__fit *fit)
+static artel_status confirm_alone(const artel__fit *fit, int64_t step)
 {
     int64_t newest = -1;
     if (fit->options.checkpoint_dir)
         ARTEL_TRY(artel__checkpoint_newest(fit->ctx, fit->options.checkpoint_dir, &newest));
-    return newest < fit->step ? ARTEL_OK : ARTEL_AGAIN;
+    return newest < step ? ARTEL_OK : ARTEL_AGAIN;
+}
+
+artel_status artel__fit_confirm_step(const artel__fit *fit, int64_t step)
+{
+    artel_cluster *cluster = fit->options.cluster;
+    int servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
+    if (atomic_load(&fit->forsaken)) return confirm_alone(fit, step);
+    return artel__mesh_confirm(cluster, ARTEL__TASK_PS, artel__majority_beside(servers));
 }
 
 artel_status artel__fit_confirm(void *user)
 {
     const artel__fit *fit = user;
-    artel_cluster *cluster = fit->options.cluster;
-    int servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
-    if (fit->forsaken) return confirm_alone(fit);
-    return artel__mesh_confirm(cluster, ARTEL__TASK_PS, artel__majority_beside(servers));
+    return artel__fit_confirm_step(fit, fit->step);
 }

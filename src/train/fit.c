@@ -25,7 +25,8 @@ static artel_status conclude(artel__fit *fit, bool preempted)
     ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
     if (!artel__checkpointer_finished(fit)) status = artel__checkpointer_finish(fit);
     if (status != ARTEL_OK || !fit->writes || !fit->options.on_result) return status;
-    if (fit->role == ARTEL__ROLE_COORDINATOR) artel__outputs_ask(fit->ctx, artel__fit_confirm, fit);
+    bool others = fit->role == ARTEL__ROLE_COORDINATOR && artel__mesh_ever_formed(fit->options.cluster);
+    if (others) artel__outputs_ask(fit->ctx, artel__fit_confirm, fit);
     status = fit->options.on_result(fit->options.event_user, fit->model, fit->history);
     artel__outputs_ask(fit->ctx, NULL, NULL);
     return status;
@@ -80,18 +81,24 @@ static artel_status finish(artel__fit *fit, artel_status status)
 /* A task of a finished run is started again, and no other one: they have ended before it. */
 static artel_status end_late(artel__fit *fit)
 {
+    bool writes = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR;
     artel__operation_begin(fit->ctx);
     artel__log(fit->ctx, ARTEL_LOG_NOTE, "the run is finished, and no other task has come: nothing is left to be done");
-    return conclude(fit, false);
+    return writes ? conclude(fit, false) : ARTEL_OK;
+}
+
+static artel_status run_among_others(artel__fit *fit)
+{
+    if (fit->role != ARTEL__ROLE_NONE) return artel__fit_run_servers(fit);
+    ARTEL_TRY(artel__fit_join(fit));
+    return artel__fit_run(fit, artel__fit_unit);
 }
 
 static artel_status run_fit(artel__fit *fit)
 {
     fit->conclude = conclude;
-    if (fit->role != ARTEL__ROLE_NONE) return artel__fit_run_servers(fit);
-    artel_cluster *cluster = artel__session_cluster(fit->session);
-    ARTEL_TRY(artel__fit_join(fit));
-    artel_status status = artel__fit_run(fit, artel__fit_unit);
+    artel_cluster *cluster = artel__fit_cluster(fit);
+    artel_status status = run_among_others(fit);
     if (status == ARTEL_ERROR_RUN && artel__checkpointer_finished(fit) && !artel__mesh_ever_formed(cluster))
         return end_late(fit);
     ARTEL_TRY(status);

@@ -8,6 +8,8 @@
 #ifndef ARTEL_TRAIN_FIT_IMPL_H
 #define ARTEL_TRAIN_FIT_IMPL_H
 
+#include <stdatomic.h>
+
 #include "train/history.h"
 #include "train/session.h"
 
@@ -130,7 +132,10 @@ struct artel__fit {
     bool started;           /* the start event has been sent */
     /* Among other tasks (regroup.c). */
     bool begun, seated, seated_before, over, save_and_end;
-    bool forsaken;         /* save_and_end, beside too few servers for a majority (confirm.c) */
+    bool saved;            /* by whoever saves, in this seat */
+    int64_t missed_since;  /* somebody is not here without whom this task does nothing (servers.c); 0: all are */
+    atomic_bool forsaken;  /* save_and_end, beside too few servers for a majority (confirm.c); the thread that writes
+                              checkpoints looks, too */
     int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
     int applied_replicas;  /* that the schedule has been told */
     void *extra;           /* what belongs to the state beside variables: predictions */
@@ -187,8 +192,10 @@ artel_status artel__checkpointer_unit(
 artel_status artel__checkpointer_now(artel__fit *fit);
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
 artel_status artel__checkpointer_again(artel__fit *fit);  /* in a new generation: what could not be published */
-/* Of the chief of parameter servers, an artel__gate_fn: ARTEL_OK when a majority of them has just said that it is in
- * this generation. Any thread. */
+/* Of the chief of parameter servers: ARTEL_OK when a majority of them has just said that it is in this generation, so
+ * that what it has of this step may appear. Any thread. The other one is an artel__gate_fn for what the fit has now, of
+ * its own thread. */
+artel_status artel__fit_confirm_step(const artel__fit *fit, int64_t step);
 artel_status artel__fit_confirm(void *fit);
 /* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and
  * back, `where` for messages. Weights that callbacks keep are allocated, and filled by the caller. */

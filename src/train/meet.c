@@ -48,9 +48,9 @@ static artel_status await_majority(const artel__installed *c, const artel__servi
     }
     artel__text_append(&text, missing > 1 ? " are not here)" : " is not here)");
     artel_status status = artel__text_status(&text);
-    if (status == ARTEL_OK) artel__service_await(s, text.data);
+    if (status == ARTEL_OK) status = artel__service_await(s, text.data);
     artel__text_fini(&text);
-    return status == ARTEL_OK ? ARTEL_AGAIN : status;
+    return status;
 }
 
 static uint64_t last_reign(const artel__service *s, const remembered *known)
@@ -86,6 +86,7 @@ artel_status artel__installed_meet(artel__installed *c, const artel__service *s)
                            "another chief has gone on with the job since this one was cut off or stopped");
     bool holds = artel__majority_holds(servers, c->chief, known.chief, s->servers);
     if (holds) {
+        artel__service_is_whole(s);
         if (c->reign == 0) c->reign = 1 + last_reign(s, &known);
         status = say(c, s, ARTEL__MEET_LEAVES, NULL);
         return status == ARTEL_OK ? say(c, s, ARTEL__MEET_HOLDS, NULL) : status;

@@ -62,6 +62,7 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     artel__deal_unseat(fit);
     fit->writes = order->seat.writer;
     fit->save_and_end = order->last;
+    fit->saved = false;
     if (order->step != (uint64_t)fit->unit)
         return artel__fail(fit->ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this",
                            "asked to go on from %llu, at %lld", (unsigned long long)order->step, (long long)fit->unit);
@@ -95,6 +96,7 @@ static artel_status save(artel__fit *fit, const artel__mesh_order *order)
     artel_status status = ARTEL_OK;
     fit->writes = order->writer;
     if (fit->conclude) status = fit->conclude(fit, order->last);
+    fit->saved = status == ARTEL_OK;
     if (status == ARTEL_OK)
         artel__mesh_saved(artel__fit_cluster(fit), order->writer ? artel__session_hash(fit->session) : 0);
     return status;
@@ -176,7 +178,8 @@ artel_status artel__fit_end(artel__fit *fit, artel_status status)
 {
     artel_cluster *cluster = fit->session ? artel__fit_cluster(fit) : fit->options.cluster;
     if (fit->options.dry_run || artel__mesh_is_single(cluster)) return status;
-    if (status == ARTEL_ERROR_PREEMPTED && fit->save_and_end) status = artel__fit_preempted(fit);
+    bool told = fit->saved || fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER;
+    if (status == ARTEL_ERROR_PREEMPTED && fit->save_and_end && told) status = artel__fit_preempted(fit);
     if (fit->session) artel__session_unseat(fit->session);
     if (status < 0 && fit->begun)
         artel__mesh_fail(cluster, fit->session && artel__session_is_common_fault(fit->session), status);

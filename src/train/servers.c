@@ -13,7 +13,8 @@
 #include "train/callbacks.h"
 
 #define LOOK_NS 20000000L
-#define REMIND_NS INT64_C(5000000000)
+#define SECOND INT64_C(1000000000)
+#define REMIND_NS (5 * SECOND)
 
 typedef struct serving {
     artel_status (*create)(artel__fit *fit, void **out);
@@ -47,7 +48,8 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
     s->endpoint = s->seat.ranks > 1 ? s->seat.endpoint[0] : NULL;
     fit->writes = fit->role == ARTEL__ROLE_COORDINATOR;
     fit->save_and_end = order->last;
-    fit->forsaken = order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]);
+    fit->saved = false;
+    atomic_store(&fit->forsaken, order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]));
     if (fit->schedule_replicas == 0) fit->schedule_replicas = s->workers;
     ARTEL_TRY(artel__fit_apply_replicas(fit));
     artel__fit_tell_membership(fit, &s->seat);
@@ -58,7 +60,7 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
  * others have come further. */
 static artel_status leave_unsaved(artel__service *s)
 {
-    bool forsaken = s->fit->forsaken && !artel__mesh_stopping(s->cluster);
+    bool forsaken = atomic_load(&s->fit->forsaken) && !artel__mesh_stopping(s->cluster);
     if (!forsaken) artel__mesh_unsaved(s->cluster);
     if (!forsaken) return ARTEL_OK;
     artel__log(s->fit->ctx, ARTEL_LOG_WARNING,
@@ -87,6 +89,7 @@ static artel_status follow(artel__service *s)
             break;
         case ARTEL__MESH_SAVE:
             if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->conclude(fit, order.last);
+            fit->saved = status == ARTEL_OK && s->chief >= 0;
             if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
             if (status == ARTEL_AGAIN) status = leave_unsaved(s);
             break;
@@ -96,17 +99,31 @@ static artel_status follow(artel__service *s)
     return status;
 }
 
-void artel__service_await(const artel__service *s, const char *whom)
+artel_status artel__service_await(const artel__service *s, const char *whom)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
-    int64_t said = 0;
+    artel__fit *fit = s->fit;
+    int64_t patience = artel__mesh_patience_ns(s->cluster), said = 0;
+    if (fit->missed_since == 0) fit->missed_since = artel__now_ns();
     while (!artel__mesh_stopping(s->cluster)) {
-        if (artel__now_ns() - said >= REMIND_NS) {
-            artel__log(s->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, without which nothing goes on", whom);
-            said = artel__now_ns();
+        int64_t now = artel__now_ns();
+        if (now - fit->missed_since >= patience)
+            return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "parameter servers",
+                               "see whether the job has ended; else start it again",
+                               "waited %lld s for %s (.wait_for_cluster), without which nothing goes on",
+                               (long long)(patience / SECOND), whom);
+        if (now - said >= REMIND_NS) {
+            artel__log(fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, without which nothing goes on", whom);
+            said = now;
         }
         nanosleep(&pause, NULL);
     }
+    return ARTEL_AGAIN;
+}
+
+void artel__service_is_whole(const artel__service *s)
+{
+    s->fit->missed_since = 0;
 }
 
 /* Without whom this task can do nothing: others hear from the chief what is to be done, or that all is over; and a
@@ -122,10 +139,8 @@ static artel_status run_seat(artel__service *s, const serving *way, void *user)
 {
     const char *missing = find_missing(s);
     if (s->fit->save_and_end) return ARTEL_OK;
-    if (missing) {
-        artel__service_await(s, missing);
-        return ARTEL_AGAIN;
-    }
+    if (missing) return artel__service_await(s, missing);
+    if (s->fit->role != ARTEL__ROLE_COORDINATOR) artel__service_is_whole(s); /* it has a majority to find yet */
     return way->run(s, user);
 }
 

@@ -142,8 +142,11 @@ static inline int artel__service_tickets(const artel__service *service)
 /* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over. */
 artel_status artel__service_move(const artel__service *service);
 artel_status artel__service_wait(const artel__service *service);
-/* Says for whom this task waits, without which nothing goes on, until the generation is over. */
-void artel__service_await(const artel__service *service, const char *whom);
+/* Says for whom this task waits, without which nothing goes on, until the generation is over: ARTEL_AGAIN. Through all
+ * generations no longer than tasks are waited for that are not there (.wait_for_cluster): a failure. */
+artel_status artel__service_await(const artel__service *service, const char *whom);
+/* Nobody is missing: the next wait is a new one. */
+void artel__service_is_whole(const artel__service *service);
 /* A lane's failure: ARTEL_AGAIN when a peer is lost or the generation is over. */
 static inline artel_status artel__service_judge(artel_status status)
 {

@@ -4,6 +4,8 @@
  * Between two of them the state is whole: the counters in artel__fit, the session's variables and the callbacks' states
  * are all that the rest depends on.
  */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "train/audit.h"
 #include "train/callbacks.h"
@@ -175,14 +177,18 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
 
 artel_status artel__fit_preempted(artel__fit *fit)
 {
-    bool saved = fit->options.checkpoint_dir != NULL;
+    bool saves = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR;
+    const char *what = !fit->options.checkpoint_dir ? "; this run's progress is lost"
+                       : saves                      ? ", after saving"
+                       : fit->saved                 ? ", after the chief has saved"
+                                                    : "; the chief, which saves, is not here";
+    char step[40] = "";
+    if (saves) snprintf(step, sizeof step, " at step %lld", (long long)fit->step);
     artel__operation_begin(fit->ctx);
     return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
-                       saved ? "start the same command again to continue"
-                             : "give .checkpoint_dir so that a stopped run can be continued",
-                       saved ? "stopped on request at step %lld, after saving"
-                             : "stopped on request at step %lld; this run's progress is lost",
-                       (long long)fit->step);
+                       fit->options.checkpoint_dir ? "start the same command again to continue"
+                                                   : "give .checkpoint_dir so that a stopped run can be continued",
+                       "stopped on request%s%s", step, what);
 }
 
 /* Whether the run has been asked to end here; ARTEL_OK to go on. */

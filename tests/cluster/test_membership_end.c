@@ -129,6 +129,54 @@ static void a_successor_writes(void **state)
             }
 }
 
+/* Who has asked that all save sleeps for so long that the others go on without it, at any point of the saving: it joins
+ * them again, and all save and end. */
+static void a_saver_that_slept_has_all_save(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 3; who++)
+        for (int64_t at = 0; at < 120; at += 4) {
+            sim *s = make(3, 500, true);
+            sim_drain(s, who);
+            sim_run(s, sim_now(s) + at * SIM_MS, NULL, NULL);
+            bool ended = sim_look(s, who).ended;
+            sim_pause(s, who);
+            sim_run(s, sim_now(s) + 4 * SIM_SECOND, NULL, NULL);
+            sim_resume(s, who);
+            run_to_end(s);
+            for (uint32_t t = 0; t < 3 && !ended; t++) check(s, t, ARTEL_ERROR_PREEMPTED, "all saved");
+            assert_true(sim_writes(s) >= 1);
+            sim_destroy(s);
+        }
+}
+
+/* Two of four wait for a third one, which would be enough to go on, and are told to save: they do so without it. */
+static void too_few_save_together(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 3; who++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        o.tasks = 4;
+        o.steps = 400;
+        o.min_members = 3;
+        o.save_on_preempt = true;
+        o.wait_ns = 100 * SIM_SECOND;
+        sim *s = sim_create(&o);
+        sim_start_all(s);
+        sim_run(s, sim_now(s) + 200 * SIM_MS, NULL, NULL);
+        sim_kill(s, 2, false);
+        sim_kill(s, 3, false);
+        sim_run(s, sim_now(s) + 5 * SIM_SECOND, NULL, NULL);
+        assert_false(sim_look(s, 0).ended || sim_look(s, 1).ended);
+        for (uint32_t t = 0; t < 2; t++)
+            if (t != who) sim_drain(s, t); /* one of them, or both */
+        run_to_end(s);
+        for (uint32_t t = 0; t < 2; t++) check(s, t, ARTEL_ERROR_PREEMPTED, "all saved");
+        assert_int_equal(sim_writes(s), 1);
+        sim_destroy(s);
+    }
+}
+
 /* A failure of the job is on every rank within 5 s, with the first cause: the earliest by step, phase, task. */
 static void a_failure_is_known_to_all(void **state)
 {
@@ -154,7 +202,7 @@ static void a_full_disk_ends_one(void **state)
 {
     (void)state;
     sim *s = make(3, 60, false);
-    sim_fail(s, 0, false, "disk full");
+    sim_fail(s, 0, false, "failed: disk full"); /* as a driver says it: the others say it once */
     run_to_end(s);
     check(s, 0, ARTEL_ERROR_RUN, "disk full");
     check(s, 1, ARTEL_OK, "finished");
@@ -236,6 +284,8 @@ int main(void)
         cmocka_unit_test(the_last_ones_save),
         cmocka_unit_test(all_save_on_preemption),
         cmocka_unit_test(a_successor_writes),
+        cmocka_unit_test(a_saver_that_slept_has_all_save),
+        cmocka_unit_test(too_few_save_together),
         cmocka_unit_test(a_failure_is_known_to_all),
         cmocka_unit_test(a_full_disk_ends_one),
         cmocka_unit_test(unequal_weights_end_the_job),
