@@ -81,10 +81,9 @@ static artel_status finish(artel__fit *fit, artel_status status)
 /* A task of a finished run is started again, and no other one: they have ended before it. */
 static artel_status end_late(artel__fit *fit)
 {
-    bool writes = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR;
     artel__operation_begin(fit->ctx);
     artel__log(fit->ctx, ARTEL_LOG_NOTE, "the run is finished, and no other task has come: nothing is left to be done");
-    return writes ? conclude(fit, false) : ARTEL_OK;
+    return conclude(fit, false);
 }
 
 static artel_status run_among_others(artel__fit *fit)

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from cli import expect
-from cluster import Patience, Task, free_ports
+from cluster import Patience, Task, await_listening, free_ports
 from oracle import artel, digest, slots
 
 FOLDER = tempfile.mkdtemp()
@@ -88,17 +88,23 @@ def loses(kind, index, model, data, *more, epochs=20, step=STEPS + 3):
 
 class Job:
     """A job task by task; whoever is killed may be started again. `epochs` None: it goes on until the test stops it. `heed`: what Task is given of
-    each task that is started, by who it is."""
+    each task that is started, by who it is. `each`: more words for one task; such a task begins when the others can be connected to."""
 
-    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs", environments=None, heed=None):
+    def __init__(self, workers, servers, model, data, *more, epochs=20, save_every="1000000epochs", environments=None, heed=None, each=None):
         self.out = path("job.keras")
         if epochs is None:
             self.folder = tempfile.mkdtemp(dir=FOLDER)
             epochs, more = 10**6, ("--on-preempt", "save", "--checkpoint-dir", self.folder, "--save-every", save_every, *more)
         args = [str(a) for a in words(model, data, *BY_HAND, "--output", self.out, "--epochs", epochs, *more)]
-        self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in (environments or jobs(workers, servers)).items()}
+        environments = environments or jobs(workers, servers)
+        own = {who: each(who) if each else [] for who in environments}
+        self.start = {who: ([*args, *(["--json"] if who[0] == "chief" else []), *own[who]], env) for who, env in environments.items()}
         self.heed = heed
-        self.tasks = {who: self.begin(who) for who in self.start}
+        self.tasks = {who: self.begin(who) for who in self.start if not own[who]}
+        if len(self.tasks) < len(self.start):
+            listens = lambda who: json.loads(environments[who]["TF_CONFIG"])["cluster"][who[0]][who[1]]
+            await_listening([(task.process, listens(who)) for who, task in self.tasks.items()])
+        self.tasks.update({who: self.begin(who) for who in self.start if own[who]})
         self.chief, self.epochs, self.killed = self.tasks["chief", 0], epochs, []
 
     def begin(self, who):

@@ -8,22 +8,19 @@ their place: nothing that they do is taken, and each ends with one clear message
 Nothing here waits for a time: a task is stopped, the others say that they have gone on without it, it wakes.
 """
 
-import json
 import os
 import signal
-import subprocess
 import sys
 
-from cables import Cables
 from cli import K, L, O, expect, run_checks, save, save_arrays
-from cluster import Patience, Task, free_ports
+from cluster import Patience
 from oracle import digest
-from servers import STEPS, Job, jobs, one_process, path
+from servers import STEPS, one_process, path
+from wired import CHIEF, Wired, is_stopped
 
 LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
 DATA = save_arrays("mlp", path("d.npz"), 500)
 REPLACED = "another process has taken this task's place, and the job goes on with that one"
-CHIEF = ("chief", 0)
 
 
 def plain():
@@ -32,49 +29,7 @@ def plain():
     return m
 
 
-MODEL, PRELOAD = save(plain, path("m.keras")), path("sleeping.so")
-subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", PRELOAD, os.environ["ARTEL_SOURCE"] + "/tests/support/preload/sleeping.c"], check=True)
-
-
-class Wired(Job):
-    """Whose tasks speak through cables. `sleeps`: the chief stops when it is about to sync a file of that name."""
-
-    def __init__(self, workers, servers, *more, sleeps=None, **kinds):
-        start = jobs(workers, servers)
-        told = json.loads(start[CHIEF]["TF_CONFIG"])["cluster"]
-        self.cables = Cables({who: told[who[0]][who[1]] for who in start})
-        environments = {who: self.environment(who) for who in start}
-        if sleeps:
-            environments[CHIEF].update(LD_PRELOAD=PRELOAD, SLEEP_AT=sleeps)
-        super().__init__(workers, servers, MODEL, DATA, "--suspect-after", "3s", *more, environments=environments, **kinds)
-
-    def environment(self, who):
-        cluster = {}
-        for (kind, _), address in self.cables.address[who].items():
-            cluster.setdefault(kind, []).append(address)
-        return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": who[0], "index": who[1]}})}
-
-    def replace(self, who):
-        """The same task again, at another address, to which cables lead from now on. The process that was."""
-        old, self.cables.address[who][who] = self.tasks[who], "127.0.0.1:%d" % free_ports(1)[0]
-        self.cables.leads[who] = self.cables.address[who][who]
-        self.tasks[who] = Task(self.start[who][0], self.environment(who))
-        self.chief = self.tasks[CHIEF]
-        return old
-
-    def without_chief(self):
-        for who, task in self.tasks.items():
-            if who != CHIEF:
-                expect(task.until_said("waiting for the chief", 60), who, "does not wait for the chief", task.err()[-400:], self.chief.err()[-400:])
-
-    def goes_on(self, steps=2 * STEPS):
-        before = self.chief.last_step()
-        expect(Patience(60).until(lambda: self.chief.last_step() > before + steps), "they do not go on", self.chief.err()[-600:])
-
-
-def is_stopped(task):
-    with open("/proc/%d/stat" % task.process.pid) as f:
-        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+MODEL = save(plain, path("m.keras"))
 
 
 def replaced(task):
@@ -103,7 +58,7 @@ def chief(mode, copies):
     def check():
         finite = {"epochs": 12} if mode == "sync" else {"epochs": None, "save_every": "1epochs"}
         keep = ("--checkpoint-dir", path("asleep%d" % copies), "--save-every", "1epochs") if mode == "sync" else ()
-        job = Wired(2, 2, "--consistency", mode, "--ps-copies", copies, *keep, **finite)
+        job = Wired(2, 2, MODEL, DATA, "--consistency", mode, "--ps-copies", copies, *keep, **finite)
         expect(job.chief.until_step(3 * STEPS + 3), "no steps:", job.chief.err())
         job.chief.process.send_signal(signal.SIGSTOP)
         for who, task in job.tasks.items():
@@ -132,7 +87,7 @@ BITS = one_process(MODEL, DATA, "--epochs", "12")[0]
 
 def asleep_in_a_checkpoint():
     """The chief stops with a checkpoint that is whole and has not appeared. The new one writes its own of that step, which stays."""
-    job = Wired(2, 2, "--keep", 1000, epochs=None, save_every="1epochs", sleeps="tmp-ckpt-%d." % (3 * STEPS))
+    job = Wired(2, 2, MODEL, DATA, "--keep", 1000, epochs=None, save_every="1epochs", sleeps="tmp-ckpt-%d." % (3 * STEPS))
     job.drain()
     old = job.chief
     expect(Patience(60).until(lambda: is_stopped(old)), "it does not stop", old.err()[-400:])
@@ -149,27 +104,9 @@ def asleep_in_a_checkpoint():
     expect(not [n for n in os.listdir(job.folder) if n.startswith("tmp-")], "it leaves behind", os.listdir(job.folder))
 
 
-def asleep_in_the_output():
-    """The chief stops with its output whole; when it wakes, the new one has written its own, and all others have ended."""
-    job = Wired(1, 2, "--checkpoint-dir", path("last"), sleeps="job.keras", epochs=3)
-    job.drain()
-    old = job.chief
-    expect(Patience(60).until(lambda: is_stopped(old)), "it does not stop", old.err()[-400:])
-    job.without_chief()
-    job.replace(CHIEF)
-    job.drain()
-    job.ends()
-    before = file_of(job.out)
-    old.process.send_signal(signal.SIGCONT)
-    expect(old.until_said("waiting for a ps task", 60), "it does not wait by name", old.err()[-600:])
-    old.process.send_signal(signal.SIGTERM)
-    expect(old.finish(60) == 143, "exit code", old.process.returncode, old.err()[-600:])
-    expect(file_of(job.out) == before, "the output is written over by who woke", old.err()[-600:])
-
-
 def too_late():
     """A chief that wakes when the one that took its place has gone, too: the ps tasks let it in, and it hears from them that others have come further."""
-    job = Wired(2, 2, "--ps-copies", 2, epochs=None, save_every="1epochs")
+    job = Wired(2, 2, MODEL, DATA, "--ps-copies", 2, epochs=None, save_every="1epochs")
     expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
     job.drain()
     job.chief.process.send_signal(signal.SIGSTOP)
@@ -202,7 +139,7 @@ def other(who):
     """A worker, or a server, is stopped, and another process takes its place."""
 
     def check():
-        job = Wired(2, 2, "--ps-copies", 2, epochs=None)
+        job = Wired(2, 2, MODEL, DATA, "--ps-copies", 2, epochs=None)
         expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
         job.drain()
         job.tasks[who].process.send_signal(signal.SIGSTOP)
@@ -221,7 +158,7 @@ def other(who):
 def cut_off():
     """A server is cut off from all others: they go on with the copy of its part, it waits by name; then the cable is whole again, what it has is
     void, and it gets a copy."""
-    job, who = Wired(2, 2, "--ps-copies", 2, epochs=None), ("ps", 1)
+    job, who = Wired(2, 2, MODEL, DATA, "--ps-copies", 2, epochs=None), ("ps", 1)
     expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
     job.drain()
     rest = [t for t in job.tasks if t != who]
@@ -237,6 +174,6 @@ def cut_off():
     expect("are made again" not in job.stops(), "updates were lost", job.chief.err()[-600:])
 
 
-SHORT = (chief("async", 2), chief("sync", 1), asleep_in_a_checkpoint, asleep_in_the_output, too_late, cut_off)
+SHORT = (chief("async", 2), chief("sync", 1), asleep_in_a_checkpoint, too_late, cut_off)
 MORE = [chief(*row) for row in (("async", 1), ("bounded:1", 1), ("bounded:1", 2), ("sync", 2))] + [other(("worker", 1)), other(("ps", 1))]
 sys.exit(run_checks(*SHORT, *(MORE if LONG else ())))
