@@ -102,7 +102,7 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name;    /* unique in the strategy; for messages; copied */
-    artel_dtype dtype;   /* float32 */
+    artel_dtype dtype;   /* float32, float64 */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order, copied; NULL: zeros */
 } artel_variable_options;
@@ -124,15 +124,20 @@ static inline artel_variable_options artel_variable_options_init(void)
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape), ARTEL_ERROR_UNSUPPORTED (an element type other than
- * float32). */
+ * float32 and float64; float64 over parameter servers). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
 ARTEL_API artel_status artel_variable_shape(const artel_variable *variable, artel_shape *shape);
-/* All elements in row-major order; `count` must be their number. Reading and assigning are for the time between two
- * runs. */
+ARTEL_API artel_status artel_variable_dtype(const artel_variable *variable, artel_dtype *dtype);
+/* All elements in row-major order; `count` must be their number. A variable of float64 is rounded on its way. Reading
+ * and assigning are for the time between two runs. */
 ARTEL_API artel_status artel_variable_read(artel_variable *variable, float *values, int64_t count);
 ARTEL_API artel_status artel_variable_assign(artel_variable *variable, const float *values, int64_t count);
+/* The same with elements of any numeric type, converted as NumPy does: of float64 without rounding. */
+ARTEL_API artel_status artel_variable_read_as(artel_variable *variable, artel_dtype dtype, void *values, int64_t count);
+ARTEL_API artel_status artel_variable_assign_as(artel_variable *variable, artel_dtype dtype, const void *values,
+                                                int64_t count);
 
 /* Takes up the weights of a model, as they are now: functions may call it (artel_graph_call). The model outlives the
  * strategy. Its weights are changed by artel_strategy_store() alone. */

@@ -94,7 +94,7 @@ static artel_status list_columns(artel__estimator_side *side, const artel_value 
     return ARTEL_OK;
 }
 
-/* A number of float32, a row or shared. */
+/* A number of float32 or float64, a row or shared. */
 static artel_value take_number(artel__estimator_side *side, artel_graph *g, artel_value value, const char *name,
                                bool *rows)
 {
@@ -107,7 +107,8 @@ static artel_value take_number(artel__estimator_side *side, artel_graph *g, arte
         misuse(side, "give one number a row, or a shared scalar; \"mean\" over the other axes makes it one", name);
         return ARTEL_NO_VALUE;
     }
-    return dtype == ARTEL_DTYPE_FLOAT32 ? value : artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"float32\"}");
+    bool real = dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64;
+    return real ? value : artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"float32\"}");
 }
 
 static artel_status trace_training(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec,
@@ -116,6 +117,7 @@ static artel_status trace_training(artel__estimator_side *side, artel_graph *g, 
     bool rows;
     artel_value loss = take_number(side, g, spec->loss, "loss", &rows);
     if (loss == ARTEL_NO_VALUE) return ARTEL_ERROR_INVALID;
+    side->values = 1;
     *out = rows ? artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, loss) : loss;
     if (spec->optimizer) artel_graph_minimise(g, spec->optimizer, *out);
     return artel_graph_status(g);
@@ -167,10 +169,22 @@ static artel_status make_function(artel__estimator_side *side)
     if (trains && !artel__function_writes(side->function))
         return misuse(side, "set the spec's optimizer, or write variables by artel_graph_apply()", "it trains nothing");
     for (int i = 0; i < side->values; i++) {
-        side->value[i] =
-            artel__arena_alloc(&side->arena, side->rows[i] ? (size_t)side->input.given.batch_size : 1, sizeof(float));
+        ARTEL_TRY(artel_function_output(side->function, i, &side->dtype[i], NULL, NULL));
+        side->value[i] = artel__arena_alloc(&side->arena, side->rows[i] ? (size_t)side->input.given.batch_size : 1,
+                                            artel_dtype_size(side->dtype[i]));
     }
     return artel__arena_status(&side->arena);
+}
+
+artel_array artel__side_room(const artel__estimator_side *side, int index)
+{
+    return (artel_array){.dtype = side->dtype[index], .data = side->value[index]};
+}
+
+double artel__side_number(const artel__estimator_side *side, int index, int64_t row)
+{
+    bool wide = side->dtype[index] == ARTEL_DTYPE_FLOAT64;
+    return wide ? ((const double *)side->value[index])[row] : (double)((const float *)side->value[index])[row];
 }
 
 static artel_status make_strategy(artel__estimator_side *side, artel_cluster *cluster)

@@ -32,7 +32,8 @@ typedef struct artel__estimator_side {
     artel_function *function;
     const char *name[ARTEL__ESTIMATOR_VALUES]; /* of what the function gives: "loss", metrics */
     bool rows[ARTEL__ESTIMATOR_VALUES];
-    float *value[ARTEL__ESTIMATOR_VALUES];
+    artel_dtype dtype[ARTEL__ESTIMATOR_VALUES]; /* of each: float32, float64 */
+    void *value[ARTEL__ESTIMATOR_VALUES];
     int values;
     artel__tfevents *events; /* NULL: nobody wants points, or there was none yet */
 } artel__estimator_side;
@@ -41,6 +42,9 @@ typedef struct artel__estimator_side {
 artel_status artel__side_open(artel_estimator *estimator, artel_estimator_mode mode, artel_estimator_input_fn *input,
                               void *user, artel_cluster *cluster, artel__estimator_side *out);
 void artel__side_close(artel__estimator_side *side);
+/* Where a run writes what value `index` is, and one number of what it has written. */
+artel_array artel__side_room(const artel__estimator_side *side, int index);
+double artel__side_number(const artel__estimator_side *side, int index, int64_t row);
 /* Points for TensorBoard, in a directory below the estimator's ("" for that itself). */
 artel_status artel__side_point(artel__estimator_side *side, const char *folder, const char *tag, int64_t step,
                                double value);

@@ -85,12 +85,11 @@ static artel_status add_batch(artel__estimator_side *side, int64_t batch, double
 {
     int64_t rows;
     artel_array out[ARTEL__ESTIMATOR_VALUES] = {{.data = NULL}};
-    for (int i = 0; i < ARTEL__ESTIMATOR_VALUES; i++)
-        out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = side->value[i]};
+    for (int i = 0; i < side->values; i++) out[i] = artel__side_room(side, i);
     ARTEL_TRY(artel__input_read(&side->input, batch, &rows));
     ARTEL_TRY(artel_function_run(side->function, side->input.array, side->input.columns, out, ARTEL__ESTIMATOR_VALUES));
     for (int i = 0; i < side->values; i++) {
-        for (int64_t r = 0; r < rows; r++) sum[i] += side->value[i][side->rows[i] ? r : 0];
+        for (int64_t r = 0; r < rows; r++) sum[i] += artel__side_number(side, i, side->rows[i] ? r : 0);
     }
     *total += rows;
     return ARTEL_OK;

@@ -20,12 +20,12 @@ static artel__input_role role_of(const artel_data_array *column)
     return artel__starts_with(name, "y_") ? ARTEL__INPUT_LABEL : ARTEL__INPUT_FEATURE;
 }
 
-static artel_dtype dtype_of(artel_dtype dtype)
+static artel_dtype dtype_of(const artel__input *in, artel_dtype dtype)
 {
     if (dtype == ARTEL_DTYPE_BOOL) return dtype;
     bool real = dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
                 dtype == ARTEL_DTYPE_BFLOAT16;
-    return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32;
+    return real ? in->given.floats : ARTEL_DTYPE_INT32;
 }
 
 static artel_status take_column(artel__input *in, int i, artel__arena *arena)
@@ -38,7 +38,8 @@ static artel_status take_column(artel__input *in, int i, artel__arena *arena)
                            "a column of strings");
     in->role[i] = role_of(&column);
     in->bytes[i] = artel_reader_bytes(in->reader, i);
-    in->argument[i] = (artel_argument){artel__arena_strdup(arena, name), dtype_of(column.dtype), false, column.shape};
+    in->argument[i] =
+        (artel_argument){artel__arena_strdup(arena, name), dtype_of(in, column.dtype), false, column.shape};
     in->array[i] = (artel_array){.dtype = column.dtype, .shape = {.rank = column.shape.rank + 1}};
     memcpy(in->array[i].shape.dim + 1, column.shape.dim, sizeof *column.shape.dim * (size_t)column.shape.rank);
     in->array[i].data = artel__arena_alloc(arena, (size_t)in->given.batch_size, in->bytes[i] + 1);
@@ -68,6 +69,9 @@ static artel_status check(const artel__input *in)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function",
                            "give batches of at least one row, and passes of at least 0",
                            "batches of %lld rows, %lld passes", (long long)given->batch_size, (long long)given->passes);
+    if (given->floats != ARTEL_DTYPE_FLOAT32 && given->floats != ARTEL_DTYPE_FLOAT64)
+        return artel__fail(in->ctx, ARTEL_ERROR_UNSUPPORTED, "input function", "give float32 or float64",
+                           "columns of floating-point numbers as %s", artel_dtype_name(given->floats));
     if (artel_data_count(given->data) < 1)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give arrays of one length, with rows",
                            "the data has no rows");

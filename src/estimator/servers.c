@@ -21,11 +21,14 @@ typedef struct chief {
 static artel_status hear(chief *c)
 {
     artel_remote **remote = &c->remote[c->heard % AHEAD];
-    const artel_array loss = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &c->t->loss};
+    const artel_array loss = artel__side_room(&c->t->side, 0);
     artel_status status = artel_remote_fetch(*remote, &loss, 1, NULL);
     artel_remote_release(*remote);
     *remote = NULL;
-    if (status == ARTEL_OK) c->heard++;
+    if (status == ARTEL_OK) {
+        c->t->loss = artel__side_number(&c->t->side, 0, 0);
+        c->heard++;
+    }
     if (status != ARTEL_ERROR_CANCELLED || artel__cancelled(c->t->side.estimator->ctx)) return status;
     ARTEL_TRY(artel_coordinator_join(c->coordinator)); /* it was dropped: why, is said once */
     return artel__fail(c->t->side.estimator->ctx, ARTEL_ERROR_RUN, "train", "see what the coordinator has said before",

@@ -73,10 +73,11 @@ static artel_status one_step(void *user, int64_t unit)
 {
     int64_t rows;
     artel__step_trainer *t = user;
-    const artel_array loss = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &t->loss};
+    const artel_array loss = artel__side_room(&t->side, 0);
     ARTEL_TRY(rest(t, unit));
     ARTEL_TRY(artel__input_read(&t->side.input, unit, &rows));
     ARTEL_TRY(artel_function_run(t->side.function, t->side.input.array, t->side.input.columns, &loss, 1));
+    t->loss = artel__side_number(&t->side, 0, 0);
     return artel__step_tell(t, unit + 1);
 }
 

@@ -13,7 +13,7 @@ typedef struct artel__step_trainer {
     int64_t first, target;   /* steps: behind it when this call began; of the whole training */
     int64_t saved, saved_ns; /* the newest checkpoint, -1: none; when it was written */
     int64_t evaluated_ns;    /* when an evaluation began last, or this call did */
-    float loss;
+    double loss;
 } artel__step_trainer;
 
 /* Whether a checkpoint is to be written between two steps; and writing it. */

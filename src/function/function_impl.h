@@ -24,7 +24,7 @@ struct artel_variable {
     artel_strategy *strategy;
     int index; /* in the strategy's table */
     artel__constraint_config constraint;
-    const float *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
+    const void *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
     artel__device_name device;
     const char *device_text; /* the same, as it is written; NULL: it says nothing */
     artel_variable *next;

@@ -39,8 +39,11 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
     for (int i = 0; i < nn->inputs; i++) {
         in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
         ARTEL_TRY(graph->status);
-        if (graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64)
+        artel_dtype given = graph->value[in[i].value].dtype;
+        bool wide = nn->input[i].dtype == ARTEL_DTYPE_FLOAT64;
+        if (given == ARTEL_DTYPE_FLOAT64 && !wide)
             in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT32);
+        if (wide) in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT64);
     }
     for (int i = 0; i < nn->inputs; i++) {
         const artel__value *given = &graph->value[in[i].value];

@@ -175,9 +175,6 @@ artel_value artel_graph_dropout(artel_graph *g, artel_value x, double rate)
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id value = artel__graph_take(g, x);
     if (!takes_rows(g, "dropout", value)) return ARTEL_NO_VALUE;
-    if (g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "dropout", "cast it to float32",
-                                   "masks are not made for float64");
     if (!(rate >= 0 && rate < 1))
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "dropout", "give a rate of at least 0 and below 1",
                                    "a rate of %g", rate);
@@ -242,10 +239,6 @@ static artel__value_id reduce_rows(artel__graph *graph, artel__value_id rows, bo
     artel__value_id value;
     if (graph->status < 0) return ARTEL__NO_VALUE;
     bool wide = graph->value[rows].dtype == ARTEL_DTYPE_FLOAT64;
-    if (wide && mean) {
-        value = reduce_rows(graph, rows, false);
-        return artel__op_binary(graph, ARTEL__BINARY_DIV, value, count_rows(graph, rows));
-    }
     if (graph->value[rows].shape.rank == 0 && !wide)
         value = part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, rows, ARTEL__NO_VALUE)), 0,
                         ARTEL_DTYPE_FLOAT32);

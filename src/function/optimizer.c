@@ -24,14 +24,27 @@ static artel_status check_variables(artel_strategy *s, artel_variable *const *va
     return ARTEL_OK;
 }
 
-static artel_status read_rule(artel_strategy *s, const char *text, artel__optimizer *out)
+/* Rates of an optimizer that steps a variable of float64 are not rounded to float32. */
+static bool any_wide(const artel_strategy *s, artel_variable *const *variables, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (s->variables.item[variables[i]->index].dtype == ARTEL_DTYPE_FLOAT64) return true;
+    }
+    return false;
+}
+
+static artel_status read_rule(artel_strategy *s, const char *text, bool wide, artel__optimizer *out)
 {
     json_t *json;
     ARTEL_TRY(artel__read_spec(s->ctx, "optimizer", text, &json));
     artel_status status = artel__optimizer_read(&s->arena, json, s->plan.replicas, s->options.batch_size, out);
     json_decref(json);
     ARTEL_TRY(status);
-    if (!out->scales_loss && out->loss_scale_factor == 1) return ARTEL_OK;
+    if (!out->scales_loss && out->loss_scale_factor == 1) {
+        status = wide ? artel__optimizer_widen(out) : ARTEL_OK;
+        if (status < 0) json_decref(out->record);
+        return status;
+    }
     json_decref(out->record);
     return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "optimizer",
                        "scale the loss in the function, and divide its gradients", "loss scaling by the optimizer");
@@ -63,7 +76,7 @@ artel_status artel_optimizer_create(artel_strategy *s, const char *optimizer, ar
     if (!made) return ARTEL_ERROR_NO_MEMORY;
     made->strategy = s;
     made->count = count;
-    ARTEL_TRY(read_rule(s, optimizer, &made->rule));
+    ARTEL_TRY(read_rule(s, optimizer, any_wide(s, variables, count), &made->rule));
     artel_status status = declare(made, variables);
     if (status < 0) {
         json_decref(made->rule.record);

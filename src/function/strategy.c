@@ -183,9 +183,12 @@ static artel_status check_variable(artel_strategy *s, const artel_variable_optio
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give each variable a name of its own",
                                "this variable exists");
     }
-    if (o->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32", "a variable of %s",
+    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32 or float64", "a variable of %s",
                            artel_dtype_name(o->dtype));
+    if (o->dtype == ARTEL_DTYPE_FLOAT64 && s->servers)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32, or another strategy",
+                           "parameter servers do not keep variables of %s", artel_dtype_name(o->dtype));
     if (o->shape.rank < 0 || o->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&o->shape) < 1)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give 0 to 8 axes of at least 1",
                            "this shape has no elements");
@@ -199,12 +202,12 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
     ARTEL_TRY(artel__take_options(s->ctx, &variable_kind, options, &chosen));
     ARTEL_TRY(artel__strategy_may_declare(s, "variable"));
     ARTEL_TRY(check_variable(s, &chosen));
-    float *initial = NULL;
+    void *initial = NULL;
     if (chosen.initial) {
-        size_t count = (size_t)artel_shape_count(&chosen.shape);
-        initial = artel__arena_alloc(&s->arena, count, sizeof *initial);
+        size_t count = (size_t)artel_shape_count(&chosen.shape), size = artel_dtype_size(chosen.dtype);
+        initial = artel__arena_alloc(&s->arena, count, size);
         if (!initial) return ARTEL_ERROR_NO_MEMORY;
-        memcpy(initial, chosen.initial, count * sizeof *initial);
+        memcpy(initial, chosen.initial, count * size);
     }
     int index =
         artel__variables_add(&s->variables, chosen.name, ARTEL__VARIABLE_TRAINABLE, chosen.dtype, &chosen.shape, 0);
@@ -227,35 +230,71 @@ artel_status artel_variable_shape(const artel_variable *v, artel_shape *shape)
     return ARTEL_OK;
 }
 
-static artel_status check_access(artel_variable *v, int64_t count)
+artel_status artel_variable_dtype(const artel_variable *v, artel_dtype *dtype)
+{
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable dtype", v, dtype));
+    *dtype = v->strategy->variables.item[v->index].dtype;
+    return ARTEL_OK;
+}
+
+static artel_status check_access(artel_variable *v, artel_dtype dtype, int64_t count)
 {
     artel_strategy *s = v->strategy;
     const artel__variable *declared = &s->variables.item[v->index];
     if (count != artel_shape_count(&declared->shape))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give room for all of them",
                            "%lld elements of %lld", (long long)count, (long long)artel_shape_count(&declared->shape));
-    if (declared->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, declared->name, "leave it to the model that has it",
-                           "a variable of %s", artel_dtype_name(declared->dtype));
+    if (artel_dtype_size(dtype) == 0)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give a numeric element type",
+                           "elements of no number");
     return artel__strategy_open(s);
+}
+
+/* Room for the elements as the variable has them, where they are not of `dtype`; else NULL. */
+static artel_status make_room(const artel_variable *v, artel_dtype dtype, void **out)
+{
+    const artel__variable *declared = &v->strategy->variables.item[v->index];
+    *out = NULL;
+    if (declared->dtype == dtype) return ARTEL_OK;
+    return artel__alloc(v->strategy->ctx, artel__variable_bytes(declared) + 1, "variable", out);
+}
+
+artel_status artel_variable_read_as(artel_variable *v, artel_dtype dtype, void *values, int64_t count)
+{
+    void *plain;
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    ARTEL_TRY(check_access(v, dtype, count));
+    artel_strategy *s = v->strategy;
+    if (s->servers) ARTEL_TRY(artel__elsewhere_read(s, v->index));
+    ARTEL_TRY(make_room(v, dtype, &plain));
+    artel__state_fetch(s->state[0], v->index, plain ? plain : values);
+    if (plain) artel__convert(s->variables.item[v->index].dtype, plain, dtype, values, count);
+    artel__free(s->ctx, plain);
+    return ARTEL_OK;
+}
+
+artel_status artel_variable_assign_as(artel_variable *v, artel_dtype dtype, const void *values, int64_t count)
+{
+    void *plain;
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    ARTEL_TRY(check_access(v, dtype, count));
+    artel_strategy *s = v->strategy;
+    ARTEL_TRY(make_room(v, dtype, &plain));
+    if (plain) artel__convert(dtype, values, s->variables.item[v->index].dtype, plain, count);
+    for (int r = 0; r < (s->common ? 1 : s->plan.replicas); r++)
+        artel__state_store(s->state[r], v->index, plain ? plain : values);
+    artel__free(s->ctx, plain);
+    return s->servers ? artel__elsewhere_write(s, v->index) : ARTEL_OK;
 }
 
 artel_status artel_variable_read(artel_variable *v, float *values, int64_t count)
 {
-    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
-    ARTEL_TRY(check_access(v, count));
-    if (v->strategy->servers) ARTEL_TRY(artel__elsewhere_read(v->strategy, v->index));
-    artel__state_fetch(v->strategy->state[0], v->index, values);
-    return ARTEL_OK;
+    return artel_variable_read_as(v, ARTEL_DTYPE_FLOAT32, values, count);
 }
 
 artel_status artel_variable_assign(artel_variable *v, const float *values, int64_t count)
 {
-    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
-    ARTEL_TRY(check_access(v, count));
-    artel_strategy *s = v->strategy;
-    for (int r = 0; r < (s->common ? 1 : s->plan.replicas); r++) artel__state_store(s->state[r], v->index, values);
-    return s->servers ? artel__elsewhere_write(s, v->index) : ARTEL_OK;
+    return artel_variable_assign_as(v, ARTEL_DTYPE_FLOAT32, values, count);
 }
 
 /* -- models -- */
@@ -312,14 +351,12 @@ artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
     if (artel__strategy_find(s, model))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once",
                            "the strategy has this model");
-    if (model->nn->wide)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, model->nn->name,
-                           "train it with artel fit or artel_model_fit, or give its layers the policy float32",
-                           "functions do not call models with variables of float64");
     for (int i = 0; s->servers && i < model->nn->variables->count; i++) {
         const artel__variable *v = &model->nn->variables->item[i];
-        if (artel__variable_narrow(v))
-            return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker, or a mixed policy",
+        bool wide = v->dtype == ARTEL_DTYPE_FLOAT64;
+        if (wide || artel__variable_narrow(v))
+            return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, v->name,
+                               wide ? "use multi-worker, or the policy float32" : "use multi-worker, or a mixed policy",
                                "parameter servers do not keep variables of %s", artel_dtype_name(v->dtype));
     }
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, s->options.seed));

@@ -51,6 +51,21 @@ artel_model *api_cnn(artel_context *ctx)
     return model;
 }
 
+artel_model *api_wide(artel_context *ctx, bool images)
+{
+    char folder[64], path[96];
+    artel_model *narrow = images ? api_cnn(ctx) : api_mlp(ctx), *wide = NULL;
+    api_folder_make(folder);
+    snprintf(path, sizeof path, "%s/m.json", folder); /* the policy is that of loading */
+    api_ok(ctx, artel_model_save(narrow, path));
+    api_ok(ctx, artel_model_load_with_policy(ctx, path, "float64", &wide));
+    api_ok(ctx, artel_model_compile(wide, images ? "sgd:learning_rate=0.05,momentum=0.9" : "adam",
+                                    "sparse_categorical_crossentropy", NULL));
+    artel_model_destroy(narrow);
+    api_folder_remove(folder);
+    return wide;
+}
+
 /* Row r: a function of r alone, with numbers small enough to need denormals somewhere in training. */
 void api_row(uint64_t r, float *x, int32_t *y)
 {

@@ -29,6 +29,8 @@ artel_context *api_context(void);
  * 8 x 8 x 1 with batch normalisation, sgd with momentum. */
 artel_model *api_mlp(artel_context *ctx);
 artel_model *api_cnn(artel_context *ctx);
+/* The first, or with `images` the second, under the policy float64. */
+artel_model *api_wide(artel_context *ctx, bool images);
 
 /* 75 rows: x of 64 or 8 x 8 x 1 numbers, class numbers 0..2. The values are shared and never written. */
 artel_data *api_rows(artel_context *ctx, bool images);

@@ -192,7 +192,7 @@ static void make_all(void)
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *const *variables;
-    const float start = 0.5f;
+    const double start = 0.1;
     int count;
     o.batch_size = BATCH;
     o.seed = UINT64_MAX - 6;
@@ -201,10 +201,12 @@ static void make_all(void)
     v.name = "unused";
     must(artel_variable_create(strategy, &v, &total), "variable");
     v.name = "total";
+    v.dtype = ARTEL_DTYPE_FLOAT64;
     v.initial = &start;
     must(artel_variable_create(strategy, &v, &total), "variable");
     make_model();
     v.name = "counts";
+    v.dtype = ARTEL_DTYPE_FLOAT32;
     v.shape = (artel_shape){1, {WIDTH}};
     v.initial = NULL;
     must(artel_variable_create(strategy, &v, &counts), "variable");
@@ -277,11 +279,11 @@ static void run_on(int from, int to)
     must(artel_strategy_loop(strategy, to - from, run_round, &from), "loop");
     must(artel_strategy_set_units(strategy, 0), "units");
     for (int round = from; round < to; round++) seen = seen * 1099511628211u + seen_in[round];
-    float values[WIDTH + 1];
+    double values[WIDTH + 1];
     must(artel_strategy_variable(strategy, "total", &total), "total");
-    must(artel_variable_read(total, values, 1), "total");
+    must(artel_variable_read_as(total, ARTEL_DTYPE_FLOAT64, values, 1), "total");
     must(artel_strategy_variable(strategy, "counts", &counts), "counts");
-    must(artel_variable_read(counts, values + 1, WIDTH), "counts");
+    must(artel_variable_read_as(counts, ARTEL_DTYPE_FLOAT64, values + 1, WIDTH), "counts");
     for (size_t i = 0; i < sizeof values; i++) seen = seen * 1099511628211u + ((const unsigned char *)values)[i];
     char digest[65];
     must(artel_strategy_model(strategy, 0, &model), "model");
@@ -289,8 +291,7 @@ static void run_on(int from, int to)
     must(artel_model_digest(model, digest), "digest");
     must(artel_strategy_optimizer(strategy, 0, &optimizer), "optimizer");
     printf("%016llx %s runs %lld steps %lld total %a\n", (unsigned long long)seen, digest,
-           (long long)artel_strategy_runs(strategy), (long long)artel_optimizer_iterations(optimizer),
-           (double)values[0]);
+           (long long)artel_strategy_runs(strategy), (long long)artel_optimizer_iterations(optimizer), values[0]);
 }
 
 static void load(const char *path, const char *name, int replicas)

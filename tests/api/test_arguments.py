@@ -414,7 +414,7 @@ class Scene:
         if field.stars:
             return self.keep((ctypes.c_uint64 * 64)()).value
         numbers = {"count": {"artel_model_get_weight": 2, "artel_model_set_weight": 2, "artel_trainer_order": 4,
-                             "artel_variable_read": 3, "artel_variable_assign": 3, "artel_ndarray_read": 3,
+                             "artel_variable_read": 3, "artel_variable_assign": 3, "artel_variable_read_as": 3, "artel_variable_assign_as": 3, "artel_ndarray_read": 3,
                              "artel_ndarray_write": 3}.get(self.function, 1),
                    "input_count": 1, "output_count": 1, "most": 1, "units": 2, "to": 1,
                    "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1, "step": 1}

@@ -16,9 +16,10 @@ typedef struct bench {
     artel_variable *counter;
     artel_optimizer *optimizer;
     int64_t preempt_at, passes;
+    artel_dtype floats;
     double poison; /* added to the loss */
     int writes, evaluations, steps, checkpoints;
-    double loss; /* of the last evaluation */
+    double loss, step_loss; /* of the last evaluation, of the last step */
     char folder[64];
 } bench;
 
@@ -26,6 +27,7 @@ static artel_status input(void *user, artel_context *ctx, artel_estimator_input 
 {
     const bench *b = user;
     in->passes = b->passes;
+    in->floats = b->floats;
     in->data = api_rows(ctx, false);
     return ARTEL_OK;
 }
@@ -97,6 +99,7 @@ static void on_event(void *user, const artel_event *event)
     b->checkpoints += event->kind == ARTEL_EVENT_CHECKPOINT;
     b->evaluations += event->kind == ARTEL_EVENT_EVALUATE;
     if (event->kind == ARTEL_EVENT_EVALUATE) b->loss = event->loss;
+    if (event->kind == ARTEL_EVENT_STEP) b->step_loss = event->loss;
     if (event->kind == ARTEL_EVENT_STEP && event->step == b->preempt_at) artel_context_preempt(b->ctx);
 }
 
@@ -192,14 +195,16 @@ static void test_bits(void **state)
 }
 
 /* Two passes over 75 rows in batches of 32: six steps, and the input ends. */
-static void test_bits_of_fit(void **state)
+static void compare_with_fit(artel_dtype floats)
 {
     bench b;
     char digest[65], truth[65];
     artel_fit_options o = ARTEL_FIT_OPTIONS_INIT;
-    (void)state;
-    open_bench(&b, true);
-    artel_model *model = api_mlp(b.ctx);
+    bool wide = floats == ARTEL_DTYPE_FLOAT64;
+    open_bench(&b, !wide);
+    if (wide) b.model = api_wide(b.ctx, false);
+    b.floats = floats;
+    artel_model *model = wide ? api_wide(b.ctx, false) : api_mlp(b.ctx);
     artel_data *data = api_rows(b.ctx, false);
     o.epochs = 2;
     o.shuffle = false;
@@ -208,12 +213,20 @@ static void test_bits_of_fit(void **state)
     b.passes = 2;
     api_ok(b.ctx, run(&b, NULL, 0, &final, 1, 1e6, NULL));
     assert_int_equal(b.steps, 6);
-    assert_int_equal(b.evaluations, 1); /* throttled but for the end */
+    assert_int_equal(b.evaluations, 1);                               /* throttled but for the end */
+    assert_true(wide == (b.step_loss != (double)(float)b.step_loss)); /* of all digits */
     digest_of(&b, "final/6/mlp.keras", digest);
     assert_string_equal(digest, truth);
     artel_data_destroy(data);
     artel_model_destroy(model);
     close_bench(&b);
+}
+
+static void test_bits_of_fit(void **state)
+{
+    (void)state;
+    compare_with_fit(ARTEL_DTYPE_FLOAT32);
+    compare_with_fit(ARTEL_DTYPE_FLOAT64);
 }
 
 static void test_going_on(void **state)
