@@ -3,6 +3,7 @@
 #include "data/csv_head.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/foreign.h"
@@ -51,7 +52,53 @@ static artel_status read_names(artel__source *source, artel__csv_reader *reader,
                          ? artel__arena_printf(&source->arena, "Unnamed: %lld", (long long)i)
                          : artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096),
                                                field.text);
+        name->written = name->text;
     }
+    return artel__arena_status(&source->arena);
+}
+
+/* ---- names that stand twice ---- */
+
+static int by_written(const void *a, const void *b)
+{
+    const artel__csv_name *one = *(artel__csv_name *const *)a, *other = *(artel__csv_name *const *)b;
+    int order = strcmp(one->written, other->written);
+    return order != 0 ? order : (one > other) - (one < other);
+}
+
+static int find_written(const void *text, const void *name)
+{
+    return strcmp(text, (*(artel__csv_name *const *)name)->written);
+}
+
+/* Gives the second and further columns of a name the first one with a number that is free, as pandas does: a, a.1, a.2.
+ */
+static artel_status part_names(artel__source *source, artel__csv_head *head)
+{
+    size_t count = (size_t)head->columns, twice = 0;
+    const char *first = NULL;
+    void *block;
+    ARTEL_TRY(artel__alloc(source->ctx, (count + 1) * sizeof(artel__csv_name *), "names of columns", &block));
+    artel__csv_name **sorted = block;
+    for (size_t i = 0; i < count; i++) sorted[i] = &head->names[i];
+    qsort(sorted, count, sizeof *sorted, by_written);
+    long long number = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(sorted[i]->written, sorted[i - 1]->written) != 0) {
+            number = 0;
+            continue;
+        }
+        const char *text;
+        do text = artel__arena_printf(&source->arena, "%s.%lld", sorted[i]->written, ++number);
+        while (text != NULL && bsearch(text, sorted, count, sizeof *sorted, find_written) != NULL);
+        sorted[i]->text = text;
+        if (twice++ == 0) first = sorted[i]->written;
+    }
+    if (twice > 0)
+        artel__log(source->ctx, ARTEL_LOG_NOTE,
+                   "%s: several columns are called '%s'%s; those behind the first are %s.1 and so on here",
+                   source->target, first, twice > 1 ? ", or alike" : "", first);
+    artel__free(source->ctx, block);
     return artel__arena_status(&source->arena);
 }
 
@@ -63,13 +110,13 @@ static artel_status check_names(const artel__csv_head *head, artel__csv_reader *
     artel_status status;
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
         trim(&field);
-        const char *name = i < head->columns && !head->names[i].unnamed ? head->names[i].text : "";
+        const char *name = i < head->columns && !head->names[i].unnamed ? head->names[i].written : "";
         bool same = i < head->columns && strlen(name) == field.length && memcmp(name, field.text, field.length) == 0;
         if (!same) {
             return artel__fail(reader->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns",
                                "column %lld is named '%.*s' (expected %s)", (long long)i + 1,
                                (int)(field.length < 80 ? field.length : 80), field.text,
-                               i < head->columns ? head->names[i].text : "no more");
+                               i < head->columns ? head->names[i].written : "no more");
         }
         i++;
     }
@@ -93,7 +140,8 @@ static artel_status settle(artel__source *source, artel__csv_reader *reader, art
     head->names = artel__arena_alloc(&source->arena, (size_t)columns, sizeof *head->names);
     if (head->names == NULL) return ARTEL_ERROR_NO_MEMORY;
     head->columns = columns;
-    return read_names(source, reader, head);
+    ARTEL_TRY(read_names(source, reader, head));
+    return part_names(source, head);
 }
 
 artel_status artel__csv_check_text(artel_context *ctx, const char *path, const void *text, size_t size)
@@ -161,16 +209,17 @@ void artel__csv_head_advise(const artel__csv_head *head, char *out, size_t size)
 artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name,
                                   int64_t *out)
 {
-    int64_t found = 0;
-    for (int64_t i = head->columns - 1; i >= 0; i--) {
+    int64_t found = 0, written = 0;
+    for (int64_t i = 0; i < head->columns; i++) {
+        written += strcmp(head->names[i].written, name) == 0;
         if (strcmp(head->names[i].text, name) != 0) continue;
         *out = i;
         found++;
     }
-    if (found > 1)
+    if (written > 1)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give each column a name of its own",
-                           "%lld columns are called '%s'", (long long)found, name);
-    if (found == 1) return ARTEL_OK;
+                           "%lld columns are called '%s'", (long long)written, name);
+    if (found > 0) return ARTEL_OK;
     char advice[96] = "check the name";
     if (!head->given)
         snprintf(advice, sizeof advice,

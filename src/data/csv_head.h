@@ -7,8 +7,9 @@
 #include "data/source.h"
 
 typedef struct artel__csv_name {
-    const char *text;
-    bool unnamed; /* the header leaves it empty */
+    const char *text;    /* of its own: the second of two columns a is a.1 */
+    const char *written; /* the same but that several columns may have it */
+    bool unnamed;        /* the header leaves it empty */
 } artel__csv_name;
 
 /* Starts cleared; the first file with a record settles it. */
@@ -24,7 +25,7 @@ typedef struct artel__csv_head {
 artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head);
 /* The part of that which looks at the first bytes of a file: UNSUPPORTED for what is no UTF-8 text. */
 artel_status artel__csv_check_text(artel_context *ctx, const char *path, const void *text, size_t size);
-/* The column of that name; NOT_FOUND says which there are. */
+/* The column of that name; NOT_FOUND says which there are. INVALID when the header has it for several. */
 artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name,
                                   int64_t *out);
 /* What helps where lines have other numbers of fields than the first, which may be split by another character. */

@@ -13,6 +13,8 @@
 #ifndef ARTEL_DATA_STAGE_H
 #define ARTEL_DATA_STAGE_H
 
+#include <math.h>
+
 #include "artel/pipeline.h"
 #include "base/json.h"
 #include "base/rng.h"
@@ -149,9 +151,36 @@ void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch
 
 /* Words to compare a column of text with: a string, or a list of them. */
 artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out);
+
+/* Numbers that values of the stage's column are compared with, as NumPy compares an array with a Python number: those
+ * of floats are of the column's dtype, whole numbers are held against whole ones exactly. */
+typedef struct artel__stage_keys {
+    artel_dtype dtype; /* of the column */
+    double *numbers;
+    int64_t *whole; /* the same where all are whole numbers, as the column's are; else NULL */
+    size_t count;
+} artel__stage_keys;
+
+/* One value of the column. */
+typedef struct artel__stage_value {
+    double number;
+    int64_t whole;
+    bool beyond; /* above all that int64 holds */
+} artel__stage_value;
+
 /* A number, or a list of them; in the stage's arena. Errors: INVALID, not recorded (it is something else); NO_MEMORY.
  */
-artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, double **out, size_t *count);
+artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, artel__stage_keys *out);
+artel__stage_value artel__stage_read_value(const artel__stage_keys *keys, const void *at);
+/* Below 0, 0 or above 0 as the value is below the key, the same, or above; NaN where one of them is. */
+static inline double artel__stage_compare(const artel__stage_keys *keys, size_t key, const artel__stage_value *value)
+{
+    if (keys->whole != NULL)
+        return value->beyond ? 1 : (value->whole > keys->whole[key]) - (value->whole < keys->whole[key]);
+    double number = value->number, with = keys->numbers[key], order = (number > with) - (number < with);
+    return order == 0 && number != with ? NAN : order;
+}
+
 /* The column of that name of the first input; INVALID with the nearest name when there is none. */
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
 /* Those of a list in JSON, at least one; out[] has room for all columns of the first input. */

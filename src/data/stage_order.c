@@ -248,31 +248,31 @@ static const artel__option filter_table[] = {
     {.name = NULL},
 };
 
-static bool compares(int is, double value, const double *with, size_t count)
-{
-    switch (is) {
-    case IS: return value == with[0];
-    case IS_NOT: return value != with[0];
-    case BELOW: return value < with[0];
-    case AT_MOST: return value <= with[0];
-    case ABOVE: return value > with[0];
-    case AT_LEAST: return value >= with[0];
-    case FINITE: return value - value == 0;
-    default: break;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (value == with[i]) return true;
-    }
-    return false;
-}
-
 /* What values are compared with. */
 typedef struct standard {
     int is;
-    double *with;
-    size_t count;
+    artel__stage_keys with;
     artel__vocabulary words; /* instead, of text */
 } standard;
+
+static bool compares(const standard *s, const artel__stage_value *value)
+{
+    double order = s->with.count > 0 ? artel__stage_compare(&s->with, 0, value) : NAN;
+    switch (s->is) {
+    case IS: return order == 0;
+    case IS_NOT: return order != 0;
+    case BELOW: return order < 0;
+    case AT_MOST: return order <= 0;
+    case ABOVE: return order > 0;
+    case AT_LEAST: return order >= 0;
+    case FINITE: return value->number - value->number == 0;
+    default: break;
+    }
+    for (size_t i = 0; i < s->with.count; i++) {
+        if (artel__stage_compare(&s->with, i, value) == 0) return true;
+    }
+    return false;
+}
 
 static bool words_pass(const standard *s, const artel__string *texts, int64_t count)
 {
@@ -288,9 +288,8 @@ static bool passes(const artel__stage_column *column, const void *bytes, const s
     size_t size = artel_dtype_size(column->dtype);
     if (column->dtype == ARTEL_DTYPE_STRING) return words_pass(s, bytes, column->elements);
     for (int64_t i = 0; i < column->elements; i++) {
-        double value;
-        artel__convert(column->dtype, (const uint8_t *)bytes + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
-        if (!compares(s->is, value, s->with, s->count)) return false;
+        artel__stage_value value = artel__stage_read_value(&s->with, (const uint8_t *)bytes + (size_t)i * size);
+        if (!compares(s, &value)) return false;
     }
     return true;
 }
@@ -329,7 +328,7 @@ static artel_status read_numbers(const artel__stage *stage, json_t *value, stand
 {
     artel_status status = ARTEL_ERROR_INVALID;
     if (json_is_array(value) ? out->is == AMONG : value != NULL)
-        status = artel__stage_numbers(stage, value, &out->with, &out->count);
+        status = artel__stage_numbers(stage, value, &out->with);
     if (status != ARTEL_ERROR_INVALID) return status;
     if (out->is == FINITE && !json_is_array(value)) return ARTEL_OK; /* compared with nothing */
     return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"",
@@ -339,7 +338,7 @@ static artel_status read_numbers(const artel__stage *stage, json_t *value, stand
 static artel_status filter_open(artel__stage *stage)
 {
     const filter_options *o = stage->options;
-    standard s = {.is = o->is};
+    standard s = {.is = o->is, .with = {.dtype = stage->columns[stage->target].dtype}};
     json_t *value = NULL;
     bool text = stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING;
     if (stage->count < 0)

@@ -11,16 +11,50 @@
 
 /* ---- for other stages ---- */
 
-artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, double **out, size_t *count)
+static bool is_floating(artel_dtype dtype)
 {
-    *count = json_is_array(value) ? json_array_size(value) : 1;
-    *out = artel__arena_alloc(stage->arena, *count + 1, sizeof **out);
-    if (*out == NULL) return ARTEL_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < *count; i++) {
-        if (!artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &(*out)[i]))
-            return ARTEL_ERROR_INVALID;
+    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
+           dtype == ARTEL_DTYPE_BFLOAT16;
+}
+
+/* 0.1 as the column would hold it; what it cannot hold stays as it is. */
+static double round_key(artel_dtype dtype, double number)
+{
+    uint64_t held = 0;
+    double rounded = number;
+    if (!is_floating(dtype)) return number;
+    artel__convert(ARTEL_DTYPE_FLOAT64, &number, dtype, &held, 1);
+    artel__convert(dtype, &held, ARTEL_DTYPE_FLOAT64, &rounded, 1);
+    return isfinite(rounded) ? rounded : number;
+}
+
+artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, artel__stage_keys *out)
+{
+    out->dtype = stage->columns[stage->target].dtype;
+    out->count = json_is_array(value) ? json_array_size(value) : 1;
+    out->numbers = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->numbers);
+    out->whole = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->whole);
+    if (out->numbers == NULL || out->whole == NULL) return ARTEL_ERROR_NO_MEMORY;
+    bool whole = !is_floating(out->dtype);
+    for (size_t i = 0; i < out->count; i++) {
+        const json_t *key = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!artel__json_number(key, &out->numbers[i])) return ARTEL_ERROR_INVALID;
+        out->numbers[i] = round_key(out->dtype, out->numbers[i]);
+        out->whole[i] = json_integer_value(key);
+        whole = whole && json_is_integer(key);
     }
+    if (!whole) out->whole = NULL;
     return ARTEL_OK;
+}
+
+artel__stage_value artel__stage_read_value(const artel__stage_keys *keys, const void *at)
+{
+    artel__stage_value value = {0};
+    artel__convert(keys->dtype, at, ARTEL_DTYPE_FLOAT64, &value.number, 1);
+    if (keys->whole == NULL) return value;
+    artel__convert(keys->dtype, at, ARTEL_DTYPE_INT64, &value.whole, 1);
+    value.beyond = keys->dtype == ARTEL_DTYPE_UINT64 && *(const uint64_t *)at > INT64_MAX;
+    return value;
 }
 
 artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out)
@@ -44,8 +78,7 @@ typedef struct lookup_options {
 } lookup_options;
 
 typedef struct lookup_state {
-    double *numbers;
-    size_t count;
+    artel__stage_keys numbers;
     artel__vocabulary words; /* instead, of text */
 } lookup_state;
 
@@ -64,7 +97,7 @@ static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_st
     bool text = column->dtype == ARTEL_DTYPE_STRING;
     artel_status status = ARTEL_ERROR_INVALID;
     if (json_is_array(list) && text) return artel__stage_words(stage, list, &out->words);
-    if (json_is_array(list)) status = artel__stage_numbers(stage, list, &out->numbers, &out->count);
+    if (json_is_array(list)) status = artel__stage_numbers(stage, list, &out->numbers);
     if (status != ARTEL_ERROR_INVALID) return status;
     return artel__stage_wrong(stage, text ? "write \"keys\": [\"cat\", \"dog\"]" : "write \"keys\": [3, 1, 4]",
                               "keys is no list of %s, which column '%s' holds", text ? "strings" : "numbers",
@@ -114,14 +147,17 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
     size_t size = artel_dtype_size(from->dtype);
     if (from->dtype == ARTEL_DTYPE_STRING) return find_words(stage, index, in, out);
     for (int64_t i = 0; i < from->elements; i++) {
-        double value;
+        const artel__stage_keys *keys = &state->numbers;
+        artel__stage_value value = artel__stage_read_value(keys, (const uint8_t *)in + (size_t)i * size);
         size_t place = 0;
-        artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
-        while (place < state->count && state->numbers[place] != value) place++;
-        int64_t found = place < state->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
+        while (place < keys->count && artel__stage_compare(keys, place, &value) != 0) place++;
+        int64_t found = place < keys->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
         if (found < 0) {
             char text[40];
-            snprintf(text, sizeof text, "%.17g", value);
+            if (keys->whole != NULL && !value.beyond)
+                snprintf(text, sizeof text, "%lld", (long long)value.whole);
+            else
+                snprintf(text, sizeof text, "%.17g", value.number);
             return no_key(stage, index, text);
         }
         ((int64_t *)out)[i] = found;

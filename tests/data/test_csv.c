@@ -125,6 +125,29 @@ static void names_that_fit_no_column(void **state)
     bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "carriage return alone", "csv:%s#label=y", path);
 }
 
+/* They are told apart as pandas.read_csv does it, in each of several files. */
+static void names_that_stand_twice(void **state)
+{
+    static const char *const names[] = {"a", "a.2", "a.1", "a.3", "y"};
+    bench *b = *state;
+    artel_data_array array;
+    const char *path = bench_text(b, "thrice1.csv", "a,a,a.1,a,y\n1,2,3,4,5\n");
+    bench_text(b, "thrice2.csv", "a,a,a.1,a,y\n6,7,8,9,0\n");
+    artel_data *data = bench_open(b, "csv:%s#label=y", path);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(artel_data_array_describe(data, i, &array), ARTEL_OK);
+        assert_string_equal(array.name, names[i]);
+    }
+    artel_data_destroy(data);
+    assert_non_null(strstr(b->log, "several columns are called 'a'"));
+    for (int streamed = 0; streamed < 2; streamed++) {
+        float x[2], y[2];
+        data = bench_open(b, "csv:%s/thrice*.csv#label=y,columns=a.2%s", b->folder, streamed ? ",stream=yes" : "");
+        assert_int_equal(read_table(b, data, 1, 1, x, y), 2);
+        assert_true(x[0] == 2 && x[1] == 7);
+    }
+}
+
 static void chosen_columns(void **state)
 {
     bench *b = *state;
@@ -260,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(quoting, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(header_and_label, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(as_others_write, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(names_that_stand_twice, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(chosen_columns, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(names_that_fit_no_column, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(several_inputs, bench_setup, bench_teardown),

@@ -52,6 +52,40 @@ def orders():
     same("filter finite", rows(chain(floats, ("filter", {"column": "x", "is": "finite"}))), np.array([1, 3], "f4"))
 
 
+def comparisons():
+    """Fractions as the column's dtype holds them and whole numbers exactly, as tf.data and NumPy compare with a Python number."""
+    f = np.array([0.1, 0.2, 0.3, -0.1, np.nan, np.inf, -np.inf, 0.1 + 1e-7])
+    ways = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+    for dtype in ("float16", "float32", "float64"):
+        values = f.astype(dtype)
+        a = column("c.npz", values)
+        for way, function in ways.items():
+            truth = [v.numpy() for v in tf.data.Dataset.from_tensor_slices(values).filter(
+                lambda v: {"==": v == 0.1, "!=": v != 0.1, "<": v < 0.1, "<=": v <= 0.1, ">": v > 0.1, ">=": v >= 0.1}[way])]
+            same("%s %s" % (dtype, way), rows(chain(a, ("filter", {"column": "x", "is": way, "value": 0.1})), dtype), np.array(truth, dtype))
+            huge = values[function(values.astype("f8"), 1e300)]
+            if len(huge):
+                same("%s %s 1e300" % (dtype, way), rows(chain(a, ("filter", {"column": "x", "is": way, "value": 1e300})), dtype), huge)
+        same(dtype + " in", rows(chain(a, ("filter", {"column": "x", "is": "in", "value": [5, 0.1]})), dtype), values[values == values[0]])
+        keys = ("lookup", dict(column="x", keys=[0.3, 0.1], default=9))
+        same(dtype + " lookup", rows(chain(a, keys), "int64"), np.where(values == values[2], 0, np.where(values == values[0], 1, 9)))
+    at = 2**53
+    for dtype, more in (("int64", [-at - 1, 2**63 - 1]), ("uint64", [2**63, 2**64 - 1])):
+        ids = np.array([at - 1, at, at + 1, at + 2, 7] + more, dtype)
+        a = column("c.npz", ids)
+        for key in (at, at + 1, 2**63 - 1):
+            for way, function in ways.items():
+                wanted = ids[function(ids, np.array(key, dtype))]
+                if len(wanted):
+                    same("%s %s %d" % (dtype, way, key), rows(chain(a, ("filter", {"column": "x", "is": way, "value": key})), dtype), wanted)
+        keys = ("lookup", dict(column="x", keys=[at + 1, at], default=9))
+        same(dtype + " lookup", rows(chain(a, keys), "int64"), np.where(ids == at, 1, np.where(ids == at + 1, 0, 9)))
+        same(dtype + " as float", rows(chain(a, ("filter", {"column": "x", "is": "<", "value": 7.5})), dtype), ids[ids.astype("f8") < 7.5])
+    same("saturated", rows(column("c.npz", ids), "int64"), np.minimum(ids, 2**63 - 1).astype("i8"))
+    same("saturated by a stage", rows(chain(column("c.npz", np.array([300, -5, 255])), ("cast", dict(column="x", dtype="uint8"))), "uint8"), np.array([255, 0, 255], "u1"))
+    refused("no key", chain(column("c.npz", np.array([at + 1])), ("lookup", dict(column="x", keys=[at]))), "element 0: %d is no key" % (at + 1))
+
+
 def joins():
     parts = [np.arange(k * 100, k * 100 + c) for k, c in enumerate((7, 0, 12, 3, 5))]
     names = [column("j%d.npz" % k, p) for k, p in enumerate(parts)]
@@ -322,6 +356,6 @@ def training():
     check("another pipeline is another run", rc == 1 and "data" in err, err)
 
 
-for part in (orders, joins, any_tree, series, maps, images, passes, errors, training):
+for part in (orders, comparisons, joins, any_tree, series, maps, images, passes, errors, training):
     part()
 sys.exit(report())
