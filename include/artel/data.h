@@ -8,9 +8,9 @@
  * model's input and output layers; arrays with the roles below, in order; `x`, `y`, `sample_weight`; `x_train` and
  * `y_train` for training, `x_test` and `y_test` for validation and evaluation.
  *
- * Numbers reach the model as NumPy's astype would make them; bytes stay 0..255 unless `scale` is given. Labels become
- * class indices or one-hot rows, whichever the loss wants. Data may be used with several models, one after another,
- * and belongs to one thread at a time, like its context.
+ * Numbers reach the model as NumPy's astype would make them (whole ones that do not fit saturate); bytes stay 0..255
+ * unless `scale` is given. Labels become class indices or one-hot rows, whichever the loss wants. Data may be used with
+ * several models, one after another, and belongs to one thread at a time, like its context.
  */
 #ifndef ARTEL_DATA_H
 #define ARTEL_DATA_H

@@ -2,6 +2,7 @@
 /* Members of an object, one by one, as the text that option tables take. */
 #include "data/json_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static artel_status set_member(artel__arena *arena, const artel__option *table, void *target, const char *where,
@@ -18,11 +19,43 @@ static artel_status set_member(artel__arena *arena, const artel__option *table, 
     return status;
 }
 
+/* Before what is missing is told: a misspelt setting is missing, too. */
+static artel_status check_names(artel__arena *arena, const artel__option *table, const char *where, json_t *object,
+                                const char *passed)
+{
+    const char *name, *names[33] = {NULL};
+    char advice[256];
+    json_t *value;
+    int count = 0;
+    for (const artel__option *option = table; option->name != NULL && count < 32; option++)
+        names[count++] = option->name;
+    json_object_foreach(object, name, value)
+    {
+        if ((passed != NULL && strcmp(name, passed) == 0) || artel__options_find(table, name) != NULL) continue;
+        const char *near = artel__nearest_name(name, names);
+        int used = snprintf(advice, sizeof advice, "%s",
+                            near != NULL ? "did you mean "
+                            : count > 0  ? "there are "
+                                         : "");
+        for (int i = 0; i < count && used < (int)sizeof advice; i++) {
+            if (near != NULL && near != names[i]) continue;
+            used += snprintf(advice + used, sizeof advice - (size_t)used, "%s%s", i > 0 && near == NULL ? ", " : "",
+                             names[i]);
+        }
+        if (near != NULL || count == 0)
+            snprintf(advice + strlen(advice), sizeof advice - strlen(advice), "%s",
+                     near != NULL ? "?" : "leave it out");
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "there is no option %.100s", name);
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__json_options(artel__arena *arena, const artel__option *table, void *target, const char *where,
                                  json_t *object, const char *passed)
 {
     const char *name;
     json_t *value;
+    ARTEL_TRY(check_names(arena, table, where, object, passed));
     ARTEL_TRY(artel__options_default(arena, table, target));
     for (const artel__option *option = table; option->name != NULL; option++) {
         if (option->fallback != NULL || json_object_get(object, option->name) != NULL) continue;

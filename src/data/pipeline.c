@@ -249,13 +249,15 @@ static artel_status unknown_stage(builder *b, const char *name)
 }
 
 /* One stage on what is there so far; *out is replaced. */
-static artel_status add_stage(builder *b, json_t *object, artel__stage **out)
+static artel_status add_stage(builder *b, json_t *object, size_t place, artel__stage **out)
 {
     const char *name = json_string_value(json_object_get(object, "stage"));
     artel__stage *stage;
     if (name == NULL)
         return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"stage\": \"shuffle\", ...}",
-                           "a stage without a name");
+                           json_is_object(object) ? "entry %zu of \"stages\" has no \"stage\" that names it"
+                                                  : "entry %zu of \"stages\" is no object",
+                           place + 1);
     const artel__stage_ops *ops = find_ops(name, false);
     bool lacks_function = ops == &artel__stage_map && b->recipe->function_count == 0; /* as every file */
     if (ops == NULL || lacks_function) return unknown_stage(b, name);
@@ -273,11 +275,19 @@ static artel_status build_chain(builder *b, json_t *object, artel__stage **out)
 {
     json_t *stages = json_object_get(object, "stages"), *stage;
     size_t i;
-    if (json_object_size(object) > (stages != NULL ? 2u : 1u) || (stages != NULL && !json_is_array(stages)))
+    const char *name;
+    json_t *member;
+    json_object_foreach(object, name, member)
+    {
+        if (strcmp(name, "from") != 0 && strcmp(name, "stages") != 0)
+            return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"from\": SOURCE, \"stages\": [...]}",
+                               "an object with \"from\" holds \"stages\" and nothing else (found \"%.100s\")", name);
+    }
+    if (stages != NULL && !json_is_array(stages))
         return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"from\": SOURCE, \"stages\": [...]}",
-                           "an object with \"from\" holds \"stages\", a list, and nothing else");
+                           "\"stages\" is no list");
     ARTEL_TRY(build(b, json_object_get(object, "from"), out));
-    json_array_foreach(stages, i, stage) ARTEL_TRY(add_stage(b, stage, out));
+    json_array_foreach(stages, i, stage) ARTEL_TRY(add_stage(b, stage, i, out));
     return ARTEL_OK;
 }
 
@@ -305,6 +315,27 @@ static artel_status build_join(builder *b, const artel__stage_ops *ops, json_t *
     return open_stage(b, stage, object, ops->name);
 }
 
+static artel_status no_source(builder *b, json_t *value)
+{
+    const char *names[16] = {"from"}, *near = NULL, *name;
+    json_t *member;
+    int count = 1;
+    for (int i = 0; artel__stages[i] != NULL && count < 15; i++) {
+        if (artel__stages[i]->joins) names[count++] = artel__stages[i]->name;
+    }
+    if (json_is_array(value))
+        return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where,
+                           "say how: {\"concatenate\": [...]}, zip, interleave, sample",
+                           "a source is expected (found a list)");
+    json_object_foreach(value, name, member)
+    {
+        if (near == NULL) near = artel__nearest_name(name, names);
+    }
+    return artel__fail(
+        b->ctx, ARTEL_ERROR_INVALID, b->where, "write a specification, {\"from\": ...}, or {\"zip\": [...]}",
+        "a source is expected (found something else%s%s)", near != NULL ? "; is it " : "", near != NULL ? near : "");
+}
+
 /* *out is set as soon as there is something to close. */
 static artel_status build(builder *b, json_t *value, artel__stage **out)
 {
@@ -326,9 +357,7 @@ static artel_status build(builder *b, json_t *value, artel__stage **out)
     } else if (join != NULL) {
         status = build_join(b, join, value, out);
     } else {
-        status = artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where,
-                             "write a specification, {\"from\": ...}, or {\"zip\": [...]}",
-                             "a source is expected (found something else)");
+        status = no_source(b, value);
     }
     b->depth--;
     return status;

@@ -172,7 +172,12 @@ static artel_status one_hot_map(const artel__stage *stage, int64_t index, const 
     memset(out, 0, stage->columns[stage->target].bytes);
     for (int64_t i = 0; i < from->elements; i++) {
         int64_t class;
+        double number;
         artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_INT64, &class, 1);
+        artel__convert(from->dtype, (const uint8_t *)in + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &number, 1);
+        if (number != (double)class)
+            return artel__stage_wrong(stage, "lookup or cast makes whole numbers of it",
+                                      "element %lld: %.9g is no class number", (long long)index, number);
         if (class < 0 || class >= classes)
             return artel__stage_wrong(stage, "correct the data or the classes",
                                       "element %lld: %lld is none of %lld classes", (long long)index, (long long)class,
@@ -292,6 +297,11 @@ static const artel__option rename_table[] = {
 static artel_status rename_open(artel__stage *stage)
 {
     const rename_options *o = stage->options;
+    for (int i = 0; o->to != NULL && i < stage->column_count; i++) {
+        if (i != stage->target && strcmp(stage->columns[i].name, o->to) == 0)
+            return artel__stage_wrong(stage, "select the columns that are wanted first", "there is a column '%s'",
+                                      o->to);
+    }
     if (o->to != NULL) stage->columns[stage->target].name = o->to;
     stage->columns[stage->target].role = (artel_data_role)o->role;
     return ARTEL_OK;

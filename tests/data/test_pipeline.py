@@ -140,7 +140,7 @@ def any_source(rng, depth, length):
 def any_stages(rng, source, truth, length):
     stages = []
     for _ in range(rng.integers(1, 5)):
-        kind, n = rng.choice(["take", "skip", "repeat", "shard", "filter", "cache", "scale"]), int(rng.integers(0, 12))
+        kind, n = rng.choice(["take", "skip", "repeat", "shard", "filter", "cache", "window", "batch", "pad", "stack", "lookup"]), int(rng.integers(0, 12))
         if kind in ("take", "skip"):
             stages.append((kind, dict(count=n)))
             truth = getattr(truth, kind)(n)
@@ -159,6 +159,19 @@ def any_stages(rng, source, truth, length):
             truth = truth.filter(lambda v, limit=limit: tf.reduce_all(v < limit))
         elif kind == "cache":
             stages.append((kind, {}))
+        elif kind == "window":  # and taken apart again, since joins want elements of one shape
+            size, shift, stride = (int(v) for v in rng.integers(1, 5, 3))
+            stages += [(kind, dict(size=size, shift=shift, stride=stride)), ("unbatch", {})]
+            truth = truth.window(size, shift, stride, drop_remainder=True).flat_map(lambda w: w)
+        elif kind == "batch":
+            size = int(rng.integers(1, 5))
+            stages += [(kind, dict(size=size)), ("unbatch", {})]
+            truth = truth.batch(size, drop_remainder=True).unbatch()
+        elif kind == "pad":
+            stages += [("batch", dict(size=1)), (kind, dict(column="x", shape=[2] + [-1] * (length > 0), value=n)), ("unbatch", {})]
+            truth = truth.batch(1).padded_batch(1, [2] + [length] * (length > 0), tf.constant(n, tf.int64)).unbatch().unbatch()
+        elif kind == "stack":
+            stages += [("stack_columns", dict(columns=["x"])), ("stack_columns", dict(columns=["x"])), ("concatenate_columns", dict(axis=0)), ("unbatch", {}), ("unbatch", {})]
         else:
             stages.append(("lookup", dict(column="x", keys=list(range(0, 1000, 7)), default=500)))
             truth = truth.map(lambda v: tf.where(v % 7 == 0, v // 7, tf.constant(500, tf.int64)))
@@ -311,6 +324,18 @@ def errors():
     refused("a missing file", chain("npz:nowhere.npz", ("take", dict(count=1))), "nowhere.npz")
     refused("itself", "pipeline:p.json", "cannot name another")
     refused("a number", 5, "a source is expected")
+    refused("a list", [a, a], "found a list", "concatenate")
+    refused("a misspelt join", {"zp": [a]}, "is it zip")
+    refused("stages misspelt", {"from": a, "stage": []}, 'found "stage"')
+    refused("stages that are none", {"from": a, "stages": {"stage": "take"}}, '"stages" is no list')
+    refused("a name alone", {"from": a, "stages": [dict(stage="take", count=3), "take"]}, 'entry 2 of "stages" is no object')
+    refused("no name", {"from": a, "stages": [dict(name="take")]}, 'entry 1 of "stages" has no "stage"')
+    refused("a misspelt setting that is missing", chain(a, ("cast", dict(columns="x", dtype="float32"))), "no option columns", "did you mean column?")
+    refused("a setting of tf.data", chain(a, ("batch", dict(batch_size=3))), "no option batch_size", "there are size")
+    refused("a setting of a stage without any", chain(a, ("unbatch", dict(batch_size=3))), "no option batch_size", "leave it out")
+    refused("fractions as classes", chain(column("h.npz", np.array([1, 0.5])), ("one_hot", dict(column="x", classes=2))), "element 1: 0.5 is no class number")
+    np.savez("two.npz", x=np.zeros(3), z=np.zeros(3))
+    refused("a name that is taken", chain("npz:two.npz", ("rename", dict(column="z", to="x"))), "there is a column 'x'")
     deep = a
     for _ in range(40):
         deep = {"concatenate": [deep]}
