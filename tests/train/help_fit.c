@@ -34,10 +34,11 @@ const char fit_cnn[] = SEQUENTIAL(
                        "{\"class_name\": \"MaxPooling2D\", \"config\": {\"name\": \"p\", \"pool_size\": [2, 2]}}, "
                        "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("b", "4", "softmax"));
 
-void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel_shape row)
+static void open_with(fit_bench *b, const artel_context_options *options, const char *json, int64_t rows, int64_t width,
+                      artel_shape row)
 {
     memset(b, 0, sizeof *b);
-    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
+    assert_int_equal(artel_context_create(options, &b->ctx), ARTEL_OK);
     strcpy(b->folder, "/tmp/artel-fit-XXXXXX");
     assert_non_null(mkdtemp(b->folder));
     b->model = train_model(b->ctx, json);
@@ -53,9 +54,19 @@ void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel
     assert_int_equal(artel_data_from_memory(b->ctx, arrays, 2, &b->data), ARTEL_OK);
 }
 
+void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel_shape row)
+{
+    open_with(b, NULL, json, rows, width, row);
+}
+
 void fit_open_mlp(fit_bench *b, int64_t rows)
 {
-    fit_open(b, fit_mlp, rows, 9, (artel_shape){.rank = 1, .dim = {9}});
+    fit_open_logged(b, rows, NULL);
+}
+
+void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *options)
+{
+    open_with(b, options, fit_mlp, rows, 9, (artel_shape){.rank = 1, .dim = {9}});
 }
 
 void fit_close(fit_bench *b)

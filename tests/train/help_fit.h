@@ -27,6 +27,8 @@ typedef struct fit_bench {
 /* A model's JSON and `rows` rows of `width` numbers, `row` their shape; compiled with adam. */
 void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel_shape row);
 void fit_open_mlp(fit_bench *b, int64_t rows);
+/* The same in a context with these options. */
+void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *options);
 void fit_close(fit_bench *b);
 /* Two epochs in 16 shards; events go to the bench. */
 artel_fit_options fit_options(fit_bench *b, int64_t batch, int replicas, int threads);

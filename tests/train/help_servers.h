@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job with parameter servers that does not exist: what runs use (train/coordinate.c, install.c, hold.c, meet.c,
+ * serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a model that trains.
+ *
+ * Each process is a thread that runs only when the simulation gives it its turn, and gives it back where it would wait;
+ * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared. What the
+ * membership machine promises (tests/cluster/help_simulator.h shows that) is assumed: a process is a member of one
+ * generation at a time, and one begins when all its members are at rest. Who is cut off or asleep goes on in the
+ * generation before with whoever is there, until it notices.
+ *
+ * The network carries messages between two members in order, after random times; one that is not on its way yet is
+ * read from its sender's memory when it leaves, so memory that is not kept until then shows. A process dies between
+ * two messages that it sends, or where it waits.
+ *
+ * What is checked comes from the servers' own logs (as tests/cli/applied.py does): of each state each acknowledged item
+ * is applied once at each part, at one position, in one order at head and copies, and is not lost. */
+#ifndef HELP_SERVERS_H
+#define HELP_SERVERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum storm_mistake {
+    STORM_NO_MISTAKE,
+    STORM_EARLY, /* copies answer for what they do not have yet */
+    STORM_TWICE, /* a copy forgets which items have been applied */
+    STORM_LEVEL, /* how far each holder has come is not told apart */
+    STORM_VOID,  /* what was left out counts as a copy */
+    STORM_MISTAKES
+} storm_mistake;
+
+typedef struct storm_options {
+    uint64_t seed;
+    int workers, servers, copies;
+    const char *consistency; /* async, bounded:1, sync, sync:2 */
+    const char *partitioner;
+    int epochs;
+    int faults;  /* at random times */
+    bool chiefs; /* chiefs are lost, too, and replaced on the other side of cuts */
+    storm_mistake mistake;
+    bool trace;
+} storm_options;
+
+typedef struct storm_result {
+    char wrong[512]; /* "": nothing */
+    char digest[65]; /* of the trained weights */
+    int states, acknowledged, generations, deaths, cuts;
+} storm_result;
+
+void storm_run(const storm_options *options, storm_result *out);
+
+#endif
