@@ -40,7 +40,7 @@ static const artel__option concatenate_table[] = {
 /* A column of the input in the one that is made: where its row is read to, and what it adds in each of `outer` turns.
  */
 typedef struct part {
-    size_t scratch;
+    size_t place;
     int64_t run; /* elements */
 } part;
 
@@ -52,7 +52,7 @@ typedef struct join_state {
     int *passed; /* columns of the input that the others are; [at] is unused */
     bool *part;  /* by column of the input: whether it is one */
     int64_t outer;
-    size_t scratch; /* bytes of a row of all parts */
+    size_t bytes; /* of a row of all parts */
 } join_state;
 
 /* ---- which columns ---- */
@@ -161,12 +161,12 @@ static artel_status add_part(artel__stage *stage, join_state *state, int i, int 
             stage, stacks ? "pad or reshape one; concatenate_columns takes any length" : "pad or reshape one",
             "rows of '%s' are %s, of '%s' %s", first->name, artel__shape_text(&first->row, false, a, sizeof a), c->name,
             artel__shape_text(&c->row, false, b, sizeof b));
-    state->parts[i] = (part){state->scratch, artel__shape_product(&row, axis, row.rank)};
+    state->parts[i] = (part){state->bytes, artel__shape_product(&row, axis, row.rank)};
     size_t bytes = (c->bytes + 7) / 8 * 8;
-    if (row.dim[axis] > INT64_MAX / 64 - whole->dim[axis] || bytes > SIZE_MAX / 4 - state->scratch)
+    if (row.dim[axis] > INT64_MAX / 64 - whole->dim[axis] || bytes > SIZE_MAX / 4 - state->bytes)
         return artel__stage_wrong(stage, "name fewer columns", "the shape overflows");
     whole->dim[axis] += row.dim[axis];
-    state->scratch += bytes;
+    state->bytes += bytes;
     return ARTEL_OK;
 }
 
@@ -271,13 +271,13 @@ static artel_status read_parts(const artel__stage *stage, const join_state *stat
     ARTEL_TRY(find_source(stage->inputs[0], state, &from, &index));
     if (from->ops != &artel__stage_source) {
         for (int i = 0; i < state->count; i++)
-            ARTEL_TRY(artel__stage_at(from, state->chosen[i], index, room + state->parts[i].scratch));
+            ARTEL_TRY(artel__stage_at(from, state->chosen[i], index, room + state->parts[i].place));
         return ARTEL_OK;
     }
     for (int i = 0; i < state->count; i += TOGETHER) {
         void *out[TOGETHER];
         int count = state->count - i < TOGETHER ? state->count - i : TOGETHER;
-        for (int k = 0; k < count; k++) out[k] = room + state->parts[i + k].scratch;
+        for (int k = 0; k < count; k++) out[k] = room + state->parts[i + k].place;
         ARTEL_TRY(artel__rows_fetch_some(from->state, state->chosen + i, count, index, out));
     }
     return ARTEL_OK;
@@ -291,7 +291,7 @@ static void put_parts(const artel__stage *stage, const join_state *state, const 
         for (int i = 0; i < state->count; i++) {
             artel_dtype dtype = stage->inputs[0]->columns[state->chosen[i]].dtype;
             int64_t run = state->parts[i].run;
-            const uint8_t *from = room + state->parts[i].scratch + (size_t)(turn * run) * artel__cell_size(dtype);
+            const uint8_t *from = room + state->parts[i].place + (size_t)(turn * run) * artel__cell_size(dtype);
             size_t bytes = (size_t)run * to_size;
             if (dtype != to)
                 artel__convert(dtype, from, to, out, run);
@@ -307,7 +307,7 @@ static artel_status join_at(const artel__stage *stage, int column, int64_t index
     const join_state *state = stage->state;
     artel__stage_scratch room;
     if (column != state->at) return artel__stage_at(stage->inputs[0], state->passed[column], index, out);
-    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->scratch, &room));
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &room));
     artel_status status = read_parts(stage, state, index, room.bytes);
     if (status == ARTEL_OK) put_parts(stage, state, room.bytes, out);
     artel__stage_scratch_fini(stage->ctx, &room);
