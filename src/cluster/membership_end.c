@@ -39,12 +39,12 @@ static void learn_failure(artel__membership *m, uint32_t task, uint64_t incarnat
     artel__ms_peer *p = &m->peer[task];
     if (message->status == ARTEL_ERROR_PREEMPTED || message->status >= 0 || p->failed_as == incarnation) return;
     p->failed_as = incarnation;
-    static const char said[] = "failed: "; /* as a task's driver begins */
-    size_t skip = sizeof said - 1, count = message->text.count;
+    static const char said[] = "failed"; /* as a task's driver begins */
+    size_t count = message->text.count;
     const char *text = count ? (const char *)message->text.data : "";
-    bool twice = count >= skip && memcmp(text, said, skip) == 0;
-    artel__ms_say(m, task, ARTEL__REASON_LEFT, "%s has failed: %.*s", artel__ms_name(m, task),
-                  (int)(twice ? count - skip : count), twice ? text + skip : text);
+    bool says = count >= sizeof said - 1 && memcmp(text, said, sizeof said - 1) == 0;
+    artel__ms_say(m, task, ARTEL__REASON_LEFT, says ? "%s has %.*s" : "%s has failed: %.*s", artel__ms_name(m, task),
+                  (int)count, text);
     pass_on(m, task,
             &(artel__message){.kind = ARTEL__MESSAGE_ENDED,
                               .subject = task,
