@@ -69,7 +69,9 @@ def woken():
     expect(Patience(60).until(lambda: all(second.left(who) for who in gone)), "they are not left out", second.chief.err()[-600:])
     last = second.chief.last_step()
     expect(Patience(60).until(lambda: second.chief.last_step() > last + 2 * STEPS), "the others do not go on", second.chief.err()[-600:])
-    second.stops()
+    second.kill(*second.tasks)  # without a last word, which a task that wakes might still hear
+    for task in second.tasks.values():
+        expect(task.finish(60) == -signal.SIGKILL, "exit code", task.process.returncode)
     for task in (chief, *sleepers):
         task.process.send_signal(signal.SIGCONT)
     gives_up(chief, "a ps task")
