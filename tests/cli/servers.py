@@ -149,6 +149,10 @@ class Job:
         """By SIGTERM to the chief; what is saved has each batch once."""
         self.drain()
         self.chief.process.send_signal(signal.SIGTERM)
+        return self.saves(limit)
+
+    def saves(self, limit=60):
+        """Once that has been sent."""
         self.end_with(143, limit)
         step = max(int(name.split("-")[1]) for name in os.listdir(self.folder) if name.startswith("ckpt-"))
         kept = history(os.path.join(self.folder, "ckpt-%d" % step, "manifest.json"))["iteration"]

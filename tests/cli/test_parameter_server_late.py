@@ -115,7 +115,7 @@ def asleep_saving():
     stopped(job.chief)
     job.without_chief()
     job.chief.process.send_signal(signal.SIGCONT)
-    job.stops()  # which sends SIGTERM again: the chief has not ended before
+    job.saves()
     expect("after saving" in job.chief.err(), "the chief does not say that it has saved", job.chief.err()[-400:])
     for who, task in job.tasks.items():
         expect(who == CHIEF or "stopped on request, after the chief has saved" in task.err(), who, task.err()[-400:])
