@@ -9,8 +9,7 @@
  * q;  dv = D^T dout; over the heads that share a key and value head in order of the heads Products are chains of fused
  * multiply-adds, or sums in blocks (tiles.h). Without a mask, causal attention does not compute what no query may see:
  * products end or begin at multiples of 32 behind or before the diagonal. Masked probabilities are exact zeros but in
- * rows that are masked throughout, which are uniform, as Keras' are; so masked by a large negative number or by -1e9
- * added is all one. Where Keras' formula is meant: keras.ops.dot_product_attention of 3.15 on TensorFlow.
+ * rows that are hidden throughout, of which Keras 3.15 on TensorFlow makes three things (artel__hidden).
  */
 #ifndef ARTEL_KERNEL_ATTENTION_H
 #define ARTEL_KERNEL_ATTENTION_H
@@ -20,6 +19,13 @@
 
 #define ARTEL__MASKED_SCORE (-0.7f * 3.402823466e+38f)
 
+/* What becomes of scores that a mask hides. It shows in rows that are hidden throughout alone. */
+typedef enum artel__hidden {
+    ARTEL__HIDDEN_REPLACED, /* one large negative number: such a row is uniform (keras.ops.dot_product_attention) */
+    ARTEL__HIDDEN_ZERO,     /* probabilities of 0, even there (keras.layers.Softmax with a mask) */
+    ARTEL__HIDDEN_LOWERED   /* lowered by 1e9: such a row keeps its proportions, and has a gradient (Attention) */
+} artel__hidden;
+
 typedef struct artel__attention_shape {
     int64_t rows, queries, keys; /* t; s */
     int64_t inner;               /* that many rows in a row belong to one row of the batch, and share its mask */
@@ -27,6 +33,7 @@ typedef struct artel__attention_shape {
     int64_t depth, value_depth;
     float scale;
     bool causal;
+    artel__hidden hidden;
     const uint8_t *mask;                               /* 1 attends; NULL: none */
     int64_t mask_row, mask_head, mask_query, mask_key; /* its strides, 0 along broadcast axes */
     /* Dropout: draw ((row % inner * heads + head) * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The formulas of kernel/attention.h in float64, where operations take the place of its kernels. Masks of dropout are
- * those of float32. What a row becomes that is hidden throughout depends on the way that Keras takes
- * (keras/src/layers/attention, keras/src/backend/tensorflow/nn.py), and float64 sees a difference.
+ * those of float32.
  */
 #include "nn/attention_float64.h"
 
@@ -78,7 +77,7 @@ artel__value_id artel__attend_float64(artel__graph *graph, const artel__attentio
         artel__value_id past = artel__causal_mask(graph, t, s);
         mask = mask < 0 ? past : artel__op_logical_and(graph, mask, past);
     }
-    *probs = scores = artel__attention_probabilities(graph, scores, mask, how->hidden);
+    *probs = scores = artel__attention_probabilities(graph, scores, mask, a->hidden);
     if (graph->training && a->rate > 0) scores = artel__op_dropout(graph, scores, a->rate, NULL);
     artel_shape matrices = artel__shape(3, lead * heads, t, s), apart = artel__shape(4, lead, heads, t, v);
     artel__value_id values = by_head(graph, a->value, heads, true),

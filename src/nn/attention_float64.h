@@ -5,18 +5,10 @@
 
 #include "op/recurrent.h"
 
-/* What becomes of scores that a mask hides. */
-typedef enum artel__hidden {
-    ARTEL__HIDDEN_REPLACED, /* one large negative number: a row that is hidden throughout is uniform */
-    ARTEL__HIDDEN_ZERO,     /* probabilities of 0, even where the whole row is hidden */
-    ARTEL__HIDDEN_LOWERED   /* lowered by 1e9: a row that is hidden throughout keeps its proportions */
-} artel__hidden;
-
 typedef struct artel__attention_float64 {
     artel__attention attention; /* as for artel__op_attention, of float64; its scale is not read */
     double scale;
     artel__value_id factor; /* of the scores, GLOBAL, or none */
-    artel__hidden hidden;
 } artel__attention_float64;
 
 /* The result; probs [..][h][t][s]: the probabilities before dropout. */

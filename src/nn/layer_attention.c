@@ -338,26 +338,26 @@ static artel__value_id spread_scores(artel__graph *graph, const axes_plan *plan,
     return artel__op_reshape(graph, scores, &out);
 }
 
-/* The result, and the probabilities before dropout. Keras leaves its operation of attention where there is dropout,
- * where scores are returned, and where sequences have axes in front; float64 sees by what, and that a Python number is
- * rounded on its way. */
-static artel__value_id attend(const artel__layer *layer, const artel__call *call, const artel__attention *attention,
-                              artel__value_id *scores)
+/* Keras leaves its operation of attention where there is dropout, be it for training only, where scores are returned,
+ * and where sequences have further axes. */
+static artel__hidden hidden_by(const artel__layer *layer, const artel__call *call, int rank)
 {
-    artel__graph *graph = call->graph;
+    bool apart = ((const heads_config *)layer->config)->dropout > 0 ||
+                 artel__attention_flag(call, "return_attention_scores") || rank != 2;
+    return apart ? ARTEL__HIDDEN_ZERO : ARTEL__HIDDEN_REPLACED;
+}
+
+/* The result, and the probabilities before dropout. In float64 Keras rounds the scale, a Python number, on its way. */
+static artel__value_id attend(artel__graph *graph, const artel__attention *attention, artel__value_id *scores)
+{
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (graph->value[attention->query].dtype != ARTEL_DTYPE_FLOAT64) {
         artel__value_id out = artel__op_attention(graph, attention);
         *scores = graph->status < 0 ? ARTEL__NO_VALUE : artel__graph_output(graph, out, 1);
         return out;
     }
-    bool apart = ((const heads_config *)layer->config)->dropout > 0 ||
-                 artel__attention_flag(call, "return_attention_scores") ||
-                 graph->value[attention->query].shape.rank != 3;
-    artel__attention_float64 how = {.attention = *attention,
-                                    .scale = (double)attention->scale,
-                                    .factor = ARTEL__NO_VALUE,
-                                    .hidden = apart ? ARTEL__HIDDEN_ZERO : ARTEL__HIDDEN_REPLACED};
+    artel__attention_float64 how = {
+        .attention = *attention, .scale = (double)attention->scale, .factor = ARTEL__NO_VALUE};
     return artel__attend_float64(graph, &how, scores);
 }
 
@@ -382,8 +382,9 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
         .mask = masks(layer, call, in, graph->value[x[0]].shape.dim[rank - 2], graph->value[x[2]].shape.dim[rank - 2]),
         .scale = (float)(1.0 / sqrt((double)c->key_dim)),
         .causal = artel__attention_flag(call, "use_causal_mask"),
-        .rate = c->dropout};
-    artel__value_id scores, out = attend(layer, call, &attention, &scores);
+        .rate = c->dropout,
+        .hidden = hidden_by(layer, call, like.rank)};
+    artel__value_id scores, out = attend(graph, &attention, &scores);
     ARTEL_TRY(graph->status);
     if (c->use_gate) {
         artel__value_id gate = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, project(graph, layer, GATE, x[0], 1));

@@ -117,7 +117,7 @@ static artel__value_id without_head(artel__graph *graph, artel__value_id x, int 
 static artel__value_id attend(artel__graph *graph, artel__attention *attention, artel__value_id factor,
                               artel__value_id *scores)
 {
-    artel__attention_float64 how = {.scale = 1, .factor = factor, .hidden = ARTEL__HIDDEN_LOWERED};
+    artel__attention_float64 how = {.scale = 1, .factor = factor};
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (graph->value[attention->query].dtype == ARTEL_DTYPE_FLOAT64) {
         how.attention = *attention;
@@ -139,7 +139,8 @@ static artel_status attend_dot(artel__layer *layer, artel__call *call, const art
                                   .mask = artel__attention_join(graph, ARTEL__NO_VALUE, in[1].mask, false),
                                   .scale = 1,
                                   .causal = artel__attention_flag(call, "use_causal_mask"),
-                                  .rate = c->dropout};
+                                  .rate = c->dropout,
+                                  .hidden = ARTEL__HIDDEN_LOWERED};
     artel__value_id factor = c->use_scale ? artel__layer_weight(layer, graph, 0) : ARTEL__NO_VALUE, scores,
                     out = attend(graph, &attention, factor, &scores);
     made->out = without_head(graph, out, 1);

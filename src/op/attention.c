@@ -95,6 +95,7 @@ static void fill_shape(const artel__run_args *args, artel__attention_shape *shap
                                       .value_depth = v[2],
                                       .scale = a->scale,
                                       .causal = a->causal,
+                                      .hidden = (artel__hidden)a->hidden,
                                       .mask = args->in[IN_MASK],
                                       .rate = a->rate,
                                       .keep_scale = a->keep_scale,
@@ -294,6 +295,14 @@ static artel__hlo_value where_seen(const lowering *l, artel__hlo_value a, float 
     return l->seen < 0 ? a : artel__hlo_select(l->hlo, l->seen, a, artel__hlo_number(l->hlo, (double)otherwise, a));
 }
 
+/* The scores with what is hidden out of the way. */
+static artel__hlo_value where_hidden(const lowering *l, artel__hlo_value s)
+{
+    artel__hlo *h = l->hlo;
+    if (l->attributes->hidden != ARTEL__HIDDEN_LOWERED || l->seen < 0) return where_seen(l, s, ARTEL__MASKED_SCORE);
+    return artel__hlo_select(h, l->seen, s, artel__hlo_binary(h, "subtract", s, artel__hlo_number(h, 1e9, s)));
+}
+
 _Static_assert(offsetof(artel__attention_forward, shape) == offsetof(artel__attention_gradient, shape),
                "both draw from one place");
 
@@ -340,7 +349,8 @@ static void lower_attention(artel__lower *lower)
     lowering l = lowering_of(lower);
     artel__hlo_value s = scores(&l, by_query(&l, lower->in[IN_QUERY]), by_key(&l, lower->in[IN_KEY]));
     s = times(&l, s, artel__hlo_number(l.hlo, (double)l.attributes->scale, s));
-    artel__hlo_value p = softmax(&l, where_seen(&l, s, ARTEL__MASKED_SCORE));
+    artel__hlo_value p = softmax(&l, where_hidden(&l, s));
+    if (l.attributes->hidden == ARTEL__HIDDEN_ZERO) p = where_seen(&l, p, 0);
     give(lower, 0, over_keys(&l, dropped(&l, p, draw(&l)), by_key(&l, lower->in[IN_VALUE])));
     give(lower, 1, p);
 }
@@ -356,7 +366,8 @@ static void lower_attention_gradient(artel__lower *lower)
         d = artel__hlo_binary(l.hlo, "add", d, artel__hlo_reshape(l.hlo, lower->in[BACK_DPROBS], &l.scores));
     artel__hlo_value sum = artel__hlo_reduce(l.hlo, "add", 0, times(&l, d, p), 1u << 4);
     d = times(&l, artel__hlo_binary(l.hlo, "subtract", d, along_keys(&l, sum)), p);
-    d = where_seen(&l, times(&l, d, artel__hlo_number(l.hlo, (double)l.attributes->scale, d)), 0);
+    d = times(&l, d, artel__hlo_number(l.hlo, (double)l.attributes->scale, d));
+    if (l.attributes->hidden != ARTEL__HIDDEN_LOWERED) d = where_seen(&l, d, 0);
     give(lower, 0, over_keys(&l, d, by_key(&l, lower->in[IN_KEY])));
     give(lower, 1, over_queries(&l, d, by_query(&l, lower->in[IN_QUERY])));
 }
@@ -417,6 +428,7 @@ artel__value_id artel__op_attention(artel__graph *graph, const artel__attention 
     double rate = graph->training ? attention->rate : 0;
     attention_attributes attributes = {.scale = attention->scale,
                                        .causal = attention->causal,
+                                       .hidden = (uint8_t)attention->hidden,
                                        .rate = (float)rate,
                                        .keep_scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
     if (rate > 0) attributes.ordinal = graph->random_ops++;

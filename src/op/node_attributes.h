@@ -58,6 +58,7 @@ typedef struct artel__band_attributes {
 typedef struct artel__attention_attributes {
     float scale, rate, keep_scale;
     bool causal;
+    uint8_t hidden; /* artel__hidden */
     uint32_t ordinal;
 } artel__attention_attributes;
 

@@ -28,6 +28,7 @@ typedef struct artel__attention {
     float scale;
     bool causal;
     double rate;
+    artel__hidden hidden;
 } artel__attention;
 artel__value_id artel__op_attention(artel__graph *graph, const artel__attention *attention);
 

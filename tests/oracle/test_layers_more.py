@@ -81,6 +81,46 @@ CASES += [
 ]
 
 
+# ---- queries that see nothing: rows of padding alone are an eighth of these
+def blind(layer, causal=False, scores=False, large=1.0, axes=False):
+    """What Keras makes of them depends on its way: a dropout that never drops leads it where its scores are masked apart."""
+
+    def build():
+        words, x = K.Input((3,), dtype="int32"), K.Input((3, 4))
+        more = K.Input((3,), dtype="int32")
+        q = L.Embedding(2, 4, mask_zero=True, embeddings_initializer=K.initializers.RandomNormal(stddev=large))(words)
+        v = L.Dense(4)(L.Embedding(2, 4, mask_zero=True)(more) + x) * large
+        call = {"use_causal_mask": causal, "return_attention_scores": scores}
+        made = layer()
+        if axes:
+            spread = L.Reshape((1, 3, 4))
+            out = made(spread(q), spread(v), attention_mask=K.ops.reshape(K.ops.cast(more, "bool"), (-1, 1, 3)), **call)
+        else:
+            out = made([q, v], **call) if isinstance(made, L.Attention) else made(q, v, **call)
+        out = L.Concatenate()([L.Flatten()(part) for part in out]) if scores else L.Flatten()(out)
+        return K.Model([words, more, x], L.Dense(2)(out))
+
+    return build
+
+
+NEVER = 1e-12
+CASES += [
+    Case("blind-heads", blind(lambda: L.MultiHeadAttention(2, 3)), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-heads-dropout", blind(lambda: L.MultiHeadAttention(2, 3, dropout=NEVER)), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-heads-scores-causal", blind(lambda: L.MultiHeadAttention(2, 3), causal=True, scores=True), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-heads-causal", blind(lambda: L.MultiHeadAttention(2, 3), causal=True), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-heads-axes", blind(lambda: L.MultiHeadAttention(2, 3, attention_axes=(2,)), axes=True), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-groups", blind(lambda: L.GroupQueryAttention(3, 4, 2)), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-groups-dropout", blind(lambda: L.GroupQueryAttention(3, 4, 2, dropout=NEVER), causal=True), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-groups-scores", blind(lambda: L.GroupQueryAttention(3, 4, 2), scores=True), vocab=2, zero=("key_dense/vars/1",)),
+    Case("blind-dots", blind(lambda: L.Attention(use_scale=True), scores=True), vocab=2),
+    Case("blind-dots-causal", blind(lambda: L.Attention(dropout=NEVER), causal=True), vocab=2),
+    Case("blind-dots-large", blind(lambda: L.Attention(), scores=True, large=4.0), vocab=2),
+    Case("blind-sums", blind(lambda: L.AdditiveAttention(), causal=True, scores=True), vocab=2),
+    Case("blind-concat", blind(lambda: L.Attention(score_mode="concat"), scores=True), vocab=2),
+]
+
+
 # ---- batches that are corrected towards moving statistics
 def renorm(*shape, masked=False, **settings):
     def build():

@@ -39,6 +39,7 @@ static artel__value_id attention(op_graph *g)
 {
     artel__attention a = {
         .scale = 0.7f, .causal = g->parameter & 1, .rate = g->parameter & 4 ? 0.3 : 0, .mask = ARTEL__NO_VALUE};
+    if (g->parameter & 8) a.hidden = ARTEL__HIDDEN_ZERO;
     a.query = op_row(g, OP_SIGNED, SHAPE(3, 4, 5));
     a.key = op_row(g, OP_SIGNED, SHAPE(4, 2, 5));
     a.value = op_row(g, OP_SIGNED, SHAPE(4, 2, 3));
@@ -82,7 +83,7 @@ static artel__value_id recurrent_by_argument(op_graph *g)
 
 const op_family op_cases_recurrent[] = {
     {{.name = "recurrent", .build = recurrent}, 24},
-    {{.name = "attention", .build = attention, .training = true}, 8},
+    {{.name = "attention", .build = attention, .training = true}, 16},
     {{.name = "attention of axes", .build = attention_of_axes, .training = true}, 2},
     {{.name = "recurrent by argument", .build = recurrent_by_argument}, 6},
     {.count = 0},

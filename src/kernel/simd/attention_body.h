@@ -71,6 +71,25 @@ static void mask_row(const artel__attention_shape *s, int64_t row, int64_t head,
     for (int64_t j = s->causal ? i + 1 : keys; j < keys; j++) x[j] = number;
 }
 
+/* As Attention hides positions: what is left of them counts in rows that are hidden throughout. */
+static void lower_row(const artel__attention_shape *s, int64_t row, int64_t head, int64_t i, float *x)
+{
+    const uint8_t *mask = mask_at(s, row, head, i);
+    for (int64_t j = 0; j < s->keys; j++) {
+        if (!mask[j * s->mask_key] || (s->causal && j > i)) x[j] = x[j] - 1e9f;
+    }
+}
+
+/* Whether the mask leaves query i nothing to see. */
+static bool sees_nothing(const artel__attention_shape *s, int64_t row, int64_t head, int64_t i)
+{
+    if (!s->mask) return false;
+    const uint8_t *mask = mask_at(s, row, head, i);
+    int64_t keys = s->causal && i + 1 < s->keys ? i + 1 : s->keys, j = 0;
+    while (j < keys && !mask[j * s->mask_key]) j++;
+    return j == keys;
+}
+
 static void softmax_row(float *x, int64_t n)
 {
     float m, scale = 1.0f / artel__row_exponentials(x, n, &m);
@@ -238,8 +257,12 @@ static void forward_head(const artel__attention_forward *p, int64_t row, int64_t
         int64_t keys = row_keys(s, i);
         ARTEL__INDEPENDENT
         for (int64_t j = 0; j < keys; j++) x[j] = x[j] * scale;
-        mask_row(s, row, head, i, ARTEL__MASKED_SCORE, x);
+        if (s->mask && s->hidden == ARTEL__HIDDEN_LOWERED)
+            lower_row(s, row, head, i, x);
+        else
+            mask_row(s, row, head, i, ARTEL__MASKED_SCORE, x);
         softmax_row(x, keys);
+        if (s->hidden == ARTEL__HIDDEN_ZERO && sees_nothing(s, row, head, i)) keys = 0;
         for (int64_t j = keys; j < n; j++) x[j] = 0.0f;
     }
     if (s->rate > 0) drop(s, row, head, probs, used = scratch);
@@ -323,7 +346,8 @@ static void gradient_head(const artel__attention_gradient *p, int64_t row, int64
             for (int64_t j = 0; j < keys; j++) x[j] = x[j] + more[j];
         }
         softmax_row_back(probs + i * n, x, keys, s->scale);
-        if (s->mask) mask_row(s, row, head, i, 0.0f, x);
+        if (s->mask && (s->hidden != ARTEL__HIDDEN_LOWERED || !sees_nothing(s, row, head, i)))
+            mask_row(s, row, head, i, 0.0f, x);
     }
     over_keys(s, d, k, dq.at, dq.step);
     over_queries(s, d, q, dk.at, dk.step, accumulate);
