@@ -78,13 +78,31 @@ static artel_shape axes_shape(const artel_shape *in, uint32_t axes)
     return shape;
 }
 
+/* As Keras declares them: axes sorted as they are written, so that -1 comes before 1, whatever axis it is. */
+static artel_shape written_shape(const artel__layer *layer, const artel_shape *in, uint32_t axes)
+{
+    json_t *axis = artel__layer_setting(layer, "axis");
+    artel_shape shape = {.rank = 0};
+    int count = artel__bit_count(axes);
+    int64_t written[ARTEL_MAX_RANK], number = 0;
+    if (!json_is_array(axis) || json_array_size(axis) != (size_t)count) return axes_shape(in, axes);
+    for (int i = 0; i < count; i++) {
+        if (!artel__json_integer(json_array_get(axis, (size_t)i), &number)) return axes_shape(in, axes);
+        int at = i;
+        for (; at > 0 && written[at - 1] > number; at--) written[at] = written[at - 1];
+        written[at] = number;
+    }
+    for (int i = 0; i < count; i++) shape.dim[shape.rank++] = in->dim[artel__row_axis(written[i], in->rank)];
+    return shape;
+}
+
 static artel_status build_layer(artel__layer *layer, const artel__call *call)
 {
     const norm_config *c = layer->config;
     const norm_parts *parts = layer->own;
     uint32_t axes;
     ARTEL_TRY(read_axes(layer, call, &axes));
-    artel_shape shape = axes_shape(artel__call_shape(call, 0), axes);
+    artel_shape shape = written_shape(layer, artel__call_shape(call, 0), axes);
     if (c->scale) ARTEL_TRY(artel__layer_declare(layer, "gamma", &shape, 0, true, &parts->gamma));
     return c->center ? artel__layer_declare(layer, "beta", &shape, 0, true, &parts->beta) : ARTEL_OK;
 }
@@ -95,8 +113,16 @@ static artel_status build_rms(artel__layer *layer, const artel__call *call)
     artel__weight_parts parts;
     ARTEL_TRY(read_axes(layer, call, &axes));
     ARTEL_TRY(artel__layer_weight_parts(layer, "scale", "ones", &parts));
-    artel_shape shape = axes_shape(artel__call_shape(call, 0), axes);
+    artel_shape shape = written_shape(layer, artel__call_shape(call, 0), axes);
     return artel__layer_declare(layer, "scale", &shape, 0, true, &parts);
+}
+
+/* A weight beside axes in their order: its numbers lie as they do, for so Keras reshapes it. */
+static artel__value_id in_order(artel__graph *graph, artel__value_id weight, const artel_shape *in, uint32_t axes)
+{
+    if (weight < 0 || graph->status < 0) return weight;
+    artel_shape shape = axes_shape(in, axes);
+    return artel__shape_equal(&graph->value[weight].shape, &shape) ? weight : artel__op_reshape(graph, weight, &shape);
 }
 
 typedef struct normalisation {
@@ -113,7 +139,9 @@ static artel_status normalise(artel__layer *layer, artel__call *call, const norm
     ARTEL_TRY(read_axes(layer, call, &axes));
     if (!axes) return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis", "no axis is normalised");
     artel__value_id x = artel__axes_last(graph, artel__as_float(graph, call->in[0].value), axes, permutation);
-    artel__value_id y = artel__op_layer_norm(graph, n->mode, x, n->gamma, n->beta, artel__bit_count(axes), n->epsilon);
+    const artel_shape *in = artel__call_shape(call, 0);
+    artel__value_id gamma = in_order(graph, n->gamma, in, axes), beta = in_order(graph, n->beta, in, axes);
+    artel__value_id y = artel__op_layer_norm(graph, n->mode, x, gamma, beta, artel__bit_count(axes), n->epsilon);
     artel__call_return(call, artel__axes_back(graph, y, permutation));
     return ARTEL_OK;
 }
@@ -128,11 +156,21 @@ static artel_status call_layer(artel__layer *layer, artel__call *call)
     return normalise(layer, call, &n);
 }
 
+/* Keras lays the scale over the last axes, whichever are normalised. */
 static artel_status call_rms(artel__layer *layer, artel__call *call)
 {
     const norm_config *c = layer->config;
-    normalisation n = {ARTEL__LAYER_NORM_RMS, c->epsilon, artel__layer_weight(layer, call->graph, 0), ARTEL__NO_VALUE};
-    return normalise(layer, call, &n);
+    artel__graph *graph = call->graph;
+    artel__value_id scale = artel__layer_weight(layer, graph, 0);
+    normalisation n = {ARTEL__LAYER_NORM_RMS, c->epsilon, scale, ARTEL__NO_VALUE};
+    uint32_t axes;
+    ARTEL_TRY(read_axes(layer, call, &axes));
+    int rank = artel__call_shape(call, 0)->rank, count = artel__bit_count(axes);
+    if (axes == ((1u << count) - 1u) << (rank - count)) return normalise(layer, call, &n);
+    n.gamma = ARTEL__NO_VALUE;
+    ARTEL_TRY(normalise(layer, call, &n));
+    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MUL, call->out[0].value, scale));
+    return graph->status;
 }
 
 static artel_status call_unit(artel__layer *layer, artel__call *call)

@@ -132,7 +132,7 @@ static const layer_row rows[] = {
     {"LayerNormalization", "\"epsilon\": 0.1", "[null, 2, 4]", "(None, 2, 4)"},
     {"LayerNormalization", "\"axis\": [1, 3], \"epsilon\": 0.1", "[null, 2, 3, 2]", "(None, 2, 3, 2)"},
     {"LayerNormalization", "\"rms_scaling\": true, \"epsilon\": 0.1", "[null, 4]", "(None, 4)"},
-    {"RMSNormalization", "\"axis\": 1, \"epsilon\": 0.1", "[null, 3, 2]", "(None, 3, 2)"},
+    {"RMSNormalization", "\"axis\": 1, \"epsilon\": 0.1", "[null, 3, 3]", "(None, 3, 3)"},
     {"UnitNormalization", "", "[null, 3, 4]", "(None, 3, 4)"},
     {"GroupNormalization", "\"groups\": 2, \"epsilon\": 0.1", "[null, 2, 2, 4]", "(None, 2, 2, 4)"},
     {"GroupNormalization", "\"groups\": -1, \"axis\": 1, \"epsilon\": 0.1", "[null, 2, 4]", "(None, 2, 4)"},

@@ -149,6 +149,15 @@ CASES += [
 ]
 
 
+# ---- axes in an order of their own
+CASES += [
+    Case("norm-axes-as-written", chain(lambda: L.Dense(3), lambda: L.LayerNormalization(axis=[1, -1], gamma_initializer="uniform", beta_initializer="normal"), shape=(5, 3))),
+    Case("norm-axes-of-three", chain(lambda: L.Dense(3), lambda: L.LayerNormalization(axis=[3, -2, 1], rms_scaling=True, gamma_initializer="uniform"), shape=(5, 2, 3))),
+    Case("norm-by-root-of-another-axis", chain(lambda: L.Dense(4), lambda: L.RMSNormalization(axis=1), shape=(4, 4))),
+    Case("norm-by-root-of-two-axes", chain(lambda: L.Dense(4), lambda: L.RMSNormalization(axis=[1, 2]), shape=(4, 4, 4))),
+]
+
+
 # ---- a table that is read both ways
 def reversible(**settings):
     def build():
