@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "nn/layer.h"
-#include "nn/layer_ops_formula.h"
 #include "nn/parts.h"
 #include "nn/record.h"
 #include "op/elementwise.h"
@@ -208,16 +207,6 @@ const char *artel__activation_name(const artel__activation_config *activation)
     return activation->def ? activation->def->name : "linear";
 }
 
-/* glu and sparsemax, which in float64 have no kernel: operations take its place. */
-static artel__value_id apply_wide(artel__graph *graph, const artel__activation_def *def, artel__value_id x, int axis)
-{
-    if (def->form != FORM_GLU) return artel__wide_sparsemax(graph, x, axis);
-    if (graph->value[x].shape.dim[axis] % 2 == 0) return artel__wide_glu(graph, x, axis);
-    graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
-                                "choose an axis of an even extent", "glu: axis %d has an odd extent", axis);
-    return ARTEL__NO_VALUE;
-}
-
 artel__value_id artel__activation_apply(artel__graph *graph, const artel__activation_config *activation,
                                         artel__value_id x)
 {
@@ -232,8 +221,6 @@ artel__value_id artel__activation_apply(artel__graph *graph, const artel__activa
                                     def->name, (int)activation->parameter[0]);
         return ARTEL__NO_VALUE;
     }
-    bool is_glu = def->form == FORM_GLU, is_sparsemax = !is_glu && def->op == ARTEL__SPARSEMAX;
-    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64 && (is_glu || is_sparsemax))
-        return apply_wide(graph, def, x, axis);
-    return is_glu ? artel__op_glu(graph, x, axis) : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
+    return def->form == FORM_GLU ? artel__op_glu(graph, x, axis)
+                                 : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
 }

@@ -164,12 +164,11 @@ ROWS = [
     Row("overlaps", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", opt=lambda: O.SGD(0.1), most=1e-6,
         metrics=(lambda: M.OneHotMeanIoU(3), lambda: M.OneHotIoU(3, [0, 2]))),
     Row("sample-weights", tanh, weights=True),
-    Row("gated-and-sparse", lambda: [L.Dense(5, activation="sparsemax"), L.Dense(4, activation="glu")], head=False,
-        opt=lambda: O.SGD(0.1)),
     Row("mixed", mixed, opt=lambda: O.SGD(0.1), most=1e-4),
     Row("no-scaled-loss", tanh, opt=lambda: O.LossScaleOptimizer(O.SGD(0.01)), refuse="float64"),
     Row("no-best", lambda: [L.Dense(7)], loss="categorical_crossentropy", y="onehot", metrics=("TopKCategoricalAccuracy",), refuse="float64"),
     Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
+    Row("no-sparsemax", lambda: [L.Dense(4, activation="glu")], refuse="float64"),
 ]
 
 
