@@ -126,34 +126,42 @@ static int land(artel__service_peer *peer, uint64_t call)
 static artel_status take_texts(fetch *f, const artel__service_run *run, const uint8_t *rows, size_t size)
 {
     artel__service_client *client = f->client;
-    size_t row_bytes = client->dataset.row_bytes, all = (size_t)run->count * row_bytes;
+    size_t row_bytes = client->dataset.row_bytes, all = (size_t)run->count * row_bytes, place = 0;
     artel_status status = ARTEL_OK;
     void *row;
     if (size < all) return ARTEL_ERROR_INVALID;
     ARTEL_TRY(artel__alloc(client->ctx, row_bytes, client->dataset.name, &row));
     for (int64_t i = 0; i < run->count && status == ARTEL_OK; i++) {
         memcpy(row, rows + (size_t)i * row_bytes, row_bytes);
-        status = artel__service_texts_unpack(&client->dataset, &client->texts, row, rows + all, size - all);
+        status = artel__service_texts_unpack(&client->dataset, &client->texts, row, rows + all, size - all, &place);
         if (status == ARTEL_OK) f->take(f->user, f->plan.order[run->first + i], row);
     }
     artel__free(client->ctx, row);
-    return status;
+    return status == ARTEL_OK && place != size - all ? ARTEL_ERROR_INVALID : status;
 }
 
-/* INVALID, not recorded: no answer to what was asked. */
-static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
+/* The rows of an answer; INVALID, not recorded: they are others than were asked for. */
+static artel_status take_run(fetch *f, const artel__service_run *run, const uint8_t *rows, size_t size)
 {
     size_t row_bytes = f->client->dataset.row_bytes;
+    if (artel__service_has_texts(&f->client->dataset)) return take_texts(f, run, rows, size);
+    if (size != (size_t)run->count * row_bytes) return ARTEL_ERROR_INVALID;
+    for (int64_t i = 0; i < run->count; i++)
+        f->take(f->user, f->plan.order[run->first + i], rows + (size_t)i * row_bytes);
+    return ARTEL_OK;
+}
+
+/* INVALID, not recorded: no answer to what was asked; others are asked for that run. */
+static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
+{
     int index = size >= 8 ? land(peer, artel__bytes_get(bytes, 8)) : -1;
     if (size < 8) return ARTEL_ERROR_INVALID;
     if (index < 0 || f->plan.run[index].done) return ARTEL_OK;
     artel__service_run *run = &f->plan.run[index];
-    if (artel__service_has_texts(&f->client->dataset)) {
-        ARTEL_TRY(take_texts(f, run, bytes + 8, size - 8));
-    } else {
-        if (size - 8 != (size_t)run->count * row_bytes) return ARTEL_ERROR_INVALID;
-        for (int64_t i = 0; i < run->count; i++)
-            f->take(f->user, f->plan.order[run->first + i], bytes + 8 + (size_t)i * row_bytes);
+    artel_status status = take_run(f, run, bytes + 8, size - 8);
+    if (status < 0) {
+        run->asked = false;
+        return status;
     }
     run->done = true;
     f->plan.done++;
@@ -161,10 +169,11 @@ static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t
     return ARTEL_OK;
 }
 
-/* What a worker could not read, no other could. */
+/* What a worker could not read, no other could; unless one has. */
 static artel_status take_failure(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
 {
-    if (size < 16 || land(peer, artel__bytes_get(bytes, 8)) < 0) return ARTEL_OK;
+    int index = size >= 16 ? land(peer, artel__bytes_get(bytes, 8)) : -1;
+    if (index < 0 || f->plan.run[index].done) return ARTEL_OK;
     int64_t status = (int64_t)artel__bytes_get(bytes + 8, 8);
     if (status >= 0 || status < -1000) status = ARTEL_ERROR_CORRUPT;
     return artel__fail(f->client->ctx, (artel_status)status, f->client->dataset.name, "correct the data on the workers",

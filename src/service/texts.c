@@ -67,16 +67,18 @@ void artel__service_texts_pack(const artel__service_dataset *dataset, uint8_t *r
 }
 
 artel_status artel__service_texts_unpack(const artel__service_dataset *dataset, artel__texts *kept, uint8_t *row,
-                                         const uint8_t *texts, size_t size)
+                                         const uint8_t *texts, size_t size, size_t *place)
 {
     for (int c = 0; c < dataset->column_count; c++) {
         for (int64_t i = 0; i < cells_of(&dataset->columns[c]); i++) {
             uint8_t *cell = row + dataset->columns[c].at + (size_t)i * sizeof(artel__string);
-            uint64_t place = artel__bytes_get(cell, 8), length = artel__bytes_get(cell + 8, 8);
+            uint64_t length = artel__bytes_get(cell + 8, 8);
             artel__string text;
-            if (place > size || length > size - place) return ARTEL_ERROR_INVALID;
-            ARTEL_TRY(artel__texts_keep(kept, dataset->name, (const char *)texts + place, (size_t)length, &text));
+            if (artel__bytes_get(cell, 8) != *place || *place > size || length > size - *place)
+                return ARTEL_ERROR_INVALID;
+            ARTEL_TRY(artel__texts_keep(kept, dataset->name, (const char *)texts + *place, (size_t)length, &text));
             memcpy(cell, &text, sizeof text);
+            *place += (size_t)length;
         }
     }
     return ARTEL_OK;

@@ -18,9 +18,10 @@ size_t artel__service_row_guess(const artel__service_dataset *dataset);
 size_t artel__service_texts_bytes(const artel__service_dataset *dataset, const uint8_t *rows, int64_t count);
 /* Puts the texts of the rows behind them, and their places into the rows. */
 void artel__service_texts_pack(const artel__service_dataset *dataset, uint8_t *rows, int64_t count);
-/* The way back, of one row of an answer: its cells become texts that are kept. Errors: INVALID, not recorded (a text
- * lies outside of the answer); NO_MEMORY. */
+/* The way back, of one row of an answer after another: its cells become texts that are kept. *place: where the next
+ * text lies, 0 at first, so that no byte is taken twice and what is kept is no more than what came. Errors: INVALID,
+ * not recorded (a text lies elsewhere or outside of the answer); NO_MEMORY. */
 artel_status artel__service_texts_unpack(const artel__service_dataset *dataset, artel__texts *kept, uint8_t *row,
-                                         const uint8_t *texts, size_t size);
+                                         const uint8_t *texts, size_t size, size_t *place);
 
 #endif

@@ -58,11 +58,12 @@ static void read_texts(artel_context *ctx, const uint8_t *data, size_t size)
     const artel__service_dataset d = {.name = "d", .row_bytes = 32, .columns = &column, .column_count = 1};
     artel__string cells[2];
     artel__texts kept;
+    size_t place = 0;
     if (size < sizeof cells) return;
     memcpy(cells, data, sizeof cells);
     artel__texts_init(&kept, ctx, 0);
-    if (artel__service_texts_unpack(&d, &kept, (uint8_t *)cells, data + 32, size - 32) == ARTEL_OK &&
-        artel__service_texts_bytes(&d, (const uint8_t *)cells, 1) > 2 * (size - 32))
+    if (artel__service_texts_unpack(&d, &kept, (uint8_t *)cells, data + 32, size - 32, &place) == ARTEL_OK &&
+        (place > size - 32 || artel__service_texts_bytes(&d, (const uint8_t *)cells, 1) != place))
         abort();
     artel__texts_fini(&kept);
 }

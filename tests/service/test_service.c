@@ -247,10 +247,11 @@ static void texts_travel(void **state)
     assert_int_equal(artel__service_texts_bytes(&d, (const uint8_t *)answer, 2), 15);
     artel__service_texts_pack(&d, (uint8_t *)answer, 2);
     const uint8_t *texts = (const uint8_t *)(answer + 12);
+    size_t place = 0;
     artel__texts_init(&kept, b->ctx, 0);
     for (int row = 0; row < 2; row++) {
         memcpy(again, answer + 6 * row, sizeof again);
-        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15), ARTEL_OK);
+        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15, &place), ARTEL_OK);
         assert_int_equal(again[0], row == 0 ? 7 : 0);
         for (int i = 0; i < 2; i++) {
             artel__string found;
@@ -260,11 +261,14 @@ static void texts_travel(void **state)
             assert_true(found.bytes < (const char *)answer || found.bytes >= (const char *)(answer + 14));
         }
     }
-    const uint64_t beyond[] = {16, UINT64_MAX, (uint64_t)1 << 63};
-    for (int i = 0; i < 6; i++) { /* of one cell the place or the length lies outside */
+    assert_int_equal(place, 15);
+    const uint64_t beyond[] = {16, UINT64_MAX, (uint64_t)1 << 63, 1}; /* the last: bytes that were taken already */
+    for (int i = 0; i < 7; i++) { /* of one cell the place or the length lies outside, or elsewhere */
+        place = 3;
         memcpy(again, answer + 6, sizeof again);
         again[2 + i % 2] = beyond[i / 2];
-        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15), ARTEL_ERROR_INVALID);
+        assert_int_equal(artel__service_texts_unpack(&d, &kept, (uint8_t *)again, texts, 15, &place),
+                         ARTEL_ERROR_INVALID);
     }
     artel__texts_fini(&kept);
 }
