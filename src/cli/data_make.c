@@ -72,8 +72,24 @@ static void add_part(maker *m, const char *name, int first, int count)
     describe_feature(&m->features.item[m->features.count++], &m->opened.rows.columns[m->order[first]], name);
 }
 
+/* `name`, or where a column of text has it "name_1", ...: a record holds a feature of each name once. */
+static const char *free_name(maker *m, const char *name)
+{
+    const artel__rows *rows = &m->opened.rows;
+    const char *out = name;
+    for (int i = 0, tried = 0; out && i < rows->column_count; i++) {
+        if (rows->columns[i].dtype != ARTEL_DTYPE_STRING || strcmp(rows->columns[i].name, out) != 0) continue;
+        out = artel__arena_printf(&m->call->arena, "%s_%d", name, ++tried);
+        i = -1;
+    }
+    if (out != name && out)
+        artel__log(m->call->ctx, ARTEL_LOG_NOTE, "%s: numbers are written as '%s': a column of text is called '%s'",
+                   m->options->output, out, name);
+    return out;
+}
+
 /* All columns of a role as one feature: int64 when all are whole numbers, else float32, as a model would be fed. */
-static void add_table_part(maker *m, const char *name, artel_data_role role, int *at)
+static artel_status add_table_part(maker *m, const char *name, artel_data_role role, int *at)
 {
     const artel__rows *rows = &m->opened.rows;
     int first = *at;
@@ -83,7 +99,9 @@ static void add_table_part(maker *m, const char *name, artel_data_role role, int
         whole = whole && rows->columns[i].dtype == ARTEL_DTYPE_INT64;
         m->order[(*at)++] = i;
     }
-    if (*at == first) return;
+    if (*at == first) return ARTEL_OK;
+    name = free_name(m, name);
+    if (!name) return ARTEL_ERROR_NO_MEMORY;
     add_part(m, name, first, *at - first);
     artel__feature *f = &m->features.item[m->features.count - 1];
     f->kind = whole ? ARTEL__FEATURE_INT64 : ARTEL__FEATURE_FLOAT32;
@@ -91,6 +109,21 @@ static void add_table_part(maker *m, const char *name, artel_data_role role, int
     f->decode = ARTEL__DECODE_NONE;
     f->row = role == ARTEL_DATA_ROLE_INPUT || *at - first > 1 ? (artel_shape){1, {*at - first}} : (artel_shape){0, {0}};
     f->role = role;
+    return ARTEL_OK;
+}
+
+/* Of two features of one name, whoever reads the records would find one. */
+static artel_status check_names(const maker *m)
+{
+    for (int p = 1; p < m->features.count; p++) {
+        for (int other = 0; other < p; other++) {
+            if (strcmp(m->parts[p].name, m->parts[other].name) != 0) continue;
+            return artel__fail(m->call->ctx, ARTEL_ERROR_INVALID, m->opened.data->specification,
+                               "rename one of them where they come from", "two columns are called '%s'",
+                               m->parts[p].name);
+        }
+    }
+    return ARTEL_OK;
 }
 
 static artel_status plan_parts(maker *m)
@@ -110,14 +143,15 @@ static artel_status plan_parts(maker *m)
     m->order = artel__arena_alloc(arena, count, sizeof *m->order);
     ARTEL_TRY(artel__arena_status(arena));
     if (source->format->table) {
-        add_table_part(m, "x", ARTEL_DATA_ROLE_INPUT, &at);
-        add_table_part(m, "y", ARTEL_DATA_ROLE_TARGET, &at);
+        ARTEL_TRY(add_table_part(m, "x", ARTEL_DATA_ROLE_INPUT, &at));
+        ARTEL_TRY(add_table_part(m, "y", ARTEL_DATA_ROLE_TARGET, &at));
     }
     for (int i = 0; i < rows->column_count; i++) {
         if (source->format->table && rows->columns[i].dtype != ARTEL_DTYPE_STRING) continue;
         m->order[at] = i;
         add_part(m, rows->columns[i].name, at++, 1);
     }
+    ARTEL_TRY(check_names(m));
     for (int i = 0; i < rows->column_count; i++)
         most += (size_t)rows->columns[i].elements * artel__cell_size(ARTEL_DTYPE_STRING);
     return artel__alloc(m->call->ctx, most, "a row", &m->values);

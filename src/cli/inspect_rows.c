@@ -16,8 +16,12 @@ static void say_string(const artel__string *text)
     while (length < text->length && length > 0 && (text->bytes[length] & 0xc0) == 0x80) length--; /* whole characters */
     artel__show(stdout, " \"");
     for (size_t i = 0; i <= length; i++) {
-        if (i < length && text->bytes[i] != '"') continue;
-        artel__show(stdout, "%.*s%s", (int)(i - from), text->bytes + from, i < length ? "\"\"" : "");
+        char next = i < length ? text->bytes[i] : '"';
+        if (next != '"' && next != '\0') continue;
+        artel__show(stdout, "%.*s%s", (int)(i - from), text->bytes + from,
+                    i == length   ? ""
+                    : next == '"' ? "\"\""
+                                  : "\\x00"); /* a word of C would end here */
         from = i + 1;
     }
     artel__show(stdout, "\"");

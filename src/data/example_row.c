@@ -119,9 +119,9 @@ static artel_status place_words(const row *r, const artel__example_list *list)
         size_t length = (size_t)(field.bytes.end - field.bytes.at);
         int64_t place = artel__vocabulary_find(&r->feature->vocabulary, (const char *)field.bytes.at, length);
         if (place < 0 && !r->feature->has_default) {
-            char what[120];
-            snprintf(what, sizeof what, "'%.*s' is not in the vocabulary", (int)(length < 60 ? length : 60),
-                     (const char *)field.bytes.at);
+            char what[440], word[400];
+            artel__clean((const char *)field.bytes.at, length < 60 ? length : 60, word, sizeof word);
+            snprintf(what, sizeof what, "'%s' is not in the vocabulary", word);
             return bad_record(r->reader, "add it, or give a \"default\"", r->feature->name, what);
         }
         out[at++] = place >= 0 ? place : r->feature->fill_int;

@@ -254,7 +254,12 @@ static artel_status select_open(artel__stage *stage)
     stage->state = chosen;
     ARTEL_TRY(
         artel__stage_find_list(stage, ((const select_options *)stage->options)->columns, chosen, &stage->column_count));
-    for (int i = 0; i < stage->column_count; i++) stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
+    for (int i = 0; i < stage->column_count; i++) {
+        stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
+        for (int k = 0; k < i; k++)
+            if (chosen[k] == chosen[i])
+                return artel__stage_wrong(stage, "name each once", "columns has '%s' twice", stage->columns[i].name);
+    }
     return ARTEL_OK;
 }
 
@@ -299,8 +304,8 @@ static artel_status rename_open(artel__stage *stage)
     const rename_options *o = stage->options;
     for (int i = 0; o->to != NULL && i < stage->column_count; i++) {
         if (i != stage->target && strcmp(stage->columns[i].name, o->to) == 0)
-            return artel__stage_wrong(stage, "select the columns that are wanted first", "there is a column '%s'",
-                                      o->to);
+            return artel__stage_wrong(stage, "select the columns that are wanted first",
+                                      "there is a column '%s' already", o->to);
     }
     if (o->to != NULL) stage->columns[stage->target].name = o->to;
     stage->columns[stage->target].role = (artel_data_role)o->role;

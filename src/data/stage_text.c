@@ -4,9 +4,11 @@
  * A text is an artel__string, whose bytes belong to the source that it came from and live as long: so stages choose,
  * order and join texts as any other values, and no stage makes a new one.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "data/stage.h"
 
 /* ---- for other stages ---- */
@@ -125,17 +127,32 @@ static artel_status no_key(const artel__stage *stage, int64_t index, const char 
                               (long long)index, value);
 }
 
+static artel_status no_word(const artel__stage *stage, int64_t index, const artel__string *word)
+{
+    char shown[400], value[402];
+    artel__clean(word->bytes, word->length < 60 ? word->length : 60, shown, sizeof shown);
+    snprintf(value, sizeof value, "'%s'", shown);
+    return no_key(stage, index, value);
+}
+
+static artel_status no_number(const artel__stage *stage, int64_t index, const artel__stage_value *value, bool whole)
+{
+    char text[40];
+    if (whole && !value->beyond)
+        snprintf(text, sizeof text, "%lld", (long long)value->whole);
+    else
+        snprintf(text, sizeof text, "%.17g", value->number);
+    return no_key(stage, index, text);
+}
+
 static artel_status find_words(const artel__stage *stage, int64_t index, const artel__string *in, int64_t *out)
 {
     const lookup_state *state = stage->state;
     int64_t fallback = ((const lookup_options *)stage->options)->fallback;
-    char value[80];
     for (int64_t i = 0; i < stage->columns[stage->target].elements; i++) {
         out[i] = artel__vocabulary_find(&state->words, in[i].bytes, in[i].length);
         if (out[i] < 0) out[i] = fallback;
-        if (out[i] >= 0) continue;
-        snprintf(value, sizeof value, "'%.*s'", (int)(in[i].length < 60 ? in[i].length : 60), in[i].bytes);
-        return no_key(stage, index, value);
+        if (out[i] < 0) return no_word(stage, index, &in[i]);
     }
     return ARTEL_OK;
 }
@@ -152,14 +169,7 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
         size_t place = 0;
         while (place < keys->count && artel__stage_compare(keys, place, &value) != 0) place++;
         int64_t found = place < keys->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
-        if (found < 0) {
-            char text[40];
-            if (keys->whole != NULL && !value.beyond)
-                snprintf(text, sizeof text, "%lld", (long long)value.whole);
-            else
-                snprintf(text, sizeof text, "%.17g", value.number);
-            return no_key(stage, index, text);
-        }
+        if (found < 0) return no_number(stage, index, &value, keys->whole != NULL);
         ((int64_t *)out)[i] = found;
     }
     return ARTEL_OK;

@@ -229,6 +229,14 @@ def maps():
     k = x % 3
     same("one hot", rows(chain(column("k.npz", k), ("one_hot", dict(column="x", classes=3)))), np.eye(3, dtype=f)[k])
     same("lookup", rows(chain(column("k.npz", k), ("lookup", dict(column="x", keys=[2, 0], default=9))), "int64"), np.choose(k, [1, 9, 0]))
+    for dtype, base in (("int64", 1 << 53), ("int64", -(1 << 63)), ("uint64", (1 << 63) - 4)):  # neighbours that are one as float64
+        wide = np.array([base, base + 1, base + 2, base + 3], dtype)
+        source, key = column("wide.npz", wide), int(wide[1])
+        same("%s, looked up" % dtype, rows(chain(source, ("lookup", dict(column="x", keys=[key], default=9))), "int64"), [9, 0, 9, 9])
+        for name, compare in (("==", np.equal), ("!=", np.not_equal), ("<", np.less), (">", np.greater), (">=", np.greater_equal)):
+            value = chain(source, ("filter", {"column": "x", "is": name, "value": key}), ("lookup", dict(column="x", keys=wide.tolist()[:4])))
+            same("%s %s" % (dtype, name), rows(value, "int64"), np.arange(4)[compare(wide, wide[1])])
+    refused("which one", chain(column("wide.npz", wide[:1].astype("int64")), ("lookup", dict(column="x", keys=[1]))), "element 0: %d is no key" % wide[0])
     same("cache", rows(chain(a, ("scale", dict(column="x", divide=3)), ("cache", {}), ("repeat", dict(count=3)))), np.tile(x.astype(f) / f(3), (3, 1)))
 
 

@@ -127,6 +127,38 @@ def sources():
     check("a long text is cut", "z" * 60 + '"... (300 bytes)' in out, out)
 
 
-for part in (stages, refusals, sources):
+def names():
+    """A record holds each feature once: numbers of a table beside a text that has their name, and two columns of one name."""
+    with open("x.csv", "w") as f:
+        f.write("n,x,y,x_1\n1.5,hi,0,a\n2.5,there,1,b\n")
+    rc, _, err = run(ARTEL, "data", "make", "csv:x.csv#label=y", "-o", "x.tfrecord", "--shards", 1)
+    check("a text called x", rc == 0 and "numbers are written as 'x_2'" in err, err)
+    spec = {"x": tf.io.FixedLenFeature([], tf.string), "x_1": tf.io.FixedLenFeature([], tf.string), "x_2": tf.io.FixedLenFeature([1], tf.float32),
+            "y": tf.io.FixedLenFeature([], tf.int64)}
+    found = [tuple(np.asarray(v).tolist() for v in (e["x"], e["x_1"], e["x_2"], e["y"]))
+             for e in tf.data.TFRecordDataset("x.tfrecord").map(lambda v: tf.io.parse_single_example(v, spec))]
+    check("nothing is lost", found == [(b"hi", b"a", [1.5], 0), (b"there", b"b", [2.5], 1)], found)
+    same("and read here", pipelines.rows(chain("tfrecord:x.tfrecord#x_2", ("rename", dict(column="x_2", to="x")))), np.array([[1.5], [2.5]], "float32"))
+    with open("d.csv", "w") as f:
+        f.write("n,s,s,y\n1.5,hi,ho,0\n")
+    rc, _, err = run(ARTEL, "data", "make", "csv:d.csv#label=y", "-o", "d.tfrecord", "--shards", 1)
+    spec = {name: tf.io.FixedLenFeature([], tf.string) for name in ("s", "s.1")}
+    found = [{name: v.numpy() for name, v in e.items()}
+             for e in tf.data.TFRecordDataset("d.tfrecord").map(lambda v: tf.io.parse_single_example(v, spec))]
+    check("two texts of one name", rc == 0 and found == [{"s": b"hi", "s.1": b"ho"}], found, err)
+    refused("a name that is there", chain(SOURCE, ("rename", dict(column="x", to="y"))), "there is a column 'y' already")
+    refused("a column twice", chain(SOURCE, ("select", dict(columns=["x", "x"]))), "columns has 'x' twice")
+
+
+def zeros():
+    """What stands behind a zero byte is part of a text, also where people are shown it."""
+    np.savez("z.npz", x=np.array(["a\0b", "a", "\0\0c"]), y=np.arange(3))
+    rc, out, err = run(ARTEL, "inspect", "npz:z.npz", "--head", 3)
+    check("zero bytes are shown", rc == 0 and 'x "a\\x00b"' in out and 'x "a"' in out and 'x "\\x00\\x00c"' in out, out, err)
+    refused("a word with a zero byte", chain("npz:z.npz#x,y", ("lookup", dict(column="x", keys=["a"]))), "'a\\x00b' is no key")
+    same_texts("filter", rows(chain("npz:z.npz#x,y", ("filter", {"column": "x", "is": "!=", "value": "a"}))), [b"a\0b", b"\0\0c"])
+
+
+for part in (stages, refusals, sources, names, zeros):
     part()
 sys.exit(report())
