@@ -168,6 +168,8 @@ void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
 
 /* Whether a result could be written there: nothing is left behind. Fails as the write would in the end. */
 artel_status artel__cli_check_target(artel__invocation *call, const char *path);
+/* Refuses `path`, which `option` names to be written, if it is a file that the specification `data` (or NULL) reads. */
+artel_status artel__cli_check_apart(artel__invocation *call, const char *option, const char *path, const char *data);
 /* The same for a file that is written line by line, where it lies. */
 artel_status artel__cli_check_log(artel__invocation *call, const char *path);
 /* Whether the text is a data specification and not a file. */

@@ -312,6 +312,7 @@ static artel_status open_maker(artel__invocation *call, maker *m)
     m->options = call->options;
     if (!m->options->output) return artel__cli_usage(call, "--output", "the name of the files to write is missing");
     ARTEL_TRY(artel__cli_check_target(call, m->options->output));
+    ARTEL_TRY(artel__cli_check_apart(call, "--output", m->options->output, call->argument[1]));
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], true, &m->opened));
     artel__text_init(&m->fields, call->ctx);
     artel__text_init(&m->record, call->ctx);

@@ -383,6 +383,7 @@ static artel_status run_evaluate(artel__invocation *call)
     if (o->confusion && !artel__ends_with(o->confusion, ".svg") && !artel__ends_with(o->confusion, ".csv"))
         return artel__cli_usage(call, "--confusion", "give a file that ends in .svg or .csv");
     if (o->confusion) ARTEL_TRY(artel__cli_check_target(call, o->confusion));
+    if (o->confusion) ARTEL_TRY(artel__cli_check_apart(call, "--confusion", o->confusion, o->data));
     if (o->checkpoint_dir) return follow(call, NULL);
     return run_in_cluster(call, evaluate_with);
 }
@@ -395,6 +396,7 @@ static artel_status run_predict(artel__invocation *call)
         return artel__cli_usage(call, "--output", "give a file that ends in .npy, .npz or .csv");
     if (o->labels && !table) return artel__cli_usage(call, "--labels", "names are written to .csv files only");
     ARTEL_TRY(artel__cli_check_target(call, o->output));
+    ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, o->data));
     return run_in_cluster(call, predict_with);
 }
 

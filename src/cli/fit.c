@@ -235,9 +235,13 @@ static artel_status check(artel__invocation *call, const fit_options *o)
  */
 static artel_status check_targets(artel__invocation *call, const fit_options *o)
 {
-    const char *const files[] = {o->output, o->history};
+    const char *const files[] = {o->output, o->history, o->csv_log, o->profile};
+    static const char *const names[] = {"--output", "--history", "--csv-log", "--profile"};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
-        if (files[i]) ARTEL_TRY(artel__cli_check_target(call, files[i]));
+        if (!files[i]) continue;
+        if (i < 2) ARTEL_TRY(artel__cli_check_target(call, files[i]));
+        ARTEL_TRY(artel__cli_check_apart(call, names[i], files[i], o->data));
+        ARTEL_TRY(artel__cli_check_apart(call, names[i], files[i], o->validation));
     }
     if (o->csv_log) ARTEL_TRY(artel__cli_check_log(call, o->csv_log));
     if (o->profile && !artel__is_directory(o->profile) && !artel__ends_with(o->profile, "/"))
