@@ -91,6 +91,7 @@ static artel_status read_end(const artel__zip *zip, directory *dir)
     uint64_t end;
     bool found = find_end(zip, &end), begins = zip->size >= 2 && memcmp(zip->bytes, "PK", 2) == 0;
     if (!found && !begins) ARTEL_TRY(artel__check_foreign(zip->ctx, zip->where, zip->bytes, (size_t)zip->size));
+    if (zip->size == 0) return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED, "the file is empty");
     if (!found)
         return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
                            "not a zip archive, or cut short: no end record in %llu bytes",

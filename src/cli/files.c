@@ -84,7 +84,9 @@ static const char *nearest_file(artel__invocation *call, const char *path)
     const char **list = artel__arena_alloc(&call->arena, names.count + 1, sizeof *list);
     const char *near = NULL;
     for (size_t i = 0; list && i < names.count; i++) list[i] = names.items[i];
-    if (list) near = artel__nearest_name(slash ? slash + 1 : path, list);
+    const char *name = slash ? slash + 1 : path;
+    if (list) near = artel__nearest_name(name, list);
+    if (near && strcmp(near, name) == 0) near = NULL; /* it is there, but leads nowhere */
     if (near)
         near = slash ? artel__arena_printf(&call->arena, "%.*s%s", (int)(slash - path) + 1, path, near)
                      : artel__arena_strdup(&call->arena, near);

@@ -12,7 +12,9 @@
 
 static artel_status missing(artel_context *ctx, const char *path, const char *name)
 {
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras",
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path,
+                       artel__ends_with(path, ".npz") ? "name a .keras, .weights.h5, .h5 or .safetensors file"
+                                                      : "save the model again with Keras",
                        "%s is missing; this is no .keras file", name);
 }
 

@@ -53,6 +53,7 @@ static artel_status away_from_standard(artel_context *ctx, const char *where, in
 {
     if (*fd >= 10) return ARTEL_OK;
     int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 10);
+    if (moved < 0 && errno == EINVAL) errno = EMFILE; /* so few are allowed */
     if (moved < 0) return artel__fail_errno(ctx, where, "duplicate a descriptor of");
     close(*fd);
     *fd = moved;

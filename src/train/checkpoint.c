@@ -7,7 +7,6 @@
  * is no pointer file. Numbers that must come back exactly are hexadecimal text. A copy of the state is taken between
  * two steps and written by a thread of its own; one write is in flight at a time.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdatomic.h>
@@ -22,6 +21,7 @@
 #include "train/audit.h"
 #include "train/content.h"
 #include "train/identity.h"
+#include "train/options.h"
 
 struct artel__checkpointer {
     json_t *identity;
@@ -42,25 +42,6 @@ enum {
     FORMAT = 2,    /* of the manifest */
     MOST_LOOKS = 5 /* for a checkpoint that is not removed while it is read */
 };
-
-/* -- options -- */
-
-static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
-{
-    const char *text = fit->options.save_every ? fit->options.save_every : "1epoch";
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    bool good = end != text && number > 0 && errno == 0;
-    if (good && (strcmp(end, "steps") == 0 || strcmp(end, "step") == 0))
-        c->every_steps = number;
-    else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0))
-        c->every_epochs = number;
-    else
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".save_every", "for example 500steps or 1epoch",
-                           "\"%s\" is not an interval", text);
-    return ARTEL_OK;
-}
 
 /* -- writing -- */
 
@@ -433,7 +414,8 @@ artel_status artel__checkpointer_create(artel__fit *fit)
     void *block;
     ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(artel__checkpointer), "checkpoint", &block));
     fit->checkpointer = block;
-    ARTEL_TRY(read_interval(fit, fit->checkpointer));
+    ARTEL_TRY(artel__save_interval(fit->ctx, fit->options.save_every, &fit->checkpointer->every_steps,
+                                   &fit->checkpointer->every_epochs));
     if (fit->writes) {
         ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
         ARTEL_TRY(artel__probe_directory(fit->ctx, fit->options.checkpoint_dir));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "train/options.h"
 
 #define OPTION ".check_data"
 #define NOTHING (-1e300)                /* of a shard that a rank does not look at */
@@ -35,15 +36,6 @@ static bool is_small(const artel__feed *feed)
     return bytes >= 0 && bytes <= SMALL_BYTES;
 }
 
-/* "500steps" as a number; 0: not an interval of steps. */
-static int64_t saving_steps(const char *interval)
-{
-    char unit[16] = "";
-    long long steps = 0;
-    bool good = interval && sscanf(interval, "%lld%15s", &steps, unit) == 2 && artel__starts_with(unit, "step");
-    return good && steps > 0 ? steps : 0;
-}
-
 artel_status artel__content_begin(artel__fit *fit, const artel__feed *feed, const artel__feed *validation,
                                   const char *check_data)
 {
@@ -57,7 +49,9 @@ artel_status artel__content_begin(artel__fit *fit, const artel__feed *feed, cons
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, start, reading or off",
                            "\"%.60s\" is none of these", check_data);
     c->whole = true;
-    c->saving_steps = saves ? saving_steps(fit->options.save_every) : 0;
+    int64_t epochs;
+    ARTEL_TRY(artel__save_interval(fit->ctx, fit->options.save_every, &c->saving_steps, &epochs));
+    if (!saves) c->saving_steps = 0;
     if (word == 3 || (!cluster && !saves) || !artel__feed_has_content(feed)) return ARTEL_OK;
     bool before = word == 1 || (word == 0 && is_small(feed) && is_small(validation));
     c->reads = !before;

@@ -4,6 +4,10 @@
  * which messages of both use. */
 #include "train/options.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "artel/fit.h"
 
 enum {
@@ -47,3 +51,19 @@ static const artel__range evaluate_ranges[] = {
     {.name = NULL}};
 const artel__options_kind artel__evaluate_kind = {"evaluate options", "begin with ARTEL_EVALUATE_OPTIONS_INIT",
                                                   sizeof(artel_evaluate_options), evaluate_ranges};
+
+artel_status artel__save_interval(artel_context *ctx, const char *text, int64_t *steps, int64_t *epochs)
+{
+    if (!text) text = "1epoch";
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    bool good = end != text && number > 0 && errno == 0;
+    bool by_steps = strcmp(end, "steps") == 0 || strcmp(end, "step") == 0;
+    if (!good || !(by_steps || strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".save_every", "for example 500steps or 1epoch",
+                           "\"%s\" is not an interval", text);
+    *steps = by_steps ? number : 0;
+    *epochs = by_steps ? 0 : number;
+    return ARTEL_OK;
+}
