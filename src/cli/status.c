@@ -263,7 +263,8 @@ static void print_part(const json_t *part)
 
 static void print_servers(const json_t *servers)
 {
-    const json_t *part, *staleness = json_object_get(servers, "staleness");
+    const json_t *part, *staleness = json_object_get(servers, "staleness"),
+                        *traffic = json_object_get(servers, "traffic");
     size_t i;
     if (json_object_get(servers, "queue")) {
         artel__show(stdout, "parameter servers, ");
@@ -274,6 +275,10 @@ static void print_servers(const json_t *servers)
             artel__show(stdout, "; staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
                         number(staleness, "updates"), number(staleness, "p50"), number(staleness, "p90"),
                         number(staleness, "max"));
+        if (traffic)
+            artel__show(stdout, "; the fullest server had %.2f times the mean traffic, and since pieces moved %.2f",
+                        json_number_value(json_object_get(traffic, "before")),
+                        json_number_value(json_object_get(traffic, "after")));
         putchar('\n');
     }
     json_array_foreach(json_object_get(servers, "parts"), i, part) print_part(part);

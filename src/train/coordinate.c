@@ -59,7 +59,8 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
                          .count = item->count,
                          .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
                          .rate = fit->learning_rate,
-                         .servers = c->installed.parts};
+                         .servers = c->installed.parts,
+                         .placed = c->installed.placed ? c->installed.division.pieces : 0};
     for (int k = 0; k < c->installed.parts; k++) out->rank[k] = c->installed.part[k].rank;
 }
 
@@ -139,9 +140,9 @@ static held *next_ticket(const coordinator *c, const artel__service *s, client *
 static artel_status give(coordinator *c, client *who, held *h)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->installed.number};
-    artel__net_piece piece = {&h->item, sizeof h->item};
+    artel__net_piece piece[] = {{&h->item, sizeof h->item}, {c->installed.placed, (size_t)h->item.placed}};
     h->state = LEAVING;
-    return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
+    return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, piece, h->item.placed ? 2 : 1));
 }
 
 static held *oldest(client *who)
@@ -351,6 +352,9 @@ static void tell(coordinator *c, const artel__service *s)
                        (long long)seen->count, (long long)artel__staleness_at(seen, 0.5),
                        (long long)artel__staleness_at(seen, 0.9), (long long)seen->most);
     artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares, (long long)c->late);
+    if (c->installed.before > 0)
+        artel__text_printf(&t->text, "\"traffic\": {\"before\": %.2f, \"after\": %.2f}, ", c->installed.before,
+                           c->installed.after);
     artel__tell_parts(t);
     for (int i = 0; i < c->installed.parts; i++) {
         const artel__installed_part *p = &c->installed.part[i];
@@ -375,8 +379,10 @@ static artel_status run_phase(coordinator *c, const artel__service *s)
     if (status != ARTEL_OK) return status;
     tell_staleness(c);
     bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->step_in_epoch < c->fit->steps_per_epoch;
+    bool balances = c->phase.mode == ARTEL__MODE_TRAIN && !steps;
     artel__phase_close(c->fit, &c->phase);
-    return steps ? artel__checkpointer_unit(c->fit) : ARTEL_OK;
+    if (steps) return artel__checkpointer_unit(c->fit);
+    return balances ? artel__installed_balance(&c->installed, s) : ARTEL_OK;
 }
 
 /* Answers a worker's tickets: there are no more items. Adds to *left what is still to be said or on its way. */

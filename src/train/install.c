@@ -7,24 +7,34 @@
 #include <string.h>
 #include <sys/random.h>
 
-void artel__installed_fini(artel__installed *c)
+static void drop_parts(artel__installed *c)
 {
     for (int i = 0; i < c->parts; i++) artel__slot_fini(c->fit->ctx, &c->part[i].call);
     artel__slot_fini(c->fit->ctx, &c->call);
     artel__arena_fini(&c->arena);
+    c->placed = NULL;
     c->parts = 0;
     c->number = 0;
 }
 
+void artel__installed_fini(artel__installed *c)
+{
+    drop_parts(c);
+    artel__free(c->fit->ctx, c->load);
+    c->load = NULL;
+}
+
 static artel_status make_division(artel__installed *c, const artel__service *s)
 {
-    artel__installed_fini(c);
+    drop_parts(c);
     artel__arena_init(&c->arena, c->fit->ctx);
     c->part = artel__arena_alloc(&c->arena, ARTEL__MOST_SERVERS, sizeof *c->part);
     ARTEL_TRY(artel__arena_status(&c->arena));
     ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, s->partitioner, s->servers, &c->division));
+    ARTEL_TRY(artel__installed_place(c));
     size_t most = (size_t)artel__division_most(&c->division);
-    c->piece = artel__arena_alloc(&c->arena, most, sizeof *c->piece);
+    c->piece = artel__arena_alloc(&c->arena, most + 1, sizeof *c->piece);
+    c->traffic = artel__arena_alloc(&c->arena, (size_t)c->division.pieces + 1, sizeof *c->traffic);
     ARTEL_TRY(artel__arena_status(&c->arena));
     for (int i = 0; i < s->servers; i++) {
         artel__installed_part *p = &c->part[i];
@@ -55,10 +65,14 @@ static void *place_here(void *user, const artel__entry *entry)
 static artel_status call_server(artel__installed *c, int i, int rank, artel__lane_head *head, bool data)
 {
     artel__installed_part *p = &c->part[i];
+    size_t pieces = (size_t)c->division.pieces;
+    int first = data && c->placed;
     head->part = (uint32_t)i | (uint32_t)c->parts << 16;
-    if (data) artel__entries_list(p->given, p->gives, place_here, c, c->piece);
-    return artel__service_judge(
-        artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? p->gives : 0, p->bytes + 8));
+    if (first) head->flags |= ARTEL__FLAG_PLACED;
+    if (first) c->piece[0] = (artel__net_piece){c->placed, pieces};
+    if (data) artel__entries_list(p->given, p->gives, place_here, c, c->piece + first);
+    return artel__service_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? first + p->gives : 0,
+                                                 p->bytes + artel__division_traffic_bytes(&c->division) + 8));
 }
 
 static artel_status await_call(const artel__service *s, const artel__lane *lane, artel__lane_slot *call,
@@ -115,8 +129,15 @@ static void *place_aside(void *user, const artel__entry *entry)
 
 static artel_status take_state(artel__installed *c, artel__installed_part *p, const artel__lane_head *answer)
 {
-    uint8_t *at = p->taken;
-    if (answer->flags != ARTEL__ANSWER_OK || !artel__entries_take(p->state, p->count, &p->call, NULL, place_aside, &at))
+    uint8_t *to = p->taken;
+    int pieces = c->division.pieces;
+    artel__entries_at at = {0, 0};
+    bool fits =
+        answer->flags == ARTEL__ANSWER_OK && artel__entries_take(p->state, p->count, &p->call, &at, place_aside, &to);
+    const uint64_t *traffic =
+        fits ? artel__entries_next(&p->call, &at, artel__division_traffic_bytes(&c->division)) : NULL;
+    for (int i = 0; traffic && i < pieces; i++) c->traffic[i] += traffic[i];
+    if (!traffic || at.offset != p->call.length)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "what a server sent does not fit its part of the variables");
@@ -175,6 +196,7 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
             return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
     }
     artel__phase_go_back(c->fit, phase);
+    c->since = c->fit->step;
     artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
                              .install = number,
                              .item = (uint64_t)c->fit->step,
@@ -192,6 +214,7 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
     c->number = number;
     status = artel__installed_assign(c, s);
     if (status != ARTEL_OK) c->number = 0;
+    c->moves = c->moves && status != ARTEL_OK;
     return status == ARTEL_OK ? tell_placement(c, s) : status;
 }
 
@@ -201,12 +224,13 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     bool had = c->number != 0;
     bool halfway = s->sync && phase->open && phase->mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
     int lost = -1;
-    if (had && !halfway) {
+    if (had && !halfway && !c->moves) {
         artel_status status = artel__installed_hold(c, s, &lost);
+        c->since = c->fit->step;
         if (status != ARTEL_OK || lost < 0) return status;
     }
     c->number = 0;
-    if (had)
+    if (had && !c->moves)
         say_cost(c, phase,
                  halfway ? "the members have changed within a step"
                          : "a parameter server is gone or has lost its part");
@@ -223,6 +247,7 @@ artel_status artel__installed_fetch(artel__installed *c, const artel__service *s
     artel__lane_head head = {.op = ARTEL__SERVE_FETCH, .install = c->number};
     int rank[ARTEL__MOST_SERVERS];
     for (int i = 0; i < c->parts; i++) rank[i] = c->part[i].rank;
+    memset(c->traffic, 0, (size_t)c->division.pieces * sizeof *c->traffic);
     artel_status status = call_all(c, s, rank, &head, false, take_state);
     for (int i = 0; i < c->parts && status == ARTEL_OK; i++) {
         const artel__installed_part *p = &c->part[i];

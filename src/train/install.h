@@ -39,6 +39,15 @@ typedef struct artel__installed {
     uint64_t reign;  /* chiefs that have had a majority, with this one; 0: it has had none yet */
     uint64_t epoch;  /* the last one that was given */
     bool told_placement;
+    uint64_t *traffic; /* by piece: of what was fetched last, since step `since` */
+    int64_t since;
+    /* balance.c: the loads of pieces by which they are placed; NULL: by bytes. */
+    uint64_t *load;
+    int loads;
+    uint8_t *placed;       /* part of each piece; NULL: as artel__division_make says */
+    double before, after;  /* traffic of the fullest server over the mean; 0: nothing has moved */
+    bool weighed;          /* it has been decided */
+    bool moves;            /* the state that was fetched last is to be installed so, in the next generation */
     artel__lane lane[256]; /* by rank, of this generation */
     artel__lane_slot call; /* to one server */
 } artel__installed;
@@ -58,6 +67,12 @@ artel_status artel__installed_look_after(artel__installed *installed, const arte
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
 /* Tells all servers of the generation that nothing follows. */
 artel_status artel__installed_end(artel__installed *installed, const artel__service *service);
+
+/* balance.c: at the end of an epoch, when its state was fetched: whether the first one that was seen whole says that
+ * pieces lie better elsewhere. ARTEL_AGAIN: they do, and move in the next generation. */
+artel_status artel__installed_balance(artel__installed *installed, const artel__service *service);
+/* Of a division that has just been made. */
+artel_status artel__installed_place(artel__installed *installed);
 
 /* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part),
  * else -1. */

@@ -47,6 +47,12 @@ typedef struct worker {
     size_t result_bytes;
 } worker;
 
+static artel_status no_item(worker *w)
+{
+    return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
+                       "run the same artel, model and options everywhere", "the coordinator sent what is no item");
+}
+
 /* -- the servers of an item -- */
 
 static void drop_division(worker *w)
@@ -83,11 +89,15 @@ static artel_status make_differences(worker *w)
     return ARTEL_OK;
 }
 
-static artel_status make_division(worker *w, const artel__service *s, const artel__item *item, uint64_t install)
+/* `placed`: the part of each piece, or NULL. */
+static artel_status make_division(worker *w, const artel__service *s, const artel__item *item, const uint8_t *placed,
+                                  uint64_t install)
 {
     drop_division(w);
     artel__arena_init(&w->arena, w->fit->ctx);
     ARTEL_TRY(artel__division_make(&w->arena, w->fit->session, s->partitioner, (int)item->servers, &w->division));
+    bool fits = !placed || (item->placed == w->division.pieces && artel__division_place(&w->division, placed));
+    if (!fits) return no_item(w);
     size_t most = (size_t)artel__division_most(&w->division) + 3 * (size_t)w->division.tables + 1;
     w->piece = artel__arena_alloc(&w->arena, most, sizeof *w->piece);
     w->difference = artel__arena_alloc(&w->arena, (size_t)w->division.pieces + 1, sizeof *w->difference);
@@ -341,7 +351,8 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
 static artel_status ask(worker *w, ticket *t, const artel__lane_head *head, size_t bytes)
 {
     artel__net_piece piece = {t->values, bytes};
-    return artel__service_judge(artel__lane_call(&w->chief, &t->call, head, &piece, bytes > 0, sizeof(artel__item)));
+    return artel__service_judge(
+        artel__lane_call(&w->chief, &t->call, head, &piece, bytes > 0, sizeof(artel__item) + ARTEL__MOST_PLACED));
 }
 
 /* The answer to a ticket; *ended: there are no more. */
@@ -353,20 +364,22 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__lane_take(&w->chief, &t->call, &head));
     *ended = head.flags == ARTEL__ANSWER_END;
-    bool fits = *ended || t->call.length == artel__net_padded(sizeof *out);
-    const void *sent = fits && !*ended ? artel__slot_data(&t->call, 0, 0, sizeof *out) : NULL;
-    fits = fits && (*ended || sent);
+    artel__entries_at at = {0, 0};
+    const void *sent = *ended ? NULL : artel__entries_next(&t->call, &at, sizeof *out);
+    const uint8_t *placed = NULL;
+    bool fits = *ended || sent;
     if (sent) memcpy(out, sent, sizeof *out);
+    if (sent && out->placed > 0 && out->placed <= ARTEL__MOST_PLACED)
+        placed = artel__entries_next(&t->call, &at, (size_t)out->placed);
+    fits = fits && (*ended || (at.offset == t->call.length && (out->placed == 0 || placed)));
     fits =
         fits && (*ended ||
                  (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
                   (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
     for (int i = 0; fits && !*ended && i < (int)out->servers; i++)
         fits = out->rank[i] >= 0 && out->rank[i] < s->seat.ranks && s->type[out->rank[i]] == ARTEL__TASK_PS;
-    if (!fits)
-        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
-                           "run the same artel, model and options everywhere", "the coordinator sent what is no item");
-    if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, head.install));
+    if (!fits) return no_item(w);
+    if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, placed, head.install));
     return artel__service_judge(artel__lane_done(&w->chief, &t->call));
 }
 

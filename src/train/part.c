@@ -4,7 +4,8 @@
  * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels
  * are not whole in memory; such a variable, and one whose optimizer or constraint reads all of it, is cut at blocks of
  * 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of equals; in turn, as
- * TensorFlow's, would be uneven with pieces of very different size.
+ * TensorFlow's, would be uneven with pieces of very different size. A chief that has measured places them otherwise
+ * (balance.c).
  */
 #include "train/part.h"
 
@@ -175,6 +176,15 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
     ARTEL_TRY(add_averages(&m));
     *out = division;
     return ARTEL_OK;
+}
+
+bool artel__division_place(artel__division *division, const uint8_t *server)
+{
+    for (int i = 0; i < division->pieces; i++) {
+        if (server[i] >= division->servers) return false;
+    }
+    for (int i = 0; i < division->pieces; i++) division->piece[i].server = server[i];
+    return true;
 }
 
 int64_t artel__division_bytes(const artel__division *division, int server)

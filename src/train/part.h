@@ -39,6 +39,14 @@ typedef struct artel__division {
  * has. */
 artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner,
                                   int servers, artel__division *out);
+/* Bytes of a message of what has come and gone of each piece, in bytes; behind them there is a 0, for there may be no
+ * piece. */
+static inline size_t artel__division_traffic_bytes(const artel__division *division)
+{
+    return ((size_t)division->pieces + 1) * sizeof(uint64_t);
+}
+/* Gives piece i to server[i]. False: there is no such server, and nothing has changed. */
+bool artel__division_place(artel__division *division, const uint8_t *server);
 int64_t artel__division_bytes(const artel__division *division, int server); /* of the variables of one server */
 /* A line for each piece. */
 void artel__division_dump(const artel__division *division, artel__text *out);

@@ -7,6 +7,8 @@
  * that it speaks of. So whatever was acknowledged or read is at all of them, and yet the head goes on meanwhile: what
  * it answers is put aside as it is then. In a new generation nothing is under way, and the coordinator says anew who
  * holds what. */
+#include <string.h>
+
 #include "train/served.h"
 #include "train/tell.h"
 
@@ -73,9 +75,14 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
                              .position = (uint64_t)p->begun,
                              .a = (uint64_t)artel__store_iteration(p->store),
                              .b = in->b};
-    int count = p->count[ARTEL__PART_STATE];
+    int count = p->count[ARTEL__PART_STATE], first = p->placed != NULL;
     artel__store_refresh(p->store);
     artel__served_list(p, ARTEL__PART_STATE);
+    if (first) {
+        memmove(p->piece + 1, p->piece, (size_t)count++ * sizeof *p->piece);
+        p->piece[0] = (artel__net_piece){p->placed, (size_t)p->division.pieces};
+        head.flags |= ARTEL__FLAG_PLACED;
+    }
     if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
     int rank = (int)in->a;
     artel_status status = call_copies(s, p, &rank, 1, &head, count);
@@ -101,7 +108,8 @@ static artel_status install(server *s, const artel__service *service, artel__ser
     int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
     if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts) return artel__served_misfit(s->fit);
     drop_void(s, in->install);
-    ARTEL_TRY(artel__served_make(s->fit, service, number, parts, &s->part[number]));
+    const artel__lane_slot *placed = in->flags & ARTEL__FLAG_PLACED ? &at->call : NULL;
+    ARTEL_TRY(artel__served_make(s->fit, service, number, parts, placed, &s->part[number]));
     artel__served_part *p = s->part[number];
     ARTEL_TRY(artel__served_take_state(p, &at->call, in));
     artel__store_set_iteration(p->store, (int64_t)in->a);
@@ -135,6 +143,7 @@ static artel_status collect(artel__served_part *p, const artel__served_client *c
         artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, c->from.peer, (int64_t)in->a);
     if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
     ARTEL_TRY(status);
+    artel__served_count(p, ARTEL__PART_UPDATE);
     at->staged = true;
     if ((uint64_t)p->stage.count < in->b) return ARTEL_OK;
     artel__some_stage_mean(&p->stage, entry, count, artel__served_place, p->store);
@@ -263,6 +272,7 @@ static artel_status assign(server *s, const artel__service *service, artel__serv
         if (!known) return artel__served_misfit(s->fit);
         p->copy[p->copies++] = rank;
     }
+    memset(p->traffic, 0, (size_t)p->division.pieces * sizeof *p->traffic);
     p->epoch = in->a;
     p->head = in->flags & ARTEL__FLAG_HEAD;
     return ARTEL_OK;
@@ -296,7 +306,9 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         artel__served_say_state(p, &out);
         artel__store_refresh(p->store);
         artel__served_list(p, ARTEL__PART_STATE);
-        return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE]);
+        p->piece[p->count[ARTEL__PART_STATE]] =
+            (artel__net_piece){p->traffic, artel__division_traffic_bytes(&p->division)};
+        return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE] + 1);
     case ARTEL__SERVE_PULL:
         if (early) return ARTEL_OK; /* looked at again */
         return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)

@@ -37,23 +37,40 @@ static artel_status list_entries(artel__served_part *s)
         s->bytes[l] = artel__entries_bytes(s->list[l], s->count[l]);
     }
     ARTEL_TRY(artel__row_list_make(&s->arena, &s->division, s->number, &s->tables));
-    most += 3 * s->tables.count + 2;
+    most += 3 * s->tables.count + 3;
     ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)most, sizeof *s->piece, "parameter server", &block));
     s->piece = block;
     return ARTEL_OK;
 }
 
-static artel_status fill_part(artel__served_part *s, const artel__service *service, int parts)
+static artel_status take_place(artel__served_part *s, const artel__lane_slot *call)
+{
+    size_t pieces = (size_t)s->division.pieces;
+    const uint8_t *placed = pieces ? artel__slot_data(call, 0, 0, pieces) : NULL;
+    if (!placed || !artel__division_place(&s->division, placed)) return artel__served_misfit(s->fit);
+    s->placed = artel__arena_alloc(&s->arena, pieces, 1);
+    if (!s->placed) return ARTEL_ERROR_NO_MEMORY;
+    memcpy(s->placed, placed, pieces);
+    return ARTEL_OK;
+}
+
+static artel_status fill_part(artel__served_part *s, const artel__service *service, int parts,
+                              const artel__lane_slot *placed)
 {
     artel__fit *fit = s->fit;
     ARTEL_TRY(artel__division_make(&s->arena, fit->session, service->partitioner, parts, &s->division));
+    if (placed) ARTEL_TRY(take_place(s, placed));
+    size_t pieces = (size_t)s->division.pieces + 1;
+    s->traffic = artel__arena_alloc(&s->arena, pieces, sizeof *s->traffic);
+    if (!s->traffic) return ARTEL_ERROR_NO_MEMORY;
+    memset(s->traffic, 0, pieces * sizeof *s->traffic);
     ARTEL_TRY(list_entries(s));
     return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session),
                                &s->store);
 }
 
 artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts,
-                                artel__served_part **place)
+                                const artel__lane_slot *placed, artel__served_part **place)
 {
     void *block;
     artel__served_drop(*place);
@@ -64,7 +81,7 @@ artel_status artel__served_make(artel__fit *fit, const artel__service *service, 
     p->number = number;
     p->stage.ctx = fit->ctx;
     artel__arena_init(&p->arena, fit->ctx);
-    return fill_part(p, service, parts);
+    return fill_part(p, service, parts, placed);
 }
 
 artel_status artel__served_misfit(artel__fit *fit)
@@ -86,6 +103,7 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     void *block;
     bool draws = in->flags & ARTEL__FLAG_DRAW;
     artel__part_list list = draws ? ARTEL__PART_GIVEN : ARTEL__PART_STATE;
+    if (s->placed) at = (artel__entries_at){1, artel__net_padded((size_t)s->division.pieces)};
     if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store))
         return artel__served_misfit(s->fit);
     if (draws) ARTEL_TRY(artel__store_draw(s->store));
@@ -100,6 +118,25 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     return ARTEL_OK;
 }
 
+static size_t rows_of(const artel__row_piece *p)
+{
+    return (size_t)p->count * (size_t)p->width * sizeof(float);
+}
+
+void artel__served_count(artel__served_part *s, artel__part_list list)
+{
+    for (int i = 0; i < s->count[list]; i++) s->traffic[s->list[list][i].piece] += s->list[list][i].bytes;
+}
+
+/* Rows of the list, with their tokens. */
+static void count_rows(artel__served_part *s)
+{
+    for (int i = 0; i < s->tables.count; i++) {
+        const artel__row_piece *p = &s->tables.item[i];
+        s->traffic[p->piece] += (size_t)p->count * sizeof *p->token + rows_of(p);
+    }
+}
+
 /* An update: gradients, then rows of tables. */
 artel_status artel__served_take_update(artel__served_part *s, const artel__lane_slot *call)
 {
@@ -108,10 +145,12 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
                                     artel__served_place, s->store) &&
                 artel__row_list_read(&s->tables, call, &at, true) && at.offset == call->length;
     if (!fits) return artel__served_misfit(s->fit);
+    artel__served_count(s, ARTEL__PART_UPDATE);
+    count_rows(s);
     for (int i = 0; i < s->tables.count; i++) {
         const artel__row_piece *p = &s->tables.item[i];
         artel__store_table to = artel__store_locate_table(s->store, p->piece);
-        size_t bytes = (size_t)p->count * (size_t)p->width * sizeof(float);
+        size_t bytes = rows_of(p);
         *to.count = p->count;
         for (int32_t k = 0; k < p->count; k++) to.token[k] = (int32_t)(p->token[k] - p->first);
         if (p->count) memcpy(to.rows, p->row, bytes);
@@ -250,6 +289,7 @@ artel_status artel__served_answer_values(artel__served_part *s, artel__served_cl
     artel__served_say_state(s, head);
     ARTEL_TRY(artel__slot_room(&c->from, &at->call, s->bytes[ARTEL__PART_VALUES], &to));
     artel__served_list(s, ARTEL__PART_VALUES);
+    artel__served_count(s, ARTEL__PART_VALUES);
     copy_pieces(s, ARTEL__PART_VALUES, to);
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
 }
@@ -257,8 +297,7 @@ artel_status artel__served_answer_values(artel__served_part *s, artel__served_cl
 static size_t row_bytes(const artel__served_part *s)
 {
     size_t bytes = 0;
-    for (int i = 0; i < s->tables.count; i++)
-        bytes += artel__net_padded((size_t)s->tables.item[i].count * (size_t)s->tables.item[i].width * sizeof(float));
+    for (int i = 0; i < s->tables.count; i++) bytes += artel__net_padded(rows_of(&s->tables.item[i]));
     return bytes;
 }
 
@@ -303,8 +342,10 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     ARTEL_TRY(artel__slot_room(&c->from, &at->call, before + row_bytes(s), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
+        artel__served_count(s, ARTEL__PART_VALUES);
         copy_pieces(s, ARTEL__PART_VALUES, to);
     }
+    count_rows(s);
     artel__served_say_state(s, head);
     return artel__served_reply(s, c, at, head, s->piece,
                                copy_rows(s, to + before, values ? s->count[ARTEL__PART_VALUES] : 0));

@@ -51,6 +51,8 @@ struct artel__served_part {
     int count[4];
     size_t bytes[4];
     artel__row_list tables;
+    uint8_t *placed;   /* as it was told; NULL: the division is that of artel__division_make */
+    uint64_t *traffic; /* by piece: bytes of updates and values that have come and gone in this generation */
     int number;
     uint64_t install, base; /* which state; number of its first item */
     uint64_t epoch;         /* of the coordinator's last word about who holds the part */
@@ -67,9 +69,10 @@ struct artel__served_part {
 
 /* NULL accepted. */
 void artel__served_drop(artel__served_part *part);
-/* In place of what is there; one without a state. */
+/* In place of what is there; one without a state. `placed`: an installation that says which piece belongs to which
+ * part, or NULL. */
 artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts,
-                                artel__served_part **place);
+                                const artel__lane_slot *placed, artel__served_part **place);
 artel_status artel__served_misfit(artel__fit *fit);
 /* Where an entry lies: for artel__entries_take and its like, with the part's store. */
 void *artel__served_place(void *user, const artel__entry *entry);
@@ -78,6 +81,8 @@ artel_status artel__served_take_state(artel__served_part *part, const artel__lan
 artel_status artel__served_take_update(artel__served_part *part, const artel__lane_slot *call);
 /* The part's pieces are those of the update that was taken last, where they lie in its message; returns how many. */
 int artel__served_list_update(artel__served_part *part, const artel__lane_slot *call);
+/* An update, or values, have come or gone. */
+void artel__served_count(artel__served_part *part, artel__part_list list);
 /* The part's pieces are those of a list from here on. */
 void artel__served_list(artel__served_part *part, artel__part_list list);
 

@@ -21,9 +21,11 @@
 
 enum {
     ARTEL__MOST_SERVERS = 64,
-    ARTEL__MOST_SOME = 256, /* K of sync:K */
-    ARTEL__MOST_COPIES = 3, /* servers that have a part */
-    ARTEL__MOST_TICKETS = 2 /* items that a worker holds or waits for */
+    ARTEL__MOST_SOME = 256,       /* K of sync:K */
+    ARTEL__MOST_COPIES = 3,       /* servers that have a part */
+    ARTEL__MOST_TICKETS = 2,      /* items that a worker holds or waits for */
+    ARTEL__MOST_PLACED = 1 << 20, /* pieces that are moved by their traffic */
+    ARTEL__WORTH = 64 << 10       /* bytes a step that the fullest server has more than the mean, for which they are */
 };
 
 /* Operations and answers. Values are part of the wire format. */
@@ -56,7 +58,8 @@ enum {
         16, /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
     ARTEL__FLAG_HEAD = 32, /* ASSIGN */
     ARTEL__FLAG_DRAW =
-        64 /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
+        64, /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
+    ARTEL__FLAG_PLACED = 128 /* INSTALL: before the state, a byte for each piece: the number of its part */
 };
 
 enum {
@@ -90,6 +93,7 @@ typedef struct artel__item {
     double rate;  /* negative: the schedule's */
     int64_t some; /* sync:K: it is a share of a step, which so many shares make; 0: a step */
     int64_t servers;
+    int64_t placed; /* so many bytes follow, the part of each piece; 0: it is as artel__division_make says */
     int32_t rank[ARTEL__MOST_SERVERS]; /* of the servers, by number of the part */
 } artel__item;
 
@@ -113,7 +117,8 @@ typedef struct artel__service {
     int some;                        /* K of sync:K: a step is the first K of all workers' shares of a batch; 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
     const char *partitioner;
-    int copies; /* of each part, with its head */
+    int copies;     /* of each part, with its head */
+    uint64_t worth; /* ARTEL__WORTH */
 } artel__service;
 
 /* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; everything that

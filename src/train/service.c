@@ -103,6 +103,7 @@ artel_status artel__service_read_options(artel__service *s)
                            "use async, bounded:2, sync, or sync:3 for the first 3 workers",
                            "\"%.40s\" is not a consistency of this version", text);
     s->some = (int)some;
+    s->worth = ARTEL__WORTH;
     ARTEL_TRY(check_optimizer(s->fit));
     ARTEL_TRY(check_some(s));
     ARTEL_TRY(read_copies(s));

@@ -34,6 +34,12 @@ const char fit_cnn[] = SEQUENTIAL(
                        "{\"class_name\": \"MaxPooling2D\", \"config\": {\"name\": \"p\", \"pool_size\": [2, 2]}}, "
                        "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("b", "4", "softmax"));
 
+const char fit_table[] =
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", "
+    "\"config\": {\"batch_shape\": [null, 2], \"dtype\": \"int32\", \"name\": \"in\"}}, {\"class_name\": "
+    "\"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 64, \"output_dim\": 6}}, {\"class_name\": "
+    "\"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("a", "21", "relu") ", " DENSE("b", "4", "softmax") "]}}";
+
 static void open_with(fit_bench *b, const artel_context_options *options, const char *json, int64_t rows, int64_t width,
                       artel_shape row)
 {
@@ -44,6 +50,8 @@ static void open_with(fit_bench *b, const artel_context_options *options, const 
     b->model = train_model(b->ctx, json);
     assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"),
                      ARTEL_OK);
+    b->token = malloc((size_t)(rows * width) * sizeof *b->token);
+    for (int64_t i = 0; i < rows * width; i++) b->token[i] = (int32_t)(i * 37 % (i % 5 ? 20 : 64));
     b->x = malloc((size_t)(rows * width) * sizeof *b->x);
     for (int64_t i = 0; i < rows * width; i++) b->x[i] = (float)((i * 7919) % 211) / 100.0f - 1.0f;
     for (int64_t i = 0; i < rows; i++) b->y[i] = (int32_t)((i * 31 + i / 7) % 4);
@@ -51,6 +59,8 @@ static void open_with(fit_bench *b, const artel_context_options *options, const 
     for (int d = 0; d < row.rank; d++) shape.dim[d + 1] = row.dim[d];
     artel_data_array arrays[] = {{.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = shape, .values = b->x},
                                  {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = targets, .values = b->y}};
+    if (json == fit_table) arrays[0].dtype = ARTEL_DTYPE_INT32;
+    if (json == fit_table) arrays[0].values = b->token;
     assert_int_equal(artel_data_from_memory(b->ctx, arrays, 2, &b->data), ARTEL_OK);
 }
 
@@ -69,12 +79,19 @@ void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *op
     open_with(b, options, fit_mlp, rows, 9, (artel_shape){.rank = 1, .dim = {9}});
 }
 
+void fit_open_either(fit_bench *b, bool table, int64_t rows, const artel_context_options *options)
+{
+    int64_t width = table ? 2 : 9;
+    open_with(b, options, table ? fit_table : fit_mlp, rows, width, (artel_shape){.rank = 1, .dim = {width}});
+}
+
 void fit_close(fit_bench *b)
 {
     artel_data_destroy(b->data);
     artel_model_destroy(b->model);
     if (b->folder[0]) assert_int_equal(artel__remove_tree(b->ctx, b->folder), ARTEL_OK);
     artel_context_destroy(b->ctx);
+    free(b->token);
     free(b->x);
 }
 

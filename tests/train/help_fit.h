@@ -5,14 +5,16 @@
 
 #include "artel/fit.h"
 
-extern const char fit_mlp[]; /* 9 inputs, a dropout */
-extern const char fit_cnn[]; /* 6 x 6 pixels of 2 channels, a batch normalisation */
+extern const char fit_mlp[];   /* 9 inputs, a dropout */
+extern const char fit_cnn[];   /* 6 x 6 pixels of 2 channels, a batch normalisation */
+extern const char fit_table[]; /* 2 tokens of 64, most of them low */
 
 typedef struct fit_bench {
     artel_context *ctx;
     artel_model *model;
     artel_data *data;
     float *x;
+    int32_t *token;
     int32_t y[256];
     char folder[64];
     int64_t stop_at; /* preempt after this step */
@@ -29,6 +31,8 @@ void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel
 void fit_open_mlp(fit_bench *b, int64_t rows);
 /* The same in a context with these options. */
 void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *options);
+/* `table`: fit_table, else fit_mlp. */
+void fit_open_either(fit_bench *b, bool table, int64_t rows, const artel_context_options *options);
 void fit_close(fit_bench *b);
 /* Two epochs in 16 shards; events go to the bench. */
 artel_fit_options fit_options(fit_bench *b, int64_t batch, int replicas, int threads);

@@ -110,6 +110,7 @@ static void log_line_of(void *user, artel_log_level level, const char *text)
 {
     process *p = user;
     if (level == ARTEL_LOG_DEBUG) storm_note(p, text);
+    p->world->result->moves += strstr(text, " pieces elsewhere") != NULL;
     storm_trace(p->world, p, "%s", text);
 }
 
@@ -222,7 +223,7 @@ static void open_fit(process *p)
                                             [ARTEL__TASK_PS] = ARTEL__ROLE_SERVER};
     artel_context_options log = {
         .struct_size = sizeof log, .isa = "auto", .log = log_line_of, .log_user = p, .log_level = ARTEL_LOG_DEBUG};
-    fit_open_logged(&p->bench, ROWS, &log);
+    fit_open_either(&p->bench, w->o.tables, ROWS, &log);
     p->fit = (artel__fit){.ctx = p->bench.ctx,
                           .model = p->bench.model,
                           .options = fit_options(&p->bench, BATCH, 1, 1),
@@ -238,6 +239,7 @@ static void open_fit(process *p)
     p->fit.options.ps_copies = w->o.copies;
     p->fit.options.ps_partitioner = w->o.partitioner;
     fit_expect(&p->bench, artel__service_read_options(&p->service), ARTEL_OK);
+    if (w->o.moves) p->service.worth = 0;
     artel_status status = p->fit.role == ARTEL__ROLE_COORDINATOR ? artel__coordinator_create(&p->fit, &p->user)
                           : p->fit.role == ARTEL__ROLE_SERVER    ? artel__server_create(&p->fit, &p->user)
                                                                  : artel__worker_create(&p->fit, &p->user);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with parameter servers that does not exist: what runs use (train/coordinate.c, install.c, hold.c, meet.c,
- * serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a model that trains.
+/* A job with parameter servers that does not exist: what runs use (train/coordinate.c, install.c, hold.c, balance.c,
+ * meet.c, serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a model that
+ * trains.
  *
  * Each process is a thread that runs only when the simulation gives it its turn, and gives it back where it would wait;
  * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared. What the
@@ -36,6 +37,8 @@ typedef struct storm_options {
     const char *partitioner;
     int epochs;
     int faults;  /* at random times */
+    bool tables; /* the model has a table whose rows travel alone */
+    bool moves;  /* pieces move however little is gained */
     bool chiefs; /* chiefs are lost, too, and replaced on the other side of cuts */
     storm_mistake mistake;
     bool trace;
@@ -45,6 +48,7 @@ typedef struct storm_result {
     char wrong[512]; /* "": nothing */
     char digest[65]; /* of the trained weights */
     int states, acknowledged, generations, deaths, cuts;
+    int moves; /* decisions to place pieces by their traffic */
 } storm_result;
 
 void storm_run(const storm_options *options, storm_result *out);

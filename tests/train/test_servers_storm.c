@@ -3,8 +3,9 @@
 /* long form: 1800 */
 /* one thread */
 /* Storms over the code of parameter servers that runs use (help_servers.h): processes die, sleep and are cut off in the
- * midst of updates, copies and changes of the members. No acknowledged update is lost, doubled or at two positions, the
- * job ends, and in sync with the bits of an undisturbed run. Mistakes planted on the network are found.
+ * midst of updates, copies, changes of the members and moves of pieces by their traffic. No acknowledged update is
+ * lost, doubled or at two positions, the job ends, and in sync with the bits of an undisturbed run. Mistakes planted on
+ * the network are found.
  *
  * test_servers_storm SHAPE SEED [MISTAKE]   replays one and prints what happens */
 #include <setjmp.h>
@@ -41,6 +42,39 @@ static const storm_options shapes[] = {
      .partitioner = "fixed:3",
      .faults = 8,
      .chiefs = true},
+    {.workers = 2,
+     .servers = 2,
+     .copies = 2,
+     .consistency = "async",
+     .partitioner = "none",
+     .faults = 5,
+     .tables = true,
+     .moves = true},
+    {.workers = 2,
+     .servers = 3,
+     .copies = 2,
+     .consistency = "sync",
+     .partitioner = "fixed:3",
+     .faults = 4,
+     .tables = true,
+     .moves = true},
+    {.workers = 2,
+     .servers = 3,
+     .copies = 1,
+     .consistency = "bounded:1",
+     .partitioner = "fixed:6",
+     .faults = 6,
+     .tables = true,
+     .moves = true,
+     .chiefs = true},
+    {.workers = 2,
+     .servers = 4,
+     .copies = 3,
+     .consistency = "sync:2",
+     .partitioner = "fixed:4",
+     .faults = 5,
+     .tables = true,
+     .moves = true},
 };
 
 enum {
@@ -81,7 +115,7 @@ static void storms_do_no_harm(void **state)
     (void)state;
     bool all = getenv("ARTEL_LONG") != NULL;
     uint64_t seeds = all ? 4000 : 16;
-    double budget = all ? 80 : 20, sum[3] = {0}; /* of each shape, in seconds of processor time */
+    double budget = all ? 80 : 20, sum[4] = {0}; /* of each shape, in seconds of processor time */
     int failed = 0;
     for (int shape = 0; shape < SHAPES; shape++) {
         storm_options calm = options_of(shape, 1, STORM_NO_MISTAKE);
@@ -89,7 +123,9 @@ static void storms_do_no_harm(void **state)
         calm.faults = 0;
         storm_run(&calm, &still);
         assert_string_equal(still.wrong, "");
-        assert_true(still.states == 1 && still.generations == 1 && still.acknowledged > 0);
+        int moves = calm.moves ? 1 : 0;
+        assert_true(still.moves == moves && still.states == 1 + moves && still.generations == 1 + moves);
+        assert_true(still.acknowledged > 0);
         bool bits = strcmp(calm.consistency, "sync") == 0;
         double begun = seconds();
         for (uint64_t seed = 1; seed <= seeds && failed < 10 && seconds() - begun < budget; seed++) {
@@ -97,9 +133,10 @@ static void storms_do_no_harm(void **state)
             sum[0]++;
             sum[1] += r.acknowledged;
             sum[2] += r.deaths;
+            sum[3] += r.moves;
         }
     }
-    printf("%.0f storms, %.0f acknowledged updates, %.0f deaths\n", sum[0], sum[1], sum[2]);
+    printf("%.0f storms, %.0f acknowledged updates, %.0f deaths, %.0f moves\n", sum[0], sum[1], sum[2], sum[3]);
     assert_int_equal(failed, 0);
 }
 
@@ -137,8 +174,8 @@ static int replay(char **argv, int argc)
     storm_result r;
     o.trace = true;
     storm_run(&o, &r);
-    printf("%s; %d states, %d acknowledged, %d generations, %d deaths, %d cuts; %s\n", *r.wrong ? r.wrong : "well",
-           r.states, r.acknowledged, r.generations, r.deaths, r.cuts, r.digest);
+    printf("%s; %d states, %d acknowledged, %d generations, %d deaths, %d cuts, %d moves; %s\n",
+           *r.wrong ? r.wrong : "well", r.states, r.acknowledged, r.generations, r.deaths, r.cuts, r.moves, r.digest);
     return *r.wrong != 0;
 }
 
