@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,10 +170,8 @@ static void test_damaged_and_foreign(void **state)
     assert_true(artel_model_fit(again.model, again.data, &o, NULL) < 0);
     assert_non_null(strstr(artel_context_error(again.ctx)->what, "seed"));
     assert_null(strstr(artel_context_error(again.ctx)->what, "batch size"));
-    artel_model_destroy(again.model);
-    artel_data_destroy(again.data);
-    artel_context_destroy(again.ctx);
-    free(again.x);
+    again.folder[0] = 0;
+    fit_close(&again);
     renew(&b, &again);
     o = long_run(&again, 2, directory);
     fit_expect(&again, artel_model_fit(again.model, again.data, &o, NULL), ARTEL_OK);
