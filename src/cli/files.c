@@ -25,37 +25,11 @@ artel_status artel__cli_check_target(artel__invocation *call, const char *path)
     return artel__probe_output(call->ctx, path);
 }
 
-/* Whether `pattern`, a piece of a specification, takes in the file `info`. */
-static bool takes_in(artel_context *ctx, const char *pattern, const struct stat *info)
-{
-    artel__paths found;
-    struct stat other;
-    bool same = false;
-    if (artel__glob(ctx, pattern, &found) < 0) {
-        artel_context_clear(ctx); /* whoever opens the data says what is missing */
-        return false;
-    }
-    for (size_t i = 0; i < found.count && !same; i++)
-        same = stat(found.items[i], &other) == 0 && other.st_dev == info->st_dev && other.st_ino == info->st_ino;
-    artel__paths_fini(&found);
-    return same;
-}
-
 artel_status artel__cli_check_apart(artel__invocation *call, const char *option, const char *path, const char *data)
 {
-    struct stat info;
-    if (!data || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return ARTEL_OK;
-    if (artel__cli_is_specification(data)) data = strchr(data, ':') + 1;
-    while (*data) {
-        size_t length = strcspn(data, ",+#");
-        const char *name = artel__arena_printf(&call->arena, "%.*s", (int)length, data);
-        if (!name) return ARTEL_ERROR_NO_MEMORY;
-        if (length && takes_in(call->ctx, name, &info))
-            return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write",
-                               "%s would overwrite a file that the data is read from", option);
-        data += length + (data[length] != '\0');
-    }
-    return ARTEL_OK;
+    if (!data || !artel__data_reads(call->ctx, data, path)) return ARTEL_OK;
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write",
+                       "%s would overwrite a file that the data is read from", option);
 }
 
 artel_status artel__cli_check_log(artel__invocation *call, const char *path)

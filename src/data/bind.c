@@ -66,12 +66,6 @@ static artel_status misfit(const artel__bind_job *job, const artel_shape *found,
                        rows_text(found, a, sizeof a), noun, job->layer, rows_text(&job->row, b, sizeof b));
 }
 
-static bool is_floating(artel_dtype dtype)
-{
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
-           dtype == ARTEL_DTYPE_BFLOAT16;
-}
-
 static void set_cast(const artel__bind_job *job, artel__conversion *conversion)
 {
     conversion->to = job->dtype;
@@ -89,12 +83,12 @@ static artel_status bind_input(artel__bind_job *job, const artel_shape *found, a
                                             : "reshape the array or the model's input");
     }
     set_cast(job, &out->conversion);
-    if (scaled && !is_floating(job->dtype)) {
+    if (scaled && !artel__is_floating(job->dtype)) {
         return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, job->core->data->specification,
                            "leave scale and shift out", "the input '%s' takes %s, which cannot be scaled", job->layer,
                            artel_dtype_name(job->dtype));
     }
-    job->pixel_note = pixels && !scaled && is_floating(job->dtype);
+    job->pixel_note = pixels && !scaled && artel__is_floating(job->dtype);
     if (!scaled) return ARTEL_OK;
     out->conversion.kind = ARTEL__CONVERT_SCALE;
     out->conversion.scale_by = options->scale_by;

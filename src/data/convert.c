@@ -63,18 +63,12 @@ static void scale_row(const artel__conversion *conversion, const uint8_t *source
     }
 }
 
-static bool is_floating(artel_dtype dtype)
-{
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
-           dtype == ARTEL_DTYPE_BFLOAT16;
-}
-
 /* Reads class numbers. False when one is no number of a class; *out_bad is what it is. */
 static bool read_classes(const artel__conversion *conversion, const uint8_t *source, int64_t count, int64_t *out,
                          double *out_bad)
 {
     double values[CHUNK];
-    if (is_floating(conversion->from)) {
+    if (artel__is_floating(conversion->from)) {
         cast(conversion->from, source, ARTEL_DTYPE_FLOAT64, values, count);
         for (int64_t i = 0; i < count; i++) {
             *out_bad = values[i];

@@ -183,7 +183,7 @@ static inline double artel__stage_compare(const artel__stage_keys *keys, size_t 
 
 /* The column of that name of the first input; INVALID with the nearest name when there is none. */
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
-/* Those of a list in JSON, at least one; out[] has room for all columns of the first input. */
+/* Those of a list in JSON, at least one, each once; out[] has room for all columns of the first input. */
 artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);

@@ -15,27 +15,24 @@ typedef struct join_options {
     int64_t axis;
 } join_options;
 
-#define COLUMNS_HELP "those that become one, in this order; left out: all that are no targets and no weights"
-#define TO_HELP "the name of the column; left out: x, of targets y, of weights sample_weight"
-#define DTYPE_HELP "what values are converted to; left out: all must be of one dtype"
+/* Both stages have these, and an axis of their own. */
+// clang-format off
+#define JOIN_OPTIONS                                                                                                  \
+    {"columns", "those that become one, in this order; left out: all that are no targets and no weights",             \
+     ARTEL__OPTION_JSON, offsetof(join_options, columns), "null", 0, 0, NULL},                                        \
+    {"to", "the name of the column; left out: x, of targets y, of weights sample_weight", ARTEL__OPTION_STRING,       \
+     offsetof(join_options, to), "null", 0, 0, NULL},                                                                 \
+    {"dtype", "what values are converted to; left out: all must be of one dtype", ARTEL__OPTION_STRING,               \
+     offsetof(join_options, dtype), "null", 0, 0, NULL}
+#define AXIS(help, fallback)                                                                                          \
+    {"axis", help, ARTEL__OPTION_INT, offsetof(join_options, axis), fallback, -ARTEL_MAX_RANK, ARTEL_MAX_RANK, NULL}
+// clang-format on
 
 static const artel__option stack_table[] = {
-    {"columns", COLUMNS_HELP, ARTEL__OPTION_JSON, offsetof(join_options, columns), "null", 0, 0, NULL},
-    {"to", TO_HELP, ARTEL__OPTION_STRING, offsetof(join_options, to), "null", 0, 0, NULL},
-    {"dtype", DTYPE_HELP, ARTEL__OPTION_STRING, offsetof(join_options, dtype), "null", 0, 0, NULL},
-    {"axis", "where the new axis stands in a row; -1: at the end", ARTEL__OPTION_INT, offsetof(join_options, axis), "0",
-     -ARTEL_MAX_RANK, ARTEL_MAX_RANK, NULL},
-    {.name = NULL},
-};
+    JOIN_OPTIONS, AXIS("where the new axis stands in a row; -1: at the end", "0"), {.name = NULL}};
 
 static const artel__option concatenate_table[] = {
-    {"columns", COLUMNS_HELP, ARTEL__OPTION_JSON, offsetof(join_options, columns), "null", 0, 0, NULL},
-    {"to", TO_HELP, ARTEL__OPTION_STRING, offsetof(join_options, to), "null", 0, 0, NULL},
-    {"dtype", DTYPE_HELP, ARTEL__OPTION_STRING, offsetof(join_options, dtype), "null", 0, 0, NULL},
-    {"axis", "of a row, along which they lie behind one another; -1: the last", ARTEL__OPTION_INT,
-     offsetof(join_options, axis), "-1", -ARTEL_MAX_RANK, ARTEL_MAX_RANK, NULL},
-    {.name = NULL},
-};
+    JOIN_OPTIONS, AXIS("of a row, along which they lie behind one another; -1: the last", "-1"), {.name = NULL}};
 
 /* A column of the input in the one that is made: where its row is read to, and what it adds in each of `outer` turns.
  */
@@ -73,13 +70,7 @@ static artel_status choose(artel__stage *stage, join_state *state)
     }
     if (state->count == 0)
         return artel__stage_wrong(stage, "write \"columns\": [\"a\", \"b\"]", "all columns are targets or weights");
-    for (int i = 0; i < state->count; i++) {
-        bool *named = &state->part[state->chosen[i]];
-        if (*named)
-            return artel__stage_wrong(stage, "name each column once", "column '%s' is named twice",
-                                      input->columns[state->chosen[i]].name);
-        *named = true;
-    }
+    for (int i = 0; i < state->count; i++) state->part[state->chosen[i]] = true;
     return ARTEL_OK;
 }
 

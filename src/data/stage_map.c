@@ -254,12 +254,7 @@ static artel_status select_open(artel__stage *stage)
     stage->state = chosen;
     ARTEL_TRY(
         artel__stage_find_list(stage, ((const select_options *)stage->options)->columns, chosen, &stage->column_count));
-    for (int i = 0; i < stage->column_count; i++) {
-        stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
-        for (int k = 0; k < i; k++)
-            if (chosen[k] == chosen[i])
-                return artel__stage_wrong(stage, "name each once", "columns has '%s' twice", stage->columns[i].name);
-    }
+    for (int i = 0; i < stage->column_count; i++) stage->columns[i] = stage->inputs[0]->columns[chosen[i]];
     return ARTEL_OK;
 }
 

@@ -13,18 +13,12 @@
 
 /* ---- for other stages ---- */
 
-static bool is_floating(artel_dtype dtype)
-{
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
-           dtype == ARTEL_DTYPE_BFLOAT16;
-}
-
 /* 0.1 as the column would hold it; what it cannot hold stays as it is. */
 static double round_key(artel_dtype dtype, double number)
 {
     uint64_t held = 0;
     double rounded = number;
-    if (!is_floating(dtype)) return number;
+    if (!artel__is_floating(dtype)) return number;
     artel__convert(ARTEL_DTYPE_FLOAT64, &number, dtype, &held, 1);
     artel__convert(dtype, &held, ARTEL_DTYPE_FLOAT64, &rounded, 1);
     return isfinite(rounded) ? rounded : number;
@@ -37,7 +31,7 @@ artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value
     out->numbers = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->numbers);
     out->whole = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->whole);
     if (out->numbers == NULL || out->whole == NULL) return ARTEL_ERROR_NO_MEMORY;
-    bool whole = !is_floating(out->dtype);
+    bool whole = !artel__is_floating(out->dtype);
     for (size_t i = 0; i < out->count; i++) {
         const json_t *key = json_is_array(value) ? json_array_get(value, i) : value;
         if (!artel__json_number(key, &out->numbers[i])) return ARTEL_ERROR_INVALID;
@@ -55,7 +49,9 @@ artel__stage_value artel__stage_read_value(const artel__stage_keys *keys, const 
     artel__convert(keys->dtype, at, ARTEL_DTYPE_FLOAT64, &value.number, 1);
     if (keys->whole == NULL) return value;
     artel__convert(keys->dtype, at, ARTEL_DTYPE_INT64, &value.whole, 1);
-    value.beyond = keys->dtype == ARTEL_DTYPE_UINT64 && *(const uint64_t *)at > INT64_MAX;
+    uint64_t natural = 0;
+    if (keys->dtype == ARTEL_DTYPE_UINT64) memcpy(&natural, at, sizeof natural);
+    value.beyond = natural > INT64_MAX;
     return value;
 }
 

@@ -103,6 +103,10 @@ artel_status artel__stage_find_list(const artel__stage *stage, const char *text,
         if (status == ARTEL_OK && !json_is_string(name))
             status = artel__stage_wrong(stage, "write names", "columns holds no names");
         if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &out[i]);
+        for (size_t k = 0; status == ARTEL_OK && k < i; k++)
+            if (out[k] == out[i])
+                status = artel__stage_wrong(stage, "name each column once", "column '%s' is named twice",
+                                            json_string_value(name));
     }
     *count = (int)json_array_size(list);
     json_decref(list);

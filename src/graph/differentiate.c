@@ -60,11 +60,6 @@ static artel__value_id collect(differentiator *d, artel__value_id of)
     return sum;
 }
 
-static bool is_float(artel_dtype dtype)
-{
-    return dtype <= ARTEL_DTYPE_BFLOAT16;
-}
-
 /* Forward sweep: which values depend on a wanted one. */
 static void mark_wanted(differentiator *d, int nodes)
 {
@@ -73,7 +68,7 @@ static void mark_wanted(differentiator *d, int nodes)
         bool any = false;
         for (int k = 0; k < node->inputs; k++) any = any || (node->input[k] >= 0 && d->wanted[node->input[k]]);
         for (int k = 0; any && k < node->outputs; k++) {
-            if (is_float(d->graph->value[node->output[k]].dtype)) d->wanted[node->output[k]] = true;
+            if (artel__is_floating(d->graph->value[node->output[k]].dtype)) d->wanted[node->output[k]] = true;
         }
     }
 }

@@ -22,6 +22,11 @@ uint16_t artel__float_to_half(float value);
 float artel__half_to_float(uint16_t bits);
 uint16_t artel__float_to_bfloat16(float value);
 float artel__bfloat16_to_float(uint16_t bits);
+static inline bool artel__is_floating(artel_dtype dtype)
+{
+    return dtype <= ARTEL_DTYPE_BFLOAT16; /* they come first */
+}
+
 /* Converts numeric arrays between any two numeric dtypes, bool included. Floats to integers truncate and saturate, NaN
  * gives 0; integers that do not fit saturate too; bool is "not zero". The arrays must not overlap. */
 void artel__convert(artel_dtype from, const void *source, artel_dtype to, void *target, int64_t count);

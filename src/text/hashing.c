@@ -6,11 +6,6 @@
 #include "text/functions.h"
 #include "text/hash.h"
 
-static bool is_floating(artel_dtype dtype)
-{
-    return dtype <= ARTEL_DTYPE_BFLOAT16;
-}
-
 static const char *infer_hashing(const void *settings, const artel__cells *in, int inputs, artel__cells *out)
 {
     const artel__hashing *s = settings;
@@ -62,7 +57,7 @@ static const char *infer_crossing(const void *settings, const artel__cells *in, 
         return "has more than one element in a row";
     for (int k = 0; k < inputs; k++) {
         if (!artel__shape_equal(&in[0].shape, &in[k].shape)) return "has tensors of different shapes";
-        if (is_floating(in[k].dtype)) return "has a tensor that is neither of integers nor of strings";
+        if (artel__is_floating(in[k].dtype)) return "has a tensor that is neither of integers nor of strings";
     }
     return artel__encoding_infer(&s->encoding, &in[0].shape, out);
 }

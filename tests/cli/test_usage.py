@@ -501,10 +501,14 @@ def early_refusals(b):
     has(ran.err, "nowhere")
     os.symlink(b("d.npz"), b("link.npz"))
     before = open(b("d.npz"), "rb").read()
+    os.link(b("d.npz"), b("odd, x#1+2.npz"))
     for args in (("predict", b.model, "--data", b.data, "--output", b("link.npz")), ("predict", b.model, "--data", "npz:" + b("?.npz"), "--output", b("d.npz")),
-                 ("fit", b.model, "--data", b.data, "--history", b("d.npz")), ("data", "make", b.data, "--output", b("d.npz"))):
+                 ("predict", b.model, "--data", "npz:" + b("odd, x#1+2.npz") + "#scale=1", "--output", b("d.npz")),
+                 ("fit", b.model, "--data", b.data, "--history", b("d.npz")), ("fit", b.model, "--data", b.data, "--csv-log", b("d.npz")),
+                 ("fit", b.model, "--data", "synthetic:64", "--validation", b.data, "--profile", b("d.npz")), ("data", "make", b.data, "--output", b("d.npz"))):
         has(must(*args, rc=1).err, args[-1] + ": " + args[-2] + " would overwrite a file that the data is read from; name another")
     equal("data afterwards", open(b("d.npz"), "rb").read() == before, True)
+    os.unlink(b("odd, x#1+2.npz"))
     open(b("cb.json"), "w").write('[{"class_name": "EarlyStopping", "config": {"patients": 1}}]')
     has(b.fit("--callbacks", b("cb.json"), rc=1).err, "EarlyStopping", "patients", "did you mean patience?")
     open(b("cb.json"), "w").write(json.dumps([{"class_name": "CSVLogger", "config": {"filename": b("nowhere/l.csv")}}]))

@@ -147,7 +147,7 @@ def names():
              for e in tf.data.TFRecordDataset("d.tfrecord").map(lambda v: tf.io.parse_single_example(v, spec))]
     check("two texts of one name", rc == 0 and found == [{"s": b"hi", "s.1": b"ho"}], found, err)
     refused("a name that is there", chain(SOURCE, ("rename", dict(column="x", to="y"))), "there is a column 'y' already")
-    refused("a column twice", chain(SOURCE, ("select", dict(columns=["x", "x"]))), "columns has 'x' twice")
+    refused("a column twice", chain(SOURCE, ("select", dict(columns=["x", "x"]))), "column 'x' is named twice")
 
 
 def zeros():

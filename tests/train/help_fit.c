@@ -50,8 +50,6 @@ static void open_with(fit_bench *b, const artel_context_options *options, const 
     b->model = train_model(b->ctx, json);
     assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"),
                      ARTEL_OK);
-    b->token = malloc((size_t)(rows * width) * sizeof *b->token);
-    for (int64_t i = 0; i < rows * width; i++) b->token[i] = (int32_t)(i * 37 % (i % 5 ? 20 : 64));
     b->x = malloc((size_t)(rows * width) * sizeof *b->x);
     for (int64_t i = 0; i < rows * width; i++) b->x[i] = (float)((i * 7919) % 211) / 100.0f - 1.0f;
     for (int64_t i = 0; i < rows; i++) b->y[i] = (int32_t)((i * 31 + i / 7) % 4);
@@ -59,8 +57,12 @@ static void open_with(fit_bench *b, const artel_context_options *options, const 
     for (int d = 0; d < row.rank; d++) shape.dim[d + 1] = row.dim[d];
     artel_data_array arrays[] = {{.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = shape, .values = b->x},
                                  {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = targets, .values = b->y}};
-    if (json == fit_table) arrays[0].dtype = ARTEL_DTYPE_INT32;
-    if (json == fit_table) arrays[0].values = b->token;
+    if (json == fit_table) {
+        b->token = malloc((size_t)(rows * width) * sizeof *b->token);
+        for (int64_t i = 0; i < rows * width; i++) b->token[i] = (int32_t)(i * 37 % (i % 5 ? 20 : 64));
+        arrays[0].dtype = ARTEL_DTYPE_INT32;
+        arrays[0].values = b->token;
+    }
     assert_int_equal(artel_data_from_memory(b->ctx, arrays, 2, &b->data), ARTEL_OK);
 }
 
