@@ -126,23 +126,23 @@ void artel__audit_begin_pass(artel__fit *fit)
 /* How often a pass has each row: once for each pipeline that has all of them. */
 static int64_t times_of(const artel__fit *fit)
 {
-    return fit->batches.repeated > 0 ? fit->batches.pipelines : 1;
+    return fit->input.batches.repeated > 0 ? fit->input.batches.pipelines : 1;
 }
 
 /* What the numbers of all rows, each as often as a pass has it, add up to. */
 static bool is_each_once(const artel__fit *fit)
 {
     uint64_t sum = 0;
-    int64_t times = times_of(fit), rows = fit->batches.rows / times;
+    int64_t times = times_of(fit), rows = fit->input.batches.rows / times;
     for (int64_t i = 0; i < rows; i++) sum += mix((uint64_t)i) * (uint64_t)times;
-    return fit->audit.pass_elements == fit->batches.rows && fit->audit.pass_digest == (sum & MASK);
+    return fit->audit.pass_elements == fit->input.batches.rows && fit->audit.pass_digest == (sum & MASK);
 }
 
 /* Both of the epoch that the account is of, which the fit's own counter may have left behind. */
 static void tell(artel__fit *fit, const artel__audit_account *a)
 {
     char digest[16], order[16], verdict[96];
-    int64_t epoch = fit->epoch;
+    int64_t epoch = fit->at.epoch;
     snprintf(digest, sizeof digest, "%013llx", (unsigned long long)a->digest);
     snprintf(order, sizeof order, "%013llx", (unsigned long long)a->order);
     if (a->once && a->times > 1)
@@ -166,21 +166,21 @@ static void tell(artel__fit *fit, const artel__audit_account *a)
                          .each_once = a->once   ? 1
                                       : a->over ? 0
                                                 : -1};
-    fit->epoch = a->epoch;
+    fit->at.epoch = a->epoch;
     artel__fit_event(fit, &event);
-    fit->epoch = epoch;
+    fit->at.epoch = epoch;
 }
 
 void artel__audit_epoch_end(artel__fit *fit)
 {
     artel__fit_audit *audit = &fit->audit;
     if (!audit->on) return;
-    bool over = fit->batches.cursor >= fit->batches.rows && audit->pass_whole;
-    audit->last = (artel__audit_account){.unit = fit->writes ? 0 : fit->unit + 1,
-                                         .epoch = fit->epoch,
+    bool over = fit->input.batches.cursor >= fit->input.batches.rows && audit->pass_whole;
+    audit->last = (artel__audit_account){.unit = fit->writes ? 0 : fit->at.unit + 1,
+                                         .epoch = fit->at.epoch,
                                          .elements = audit->elements,
                                          .pass_elements = audit->pass_elements,
-                                         .rows = fit->batches.rows,
+                                         .rows = fit->input.batches.rows,
                                          .times = times_of(fit),
                                          .digest = audit->digest,
                                          .order = audit->order,
@@ -197,7 +197,7 @@ void artel__audit_take_over(artel__fit *fit)
 {
     artel__audit_account *last = &fit->audit.last;
     if (!fit->writes || last->unit == 0) return;
-    if (last->unit == fit->unit) tell(fit, last);
+    if (last->unit == fit->at.unit) tell(fit, last);
     last->unit = 0;
 }
 
@@ -247,8 +247,10 @@ void artel__audit_restore(artel__fit *fit, const json_t *saved)
     artel__fit_audit *a = &fit->audit;
     bool on = json_is_true(json_object_get(saved, "on"));
     if (!a->on) return;
-    *a = (artel__fit_audit){.on = true, .whole = fit->step_in_epoch == 0, .pass_whole = fit->batches.cursor == 0};
-    if (fit->batches.cursor >= fit->batches.rows) a->pass_whole = true; /* the next step begins another one */
+    *a = (artel__fit_audit){
+        .on = true, .whole = fit->at.step_in_epoch == 0, .pass_whole = fit->input.batches.cursor == 0};
+    if (fit->input.batches.cursor >= fit->input.batches.rows)
+        a->pass_whole = true; /* the next step begins another one */
     if (!on) return;
     a->whole = json_is_true(json_object_get(saved, "whole"));
     a->pass_whole = json_is_true(json_object_get(saved, "pass_whole"));

@@ -125,7 +125,7 @@ static void say_kept(const artel__installed *c, const artel__service *s, const o
 
 static artel_status decide(artel__installed *c, const artel__service *s, uint64_t all, const outcome *o)
 {
-    double mean = (double)all / c->division.servers, steps = (double)(c->fit->step - c->since);
+    double mean = (double)all / c->division.servers, steps = (double)(c->fit->at.step - c->since);
     if (o->before <= LIMIT || (o->before - 1) * mean < (double)s->worth * steps) return ARTEL_OK;
     if (!o->better || !o->fits) {
         say_kept(c, s, o, mean);
@@ -149,7 +149,8 @@ artel_status artel__installed_balance(artel__installed *c, const artel__service 
     const artel__fit *fit = c->fit;
     uint64_t all = 0;
     outcome o;
-    bool whole = fit->step - c->since >= fit->step_in_epoch, last = fit->stop || fit->epoch + 1 >= fit->options.epochs;
+    bool whole = fit->at.step - c->since >= fit->at.step_in_epoch,
+         last = fit->callbacks.stop || fit->at.epoch + 1 >= fit->options.epochs;
     if (c->weighed || !whole || last || c->parts < 2 || c->parts != s->servers ||
         c->division.pieces > ARTEL__MOST_PLACED)
         return ARTEL_OK;

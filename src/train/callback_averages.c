@@ -50,7 +50,7 @@ static artel_status swap_epoch_end(artel__fit *fit, artel__callback *callback)
     if (!c->swap_on_epoch || callback->state.up) return ARTEL_OK;
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
     artel__session_swap_averages(fit->session);
-    if (fit->epoch + 1 == fit->options.epochs) artel__session_take_averages(fit->session);
+    if (fit->at.epoch + 1 == fit->options.epochs) artel__session_take_averages(fit->session);
     callback->state.up = true;
     return ARTEL_OK;
 }

@@ -49,7 +49,7 @@ static artel_status backup_set(artel__fit *fit, artel__callback *callback)
 static artel_status backup_train_end(artel__fit *fit, artel__callback *callback)
 {
     const backup_config *c = callback->config;
-    fit->drops_checkpoints = c->delete_checkpoint;
+    fit->callbacks.drops_checkpoints = c->delete_checkpoint;
     return ARTEL_OK;
 }
 

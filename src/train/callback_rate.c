@@ -59,7 +59,7 @@ static void reduce(artel__fit *fit, artel__callback *callback)
     fit->learning_rate = artel__fit_as_rate(fit, rate > c->min_lr ? rate : c->min_lr);
     if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.",
-                   (long long)fit->epoch + 1, fit->learning_rate);
+                   (long long)fit->at.epoch + 1, fit->learning_rate);
     callback->state.cooldown = c->cooldown;
     callback->state.wait = 0;
 }
@@ -69,7 +69,7 @@ static artel_status plateau_epoch_end(artel__fit *fit, artel__callback *callback
     const plateau_config *c = callback->config;
     artel__callback_state *s = &callback->state;
     double value;
-    ARTEL_TRY(artel__logs_set(fit, &fit->logs, "learning_rate", artel__fit_rate(fit)));
+    ARTEL_TRY(artel__logs_set(fit, &fit->logs.epoch, "learning_rate", artel__fit_rate(fit)));
     if (!artel__monitor_value(fit, callback, c->monitor, &value)) return ARTEL_OK;
     if (s->cooldown > 0) {
         s->cooldown--;
@@ -133,14 +133,15 @@ static artel_status read_scheduler(artel__fit *fit, artel__callback *callback)
     const scheduler_config *c = callback->config;
     scheduler_own *own = callback->own;
     json_t *json = NULL;
-    own->replicas = fit->schedule_replicas;
+    own->replicas = fit->job.schedule_replicas;
     if (c->schedule)
         ARTEL_TRY(artel__json_load(fit->ctx, "LearningRateScheduler", c->schedule, strlen(c->schedule), &json));
     artel_status status;
     if (json_is_array(json) && json_array_size(json))
         status = read_rates(fit, json, own);
     else if (json_is_object(json))
-        status = artel__schedule_read(&fit->arena, json, fit->schedule_replicas, fit->batch_size, &own->schedule);
+        status =
+            artel__schedule_read(&fit->arena, json, fit->job.schedule_replicas, fit->input.batch_size, &own->schedule);
     else
         status =
             artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
@@ -161,21 +162,21 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
     const scheduler_config *c = callback->config;
     const scheduler_own *own = callback->own;
     /* Among other tasks the replicas are known from the first seat on, in a continued run from its checkpoint. */
-    if (own->schedule.tabled && own->replicas != fit->schedule_replicas) ARTEL_TRY(read_scheduler(fit, callback));
+    if (own->schedule.tabled && own->replicas != fit->job.schedule_replicas) ARTEL_TRY(read_scheduler(fit, callback));
     int64_t last = own->count - 1;
-    double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last]
-                             : artel__schedule_rate(&own->schedule, fit->epoch);
+    double rate = own->count ? own->rate[fit->at.epoch < last ? fit->at.epoch : last]
+                             : artel__schedule_rate(&own->schedule, fit->at.epoch);
     fit->learning_rate = artel__fit_as_rate(fit, rate);
     if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.",
-                   (long long)fit->epoch + 1, fit->learning_rate);
+                   (long long)fit->at.epoch + 1, fit->learning_rate);
     return ARTEL_OK;
 }
 
 static artel_status scheduler_epoch_end(artel__fit *fit, artel__callback *callback)
 {
     (void)callback;
-    return artel__logs_set(fit, &fit->logs, "learning_rate", artel__fit_rate(fit));
+    return artel__logs_set(fit, &fit->logs.epoch, "learning_rate", artel__fit_rate(fit));
 }
 
 const artel__callback_def artel__callback_scheduler = {

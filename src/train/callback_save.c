@@ -138,9 +138,9 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
 static artel_status expand_field(artel__fit *fit, const name_part *part, artel__text *out)
 {
     bool counted = is_counted(part->name, true), epoch = strcmp(part->name, "epoch") == 0;
-    double value =
-        counted ? (double)(epoch ? fit->epoch + 1 : fit->step_in_epoch) : artel__logs_get(&fit->logs, part->name);
-    if (!counted && isnan(value) && !artel__logs_has(&fit->logs, part->name))
+    double value = counted ? (double)(epoch ? fit->at.epoch + 1 : fit->at.step_in_epoch)
+                           : artel__logs_get(&fit->logs.epoch, part->name);
+    if (!counted && isnan(value) && !artel__logs_has(&fit->logs.epoch, part->name))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs",
                            "filepath names \"%s\", which is not known", part->name);
     artel__format_number(out, part->spec, part->spec_length, value, counted);
@@ -163,11 +163,11 @@ static artel_status expand(artel__fit *fit, const char *filepath, artel__text *o
 static artel_status write_owed(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
-    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
+    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->at.iteration, artel__fit_rate(fit)));
     ARTEL_TRY(make_folder(fit, callback->owed));
     ARTEL_TRY(artel__keras_save(fit->model, callback->owed));
     if (c->verbose > 0)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1,
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->at.epoch + 1,
                    callback->owed);
     return ARTEL_OK;
 }
@@ -185,7 +185,7 @@ static artel_status save_now(artel__fit *fit, artel__callback *callback)
     if (status == ARTEL_OK) snprintf(callback->owed, sizeof callback->owed, "%s", path.data);
     artel__text_fini(&path);
     ARTEL_TRY(status);
-    callback->owed_unit = fit->unit + 1;
+    callback->owed_unit = fit->at.unit + 1;
     return fit->writes ? write_owed(fit, callback) : ARTEL_OK;
 }
 
@@ -195,7 +195,7 @@ static bool is_best(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
     save_own *own = callback->own;
-    if (!artel__logs_has(&fit->logs, c->monitor)) {
+    if (!artel__logs_has(&fit->logs.epoch, c->monitor)) {
         if (!own->told && fit->writes)
             artel__log(
                 fit->ctx, ARTEL_LOG_WARNING,
@@ -204,7 +204,7 @@ static bool is_best(artel__fit *fit, artel__callback *callback)
         own->told = true;
         return true;
     }
-    double value = artel__logs_get(&fit->logs, c->monitor);
+    double value = artel__logs_get(&fit->logs.epoch, c->monitor);
     double best = callback->state.best;
     bool better = isnan(best) || (callback->state.up ? value > best : value < best);
     if (better) callback->state.best = value;
@@ -224,10 +224,10 @@ static artel_status save_batch_end(artel__fit *fit, artel__callback *callback, d
     const save_config *c = callback->config;
     const save_own *own = callback->own;
     (void)loss;
-    if (!own->every || fit->step % own->every) return ARTEL_OK;
-    fit->logs.count = 0;
-    ARTEL_TRY(
-        artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
+    if (!own->every || fit->at.step % own->every) return ARTEL_OK;
+    fit->logs.epoch.count = 0;
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "",
+                                &fit->logs.epoch));
     if (c->save_best_only && !is_best(fit, callback)) return ARTEL_OK;
     return save_now(fit, callback);
 }

@@ -47,24 +47,25 @@ static artel_status early_epoch_end(artel__fit *fit, artel__callback *callback)
     const early_config *c = callback->config;
     artel__callback_state *s = &callback->state;
     double value;
-    if (!artel__monitor_value(fit, callback, c->monitor, &value) || fit->epoch < c->start_from_epoch) return ARTEL_OK;
+    if (!artel__monitor_value(fit, callback, c->monitor, &value) || fit->at.epoch < c->start_from_epoch)
+        return ARTEL_OK;
     if (c->restore_best_weights && !callback->weights) {
         ARTEL_TRY(artel__callback_keep_weights(fit, callback));
-        s->best_epoch = fit->epoch;
+        s->best_epoch = fit->at.epoch;
     }
     s->wait++;
     if (better(callback, value, s->best)) {
         s->best = value;
-        s->best_epoch = fit->epoch;
+        s->best_epoch = fit->at.epoch;
         if (c->restore_best_weights) ARTEL_TRY(artel__callback_keep_weights(fit, callback));
         double baseline;
         bool has_baseline = c->baseline && artel__parse_double(c->baseline, &baseline);
         if (!has_baseline || better(callback, value, baseline)) s->wait = 0;
         return ARTEL_OK;
     }
-    if (s->wait >= c->patience && fit->epoch > 0) {
-        s->stopped_epoch = fit->epoch;
-        fit->stop = true;
+    if (s->wait >= c->patience && fit->at.epoch > 0) {
+        s->stopped_epoch = fit->at.epoch;
+        fit->callbacks.stop = true;
     }
     return ARTEL_OK;
 }
@@ -111,11 +112,11 @@ static artel_status nan_batch_end(artel__fit *fit, artel__callback *callback, do
     if (isfinite(loss)) return ARTEL_OK;
     if (c->raise_error)
         return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "TerminateOnNaN", "lower the learning rate, or clip gradients",
-                           "the loss of batch %lld is not finite", (long long)fit->step_in_epoch - 1);
+                           "the loss of batch %lld is not finite", (long long)fit->at.step_in_epoch - 1);
     if (fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training",
-                   (long long)fit->step_in_epoch - 1);
-    fit->stop = true;
+                   (long long)fit->at.step_in_epoch - 1);
+    fit->callbacks.stop = true;
     return ARTEL_OK;
 }
 

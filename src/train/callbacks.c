@@ -55,7 +55,7 @@ static const char *without_val(const char *monitor)
 bool artel__monitor_exists(const artel__fit *fit, const char *monitor)
 {
     const char *name = without_val(monitor);
-    if (name != monitor && !fit->validation_feed) return false;
+    if (name != monitor && !fit->validation.feed) return false;
     return strcmp(monitor, "learning_rate") == 0 || is_loss(fit, name) || metric_of(fit, name);
 }
 
@@ -92,14 +92,15 @@ artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback
 
 bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out)
 {
-    for (int i = 0; i < fit->logs.count; i++) {
-        if (strcmp(fit->logs.item[i].name, monitor) != 0) continue;
-        *out = fit->logs.item[i].value;
+    for (int i = 0; i < fit->logs.epoch.count; i++) {
+        if (strcmp(fit->logs.epoch.item[i].name, monitor) != 0) continue;
+        *out = fit->logs.epoch.item[i].value;
         return true;
     }
     artel__text names;
     artel__text_init(&names, fit->ctx);
-    for (int i = 0; i < fit->logs.count; i++) artel__text_printf(&names, "%s%s", i ? ", " : "", fit->logs.item[i].name);
+    for (int i = 0; i < fit->logs.epoch.count; i++)
+        artel__text_printf(&names, "%s%s", i ? ", " : "", fit->logs.epoch.item[i].name);
     artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s monitors \"%s\", which this epoch does not have; available: %s",
                callback->def->class_name, monitor, names.data);
     artel__text_fini(&names);
@@ -195,13 +196,13 @@ static artel_status add_all(artel__fit *fit, json_t *list)
                            "expected a JSON list");
     size_t i, count = json_array_size(list);
     json_t *record;
-    fit->callbacks = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks);
-    if (!fit->callbacks) return ARTEL_ERROR_NO_MEMORY;
+    fit->callbacks.list = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks.list);
+    if (!fit->callbacks.list) return ARTEL_ERROR_NO_MEMORY;
     json_array_foreach(list, i, record)
     {
-        artel__callback *callback = &fit->callbacks[fit->callback_count];
+        artel__callback *callback = &fit->callbacks.list[fit->callbacks.count];
         ARTEL_TRY(add(fit, record, callback));
-        fit->callback_count++;
+        fit->callbacks.count++;
         if (callback->def->set) ARTEL_TRY(callback->def->set(fit, callback));
     }
     return ARTEL_OK;
@@ -220,16 +221,16 @@ artel_status artel__callbacks_read(artel__fit *fit)
 
 void artel__callbacks_destroy(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count; i++) artel__free(fit->ctx, fit->callbacks[i].weights);
-    fit->callback_count = 0;
+    for (int i = 0; i < fit->callbacks.count; i++) artel__free(fit->ctx, fit->callbacks.list[i].weights);
+    fit->callbacks.count = 0;
 }
 
 /* -- calling -- */
 
 artel_status artel__callbacks_begin(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->begin) ARTEL_TRY(callback->def->begin(fit, callback));
     }
     return ARTEL_OK;
@@ -237,8 +238,8 @@ artel_status artel__callbacks_begin(artel__fit *fit)
 
 artel_status artel__callbacks_epoch_begin(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->epoch_begin) ARTEL_TRY(callback->def->epoch_begin(fit, callback));
     }
     return ARTEL_OK;
@@ -246,8 +247,8 @@ artel_status artel__callbacks_epoch_begin(artel__fit *fit)
 
 artel_status artel__callbacks_batch_end(artel__fit *fit, double loss)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->batch_end) ARTEL_TRY(callback->def->batch_end(fit, callback, loss));
     }
     return ARTEL_OK;
@@ -255,16 +256,16 @@ artel_status artel__callbacks_batch_end(artel__fit *fit, double loss)
 
 void artel__callbacks_around_test(artel__fit *fit, bool begins)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->around_test) callback->def->around_test(fit, callback, begins);
     }
 }
 
 artel_status artel__callbacks_epoch_end(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->epoch_end) ARTEL_TRY(callback->def->epoch_end(fit, callback));
     }
     return ARTEL_OK;
@@ -272,9 +273,9 @@ artel_status artel__callbacks_epoch_end(artel__fit *fit)
 
 artel_status artel__callbacks_take_over(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count && fit->writes; i++) {
-        artel__callback *callback = &fit->callbacks[i];
-        bool owed = callback->owed[0] && callback->owed_unit == fit->unit;
+    for (int i = 0; i < fit->callbacks.count && fit->writes; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
+        bool owed = callback->owed[0] && callback->owed_unit == fit->at.unit;
         if (owed && callback->def->take_over) ARTEL_TRY(callback->def->take_over(fit, callback));
     }
     return ARTEL_OK;
@@ -282,8 +283,8 @@ artel_status artel__callbacks_take_over(artel__fit *fit)
 
 artel_status artel__callbacks_train_end(artel__fit *fit)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
         if (callback->def->train_end) ARTEL_TRY(callback->def->train_end(fit, callback));
     }
     return ARTEL_OK;
@@ -293,8 +294,8 @@ artel_status artel__callbacks_train_end(artel__fit *fit)
 
 artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
-    for (int i = 0; i < fit->callback_count; i++) {
-        const artel__callback *callback = &fit->callbacks[i];
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        const artel__callback *callback = &fit->callbacks.list[i];
         json_t *item = json_pack(
             "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name", callback->def->class_name, "best",
             artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
@@ -308,13 +309,14 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
 {
-    if ((int)json_array_size(in) != fit->callback_count)
-        return artel__fail(
-            fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
-            "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in), fit->callback_count);
-    for (int i = 0; i < fit->callback_count; i++) {
+    if ((int)json_array_size(in) != fit->callbacks.count)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks",
+                           "use the callbacks the run was started with, or .fresh",
+                           "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in),
+                           fit->callbacks.count);
+    for (int i = 0; i < fit->callbacks.count; i++) {
         json_t *item = json_array_get(in, (size_t)i);
-        artel__callback *callback = &fit->callbacks[i];
+        artel__callback *callback = &fit->callbacks.list[i];
         const char *class_name = json_string_value(json_object_get(item, "class_name")),
                    *best = json_string_value(json_object_get(item, "best"));
         if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)

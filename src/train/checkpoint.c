@@ -93,19 +93,19 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
     artel__session_programs(fit->session, programs);
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out = json_pack("{s:i, s:O, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, "
-                     "s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic",
-                     artel__session_arithmetic(fit->session), "programs", programs, "step", (json_int_t)fit->step,
-                     "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
-                     (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration",
-                     (json_int_t)fit->iteration, "epochs", (json_int_t)fit->options.epochs, "unit",
-                     (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row, "replicas",
-                     fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
-                     "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally",
-                     tally_json(&fit->tally), "validation", tally_json(&fit->validation_tally), "history",
-                     fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks, "content",
-                     artel__content_save(fit), "audit", artel__audit_save(fit));
+    *out = json_pack(
+        "{s:i, s:O, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, "
+        "s:o, s:o, s:o, s:o, s:o, s:o}",
+        "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic",
+        artel__session_arithmetic(fit->session), "programs", programs, "step", (json_int_t)fit->at.step, "epoch",
+        (json_int_t)fit->at.epoch, "step_in_epoch", (json_int_t)fit->at.step_in_epoch, "cursor",
+        (json_int_t)fit->input.batches.cursor, "pass", (json_int_t)fit->input.batches.pass, "iteration",
+        (json_int_t)fit->at.iteration, "epochs", (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->at.unit,
+        "validation_row", (json_int_t)fit->validation.row, "replicas", fit->job.schedule_replicas, "finished",
+        c && c->finished, "stopped", fit->callbacks.stop, "ended", fit->at.ended, "epoch_begun", fit->at.epoch_begun,
+        "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally), "validation",
+        tally_json(&fit->validation.tally), "history", fit->history ? history_json(fit->history) : json_object(),
+        "callbacks", callbacks, "content", artel__content_save(fit), "audit", artel__audit_save(fit));
     if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
     return status;
 }
@@ -144,10 +144,10 @@ static artel_status join_write(artel__fit *fit)
     char path[4096];
     snprintf(path, sizeof path, "%s/ckpt-%lld", fit->options.checkpoint_dir, (long long)c->image.step);
     artel_event event = {.kind = ARTEL_EVENT_CHECKPOINT, .text = path};
-    int64_t step = fit->step;
-    fit->step = c->image.step;
+    int64_t step = fit->at.step;
+    fit->at.step = c->image.step;
     artel__fit_event(fit, &event);
-    fit->step = step;
+    fit->at.step = step;
     return ARTEL_OK;
 }
 
@@ -175,7 +175,7 @@ static artel_status start_write(artel__fit *fit)
     if (status == ARTEL_OK) status = artel__checkpoint_image_take(fit, manifest, &c->image);
     json_decref(manifest);
     ARTEL_TRY(status);
-    c->saved_step = fit->step;
+    c->saved_step = fit->at.step;
     return launch_write(fit);
 }
 
@@ -183,10 +183,11 @@ static artel_status start_write(artel__fit *fit)
  */
 static bool is_due(const artel__fit *fit, const artel__checkpointer *c)
 {
-    bool epoch_ended = !fit->epoch_begun && !fit->ended;
-    bool step_done = fit->epoch_begun && fit->validation_row == 0 && fit->step_in_epoch < fit->steps_per_epoch;
-    if (c->every_epochs) return epoch_ended && fit->epoch % c->every_epochs == 0;
-    return (epoch_ended || step_done) && fit->step % c->every_steps == 0;
+    bool epoch_ended = !fit->at.epoch_begun && !fit->at.ended;
+    bool step_done =
+        fit->at.epoch_begun && fit->validation.row == 0 && fit->at.step_in_epoch < fit->input.steps_per_epoch;
+    if (c->every_epochs) return epoch_ended && fit->at.epoch % c->every_epochs == 0;
+    return (epoch_ended || step_done) && fit->at.step % c->every_steps == 0;
 }
 
 /* A run whose kernels were measured goes on with the very programs it began with, or not at all. Among tasks they are
@@ -301,12 +302,14 @@ static artel_status restore_history(artel__fit *fit, json_t *object)
 static bool is_possible(const artel__fit *fit)
 {
     const int64_t most = INT64_C(1) << 53; /* of anything that is counted: it can be added to */
-    const int64_t counts[] = {fit->step, fit->epoch, fit->step_in_epoch, fit->batches.pass, fit->iteration, fit->unit};
+    const int64_t counts[] = {fit->at.step,      fit->at.epoch, fit->at.step_in_epoch, fit->input.batches.pass,
+                              fit->at.iteration, fit->at.unit};
     for (size_t i = 0; i < ARTEL__COUNT(counts); i++) {
         if (counts[i] < 0 || counts[i] > most) return false;
     }
-    return fit->batches.cursor >= 0 && fit->batches.cursor <= fit->batches.rows && fit->validation_row >= 0 &&
-           fit->validation_row <= fit->validation_rows && (!fit->units || fit->unit <= fit->units);
+    return fit->input.batches.cursor >= 0 && fit->input.batches.cursor <= fit->input.batches.rows &&
+           fit->validation.row >= 0 && fit->validation.row <= fit->validation.rows &&
+           (!fit->at.units || fit->at.unit <= fit->at.units);
 }
 
 artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest)
@@ -314,33 +317,34 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     artel__checkpointer *c = fit->checkpointer;
     int64_t replicas = integer(manifest, "replicas");
     ARTEL_TRY(artel__callbacks_restore(fit, json_object_get(manifest, "callbacks")));
-    fit->step = fit->resumed_from = integer(manifest, "step");
-    fit->epoch = integer(manifest, "epoch");
-    fit->step_in_epoch = integer(manifest, "step_in_epoch");
-    fit->batches.cursor = integer(manifest, "cursor");
-    fit->batches.pass = integer(manifest, "pass");
-    fit->iteration = integer(manifest, "iteration");
+    fit->at.step = fit->resumed_from = integer(manifest, "step");
+    fit->at.epoch = integer(manifest, "epoch");
+    fit->at.step_in_epoch = integer(manifest, "step_in_epoch");
+    fit->input.batches.cursor = integer(manifest, "cursor");
+    fit->input.batches.pass = integer(manifest, "pass");
+    fit->at.iteration = integer(manifest, "iteration");
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
-    fit->unit = integer(manifest, "unit");
-    fit->validation_row = integer(manifest, "validation_row");
-    if (replicas > 0) fit->schedule_replicas = (int)replicas;
-    fit->epoch_begun = json_is_true(json_object_get(manifest, "epoch_begun"));
+    fit->at.unit = integer(manifest, "unit");
+    fit->validation.row = integer(manifest, "validation_row");
+    if (replicas > 0) fit->job.schedule_replicas = (int)replicas;
+    fit->at.epoch_begun = json_is_true(json_object_get(manifest, "epoch_begun"));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "tally"), &fit->tally));
-    ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation_tally));
+    ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation.tally));
     if (fit->history) ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
     bool stopped = json_is_true(json_object_get(manifest, "stopped")),
-         done = stopped || fit->epoch >= fit->options.epochs;
-    bool through = fit->units && fit->unit == fit->units; /* a pass */
+         done = stopped || fit->at.epoch >= fit->options.epochs;
+    bool through = fit->at.units && fit->at.unit == fit->at.units; /* a pass */
     artel__content_restore(fit, json_object_get(manifest, "content"));
     artel__audit_restore(fit, json_object_get(manifest, "audit"));
-    fit->stop = stopped;
-    fit->ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
+    fit->callbacks.stop = stopped;
+    fit->at.ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
     if (replicas < 0 || replicas > INT32_MAX || !is_possible(fit))
         return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give .fresh to begin anew",
                            "the checkpoint's position is not possible");
-    if (fit->batches.order[0])
-        artel__batches_restore(&fit->batches, fit->batches.pass, fit->batches.cursor); /* not in an evaluation */
+    if (fit->input.batches.order[0])
+        artel__batches_restore(&fit->input.batches, fit->input.batches.pass,
+                               fit->input.batches.cursor); /* not in an evaluation */
     return ARTEL_OK;
 }
 
@@ -399,10 +403,10 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     if (status == ARTEL_OK && c->finished)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,
                    "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,
-                   (long long)fit->epoch, (long long)fit->step);
+                   (long long)fit->at.epoch, (long long)fit->at.step);
     else if (status == ARTEL_OK)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder,
-                   (long long)fit->epoch + 1, (long long)fit->step);
+                   (long long)fit->at.epoch + 1, (long long)fit->at.step);
     *gone = status < 0 && !artel__is_directory(folder);
     json_decref(manifest);
     artel__free(fit->ctx, folder);
@@ -438,7 +442,7 @@ void artel__checkpointer_destroy(artel__fit *fit)
     artel__checkpointer *c = fit->checkpointer;
     if (!c) return;
     if (c->writing) pthread_join(c->thread, NULL);
-    if (fit->drops_checkpoints && fit->writes) {
+    if (fit->callbacks.drops_checkpoints && fit->writes) {
         artel__checkpoint_thin(fit->ctx, fit->options.checkpoint_dir, 0);
         rmdir(fit->options.checkpoint_dir); /* stays when there is something else in it */
     }

@@ -94,9 +94,9 @@ static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image
         ARTEL_TRY(add_entry(&l, slots->file_order[i], name));
     }
     l.offset = artel__image_bytes(all, artel__all_of(all));
-    for (int i = 0; i < fit->callback_count; i++) {
+    for (int i = 0; i < fit->callbacks.count; i++) {
         char prefix[48];
-        if (!fit->callbacks[i].weights) continue;
+        if (!fit->callbacks.list[i].weights) continue;
         snprintf(prefix, sizeof prefix, "callback.%d.", i);
         l.prefix = prefix;
         ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
@@ -126,7 +126,7 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
     const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
     size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)),
            size = at;
-    for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
+    for (int i = 0; i < fit->callbacks.count; i++) size += fit->callbacks.list[i].weights ? weights : 0;
     ARTEL_TRY(artel__state_bring(state));
     ARTEL_TRY(artel__session_complete(fit->session));
     clear_entries(fit->ctx, image);
@@ -136,15 +136,15 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
     image->bytes = bytes;
     image->size = size > image->size ? size : image->size;
     artel__state_image(state, artel__all_of(all), image->bytes);
-    for (int i = 0; i < fit->callback_count; i++) {
-        if (!fit->callbacks[i].weights) continue;
-        memcpy(image->bytes + at, fit->callbacks[i].weights, weights);
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        if (!fit->callbacks.list[i].weights) continue;
+        memcpy(image->bytes + at, fit->callbacks.list[i].weights, weights);
         at += weights;
     }
     artel__free(fit->ctx, image->manifest);
     image->manifest = NULL;
     image->variables = *all;
-    image->step = fit->step;
+    image->step = fit->at.step;
     return artel__json_dump_string(fit->ctx, manifest, ARTEL__JSON_PYTHON, &image->manifest);
 }
 
@@ -412,10 +412,10 @@ static void put_back(const artel__fit *fit, const artel__checkpoint_entry *entry
     }
     size_t nth = (entry->offset - weights_end) / (weights ? weights : 1);
     int callback = 0;
-    for (; callback < fit->callback_count; callback++) {
-        if (fit->callbacks[callback].weights && nth-- == 0) break;
+    for (; callback < fit->callbacks.count; callback++) {
+        if (fit->callbacks.list[callback].weights && nth-- == 0) break;
     }
-    artel__image_store(own, fit->callbacks[callback].weights, entry->variable, plain);
+    artel__image_store(own, fit->callbacks.list[callback].weights, entry->variable, plain);
 }
 
 artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder)

@@ -19,12 +19,12 @@ artel_status artel__fit_confirm_step(const artel__fit *fit, int64_t step)
 {
     artel_cluster *cluster = fit->options.cluster;
     int servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
-    if (atomic_load(&fit->forsaken)) return confirm_alone(fit, step);
+    if (atomic_load(&fit->job.forsaken)) return confirm_alone(fit, step);
     return artel__mesh_confirm(cluster, ARTEL__TASK_PS, artel__majority_beside(servers));
 }
 
 artel_status artel__fit_confirm(void *user)
 {
     const artel__fit *fit = user;
-    return artel__fit_confirm_step(fit, fit->step);
+    return artel__fit_confirm_step(fit, fit->at.step);
 }

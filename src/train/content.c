@@ -65,7 +65,7 @@ artel_status artel__content_begin(artel__fit *fit, const artel__feed *feed, cons
 
 bool artel__content_is_due(const artel__fit *fit, bool last)
 {
-    int64_t step = fit->step + 1, every = fit->content.saving_steps;
+    int64_t step = fit->at.step + 1, every = fit->content.saving_steps;
     return fit->content.reads && (last || step % EVERY == 0 || (every > 0 && step % every == 0));
 }
 
@@ -83,7 +83,7 @@ static artel_status end_pass(artel__fit *fit)
     if (!compares || same) return ARTEL_OK;
     return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".data", "put the data back as it was, or begin anew with .fresh",
                        "the rows of pass %lld are not those that this run was trained on before",
-                       (long long)fit->batches.pass + 1);
+                       (long long)fit->input.batches.pass + 1);
 }
 
 artel_status artel__content_stepped(artel__fit *fit)
@@ -93,9 +93,9 @@ artel_status artel__content_stepped(artel__fit *fit)
     if (!c->reads) return ARTEL_OK;
     if (artel__session_content(fit->session, &sum)) {
         c->sum = (c->sum + sum) & MASK;
-        c->covered = fit->batches.cursor;
+        c->covered = fit->input.batches.cursor;
     }
-    return fit->batches.cursor >= fit->batches.rows ? end_pass(fit) : ARTEL_OK;
+    return fit->input.batches.cursor >= fit->input.batches.rows ? end_pass(fit) : ARTEL_OK;
 }
 
 void artel__content_begin_pass(artel__fit *fit)
@@ -106,8 +106,8 @@ void artel__content_begin_pass(artel__fit *fit)
 /* What tasks had read and not compared when they stopped is lost: this pass cannot be compared with others. */
 void artel__content_seated(artel__fit *fit)
 {
-    if (fit->content.covered != fit->batches.cursor) fit->content.whole = false;
-    fit->content.covered = fit->batches.cursor;
+    if (fit->content.covered != fit->input.batches.cursor) fit->content.whole = false;
+    fit->content.covered = fit->input.batches.cursor;
 }
 
 json_t *artel__content_save(const artel__fit *fit)
@@ -137,9 +137,10 @@ void artel__content_restore(artel__fit *fit, const json_t *saved)
     c->restored = true;
     c->covered = json_integer_value(json_object_get(saved, "covered"));
     c->whole = json_is_true(json_object_get(saved, "whole"));
-    if (fit->batches.cursor <= 0 || fit->batches.cursor >= fit->batches.rows) { /* between two passes */
+    if (fit->input.batches.cursor <= 0 ||
+        fit->input.batches.cursor >= fit->input.batches.rows) { /* between two passes */
         c->whole = true;
-        c->covered = fit->batches.cursor;
+        c->covered = fit->input.batches.cursor;
         c->sum = 0;
     }
     artel__content_seated(fit);

@@ -57,7 +57,7 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
                          .pass = item->pass,
                          .cursor = item->cursor,
                          .count = item->count,
-                         .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
+                         .ordinal = fit->options.initial_epoch * fit->input.steps_per_epoch + (int64_t)number,
                          .rate = fit->learning_rate,
                          .servers = c->installed.parts,
                          .placed = c->installed.placed ? c->installed.division.pieces : 0};
@@ -242,7 +242,7 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
     }
     artel_status status = artel__phase_take(c->fit, &c->phase, head->item, result);
     if (result == c->sum && status == ARTEL_OK) status = clear_shares(c);
-    artel__mesh_stepped(s->cluster, (uint64_t)c->fit->step, 0); /* for artel status */
+    artel__mesh_stepped(s->cluster, (uint64_t)c->fit->at.step, 0); /* for artel status */
     return status;
 }
 
@@ -285,7 +285,7 @@ static artel_status look_at(coordinator *c, const artel__service *s, client *who
     if (expects || !idle) return ARTEL_OK;
     idle->state = EXPECTED;
     size_t most = ((size_t)ARTEL__RESULT_VALUES + (size_t)artel__tally_values(&c->fit->tally) +
-                   (size_t)artel__tally_values(&c->fit->validation_tally)) *
+                   (size_t)artel__tally_values(&c->fit->validation.tally)) *
                       sizeof(double) +
                   64;
     return artel__service_judge(artel__lane_expect(&who->lane, &idle->call, most));
@@ -378,7 +378,7 @@ static artel_status run_phase(coordinator *c, const artel__service *s)
     if (c->phase.mode == ARTEL__MODE_TRAIN) status = artel__installed_fetch(&c->installed, s);
     if (status != ARTEL_OK) return status;
     tell_staleness(c);
-    bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->step_in_epoch < c->fit->steps_per_epoch;
+    bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->at.step_in_epoch < c->fit->input.steps_per_epoch;
     bool balances = c->phase.mode == ARTEL__MODE_TRAIN && !steps;
     artel__phase_close(c->fit, &c->phase);
     if (steps) return artel__checkpointer_unit(c->fit);
@@ -423,20 +423,20 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
     artel_status status = ARTEL_OK;
     artel__installed_enter(&c->installed, s);
     status = artel__installed_meet(&c->installed, s);
-    if (!c->fit->ended && status == ARTEL_OK) /* else nobody needs a part any more */
+    if (!c->fit->at.ended && status == ARTEL_OK) /* else nobody needs a part any more */
         status = artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__checkpointer_again(c->fit));
     artel__phase_recall(&c->phase);
     ARTEL_TRY(clear_shares(c));
     artel__fit_say_start(c->fit);
-    while (!c->fit->ended) {
+    while (!c->fit->at.ended) {
         if (!c->phase.open) { /* epochs end there, with what callbacks and checkpoints write */
             status = artel__fit_confirm(c->fit);
             if (status != ARTEL_OK) return status;
             ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
         }
-        if (c->fit->ended) break;
+        if (c->fit->at.ended) break;
         status = run_phase(c, s);
         if (status != ARTEL_OK) return status;
     }

@@ -45,8 +45,8 @@ typedef struct artel__phase_run {
     double *saved_sums; /* of the tally: outputs, then sums */
 } artel__phase_run;
 
-/* Opens what comes next in the run, or ends it (fit->ended); ends of epochs that lie between are gone through. `state`
- * has been taken from the servers. */
+/* Opens what comes next in the run, or ends it (fit->at.ended); ends of epochs that lie between are gone through.
+ * `state` has been taken from the servers. */
 artel_status artel__phase_open_next(artel__fit *fit, artel__phase_run *phase);
 /* The next item to deal out, or -1: all are out or done. */
 int64_t artel__phase_deal(artel__phase_run *phase);

@@ -64,14 +64,15 @@ artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
     if (status == ARTEL_OK) status = artel__json_dump_string(fit->ctx, position, ARTEL__JSON_COMPACT, &text);
     json_decref(position);
     const artel__variables *all = artel__state_variables(state);
-    head h = {text ? strlen(text) : 0, artel__image_bytes(all, artel__all_of(all)), fit->extra_bytes,
+    head h = {text ? strlen(text) : 0, artel__image_bytes(all, artel__all_of(all)), fit->result.extra_bytes,
               artel__session_hash(fit->session)};
     if (status == ARTEL_OK) status = artel__mesh_send(stream, &h, sizeof h);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, text, (size_t)h.text);
     if (status == ARTEL_OK) status = send_variables(fit, stream, state);
-    if (status == ARTEL_OK && h.extra) status = artel__mesh_send(stream, fit->extra, (size_t)h.extra);
-    for (int i = 0; i < fit->callback_count && status == ARTEL_OK; i++) {
-        if (fit->callbacks[i].weights) status = artel__mesh_send(stream, fit->callbacks[i].weights, kept_bytes(fit));
+    if (status == ARTEL_OK && h.extra) status = artel__mesh_send(stream, fit->result.extra, (size_t)h.extra);
+    for (int i = 0; i < fit->callbacks.count && status == ARTEL_OK; i++) {
+        if (fit->callbacks.list[i].weights)
+            status = artel__mesh_send(stream, fit->callbacks.list[i].weights, kept_bytes(fit));
     }
     artel__free(fit->ctx, text);
     return status;
@@ -100,7 +101,7 @@ static uint64_t own_bytes(const artel__fit *fit)
 static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incoming *in)
 {
     ARTEL_TRY(artel__mesh_receive(stream, &in->head, sizeof in->head));
-    bool fits = in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes &&
+    bool fits = in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->result.extra_bytes &&
                 in->head.variables == own_bytes(fit);
     if (!fits) return misfit(fit);
     ARTEL_TRY(take_block(fit, stream, in->head.text, &in->text));
@@ -109,9 +110,9 @@ static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incomi
     if (in->head.extra) ARTEL_TRY(take_block(fit, stream, in->head.extra, &in->extra));
     json_t *callbacks = json_object_get(in->position, "callbacks");
     void *kept;
-    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)fit->callback_count + 1, sizeof *in->kept, "state", &kept));
+    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)fit->callbacks.count + 1, sizeof *in->kept, "state", &kept));
     in->kept = kept;
-    for (int i = 0; i < fit->callback_count; i++) {
+    for (int i = 0; i < fit->callbacks.count; i++) {
         if (json_is_true(json_object_get(json_array_get(callbacks, (size_t)i), "weights")))
             ARTEL_TRY(take_block(fit, stream, kept_bytes(fit), &in->kept[i]));
     }
@@ -124,9 +125,10 @@ static artel_status take_over(artel__fit *fit, const incoming *in)
     artel__state *state = artel__session_state(fit->session);
     ARTEL_TRY(artel__fit_take_position(fit, "state", in->position));
     artel__state_restore(state, artel__all_of(artel__state_variables(state)), in->variables);
-    if (in->head.extra) memcpy(fit->extra, in->extra, (size_t)in->head.extra);
-    for (int i = 0; i < fit->callback_count; i++) {
-        if (in->kept[i] && fit->callbacks[i].weights) memcpy(fit->callbacks[i].weights, in->kept[i], kept_bytes(fit));
+    if (in->head.extra) memcpy(fit->result.extra, in->extra, (size_t)in->head.extra);
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        if (in->kept[i] && fit->callbacks.list[i].weights)
+            memcpy(fit->callbacks.list[i].weights, in->kept[i], kept_bytes(fit));
     }
     artel__session_broadcast(fit->session);
     return ARTEL_OK;
@@ -141,7 +143,7 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream)
     artel__free(fit->ctx, in.text);
     artel__free(fit->ctx, in.variables);
     artel__free(fit->ctx, in.extra);
-    for (int i = 0; in.kept && i < fit->callback_count; i++) artel__free(fit->ctx, in.kept[i]);
+    for (int i = 0; in.kept && i < fit->callbacks.count; i++) artel__free(fit->ctx, in.kept[i]);
     artel__free(fit->ctx, in.kept);
     return status;
 }

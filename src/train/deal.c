@@ -21,7 +21,7 @@ bool artel__deal_is_file(const artel__fit *fit)
 
 static artel_status open_mode(artel__fit *fit, artel__mode m, const artel__feed *feed, int64_t batch_size)
 {
-    artel__deal_mode *mode = &fit->deal.mode[m];
+    artel__deal_mode *mode = &fit->input.deal.mode[m];
     size_t room = (size_t)artel__batch_room(feed, batch_size);
     mode->feed = feed;
     mode->parts = artel__feed_parts(feed);
@@ -40,16 +40,16 @@ artel_status artel__deal_open(artel__fit *fit)
         return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION,
                            "give every task all files, or use the strategy multi-worker",
                            "workers of parameter servers take batches of any rows");
-    ARTEL_TRY(open_mode(fit, ARTEL__MODE_TRAIN, fit->train_feed, fit->batch_size));
-    if (fit->validation_feed)
-        ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation_feed, artel__fit_validation_batch(fit)));
-    fit->deal.on = true;
+    ARTEL_TRY(open_mode(fit, ARTEL__MODE_TRAIN, fit->input.train, fit->input.batch_size));
+    if (fit->validation.feed)
+        ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation.feed, artel__fit_validation_batch(fit)));
+    fit->input.deal.on = true;
     return ARTEL_OK;
 }
 
 void artel__deal_unseat(artel__fit *fit)
 {
-    fit->deal.shared = false;
+    fit->input.deal.shared = false;
 }
 
 /* -- who holds what -- */
@@ -68,7 +68,7 @@ static bool holds(const artel__deal *deal, artel__mode m, int rank, int part)
 /* Every part must be held by somebody; whether all are by all. */
 static artel_status check_cover(artel__fit *fit, artel__mode m)
 {
-    artel__deal *deal = &fit->deal;
+    artel__deal *deal = &fit->input.deal;
     artel__deal_mode *mode = &deal->mode[m];
     int missing = 0, first = 0;
     mode->whole = true;
@@ -96,13 +96,13 @@ static bool is_repeated(const artel__fit *fit, int rank)
 
 static void say_rank(artel__fit *fit, artel__mode m, int rank, artel__text *text)
 {
-    const artel__deal_mode *mode = &fit->deal.mode[m];
+    const artel__deal_mode *mode = &fit->input.deal.mode[m];
     artel_cluster *cluster = artel__session_cluster(fit->session);
     int task = cluster ? artel__mesh_task_of(cluster, rank) : -1;
     int64_t rows = 0, files = 0;
     if (is_repeated(fit, rank)) return;
     for (int p = 0; p < mode->parts; p++) {
-        if (!holds(&fit->deal, m, rank, p)) continue;
+        if (!holds(&fit->input.deal, m, rank, p)) continue;
         files++;
         rows += artel__feed_part(mode->feed, p).rows;
     }
@@ -112,7 +112,7 @@ static void say_rank(artel__fit *fit, artel__mode m, int rank, artel__text *text
 
 static artel_status say_cover(artel__fit *fit, artel__mode m)
 {
-    const artel__deal_mode *mode = &fit->deal.mode[m];
+    const artel__deal_mode *mode = &fit->input.deal.mode[m];
     int64_t rows = 0, once = 0;
     artel__text text;
     if (!fit->writes || mode->parts == 0) return ARTEL_OK;
@@ -120,7 +120,8 @@ static artel_status say_cover(artel__fit *fit, artel__mode m)
     for (int p = 0; p < mode->parts; p++) {
         int holders = 0;
         rows += artel__feed_part(mode->feed, p).rows;
-        for (int r = 0; r < fit->session->ranks; r++) holders += holds(&fit->deal, m, r, p) && !is_repeated(fit, r);
+        for (int r = 0; r < fit->session->ranks; r++)
+            holders += holds(&fit->input.deal, m, r, p) && !is_repeated(fit, r);
         once += holders == 1;
     }
     artel__text_printf(&text, "%s: %d files with %lld records, each seen once an epoch",
@@ -142,7 +143,7 @@ static artel_status say_cover(artel__fit *fit, artel__mode m)
 
 artel_status artel__deal_share(artel__fit *fit)
 {
-    artel__deal *deal = &fit->deal;
+    artel__deal *deal = &fit->input.deal;
     artel__session *session = fit->session;
     void *block = deal->held;
     if (!deal->on || deal->shared) return ARTEL_OK;
@@ -181,7 +182,7 @@ static int find_room(const artel__fit *fit, artel__mode m, int part, const hand 
 {
     int best = -1;
     for (int r = 0; r < fit->session->ranks; r++) {
-        if (hands[r].next == hands[r].end || !holds(&fit->deal, m, r, part)) continue;
+        if (hands[r].next == hands[r].end || !holds(&fit->input.deal, m, r, part)) continue;
         if (best < 0 || hands[r].end - hands[r].next > hands[best].end - hands[best].next) best = r;
     }
     return best;
@@ -191,18 +192,18 @@ static int find_sender(const artel__fit *fit, artel__mode m, int part, const han
 {
     int best = -1;
     for (int r = 0; r < fit->session->ranks; r++) {
-        if (holds(&fit->deal, m, r, part) && (best < 0 || hands[r].sends < hands[best].sends)) best = r;
+        if (holds(&fit->input.deal, m, r, part) && (best < 0 || hands[r].sends < hands[best].sends)) best = r;
     }
     return best;
 }
 
 artel__batch_rows artel__deal_batch(artel__fit *fit, artel__mode m, int place, artel__batch_rows batch)
 {
-    artel__deal_mode *mode = &fit->deal.mode[m];
+    artel__deal_mode *mode = &fit->input.deal.mode[m];
     hand hands[ARTEL__MAX_SHARDS];
     int64_t left = 0, moves = 0;
     int to = 0;
-    if (!fit->deal.on || mode->whole || batch.count == 0) return batch;
+    if (!fit->input.deal.on || mode->whole || batch.count == 0) return batch;
     deal_to(fit->session, batch.count, hands);
     for (int64_t i = 0; i < batch.count; i++) {
         int rank = find_room(fit, m, artel__feed_part_of(mode->feed, batch.rows[i]), hands);
@@ -218,7 +219,7 @@ artel__batch_rows artel__deal_batch(artel__fit *fit, artel__mode m, int place, a
         mode->move[place][moves++] = (artel__row_move){hands[to].next, from, to};
         mode->rows[place][hands[to].next++] = mode->left[i];
     }
-    fit->deal.sent += m == ARTEL__MODE_TRAIN && place == 0 ? moves : 0;
+    fit->input.deal.sent += m == ARTEL__MODE_TRAIN && place == 0 ? moves : 0;
     batch.rows = mode->rows[place];
     batch.move = mode->move[place];
     batch.moves = moves;

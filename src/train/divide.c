@@ -27,10 +27,10 @@ artel_status artel__divide_check_option(artel__fit *fit)
 {
     const char *text = fit->options.auto_shard, *number = NULL;
     int64_t workers = fit->options.cluster ? artel_cluster_size(fit->options.cluster) : 1;
-    fit->divide = (artel__divide){.pipelines = 0};
+    fit->input.divide = (artel__divide){.pipelines = 0};
     if (!text || strcmp(text, "auto") == 0 || strcmp(text, "data") == 0 || strcmp(text, "file") == 0) return ARTEL_OK;
-    fit->divide.off = takes_number(text, "off", &number);
-    if (!fit->divide.off && !takes_number(text, "hint", &number))
+    fit->input.divide.off = takes_number(text, "off", &number);
+    if (!fit->input.divide.off && !takes_number(text, "hint", &number))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give auto, file, data, hint or off",
                            "\"%.60s\" is none of these", text);
     if (number && (!artel__parse_int64(number, &workers) || workers < 1 || workers > MOST_WORKERS))
@@ -42,13 +42,13 @@ artel_status artel__divide_check_option(artel__fit *fit)
     if (fit->options.validation_split > 0)
         return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION, "name .validation_data data of their own",
                            ".validation_split does not part pipelines that workers have for themselves");
-    fit->divide.pipelines = (int32_t)workers;
+    fit->input.divide.pipelines = (int32_t)workers;
     return ARTEL_OK;
 }
 
 artel_status artel__divide_open(artel__fit *fit, artel_data *data)
 {
-    artel__divide *d = &fit->divide;
+    artel__divide *d = &fit->input.divide;
     if (d->pipelines == 0) return ARTEL_OK;
     d->first = artel__arena_alloc(&fit->arena, (size_t)d->pipelines + 1, sizeof *d->first);
     ARTEL_TRY(artel__arena_status(&fit->arena));
@@ -57,7 +57,7 @@ artel_status artel__divide_open(artel__fit *fit, artel_data *data)
 
 static void say_cover(const artel__fit *fit, int64_t rows)
 {
-    const artel__divide *d = &fit->divide;
+    const artel__divide *d = &fit->input.divide;
     int64_t least = rows, most = 0;
     if (!fit->writes) return;
     if (d->off) {
@@ -80,7 +80,7 @@ static void say_cover(const artel__fit *fit, int64_t rows)
 
 artel_status artel__divide_batches(artel__fit *fit, artel__batches *batches)
 {
-    artel__divide *d = &fit->divide;
+    artel__divide *d = &fit->input.divide;
     if (d->pipelines == 0) return ARTEL_OK;
     if (d->off && batches->rows < batches->batch_size)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give a smaller .batch_size, or .auto_shard data",
@@ -98,7 +98,7 @@ artel_status artel__divide_batches(artel__fit *fit, artel__batches *batches)
 
 const char *artel__divide_word(const artel__fit *fit, char buffer[32])
 {
-    const artel__divide *d = &fit->divide;
+    const artel__divide *d = &fit->input.divide;
     snprintf(buffer, 32, "%s of %d", d->off ? "off" : "hint", d->pipelines);
     return d->pipelines ? buffer : NULL;
 }

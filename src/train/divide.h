@@ -11,7 +11,7 @@
 
 #include "train/fit_impl.h"
 
-/* Whether options.auto_shard is a word that there is: auto, data, file, hint[:N], off[:N]. Sets fit->divide. */
+/* Whether options.auto_shard is a word that there is: auto, data, file, hint[:N], off[:N]. Sets fit->input.divide. */
 artel_status artel__divide_check_option(artel__fit *fit);
 /* Gives each worker its pipeline. Before the data is bound. Without hint and off it does nothing, as the others. */
 artel_status artel__divide_open(artel__fit *fit, artel_data *data);

@@ -50,9 +50,9 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);
     p->mode = mode;
-    p->batch_size = fit->batch_size = options->batch_size;
-    fit->units = (p->rows + p->batch_size - 1) / p->batch_size;
-    if (options->steps > 0 && options->steps < fit->units) fit->units = options->steps;
+    p->batch_size = fit->input.batch_size = options->batch_size;
+    fit->at.units = (p->rows + p->batch_size - 1) / p->batch_size;
+    if (options->steps > 0 && options->steps < fit->at.units) fit->at.units = options->steps;
     ARTEL_TRY(artel__content_begin(fit, p->feed, NULL, NULL));
     ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->order = artel__arena_alloc(&fit->arena, (size_t)p->rows + 1, sizeof *p->order);
@@ -67,19 +67,19 @@ static artel_status take_metrics(pass *p)
     artel__fit *fit = &p->fit;
     if (p->mode != ARTEL__MODE_EVALUATE || p->history) return ARTEL_OK;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "",
-                                &fit->logs));
+                                &fit->logs.epoch));
     artel_history *history;
     ARTEL_TRY(artel__history_create(fit->ctx, &history));
-    artel_status status = artel__history_append(history, &fit->logs);
+    artel_status status = artel__history_append(history, &fit->logs.epoch);
     if (status < 0) {
         artel_history_destroy(history);
         return status;
     }
     p->history = history;
     artel_event event = {.kind = ARTEL_EVENT_EVALUATE,
-                         .metrics = fit->logs.item,
-                         .metric_count = fit->logs.count,
-                         .loss = artel__logs_get(&fit->logs, "loss")};
+                         .metrics = fit->logs.epoch.item,
+                         .metric_count = fit->logs.epoch.count,
+                         .loss = artel__logs_get(&fit->logs.epoch, "loss")};
     artel__fit_event(fit, &event);
     return ARTEL_OK;
 }
@@ -101,7 +101,7 @@ static void init_pass(pass *p, artel_model *model, const artel_evaluate_options 
     p->fit.options.cluster = options->cluster;
     p->fit.options.epochs = 1;
     p->fit.writes = !options->cluster || artel_cluster_writes(options->cluster);
-    p->fit.conclude = conclude;
+    p->fit.result.conclude = conclude;
     p->on_result = options->on_result;
     artel__arena_init(&p->fit.arena, model->ctx);
 }
@@ -122,22 +122,22 @@ static artel_status step_pass(pass *p, artel__batch *batch)
     if (artel__cancelled(fit->ctx) || artel__preempted(fit->ctx))
         return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data",
                            "start the same command again for the whole result",
-                           "stopped on request after %lld of %lld batches", (long long)fit->unit,
-                           (long long)fit->units);
-    int64_t row = fit->unit * p->batch_size;
+                           "stopped on request after %lld of %lld batches", (long long)fit->at.unit,
+                           (long long)fit->at.units);
+    int64_t row = fit->at.unit * p->batch_size;
     artel__batch_rows next = artel__rows_at(p->order, p->rows, row, p->batch_size);
     *batch = (artel__batch){.rows = next.rows, .count = next.count};
-    for (int i = 0; i < ARTEL__PREFETCH_AHEAD && fit->unit + i + 1 < fit->units; i++)
+    for (int i = 0; i < ARTEL__PREFETCH_AHEAD && fit->at.unit + i + 1 < fit->at.units; i++)
         batch->ahead[i] = artel__rows_at(p->order, p->rows, row + (i + 1) * p->batch_size, p->batch_size);
-    batch->compares = fit->content.reads && (fit->unit + 1 == fit->units || fit->unit % 64 == 63);
+    batch->compares = fit->content.reads && (fit->at.unit + 1 == fit->at.units || fit->at.unit % 64 == 63);
     return artel__session_step(fit->session, p->mode, batch);
 }
 
 /* All batches, alone or with the other tasks, and the result. */
 static artel_status run_pass(pass *p, artel__fit_unit_fn *unit)
 {
-    p->fit.ended = p->fit.units == 0;
-    ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->fit.units));
+    p->fit.at.ended = p->fit.at.units == 0;
+    ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->fit.at.units));
     ARTEL_TRY(artel__fit_run(&p->fit, unit));
     return artel__session_cluster(p->fit.session) ? take_metrics(p) : conclude(&p->fit, false);
 }
@@ -145,16 +145,16 @@ static artel_status run_pass(pass *p, artel__fit_unit_fn *unit)
 static artel_status step_event(pass *p, int64_t step)
 {
     artel__fit *fit = &p->fit;
-    fit->step = fit->step_in_epoch = step + 1;
-    fit->steps_per_epoch = fit->units;
+    fit->at.step = fit->at.step_in_epoch = step + 1;
+    fit->input.steps_per_epoch = fit->at.units;
     if (!fit->options.on_event) return ARTEL_OK;
     artel_event event = {.kind = ARTEL_EVENT_STEP};
     if (p->mode == ARTEL__MODE_EVALUATE) {
         ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "",
-                                    &fit->step_logs));
-        event.loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0;
-        event.metrics = fit->step_logs.item;
-        event.metric_count = fit->step_logs.count;
+                                    &fit->logs.step));
+        event.loss = fit->logs.step.count ? artel__logs_get(&fit->logs.step, "loss") : 0;
+        event.metrics = fit->logs.step.item;
+        event.metric_count = fit->logs.step.count;
     }
     artel__fit_event(fit, &event);
     return ARTEL_OK;
@@ -166,8 +166,8 @@ static artel_status evaluate_batch(artel__fit *fit)
     artel__batch batch;
     ARTEL_TRY(step_pass(p, &batch));
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_EVALUATE, batch.count);
-    fit->ended = fit->unit + 1 == fit->units;
-    return step_event(p, fit->unit);
+    fit->at.ended = fit->at.unit + 1 == fit->at.units;
+    return step_event(p, fit->at.unit);
 }
 
 static artel_status run_evaluate(pass *p)
@@ -262,8 +262,8 @@ static artel_status make_values(pass *p, artel_predictions *predictions, int64_t
         if (predictions->dtype[i] != ARTEL_DTYPE_FLOAT32) predictions->native[i] = at;
         at += native_bytes(predictions, i);
     }
-    p->fit.extra = block;
-    p->fit.extra_bytes = rows ? bytes : 0;
+    p->fit.result.extra = block;
+    p->fit.result.extra_bytes = rows ? bytes : 0;
     return ARTEL_OK;
 }
 
@@ -308,20 +308,20 @@ static artel_status predict_batch(artel__fit *fit)
     int64_t rows = predictions->outputs ? predictions->shape[0].dim[0] : 0;
     for (int i = 0; i < predictions->outputs; i++) {
         int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
-        int64_t at = fit->unit * p->batch_size * row;
+        int64_t at = fit->at.unit * p->batch_size * row;
         artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT32, predictions->values[i] + at);
         artel_dtype dtype = predictions->dtype[i];
         if (predictions->native[i])
             artel__session_predictions(fit->session, i, dtype,
                                        (uint8_t *)predictions->native[i] + (size_t)at * artel_dtype_size(dtype));
     }
-    fit->ended = fit->unit + 1 == fit->units;
-    return step_event(p, fit->unit);
+    fit->at.ended = fit->at.unit + 1 == fit->at.units;
+    return step_event(p, fit->at.unit);
 }
 
 static artel_status run_predict(pass *p)
 {
-    int64_t rows = p->fit.units * p->batch_size < p->rows ? p->fit.units * p->batch_size : p->rows;
+    int64_t rows = p->fit.at.units * p->batch_size < p->rows ? p->fit.at.units * p->batch_size : p->rows;
     ARTEL_TRY(make_predictions(p, rows, &p->predictions));
     return run_pass(p, predict_batch);
 }

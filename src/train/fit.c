@@ -22,7 +22,7 @@ static artel_status conclude(artel__fit *fit, bool preempted)
 {
     artel_status status = ARTEL_OK;
     if (preempted) return artel__checkpointer_now(fit);
-    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
+    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->at.iteration, artel__fit_rate(fit)));
     if (!artel__checkpointer_finished(fit)) status = artel__checkpointer_finish(fit);
     if (status != ARTEL_OK || !fit->writes || !fit->options.on_result) return status;
     bool others = fit->role == ARTEL__ROLE_COORDINATOR && artel__mesh_ever_formed(fit->options.cluster);
@@ -46,23 +46,24 @@ static artel_status end_event(artel__fit *fit)
     if (!fit->options.on_event) return ARTEL_OK;
     bool whole = fit->model->initialised; /* a worker or server need not have all weights */
     if (whole) ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
-    qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
+    qsort(fit->pace.step_ms, (size_t)fit->pace.steps_timed, sizeof *fit->pace.step_ms, by_value);
     double total = 0;
-    for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
-    double first = (double)fit->first_step_ns * 1e-6,
-           median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : NAN;
-    double per_step =
-        fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1)
-                  : 0;
-    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3)
-                  : first > 0      ? per_step / (first * 1e-3)
-                                   : 0;
+    for (int64_t i = 0; i < fit->pace.steps_timed; i++) total += fit->pace.step_ms[i];
+    double first = (double)fit->pace.first_step_ns * 1e-6,
+           median = fit->pace.steps_timed ? fit->pace.step_ms[fit->pace.steps_timed / 2] : NAN;
+    double per_step = fit->at.step
+                          ? (double)fit->pace.examples /
+                                (double)(fit->at.step - fit->resumed_from ? fit->at.step - fit->resumed_from : 1)
+                          : 0;
+    double rate = fit->pace.steps_timed ? (double)fit->pace.steps_timed * per_step / (total * 1e-3)
+                  : first > 0           ? per_step / (first * 1e-3)
+                                        : 0;
     artel_event event = {.kind = ARTEL_EVENT_END,
-                         .examples = fit->examples,
+                         .examples = fit->pace.examples,
                          .examples_per_second = rate,
                          .step_ms = median,
                          .first_step_ms = first > 0 ? first : NAN,
-                         .start_ms = first > 0 ? (double)fit->started_ns * 1e-6 : NAN,
+                         .start_ms = first > 0 ? (double)fit->pace.started_ns * 1e-6 : NAN,
                          .peak_rss_bytes = artel__peak_rss_bytes(),
                          .digest = whole ? digest : NULL};
     artel__session_program_counts(fit->session, &event.programs_compiled, &event.programs_found);
@@ -74,7 +75,7 @@ static artel_status end_event(artel__fit *fit)
 static artel_status finish(artel__fit *fit, artel_status status)
 {
     double rate = artel__fit_rate(fit);
-    artel_status exported = artel__session_export(fit->session, fit->model, fit->iteration, rate);
+    artel_status exported = artel__session_export(fit->session, fit->model, fit->at.iteration, rate);
     return status < 0 ? status : exported;
 }
 
@@ -95,7 +96,7 @@ static artel_status run_among_others(artel__fit *fit)
 
 static artel_status run_fit(artel__fit *fit)
 {
-    fit->conclude = conclude;
+    fit->result.conclude = conclude;
     artel_cluster *cluster = artel__fit_cluster(fit);
     artel_status status = run_among_others(fit);
     if (status == ARTEL_ERROR_RUN && artel__checkpointer_finished(fit) && !artel__mesh_ever_formed(cluster))
@@ -124,7 +125,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = artel__fit_open(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);
-    fit.ended = artel__checkpointer_finished(&fit);
+    fit.at.ended = artel__checkpointer_finished(&fit);
     if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
     status = artel__fit_end(&fit, status);
     if (fit.session && fit.history && !artel__session_is_cache(fit.session)) status = finish(&fit, status);

@@ -81,6 +81,82 @@ typedef enum artel__fit_role {
 } artel__fit_role;
 
 typedef struct artel__fit artel__fit;
+
+/* The rows trained on, and how an epoch is cut. */
+typedef struct artel__fit_input {
+    artel__feed *train;
+    artel__feed *whole; /* behind a split */
+    artel__batches batches;
+    artel__deal deal;
+    artel__divide divide;
+    int64_t batch_size, steps_per_epoch;
+    bool told_short; /* that epochs end with the data */
+} artel__fit_input;
+
+/* The rows that an epoch is judged by, and its pass over them. */
+typedef struct artel__fit_validation {
+    artel__feed *feed; /* NULL: there are none */
+    artel__tally tally;
+    uint64_t *order;
+    int64_t rows;
+    int64_t row; /* of this epoch's pass: rows that have been evaluated */
+    artel__log_list logs;
+} artel__fit_validation;
+
+/* Where the run is. Between two units of work the state is whole, and a function of their number. */
+typedef struct artel__fit_at {
+    int64_t epoch;         /* running, from 0 */
+    int64_t step_in_epoch; /* finished in the running epoch */
+    int64_t step;          /* finished in the whole run */
+    int64_t iteration;     /* of the optimizer */
+    int64_t unit;
+    int64_t units;    /* of a pass of evaluation, which ends with the last; 0: of a training */
+    bool epoch_begun; /* the running epoch's begin has been told */
+    bool ended;       /* nothing is left to be done */
+} artel__fit_at;
+
+typedef struct artel__fit_logs {
+    artel__log_list epoch; /* of the running epoch's end */
+    artel__log_list step;  /* of the last step */
+    const char **name;     /* every name that has stood in a list of logs, once */
+    int names;
+} artel__fit_logs;
+
+typedef struct artel__fit_callbacks {
+    artel__callback *list;
+    int count;
+    bool stop;              /* one asked to end after this epoch */
+    bool drops_checkpoints; /* once the fit is closed: the run has ended, and one wants it so */
+} artel__fit_callbacks;
+
+/* How fast it goes; none of it is part of the state. */
+typedef struct artel__fit_pace {
+    int64_t started_ns, first_step_ns, examples;
+    double *step_ms; /* of up to step_room steps, for the median */
+    int64_t steps_timed, step_room;
+    artel_profile_node *profile; /* room for all nodes; NULL unless asked for */
+    bool told;                   /* the start event has been sent */
+} artel__fit_pace;
+
+/* Among other tasks (regroup.c). */
+typedef struct artel__fit_job {
+    bool begun, seated, seated_before, over, save_and_end;
+    bool saved;            /* by whoever saves, in this seat */
+    int64_t missed_since;  /* somebody is not here without whom this task does nothing (servers.c); 0: all are */
+    atomic_bool forsaken;  /* save_and_end, beside too few servers for a majority (confirm.c); the thread that writes
+                              checkpoints looks, too */
+    int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
+    int applied_replicas;  /* that the schedule has been told */
+} artel__fit_job;
+
+/* What a pass makes beside logs: predictions. */
+typedef struct artel__fit_result {
+    void *extra; /* what belongs to the state beside variables */
+    size_t extra_bytes;
+    artel_status (*conclude)(artel__fit *fit,
+                             bool preempted); /* writes results where fit->writes; again in another task if one dies */
+} artel__fit_result;
+
 struct artel__fit {
     artel_context *ctx;
     artel__arena arena;
@@ -89,59 +165,22 @@ struct artel__fit {
     artel__fit_role role;
     artel__settings settings;
     artel__session *session;
-    artel__feed *train_feed, *validation_feed;
-    artel__feed *whole; /* behind a split */
-    artel__tally tally, validation_tally;
-    artel__batches batches;
-    uint64_t *validation_order;
-    int64_t validation_rows;
-    int64_t batch_size, steps_per_epoch;
-    int64_t epoch;             /* running, from 0 */
-    int64_t step_in_epoch;     /* finished in the running epoch */
-    int64_t step;              /* finished in the whole run */
-    int64_t iteration;         /* of the optimizer */
-    double learning_rate;      /* set by callbacks or options; the schedule counts when negative */
-    bool stop;                 /* a callback asked to end after this epoch */
-    bool told_short;           /* that epochs end with the data */
-    bool drops_checkpoints;    /* once it is closed: the run has ended, and a callback wants it so */
-    artel__log_list logs;      /* of the running epoch's end */
-    artel__log_list step_logs; /* of the last step */
-    artel__log_list validation_logs;
-    const char **log_name; /* every name that has stood in one of these lists, once */
-    int log_names;
+    artel__fit_input input;
+    artel__fit_validation validation;
+    artel__fit_at at;
+    int64_t resumed_from;
+    double learning_rate; /* set by callbacks or options; the schedule counts when negative */
+    artel__tally tally;
+    artel__fit_logs logs;
     artel_history *history;
-    artel__callback *callbacks;
-    int callback_count;
+    artel__fit_callbacks callbacks;
     artel__checkpointer *checkpointer;
     artel__fit_content content;
     artel__fit_audit audit;
-    artel__deal deal;
-    artel__divide divide;
-    int64_t resumed_from;
+    artel__fit_job job;
     bool writes; /* this task writes checkpoints and what callbacks save */
-    int64_t first_step_ns, started_ns, examples;
-    double *step_ms; /* of up to step_room steps, for the median */
-    int64_t steps_timed, step_room;
-    artel_profile_node *profile; /* room for all nodes; NULL unless asked for */
-    /* Units of work: between two of them the state is whole, and a function of their number. */
-    int64_t unit;
-    int64_t units;          /* of a pass of evaluation, which ends with the last; 0: of a training */
-    bool epoch_begun;       /* the running epoch's begin has been told */
-    int64_t validation_row; /* of the validation pass of this epoch: rows that have been evaluated */
-    bool ended;             /* nothing is left to be done */
-    bool started;           /* the start event has been sent */
-    /* Among other tasks (regroup.c). */
-    bool begun, seated, seated_before, over, save_and_end;
-    bool saved;            /* by whoever saves, in this seat */
-    int64_t missed_since;  /* somebody is not here without whom this task does nothing (servers.c); 0: all are */
-    atomic_bool forsaken;  /* save_and_end, beside too few servers for a majority (confirm.c); the thread that writes
-                              checkpoints looks, too */
-    int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
-    int applied_replicas;  /* that the schedule has been told */
-    void *extra;           /* what belongs to the state beside variables: predictions */
-    size_t extra_bytes;
-    artel_status (*conclude)(artel__fit *fit,
-                             bool preempted); /* writes results where fit->writes; again in another task if one dies */
+    artel__fit_result result;
+    artel__fit_pace pace;
 };
 
 /* logs.c */
@@ -227,11 +266,11 @@ artel_status artel__fit_join(artel__fit *fit);
 /* What must be equal everywhere in a pass of evaluation or prediction. */
 artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps);
 
-/* regroup.c: units one after another until fit->ended, alone or among other tasks: an interrupted one is repeated in
+/* regroup.c: units one after another until fit->at.ended, alone or among other tasks: an interrupted one is repeated in
  * the next generation. */
 typedef artel_status artel__fit_unit_fn(artel__fit *fit);
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit);
-/* Follows the mesh's orders until it is seated (fit->seated) or all is over. */
+/* Follows the mesh's orders until it is seated (fit->job.seated) or all is over. */
 artel_status artel__fit_follow(artel__fit *fit);
 /* The events of a new seat. */
 void artel__fit_tell_membership(artel__fit *fit, const artel__mesh_seat *seat);
@@ -264,7 +303,7 @@ artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that c
 /* The rows of a batch of validation. */
 static inline int64_t artel__fit_validation_batch(const artel__fit *fit)
 {
-    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
+    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->input.batch_size;
 }
 
 /* unit.c: the next unit of work, of a task that goes through all of them. */
@@ -281,7 +320,7 @@ artel_status artel__fit_preempted(artel__fit *fit); /* records that the run ends
 
 /* fit_tell.c */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
-/* The end of the epoch that fit->logs are of. */
+/* The end of the epoch that fit->logs.epoch are of. */
 void artel__fit_tell_epoch(const artel__fit *fit);
 /* The same of the epoch before, by its history: for a task that writes and has copied the position of one that had come
  * over that end before it, so it has told nobody. */

@@ -23,17 +23,17 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_TRAIN, &wants));
     wants.seed = fit->options.seed;
     wants.apart = artel__deal_is_file(fit);
-    ARTEL_TRY(artel__data_bind(data, &wants, &fit->train_feed));
+    ARTEL_TRY(artel__data_bind(data, &wants, &fit->input.train));
     if (fit->options.validation_data) {
         ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_EVALUATE, &wants));
         wants.seed = fit->options.seed;
         wants.apart = artel__deal_is_file(fit) && artel__data_can_lie_apart(fit->options.validation_data);
-        return artel__data_bind(fit->options.validation_data, &wants, &fit->validation_feed);
+        return artel__data_bind(fit->options.validation_data, &wants, &fit->validation.feed);
     }
     if (fit->options.validation_split == 0) return ARTEL_OK;
-    fit->whole = fit->train_feed;
-    fit->train_feed = NULL;
-    return artel__feed_split(fit->whole, fit->options.validation_split, &fit->train_feed, &fit->validation_feed);
+    fit->input.whole = fit->input.train;
+    fit->input.train = NULL;
+    return artel__feed_split(fit->input.whole, fit->options.validation_split, &fit->input.train, &fit->validation.feed);
 }
 
 static artel_status open_session(artel__fit *fit)
@@ -45,7 +45,7 @@ static artel_status open_session(artel__fit *fit)
         .all_reduce = fit->options.all_reduce,
         .replicas = fit->options.replicas,
         .threads = fit->options.threads,
-        .batch_size = fit->batch_size,
+        .batch_size = fit->input.batch_size,
         .shards = (int32_t)fit->options.shards,
         .seed = fit->options.seed,
         .train = true,
@@ -73,19 +73,20 @@ static artel_status open_session(artel__fit *fit)
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__fit_check_device(fit, &options.device));
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
-    fit->iteration = artel__session_iteration(fit->session);
-    if (!artel__session_cluster(fit->session)) fit->schedule_replicas = artel__session_ranks(fit->session);
+    fit->at.iteration = artel__session_iteration(fit->session);
+    if (!artel__session_cluster(fit->session)) fit->job.schedule_replicas = artel__session_ranks(fit->session);
     return artel__fit_apply_replicas(fit);
 }
 
 artel_status artel__fit_apply_replicas(artel__fit *fit)
 {
     artel__settings again;
-    bool applied =
-        fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
-    fit->applied_replicas = fit->schedule_replicas;
+    bool applied = fit->job.schedule_replicas ==
+                   fit->job.applied_replicas; /* as in most new seats: the arena does not grow with them */
+    fit->job.applied_replicas = fit->job.schedule_replicas;
     if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
+    ARTEL_TRY(
+        artel__settings_read(&fit->arena, fit->model, true, fit->job.schedule_replicas, fit->input.batch_size, &again));
     json_decref(fit->settings.optimizer.record);
     fit->settings.optimizer.schedule = again.optimizer.schedule;
     fit->settings.optimizer.record = again.optimizer.record;
@@ -94,45 +95,46 @@ artel_status artel__fit_apply_replicas(artel__fit *fit)
 
 static artel_status prepare_modes(artel__fit *fit)
 {
-    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed,
-                                     artel__batch_room(fit->train_feed, fit->batch_size)));
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->input.train,
+                                     artel__batch_room(fit->input.train, fit->input.batch_size)));
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN),
                                 &fit->tally));
     bool tokens =
         fit->role == ARTEL__ROLE_WORKER && artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->tables > 0;
     if (tokens)
-        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN_TOKENS, fit->train_feed,
-                                         artel__batch_room(fit->train_feed, fit->batch_size)));
-    if (!fit->validation_feed) return ARTEL_OK;
-    int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
-    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed,
-                                     artel__batch_room(fit->validation_feed, batch_size)));
+        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN_TOKENS, fit->input.train,
+                                         artel__batch_room(fit->input.train, fit->input.batch_size)));
+    if (!fit->validation.feed) return ARTEL_OK;
+    int64_t batch_size =
+        fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->input.batch_size;
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation.feed,
+                                     artel__batch_room(fit->validation.feed, batch_size)));
     if (tokens)
-        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE_TOKENS, fit->validation_feed,
-                                         artel__batch_room(fit->validation_feed, batch_size)));
+        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE_TOKENS, fit->validation.feed,
+                                         artel__batch_room(fit->validation.feed, batch_size)));
     return artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE),
-                             &fit->validation_tally);
+                             &fit->validation.tally);
 }
 
 static artel_status make_orders(artel__fit *fit)
 {
-    artel__batches *batches = &fit->batches;
-    *batches = (artel__batches){.rows = artel__feed_count(fit->train_feed),
-                                .batch_size = fit->batch_size,
+    artel__batches *batches = &fit->input.batches;
+    *batches = (artel__batches){.rows = artel__feed_count(fit->input.train),
+                                .batch_size = fit->input.batch_size,
                                 .seed = fit->options.seed,
                                 .shuffle = fit->options.shuffle};
     ARTEL_TRY(artel__divide_batches(fit, batches));
-    bool peeks = artel__feed_reads_ahead(fit->train_feed) || artel__session_device_class(fit->session);
+    bool peeks = artel__feed_reads_ahead(fit->input.train) || artel__session_device_class(fit->session);
     ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, peeks));
-    fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
-    fit->validation_order =
-        artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
-    fit->step_room = STEP_ROOM;
-    fit->step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->step_ms);
+    fit->validation.rows = fit->validation.feed ? artel__feed_count(fit->validation.feed) : 0;
+    fit->validation.order =
+        artel__arena_alloc(&fit->arena, (size_t)fit->validation.rows + 1, sizeof *fit->validation.order);
+    fit->pace.step_room = STEP_ROOM;
+    fit->pace.step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->pace.step_ms);
     ARTEL_TRY(artel__arena_status(&fit->arena));
-    for (int64_t i = 0; i < fit->validation_rows; i++) fit->validation_order[i] = (uint64_t)i;
-    int64_t pass_steps = (batches->rows + fit->batch_size - 1) / fit->batch_size;
-    fit->steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
+    for (int64_t i = 0; i < fit->validation.rows; i++) fit->validation.order[i] = (uint64_t)i;
+    int64_t pass_steps = (batches->rows + fit->input.batch_size - 1) / fit->input.batch_size;
+    fit->input.steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
     return ARTEL_OK;
 }
 
@@ -173,11 +175,11 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
     ARTEL_TRY(artel__check_class(fit->model, fit->options.standard_step));
-    fit->batch_size = fit->options.batch_size;
+    fit->input.batch_size = fit->options.batch_size;
     ARTEL_TRY(artel__fit_find_role(fit));
     ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));
+    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->input.batch_size, &fit->settings));
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(artel__divide_open(fit, data));
     ARTEL_TRY(bind_data(fit, data));
@@ -192,18 +194,18 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
             : "off";
     if (artel__deal_is_file(fit))
         check = "off"; /* nobody else has a task's files: what can be compared are their indexes */
-    ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, check));
+    ARTEL_TRY(artel__content_begin(fit, fit->input.train, fit->validation.feed, check));
     ARTEL_TRY(artel__deal_open(fit));
     ARTEL_TRY(artel__audit_begin(fit));
     ARTEL_TRY(prepare_modes(fit));
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
-        fit->profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->profile);
+        fit->pace.profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->pace.profile);
         ARTEL_TRY(artel__arena_status(&fit->arena));
     }
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
     if (course) ARTEL_TRY(artel__callbacks_begin(fit));
-    fit->epoch = fit->options.initial_epoch;
+    fit->at.epoch = fit->options.initial_epoch;
     if (course && fit->options.checkpoint_dir && !fit->options.dry_run)
         ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
     ARTEL_TRY(artel__fit_apply_replicas(fit));      /* those that the run began with */
@@ -215,11 +217,11 @@ void artel__fit_close(artel__fit *fit)
     artel__checkpointer_destroy(fit);
     artel__callbacks_destroy(fit);
     artel__session_destroy(fit->session);
-    artel__feed_destroy(fit->train_feed);
-    artel__feed_destroy(fit->validation_feed);
-    artel__feed_destroy(fit->whole);
+    artel__feed_destroy(fit->input.train);
+    artel__feed_destroy(fit->validation.feed);
+    artel__feed_destroy(fit->input.whole);
     artel_history_destroy(fit->history);
-    artel__free(fit->ctx, fit->deal.held);
+    artel__free(fit->ctx, fit->input.deal.held);
     json_decref(fit->settings.optimizer.record);
     artel__arena_fini(&fit->arena);
 }

@@ -7,11 +7,11 @@
 void artel__fit_event(const artel__fit *fit, artel_event *event)
 {
     if (!fit->options.on_event) return;
-    event->epoch = fit->epoch;
+    event->epoch = fit->at.epoch;
     event->epochs = fit->options.epochs;
-    event->step = fit->step;
-    event->steps_per_epoch = fit->steps_per_epoch;
-    event->step_in_epoch = fit->step_in_epoch;
+    event->step = fit->at.step;
+    event->steps_per_epoch = fit->input.steps_per_epoch;
+    event->step_in_epoch = fit->at.step_in_epoch;
     bool well = artel_context_error(fit->ctx)->status == ARTEL_OK;
     fit->options.on_event(fit->options.event_user, event);
     if (well) artel__operation_begin(fit->ctx); /* what failed in the caller's function is no failure of this run */
@@ -25,16 +25,16 @@ double artel__fit_as_rate(const artel__fit *fit, double rate)
 double artel__fit_rate(const artel__fit *fit)
 {
     if (fit->learning_rate >= 0) return fit->learning_rate;
-    return artel__schedule_rate(&fit->settings.optimizer.schedule, fit->iteration);
+    return artel__schedule_rate(&fit->settings.optimizer.schedule, fit->at.iteration);
 }
 
 void artel__fit_tell_epoch(const artel__fit *fit)
 {
     artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
-                         .metrics = fit->logs.item,
-                         .metric_count = fit->logs.count,
+                         .metrics = fit->logs.epoch.item,
+                         .metric_count = fit->logs.epoch.count,
                          .learning_rate = artel__fit_rate(fit),
-                         .loss = artel__logs_get(&fit->logs, "loss")};
+                         .loss = artel__logs_get(&fit->logs.epoch, "loss")};
     artel__fit_event(fit, &event);
 }
 
@@ -42,19 +42,19 @@ artel_status artel__fit_tell_passed_epoch(artel__fit *fit)
 {
     const artel_history *h = fit->history;
     if (!h || h->epochs == 0) return ARTEL_OK;
-    fit->logs.count = 0;
+    fit->logs.epoch.count = 0;
     for (int k = 0; k < h->keys; k++)
-        ARTEL_TRY(artel__logs_set(fit, &fit->logs, h->key[k], h->values[k][h->epochs - 1]));
-    fit->epoch--;
+        ARTEL_TRY(artel__logs_set(fit, &fit->logs.epoch, h->key[k], h->values[k][h->epochs - 1]));
+    fit->at.epoch--;
     artel__fit_tell_epoch(fit);
-    fit->epoch++;
+    fit->at.epoch++;
     return ARTEL_OK;
 }
 
 void artel__fit_say_start(artel__fit *fit)
 {
-    if (fit->started) return;
-    fit->started = true;
+    if (fit->pace.told) return;
+    fit->pace.told = true;
     artel_event event = {.kind = ARTEL_EVENT_START,
                          .text = artel__session_strategy(fit->session),
                          .replicas = artel__session_replicas(fit->session),

@@ -101,19 +101,19 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     const artel_fit_options *o = &fit->options;
     ARTEL_TRY(add_hash(fit, identity, "model", without_names(fit->model->nn, fit->model->nn->record)));
     ARTEL_TRY(add_hash(fit, identity, "compile settings", json_incref(fit->model->compile_config)));
-    ARTEL_TRY(add_data(fit->ctx, identity, "data", fit->train_feed));
-    ARTEL_TRY(add_data(fit->ctx, identity, "validation data", fit->validation_feed));
+    ARTEL_TRY(add_data(fit->ctx, identity, "data", fit->input.train));
+    ARTEL_TRY(add_data(fit->ctx, identity, "validation data", fit->validation.feed));
     if (fit->content.data[0]) {
         ARTEL_TRY(set(fit->ctx, identity, "data content", json_string(fit->content.data)));
         ARTEL_TRY(set(fit->ctx, identity, "validation content", json_string(fit->content.validation)));
     }
     ARTEL_TRY(set(fit->ctx, identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed)));
-    ARTEL_TRY(set(fit->ctx, identity, "batch size", json_integer(fit->batch_size)));
+    ARTEL_TRY(set(fit->ctx, identity, "batch size", json_integer(fit->input.batch_size)));
     ARTEL_TRY(set(fit->ctx, identity, "shards", json_integer(artel__session_shards(fit->session))));
     ARTEL_TRY(set(fit->ctx, identity, "batch-norm groups",
                   json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1)));
     ARTEL_TRY(set(fit->ctx, identity, "shuffle", json_boolean(o->shuffle)));
-    ARTEL_TRY(set(fit->ctx, identity, "steps per epoch", json_integer(fit->steps_per_epoch)));
+    ARTEL_TRY(set(fit->ctx, identity, "steps per epoch", json_integer(fit->input.steps_per_epoch)));
     ARTEL_TRY(set(fit->ctx, identity, "initial epoch", json_integer(o->initial_epoch)));
     ARTEL_TRY(set(fit->ctx, identity, "class weight", json_string(o->class_weight ? o->class_weight : "")));
     ARTEL_TRY(set(fit->ctx, identity, "learning rate", json_sprintf("%a", o->learning_rate)));

@@ -141,10 +141,10 @@ static artel_status take_state(artel__installed *c, artel__installed_part *p, co
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "what a server sent does not fit its part of the variables");
-    if ((int64_t)answer->position != c->fit->iteration)
+    if ((int64_t)answer->position != c->fit->at.iteration)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
                            "a server has applied %llu updates, and there were %lld",
-                           (unsigned long long)answer->position, (long long)c->fit->iteration);
+                           (unsigned long long)answer->position, (long long)c->fit->at.iteration);
     return ARTEL_OK;
 }
 
@@ -154,7 +154,7 @@ static void say_cost(const artel__installed *c, const artel__phase_run *phase, c
     int64_t done = phase->open && phase->mode == ARTEL__MODE_TRAIN ? phase->done : 0;
     artel__log(c->fit->ctx, ARTEL_LOG_WARNING,
                "%s: all go back to step %lld; %lld updates that were applied since are made again", why,
-               (long long)(phase->open ? phase->saved.step : c->fit->step), (long long)done);
+               (long long)(phase->open ? phase->saved.step : c->fit->at.step), (long long)done);
 }
 
 static artel_status tell_placement(artel__installed *c, const artel__service *s)
@@ -196,11 +196,11 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
             return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
     }
     artel__phase_go_back(c->fit, phase);
-    c->since = c->fit->step;
+    c->since = c->fit->at.step;
     artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
                              .install = number,
-                             .item = (uint64_t)c->fit->step,
-                             .a = (uint64_t)c->fit->iteration,
+                             .item = (uint64_t)c->fit->at.step,
+                             .a = (uint64_t)c->fit->at.iteration,
                              .b = ++c->epoch};
     if (artel__session_leaves(c->fit->session)) head.flags = ARTEL__FLAG_DRAW;
     int rank[ARTEL__MOST_SERVERS];
@@ -226,7 +226,7 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     int lost = -1;
     if (had && !halfway && !c->moves) {
         artel_status status = artel__installed_hold(c, s, &lost);
-        c->since = c->fit->step;
+        c->since = c->fit->at.step;
         if (status != ARTEL_OK || lost < 0) return status;
     }
     c->number = 0;

@@ -63,7 +63,7 @@ artel_status artel__installed_meet(artel__installed *installed, const artel__ser
  * that is over, too. */
 artel_status artel__installed_look_after(artel__installed *installed, const artel__service *service,
                                          artel__phase_run *phase);
-/* Takes the state of all parts, which must have applied fit->iteration updates: all of it, or nothing. */
+/* Takes the state of all parts, which must have applied fit->at.iteration updates: all of it, or nothing. */
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
 /* Tells all servers of the generation that nothing follows. */
 artel_status artel__installed_end(artel__installed *installed, const artel__service *service);

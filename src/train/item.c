@@ -253,18 +253,18 @@ static artel_status find_batch(worker *w, const artel__item *item, artel__batch 
     artel__fit *fit = w->fit;
     bool trains = item->mode == ARTEL__MODE_TRAIN;
     int64_t rows =
-        trains ? fit->batches.rows : fit->validation_rows; /* and no more at a time than buffers were made for */
-    int64_t most = trains ? artel__batch_room(fit->train_feed, fit->batch_size)
-                          : artel__batch_room(fit->validation_feed, artel__fit_validation_batch(fit));
+        trains ? fit->input.batches.rows : fit->validation.rows; /* and no more at a time than buffers were made for */
+    int64_t most = trains ? artel__batch_room(fit->input.train, fit->input.batch_size)
+                          : artel__batch_room(fit->validation.feed, artel__fit_validation_batch(fit));
     if (item->cursor < 0 || item->count < 1 || item->count > most || item->count > rows ||
         item->cursor > rows - item->count)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "the coordinator deals out rows that there are not");
-    const uint64_t *order = fit->validation_order;
+    const uint64_t *order = fit->validation.order;
     if (trains) {
-        artel__batches_restore(&fit->batches, item->pass, item->cursor);
-        order = artel__batches_next(&fit->batches).rows - item->cursor;
+        artel__batches_restore(&fit->input.batches, item->pass, item->cursor);
+        order = artel__batches_next(&fit->input.batches).rows - item->cursor;
     }
     *out = (artel__batch){.rows = order + item->cursor,
                           .count = item->count,
@@ -335,7 +335,7 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
     bool again = trains && w->computed == w->install && is_same(&w->of, item);
     artel_status status = again ? ARTEL_OK : make_item(w, s, item);
     if (status != ARTEL_OK) return status;
-    artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode,
+    artel__tally_read(trains ? &fit->tally : &fit->validation.tally, fit->session, (artel__mode)item->mode,
                       values + ARTEL__RESULT_VALUES);
     artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
     if (!trains) return ARTEL_OK;
@@ -375,7 +375,7 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     fits =
         fits && (*ended ||
                  (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
-                  (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
+                  (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation.feed))));
     for (int i = 0; fits && !*ended && i < (int)out->servers; i++)
         fits = out->rank[i] >= 0 && out->rank[i] < s->seat.ranks && s->type[out->rank[i]] == ARTEL__TASK_PS;
     if (!fits) return no_item(w);
@@ -410,7 +410,7 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
                                  .a = (uint64_t)item.mode,
                                  .b = item.some && w->late};
         int values = ARTEL__RESULT_VALUES +
-                     artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation_tally);
+                     artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation.tally);
         status = ask(w, t, &head, (size_t)values * sizeof(double));
         if (status != ARTEL_OK) return status;
     }
@@ -456,8 +456,8 @@ artel_status artel__worker_create(artel__fit *fit, void **out)
     w->fit = fit;
     *out = w;
     artel__arena_init(&w->arena, fit->ctx);
-    int train = artel__tally_values(&fit->tally), most = artel__tally_values(&fit->validation_tally);
-    if (train > most || !fit->validation_feed) most = train;
+    int train = artel__tally_values(&fit->tally), most = artel__tally_values(&fit->validation.tally);
+    if (train > most || !fit->validation.feed) most = train;
     for (int i = 0; i < ARTEL__MOST_TICKETS; i++) {
         ARTEL_TRY(artel__calloc(fit->ctx, (size_t)(most + ARTEL__RESULT_VALUES), sizeof(double), "worker", &block));
         w->ticket[i].values = block;

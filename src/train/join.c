@@ -154,7 +154,7 @@ static artel_status begin(artel__fit *fit, const char *told)
     artel__mesh_request request = {.facts = told,
                                    .replicas = artel__session_replicas(fit->session),
                                    .shards = artel__session_shards(fit->session),
-                                   .step = (uint64_t)fit->unit,
+                                   .step = (uint64_t)fit->at.unit,
                                    .hash = artel__session_hash(fit->session),
                                    .best = artel__session_best_arithmetic(fit->session),
                                    .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
@@ -164,7 +164,7 @@ static artel_status begin(artel__fit *fit, const char *told)
     artel__arithmetic arithmetic;
     if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
     ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));
-    fit->begun = true;
+    fit->job.begun = true;
     return ARTEL_OK;
 }
 
@@ -195,7 +195,7 @@ artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__fe
     ARTEL_TRY(add_fact(fit->ctx, &f, "command", names[mode]));
     ARTEL_TRY(add_fact(fit->ctx, &f, "data", hex));
     if (fit->content.data[0]) ARTEL_TRY(add_fact(fit->ctx, &f, "data content", fit->content.data));
-    ARTEL_TRY(add_number(fit->ctx, &f, "batch size", fit->batch_size));
+    ARTEL_TRY(add_number(fit->ctx, &f, "batch size", fit->input.batch_size));
     ARTEL_TRY(add_number(fit->ctx, &f, "steps", steps));
     ARTEL_TRY(add_number(fit->ctx, &f, "shards", artel__session_shards(fit->session)));
     ARTEL_TRY(add_fact(fit->ctx, &f, "all-reduce", artel__session_all_reduce(fit->session)));

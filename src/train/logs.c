@@ -75,15 +75,15 @@ void artel__tally_read(const artel__tally *tally, const artel__session *session,
 /* The fit's own copy of a name: one for all epochs and steps. */
 static const char *keep_name(artel__fit *fit, const char *name)
 {
-    for (int i = 0; i < fit->log_names; i++) {
-        if (strcmp(fit->log_name[i], name) == 0) return fit->log_name[i];
+    for (int i = 0; i < fit->logs.names; i++) {
+        if (strcmp(fit->logs.name[i], name) == 0) return fit->logs.name[i];
     }
-    const char **wider = artel__arena_alloc(&fit->arena, (size_t)fit->log_names + 1, sizeof *wider);
+    const char **wider = artel__arena_alloc(&fit->arena, (size_t)fit->logs.names + 1, sizeof *wider);
     char *copy = artel__arena_strdup(&fit->arena, name);
     if (!wider || !copy) return NULL;
-    if (fit->log_names) memcpy(wider, fit->log_name, (size_t)fit->log_names * sizeof *wider);
-    wider[fit->log_names++] = copy;
-    fit->log_name = wider;
+    if (fit->logs.names) memcpy(wider, fit->logs.name, (size_t)fit->logs.names * sizeof *wider);
+    wider[fit->logs.names++] = copy;
+    fit->logs.name = wider;
     return copy;
 }
 

@@ -11,22 +11,24 @@
 
 static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
 {
-    return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation_tally;
+    return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation.tally;
 }
 
 /* The batches from here to the end of the epoch or the next checkpoint, as a run of one process takes them; `out` NULL
  * counts. */
 static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
 {
-    int64_t every = artel__checkpointer_steps(fit), count = 0, pass = fit->batches.pass, cursor = fit->batches.cursor;
-    for (int64_t step = fit->step_in_epoch; step < fit->steps_per_epoch; step++, count++) {
-        bool epoch_cut = fit->options.steps_per_epoch && step > 0 && cursor >= fit->batches.rows;
-        if (epoch_cut || (every > 0 && count > 0 && (fit->step + count) % every == 0)) break;
-        if (cursor >= fit->batches.rows) {
+    int64_t every = artel__checkpointer_steps(fit), count = 0, pass = fit->input.batches.pass,
+            cursor = fit->input.batches.cursor;
+    for (int64_t step = fit->at.step_in_epoch; step < fit->input.steps_per_epoch; step++, count++) {
+        bool epoch_cut = fit->options.steps_per_epoch && step > 0 && cursor >= fit->input.batches.rows;
+        if (epoch_cut || (every > 0 && count > 0 && (fit->at.step + count) % every == 0)) break;
+        if (cursor >= fit->input.batches.rows) {
             pass++;
             cursor = 0;
         }
-        int64_t rows = fit->batches.rows - cursor < fit->batch_size ? fit->batches.rows - cursor : fit->batch_size;
+        int64_t rows = fit->input.batches.rows - cursor < fit->input.batch_size ? fit->input.batches.rows - cursor
+                                                                                : fit->input.batch_size;
         if (out) out[count] = (artel__phase_item){.pass = pass, .cursor = cursor, .count = rows};
         cursor += rows;
     }
@@ -36,9 +38,9 @@ static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
 static int64_t plan_validation(const artel__fit *fit, artel__phase_item *out)
 {
     int64_t batch = artel__fit_validation_batch(fit), limit = fit->options.validation_steps, count = 0;
-    for (int64_t row = fit->validation_row; row < fit->validation_rows && (limit == 0 || row < limit * batch);
+    for (int64_t row = fit->validation.row; row < fit->validation.rows && (limit == 0 || row < limit * batch);
          row += batch, count++) {
-        int64_t rest = fit->validation_rows - row;
+        int64_t rest = fit->validation.rows - row;
         if (out) out[count] = (artel__phase_item){.cursor = row, .count = rest < batch ? rest : batch};
     }
     return count;
@@ -51,7 +53,7 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
     phase->mode = mode;
     phase->serial++;
     phase->next = phase->added = phase->done = 0;
-    phase->first = (uint64_t)fit->step;
+    phase->first = (uint64_t)fit->at.step;
     const artel__tally *tally = tally_of(fit, phase);
     phase->items = mode == ARTEL__MODE_TRAIN ? plan_training(fit, NULL) : plan_validation(fit, NULL);
     phase->stride = artel__tally_values(tally);
@@ -67,15 +69,15 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
     else
         plan_validation(fit, phase->item);
     phase->since_ns = artel__now_ns();
-    phase->saved = (artel__phase_place){.pass = fit->batches.pass,
-                                        .cursor = fit->batches.cursor,
-                                        .step = fit->step,
-                                        .step_in_epoch = fit->step_in_epoch,
-                                        .iteration = fit->iteration,
-                                        .unit = fit->unit,
-                                        .examples = fit->examples,
-                                        .validation_row = fit->validation_row,
-                                        .stop = fit->stop,
+    phase->saved = (artel__phase_place){.pass = fit->input.batches.pass,
+                                        .cursor = fit->input.batches.cursor,
+                                        .step = fit->at.step,
+                                        .step_in_epoch = fit->at.step_in_epoch,
+                                        .iteration = fit->at.iteration,
+                                        .unit = fit->at.unit,
+                                        .examples = fit->pace.examples,
+                                        .validation_row = fit->validation.row,
+                                        .stop = fit->callbacks.stop,
                                         .tally = *tally};
     memcpy(phase->saved_sums, tally->output_loss, (size_t)tally->outputs * sizeof(double));
     memcpy(phase->saved_sums + tally->outputs, tally->sums, (size_t)tally->sum_count * sizeof(double));
@@ -98,15 +100,15 @@ void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase)
     const artel__phase_place *from = &phase->saved;
     artel__tally *tally = tally_of(fit, phase);
     if (!phase->open) return;
-    fit->step = from->step;
-    fit->step_in_epoch = from->step_in_epoch;
-    fit->batches.cursor = from->cursor;
-    fit->batches.pass = from->pass;
-    fit->iteration = from->iteration;
-    fit->unit = from->unit;
-    fit->examples = from->examples;
-    fit->validation_row = from->validation_row;
-    fit->stop = from->stop;
+    fit->at.step = from->step;
+    fit->at.step_in_epoch = from->step_in_epoch;
+    fit->input.batches.cursor = from->cursor;
+    fit->input.batches.pass = from->pass;
+    fit->at.iteration = from->iteration;
+    fit->at.unit = from->unit;
+    fit->pace.examples = from->examples;
+    fit->validation.row = from->validation_row;
+    fit->callbacks.stop = from->stop;
     *tally = from->tally;
     memcpy(tally->output_loss, phase->saved_sums, (size_t)tally->outputs * sizeof(double));
     memcpy(tally->sums, phase->saved_sums + tally->outputs, (size_t)tally->sum_count * sizeof(double));
@@ -154,12 +156,12 @@ bool artel__phase_is_done(const artel__phase_run *phase)
 static artel_status count_step(artel__fit *fit, const artel__phase_item *item, const double *values)
 {
     double rate = artel__fit_rate(fit);
-    fit->batches.pass = item->pass;
-    fit->batches.cursor = item->cursor + item->count;
-    fit->examples += item->count;
-    fit->step++;
-    fit->step_in_epoch++;
-    fit->iteration++;
+    fit->input.batches.pass = item->pass;
+    fit->input.batches.cursor = item->cursor + item->count;
+    fit->pace.examples += item->count;
+    fit->at.step++;
+    fit->at.step_in_epoch++;
+    fit->at.iteration++;
     artel__tally_add_values(&fit->tally, values, item->count);
     return artel__fit_stepped(fit, values[0], rate);
 }
@@ -191,29 +193,30 @@ artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_
         const artel__phase_item *item = &phase->item[phase->added];
         const double *result = phase->values + phase->added * phase->stride;
         phase->added++;
-        fit->unit++;
+        fit->at.unit++;
         if (phase->mode == ARTEL__MODE_TRAIN)
             ARTEL_TRY(time_step(fit, phase, item, result));
         else {
-            artel__tally_add_values(&fit->validation_tally, result, item->count);
-            fit->validation_row += item->count;
+            artel__tally_add_values(&fit->validation.tally, result, item->count);
+            fit->validation.row += item->count;
         }
     }
-    if (fit->stop) cut_short(phase);
+    if (fit->callbacks.stop) cut_short(phase);
     return ARTEL_OK;
 }
 
 artel_status artel__phase_open_next(artel__fit *fit, artel__phase_run *phase)
 {
-    while (!fit->ended) {
-        bool over = fit->epoch >= fit->options.epochs || fit->stop;
-        if (!fit->epoch_begun && over) return artel__fit_training_end(fit);
-        if (!fit->epoch_begun) ARTEL_TRY(artel__fit_epoch_begin(fit));
-        bool trains = fit->step_in_epoch < fit->steps_per_epoch && !fit->stop && !artel__fit_ran_out(fit);
+    while (!fit->at.ended) {
+        bool over = fit->at.epoch >= fit->options.epochs || fit->callbacks.stop;
+        if (!fit->at.epoch_begun && over) return artel__fit_training_end(fit);
+        if (!fit->at.epoch_begun) ARTEL_TRY(artel__fit_epoch_begin(fit));
+        bool trains =
+            fit->at.step_in_epoch < fit->input.steps_per_epoch && !fit->callbacks.stop && !artel__fit_ran_out(fit);
         if (trains) return open(fit, phase, ARTEL__MODE_TRAIN);
         if (artel__fit_validates(fit)) return open(fit, phase, ARTEL__MODE_EVALUATE);
         ARTEL_TRY(artel__fit_epoch_end(fit));
-        fit->unit++;
+        fit->at.unit++;
         ARTEL_TRY(artel__checkpointer_unit(fit));
     }
     return ARTEL_OK;

@@ -17,33 +17,33 @@ void artel__fit_profile_step(artel__fit *fit)
     const artel__node_time *time = artel__session_times(fit->session, &rows);
     int count = 0;
     if (time)
-        fit->profile[count++] = (artel_profile_node){.layer = "",
-                                                     .operation = "input",
-                                                     .kernel = ahead ? "ahead" : "fetch",
-                                                     .phase = "input",
-                                                     .ns = input,
-                                                     .begin_ns = begin,
-                                                     .longest_ns = input};
+        fit->pace.profile[count++] = (artel_profile_node){.layer = "",
+                                                          .operation = "input",
+                                                          .kernel = ahead ? "ahead" : "fetch",
+                                                          .phase = "input",
+                                                          .ns = input,
+                                                          .begin_ns = begin,
+                                                          .longest_ns = input};
     if (time && ahead)
-        fit->profile[count++] = (artel_profile_node){.layer = "",
-                                                     .operation = "read",
-                                                     .kernel = "ahead",
-                                                     .phase = "ahead",
-                                                     .ns = artel__session_reading_time(fit->session),
-                                                     .begin_ns = begin};
+        fit->pace.profile[count++] = (artel_profile_node){.layer = "",
+                                                          .operation = "read",
+                                                          .kernel = "ahead",
+                                                          .phase = "ahead",
+                                                          .ns = artel__session_reading_time(fit->session),
+                                                          .begin_ns = begin};
     for (int i = 0; time && i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         double operations;
         const char *kernel = artel__executable_kernel(plan, i, rows, &operations);
         if (strcmp(kernel, "view") == 0) continue;
-        fit->profile[count++] = (artel_profile_node){.layer = node->name ? node->name : "",
-                                                     .operation = node->op->name,
-                                                     .kernel = kernel,
-                                                     .phase = phases[node->phase],
-                                                     .ns = time[i].ns,
-                                                     .begin_ns = time[i].begin_ns,
-                                                     .longest_ns = time[i].longest_ns,
-                                                     .operations = operations};
+        fit->pace.profile[count++] = (artel_profile_node){.layer = node->name ? node->name : "",
+                                                          .operation = node->op->name,
+                                                          .kernel = kernel,
+                                                          .phase = phases[node->phase],
+                                                          .ns = time[i].ns,
+                                                          .begin_ns = time[i].begin_ns,
+                                                          .longest_ns = time[i].longest_ns,
+                                                          .operations = operations};
     }
-    if (count > 1 + ahead) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
+    if (count > 1 + ahead) fit->options.on_profile(fit->options.event_user, fit->at.step + 1, fit->pace.profile, count);
 }

@@ -126,7 +126,7 @@ static artel_status install(server *s, const artel__service *service, artel__ser
 /* Items of an epoch are dealt out when all of those before have been applied. */
 static bool may_come(const artel__served_part *p, uint64_t item)
 {
-    uint64_t most = (uint64_t)(artel__store_iteration(p->store) - p->begun) + (uint64_t)p->fit->steps_per_epoch;
+    uint64_t most = (uint64_t)(artel__store_iteration(p->store) - p->begun) + (uint64_t)p->fit->input.steps_per_epoch;
     return item >= p->base && item - p->base < most;
 }
 
@@ -413,7 +413,7 @@ static void tell(server *s, const artel__service *service)
  * was made for more (served.c). */
 static size_t most_bytes(const artel__fit *fit)
 {
-    double items = (double)fit->options.epochs * (double)fit->steps_per_epoch;
+    double items = (double)fit->options.epochs * (double)fit->input.steps_per_epoch;
     size_t bits = items < 1e15 ? (size_t)items / 4 : SIZE_MAX / 4;
     return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + bits + (4 << 20);
 }

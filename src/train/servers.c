@@ -47,10 +47,10 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
     }
     s->endpoint = s->seat.ranks > 1 ? s->seat.endpoint[0] : NULL;
     fit->writes = fit->role == ARTEL__ROLE_COORDINATOR;
-    fit->save_and_end = order->last;
-    fit->saved = false;
-    atomic_store(&fit->forsaken, order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]));
-    if (fit->schedule_replicas == 0) fit->schedule_replicas = s->workers;
+    fit->job.save_and_end = order->last;
+    fit->job.saved = false;
+    atomic_store(&fit->job.forsaken, order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]));
+    if (fit->job.schedule_replicas == 0) fit->job.schedule_replicas = s->workers;
     ARTEL_TRY(artel__fit_apply_replicas(fit));
     artel__fit_tell_membership(fit, &s->seat);
     return ARTEL_OK;
@@ -60,12 +60,12 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
  * others have come further. */
 static artel_status leave_unsaved(artel__service *s)
 {
-    bool forsaken = atomic_load(&s->fit->forsaken) && !artel__mesh_stopping(s->cluster);
+    bool forsaken = atomic_load(&s->fit->job.forsaken) && !artel__mesh_stopping(s->cluster);
     if (!forsaken) artel__mesh_unsaved(s->cluster);
     if (!forsaken) return ARTEL_OK;
     artel__log(s->fit->ctx, ARTEL_LOG_WARNING,
                "no checkpoint of step %lld is written: one as new is there, and no majority of the ps tasks is here",
-               (long long)s->fit->step);
+               (long long)s->fit->at.step);
     artel__mesh_saved(s->cluster, 0);
     return ARTEL_OK;
 }
@@ -75,8 +75,8 @@ static artel_status follow(artel__service *s)
     artel__fit *fit = s->fit;
     artel_status status = ARTEL_OK;
     artel__mesh_order order;
-    fit->seated = false;
-    while (status == ARTEL_OK && !fit->seated && !fit->over) {
+    fit->job.seated = false;
+    while (status == ARTEL_OK && !fit->job.seated && !fit->job.over) {
         ARTEL_TRY(artel__mesh_await(s->cluster, &order));
         switch (order.kind) {
         case ARTEL__MESH_COPY:
@@ -85,15 +85,15 @@ static artel_status follow(artel__service *s)
         case ARTEL__MESH_SERVE: artel__mesh_served(s->cluster); break;
         case ARTEL__MESH_START:
             status = take_seat(s, &order);
-            fit->seated = status == ARTEL_OK;
+            fit->job.seated = status == ARTEL_OK;
             break;
         case ARTEL__MESH_SAVE:
-            if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->conclude(fit, order.last);
-            fit->saved = status == ARTEL_OK && s->chief >= 0;
+            if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->result.conclude(fit, order.last);
+            fit->job.saved = status == ARTEL_OK && s->chief >= 0;
             if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
             if (status == ARTEL_AGAIN) status = leave_unsaved(s);
             break;
-        case ARTEL__MESH_DONE: fit->over = true; break;
+        case ARTEL__MESH_DONE: fit->job.over = true; break;
         }
     }
     return status;
@@ -104,10 +104,10 @@ artel_status artel__service_await(const artel__service *s, const char *whom)
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     artel__fit *fit = s->fit;
     int64_t patience = artel__mesh_patience_ns(s->cluster), said = 0;
-    if (fit->missed_since == 0) fit->missed_since = artel__now_ns();
+    if (fit->job.missed_since == 0) fit->job.missed_since = artel__now_ns();
     while (!artel__mesh_stopping(s->cluster)) {
         int64_t now = artel__now_ns();
-        if (now - fit->missed_since >= patience)
+        if (now - fit->job.missed_since >= patience)
             return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "parameter servers",
                                "see whether the job has ended; else start it again",
                                "waited %lld s for %s (.wait_for_cluster), without which nothing goes on",
@@ -123,7 +123,7 @@ artel_status artel__service_await(const artel__service *s, const char *whom)
 
 void artel__service_is_whole(const artel__service *s)
 {
-    s->fit->missed_since = 0;
+    s->fit->job.missed_since = 0;
 }
 
 /* Without whom this task can do nothing: others hear from the chief what is to be done, or that all is over; and a
@@ -132,13 +132,13 @@ static const char *find_missing(const artel__service *s)
 {
     if (s->chief < 0) return "the chief";
     if (s->fit->role != ARTEL__ROLE_COORDINATOR) return NULL;
-    return s->servers == 0 ? "a ps task" : s->workers == 0 && !s->fit->ended ? "a worker" : NULL;
+    return s->servers == 0 ? "a ps task" : s->workers == 0 && !s->fit->at.ended ? "a worker" : NULL;
 }
 
 static artel_status run_seat(artel__service *s, const serving *way, void *user)
 {
     const char *missing = find_missing(s);
-    if (s->fit->save_and_end) return ARTEL_OK;
+    if (s->fit->job.save_and_end) return ARTEL_OK;
     if (missing) return artel__service_await(s, missing);
     if (s->fit->role != ARTEL__ROLE_COORDINATOR) artel__service_is_whole(s); /* it has a majority to find yet */
     return way->run(s, user);
@@ -147,12 +147,12 @@ static artel_status run_seat(artel__service *s, const serving *way, void *user)
 static artel_status run(artel__service *s, const serving *way, void *user)
 {
     artel__fit *fit = s->fit;
-    while (!fit->over) {
+    while (!fit->job.over) {
         ARTEL_TRY(follow(s));
-        if (fit->over) break;
+        if (fit->job.over) break;
         artel_status status = run_seat(s, way, user);
         if (status < 0) return status;
-        if (status == ARTEL_OK && fit->save_and_end && fit->role == ARTEL__ROLE_COORDINATOR)
+        if (status == ARTEL_OK && fit->job.save_and_end && fit->role == ARTEL__ROLE_COORDINATOR)
             artel__coordinator_go_back(fit, user);
         if (status == ARTEL_OK && !artel__mesh_stopping(s->cluster)) {
             artel__mesh_finished(s->cluster, 0, 0);

@@ -137,7 +137,7 @@ static void take_seat(process *p, const generation *g)
 static bool may_work(const artel__service *s)
 {
     if (s->chief < 0) return false;
-    return s->fit->role != ARTEL__ROLE_COORDINATOR || (s->servers > 0 && (s->workers > 0 || s->fit->ended));
+    return s->fit->role != ARTEL__ROLE_COORDINATOR || (s->servers > 0 && (s->workers > 0 || s->fit->at.ended));
 }
 
 static artel_status work(process *p)
@@ -161,11 +161,11 @@ static void conclude(process *p)
 {
     storm *w = p->world;
     artel__fit *fit = &p->fit;
-    int64_t steps = (int64_t)w->o.epochs * fit->steps_per_epoch;
-    if (fit->step != steps || fit->iteration != steps)
-        storm_accuse(w, "the chief has %lld steps and %lld updates, of %lld", (long long)fit->step,
-                     (long long)fit->iteration, (long long)steps);
-    artel_status status = artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit));
+    int64_t steps = (int64_t)w->o.epochs * fit->input.steps_per_epoch;
+    if (fit->at.step != steps || fit->at.iteration != steps)
+        storm_accuse(w, "the chief has %lld steps and %lld updates, of %lld", (long long)fit->at.step,
+                     (long long)fit->at.iteration, (long long)steps);
+    artel_status status = artel__session_export(fit->session, fit->model, fit->at.iteration, artel__fit_rate(fit));
     if (status == ARTEL_OK) status = artel__keras_digest(fit->model, false, w->result->digest);
     if (status < 0) storm_accuse(w, "no result: %s", artel_context_error(p->bench.ctx)->what);
     w->last = p->fetched;
@@ -233,7 +233,7 @@ static void open_fit(process *p)
     artel__arena_init(&p->fit.arena, p->fit.ctx);
     fit_expect(&p->bench, artel__fit_open(&p->fit, p->bench.data), ARTEL_OK);
     p->fit.options.cluster = &p->cluster;
-    atomic_store(&p->fit.forsaken, true); /* whether it is the chief still is asked of the membership machine */
+    atomic_store(&p->fit.job.forsaken, true); /* whether it is the chief still is asked of the membership machine */
     p->service = (artel__service){.fit = &p->fit, .cluster = &p->cluster};
     p->fit.options.strategy = "parameter-server";
     p->fit.options.ps_copies = w->o.copies;

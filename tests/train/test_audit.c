@@ -46,7 +46,7 @@ static void on_event(void *user, const artel_event *event)
 /* A task behind the end of epoch 4, of 10 elements of which 7 are of this pass. */
 static artel__fit task(artel_context *ctx, told *t)
 {
-    artel__fit fit = {.ctx = ctx, .epoch = 5, .unit = 32};
+    artel__fit fit = {.ctx = ctx, .at = {.epoch = 5, .unit = 32}};
     fit.options.on_event = on_event;
     fit.options.event_user = t;
     fit.audit = (artel__fit_audit){.on = true, .whole = true, .pass_whole = true};
@@ -79,7 +79,7 @@ static void an_heir_says_it_once(void **state)
     heir.writes = true;
     artel__audit_take_over(&heir);
     expect_told(&t);
-    assert_int_equal(heir.epoch, 5);
+    assert_int_equal(heir.at.epoch, 5);
     artel__audit_take_over(&heir);
     assert_int_equal(t.count, 1);
 }
@@ -106,7 +106,7 @@ static void what_was_said_before_is_not_said_again(void **state)
     told t = {0};
     artel__fit heir = task(*state, &t);
     heir.writes = true;
-    heir.unit++;
+    heir.at.unit++;
     artel__audit_take_over(&heir);
     assert_int_equal(t.count, 0);
 }
@@ -119,12 +119,12 @@ static void an_end_that_was_copied_is_told(void **state)
     double loss[] = {0.5, 0.25}, accuracy[] = {0.75, 0.875}, *values[] = {loss, accuracy};
     artel_history history = {.ctx = *state, .key = keys, .values = values, .keys = 2, .epochs = 2, .capacity = 2};
     artel__fit fit = task(*state, &t);
-    fit.epoch = 2;
+    fit.at.epoch = 2;
     fit.learning_rate = 0.1;
     artel__arena_init(&fit.arena, *state);
     fit.history = &history;
     assert_int_equal(artel__fit_tell_passed_epoch(&fit), ARTEL_OK);
-    assert_true(t.ended == 1 && t.metrics == 2 && t.value[0] == 0.25 && t.value[1] == 0.875 && fit.epoch == 2);
+    assert_true(t.ended == 1 && t.metrics == 2 && t.value[0] == 0.25 && t.value[1] == 0.875 && fit.at.epoch == 2);
     artel__arena_fini(&fit.arena);
 }
 
