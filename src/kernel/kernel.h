@@ -43,6 +43,13 @@ typedef struct artel__kernel {
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;
 
+/* The list of a kind of which kernel/vector has a kernel for each instruction set; `reference` is of the file that says
+ * so. */
+#define ARTEL__KERNEL_LIST(kernel, reference)                                                                     \
+    extern const artel__kernel artel__##kernel##_avx512, artel__##kernel##_avx2, artel__##kernel##_baseline;      \
+    const artel__kernel *const artel__##kernel##_kernels[] = {&artel__##kernel##_avx512, &artel__##kernel##_avx2, \
+                                                              &artel__##kernel##_baseline, &(reference), NULL}
+
 /* Why a kernel is passed over where `isa` is the instruction set: a constant text; NULL: it can run. */
 const char *artel__kernel_refuses(const artel__kernel *kernel, artel__isa isa, const void *params);
 

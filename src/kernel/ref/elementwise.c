@@ -7,7 +7,6 @@
 #include "kernel/elementwise.h"
 
 #include "kernel/binary_formula.h"
-#include "kernel/simd/elementwise_tables.h"
 #include "kernel/unary_formula.h"
 
 const artel__unary_info artel__unary_table[ARTEL__UNARY_COUNT] = {
@@ -321,18 +320,12 @@ static const artel__kernel axpy = {.name = "reference axpy", .tasks = axpy_tasks
 
 /* -- the lists -- */
 
-#define FAST(row) &artel__elementwise_avx512[row], &artel__elementwise_avx2[row], &artel__elementwise_baseline[row]
-
-const artel__kernel *const artel__unary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_FORWARD), &unary_forward,
-                                                             NULL};
-const artel__kernel *const artel__unary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_UNARY_GRADIENT), &unary_gradient,
-                                                              NULL};
-const artel__kernel *const artel__binary_forward_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_FORWARD), &binary_forward,
-                                                              NULL};
-const artel__kernel *const artel__binary_gradient_kernels[] = {FAST(ARTEL__ELEMENTWISE_BINARY_GRADIENT),
-                                                               &binary_gradient, NULL};
+ARTEL__KERNEL_LIST(unary_forward, unary_forward);
+ARTEL__KERNEL_LIST(unary_gradient, unary_gradient);
+ARTEL__KERNEL_LIST(binary_forward, binary_forward);
+ARTEL__KERNEL_LIST(binary_gradient, binary_gradient);
 const artel__kernel *const artel__compare_kernels[] = {&compare, NULL};
 const artel__kernel *const artel__logical_kernels[] = {&logical, NULL};
-const artel__kernel *const artel__select_kernels[] = {FAST(ARTEL__ELEMENTWISE_SELECT), &select_elements, NULL};
-const artel__kernel *const artel__add_n_kernels[] = {FAST(ARTEL__ELEMENTWISE_ADD_N), &add_n, NULL};
-const artel__kernel *const artel__axpy_kernels[] = {FAST(ARTEL__ELEMENTWISE_AXPY), &axpy, NULL};
+ARTEL__KERNEL_LIST(select, select_elements);
+ARTEL__KERNEL_LIST(add_n, add_n);
+ARTEL__KERNEL_LIST(axpy, axpy);

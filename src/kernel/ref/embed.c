@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernel/embed_tree.h"
-#include "kernel/simd/embed_tables.h"
 
 /* -- forward; a task is a position -- */
 
@@ -192,10 +191,8 @@ static const artel__kernel tokens = {
     .name = "reference embed_tokens", .tasks = embed_tokens_tasks, .run = embed_tokens_run};
 static const artel__kernel rows = {.name = "reference embed_rows", .tasks = embed_rows_tasks, .run = embed_rows_run};
 
-#define FAST(row) &artel__embed_avx512[row], &artel__embed_avx2[row], &artel__embed_baseline[row]
-
-const artel__kernel *const artel__embed_forward_kernels[] = {FAST(ARTEL__EMBED_FORWARD), &forward, NULL};
+ARTEL__KERNEL_LIST(embed_forward, forward);
 const artel__kernel *const artel__embed_sort_kernels[] = {&sort, NULL};
-const artel__kernel *const artel__embed_gradient_kernels[] = {FAST(ARTEL__EMBED_GRADIENT), &gradient, NULL};
+ARTEL__KERNEL_LIST(embed_gradient, gradient);
 const artel__kernel *const artel__embed_tokens_kernels[] = {&tokens, NULL};
-const artel__kernel *const artel__embed_rows_kernels[] = {FAST(ARTEL__EMBED_ROWS), &rows, NULL};
+ARTEL__KERNEL_LIST(embed_rows, rows);

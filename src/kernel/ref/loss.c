@@ -7,7 +7,6 @@
 #include "kernel/loss.h"
 
 #include "kernel/loss_formula.h"
-#include "kernel/simd/loss_tables.h"
 
 bool artel__loss_is_sparse(artel__loss op)
 {
@@ -298,7 +297,5 @@ static const artel__kernel forward = {
 static const artel__kernel gradient = {
     .name = "reference loss_gradient", .tasks = loss_gradient_tasks, .run = loss_gradient_run};
 
-#define FAST(row) &artel__loss_avx512[row], &artel__loss_avx2[row], &artel__loss_baseline[row]
-
-const artel__kernel *const artel__loss_forward_kernels[] = {FAST(ARTEL__LOSS_FORWARD), &forward, NULL};
-const artel__kernel *const artel__loss_gradient_kernels[] = {FAST(ARTEL__LOSS_GRADIENT), &gradient, NULL};
+ARTEL__KERNEL_LIST(loss_forward, forward);
+ARTEL__KERNEL_LIST(loss_gradient, gradient);

@@ -3,7 +3,6 @@
 #include "kernel/narrow.h"
 
 #include "kernel/math.h"
-#include "kernel/simd/narrow_tables.h"
 
 double artel__round_to_float32(double x)
 {
@@ -33,6 +32,4 @@ static void narrow_run(const void *params, int64_t begin, int64_t end, void *scr
 
 static const artel__kernel narrow = {.name = "reference narrow", .tasks = narrow_tasks, .run = narrow_run};
 
-const artel__kernel *const artel__narrow_kernels[] = {&artel__narrow_avx512[ARTEL__NARROW_NARROW],
-                                                      &artel__narrow_avx2[ARTEL__NARROW_NARROW],
-                                                      &artel__narrow_baseline[ARTEL__NARROW_NARROW], &narrow, NULL};
+ARTEL__KERNEL_LIST(narrow, narrow);

@@ -8,7 +8,6 @@
 #include "kernel/fold_tree.h"
 #include "kernel/moments.h"
 #include "kernel/norm_formula.h"
-#include "kernel/simd/norm_tables.h"
 
 /* -- moments; a task is a channel of a row, or of a node -- */
 
@@ -310,23 +309,14 @@ static const artel__kernel layer_parameters = {
 
 /* -- the lists -- */
 
-#define FAST(row) &artel__norm_avx512[row], &artel__norm_avx2[row], &artel__norm_baseline[row]
-
-const artel__kernel *const artel__batch_moments_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_ROWS), &moments_rows,
-                                                                  NULL};
-const artel__kernel *const artel__batch_moments_fold_kernels[] = {FAST(ARTEL__NORM_BATCH_MOMENTS_FOLD), &moments_fold,
-                                                                  NULL};
+ARTEL__KERNEL_LIST(batch_moments_rows, moments_rows);
+ARTEL__KERNEL_LIST(batch_moments_fold, moments_fold);
 const artel__kernel *const artel__batch_norm_finalize_kernels[] = {&finalize, NULL};
 const artel__kernel *const artel__batch_norm_moving_kernels[] = {&moving, NULL};
 const artel__kernel *const artel__batch_norm_inverse_kernels[] = {&inverse, NULL};
-const artel__kernel *const artel__batch_norm_forward_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_FORWARD), &forward, NULL};
-const artel__kernel *const artel__batch_norm_gradient_rows_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT_ROWS),
-                                                                        &gradient_rows, NULL};
-const artel__kernel *const artel__batch_norm_gradient_kernels[] = {FAST(ARTEL__NORM_BATCH_NORM_GRADIENT), &gradient,
-                                                                   NULL};
-const artel__kernel *const artel__layer_norm_forward_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_FORWARD), &layer_forward,
-                                                                  NULL};
-const artel__kernel *const artel__layer_norm_gradient_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_GRADIENT),
-                                                                   &layer_gradient, NULL};
-const artel__kernel *const artel__layer_norm_parameters_kernels[] = {FAST(ARTEL__NORM_LAYER_NORM_PARAMETERS),
-                                                                     &layer_parameters, NULL};
+ARTEL__KERNEL_LIST(batch_norm_forward, forward);
+ARTEL__KERNEL_LIST(batch_norm_gradient_rows, gradient_rows);
+ARTEL__KERNEL_LIST(batch_norm_gradient, gradient);
+ARTEL__KERNEL_LIST(layer_norm_forward, layer_forward);
+ARTEL__KERNEL_LIST(layer_norm_gradient, layer_gradient);
+ARTEL__KERNEL_LIST(layer_norm_parameters, layer_parameters);

@@ -2,8 +2,6 @@
 /* Optimizer steps, the reference: one element at a time. Also the lists, the scalars of a step, and the constraints. */
 #include "kernel/optimize.h"
 
-#include "kernel/simd/optimize_tables.h"
-
 #define FLAT_PARAMS artel__flat
 #define APPLY_PREPARE artel__apply_prepare
 #define APPLY_KIND "reference"
@@ -147,11 +145,9 @@ static const artel__kernel constrain = {.name = "reference constrain", .tasks = 
 
 /* -- the lists -- */
 
-#define FAST(row) &artel__optimize_avx512[row], &artel__optimize_avx2[row], &artel__optimize_baseline[row]
-
-const artel__kernel *const artel__apply_kernels[] = {FAST(ARTEL__OPTIMIZE_APPLY), &apply_elements, NULL};
-const artel__kernel *const artel__apply_rows_kernels[] = {FAST(ARTEL__OPTIMIZE_APPLY_ROWS), &apply_rows, NULL};
-const artel__kernel *const artel__lamb_step_kernels[] = {FAST(ARTEL__OPTIMIZE_LAMB_STEP), &lamb_step, NULL};
-const artel__kernel *const artel__block_norm_kernels[] = {FAST(ARTEL__OPTIMIZE_BLOCK_NORM), &block_norm, NULL};
-const artel__kernel *const artel__flat_kernels[] = {FAST(ARTEL__OPTIMIZE_FLAT), &flat_elements, NULL};
+ARTEL__KERNEL_LIST(apply, apply_elements);
+ARTEL__KERNEL_LIST(apply_rows, apply_rows);
+ARTEL__KERNEL_LIST(lamb_step, lamb_step);
+ARTEL__KERNEL_LIST(block_norm, block_norm);
+ARTEL__KERNEL_LIST(flat, flat_elements);
 const artel__kernel *const artel__constrain_kernels[] = {&constrain, NULL};

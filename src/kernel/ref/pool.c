@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "kernel/pool_window.h"
-#include "kernel/simd/pool_tables.h"
 
 void artel__pool_axis(artel__pool_shape *shape, int axis, int64_t in, int64_t window, int64_t stride, bool same)
 {
@@ -119,7 +118,5 @@ static const artel__kernel gradient = {.name = "reference pool_gradient",
                                        .scratch_bytes = pool_gradient_scratch,
                                        .run = pool_gradient_run};
 
-#define FAST(row) &artel__pool_avx512[row], &artel__pool_avx2[row], &artel__pool_baseline[row]
-
-const artel__kernel *const artel__pool_forward_kernels[] = {FAST(ARTEL__POOL_FORWARD), &forward, NULL};
-const artel__kernel *const artel__pool_gradient_kernels[] = {FAST(ARTEL__POOL_GRADIENT), &gradient, NULL};
+ARTEL__KERNEL_LIST(pool_forward, forward);
+ARTEL__KERNEL_LIST(pool_gradient, gradient);

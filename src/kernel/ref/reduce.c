@@ -8,7 +8,6 @@
 
 #include "kernel/fold_tree.h"
 #include "kernel/reduce_form.h"
-#include "kernel/simd/reduce_tables.h"
 
 #define REDUCE_PARAMS artel__reduce
 #define REDUCE_GRADIENT_PARAMS artel__reduce_gradient
@@ -198,12 +197,9 @@ static const artel__kernel fold_weighted = {
 
 /* -- the lists -- */
 
-#define FAST(row) &artel__reduce_avx512[row], &artel__reduce_avx2[row], &artel__reduce_baseline[row]
-
-const artel__kernel *const artel__reduce_kernels[] = {FAST(ARTEL__REDUCE_REDUCE), &reduce, NULL};
-const artel__kernel *const artel__reduce_gradient_kernels[] = {FAST(ARTEL__REDUCE_REDUCE_GRADIENT), &reduce_gradient,
-                                                               NULL};
+ARTEL__KERNEL_LIST(reduce, reduce);
+ARTEL__KERNEL_LIST(reduce_gradient, reduce_gradient);
 const artel__kernel *const artel__argmax_kernels[] = {&argmax, NULL};
 const artel__kernel *const artel__in_top_k_kernels[] = {&in_top_k, NULL};
-const artel__kernel *const artel__fold_columns_kernels[] = {FAST(ARTEL__REDUCE_FOLD_COLUMNS), &fold_columns, NULL};
+ARTEL__KERNEL_LIST(fold_columns, fold_columns);
 const artel__kernel *const artel__fold_weighted_kernels[] = {&fold_weighted, NULL};

@@ -7,9 +7,6 @@
 
 #include "kernel/noise_formula.h"
 #include "kernel/resize_formula.h"
-#include "kernel/simd/noise_tables.h"
-#include "kernel/simd/resize_tables.h"
-#include "kernel/simd/shape_ops_tables.h"
 
 /* -- parameters of copies -- */
 
@@ -342,16 +339,11 @@ static const artel__kernel resize_gradient = {
 
 /* -- the lists -- */
 
-#define FAST(family, row) &artel__##family##_avx512[row], &artel__##family##_avx2[row], &artel__##family##_baseline[row]
-
-const artel__kernel *const artel__strided_copy_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_STRIDED_COPY),
-                                                            &strided_copy, NULL};
+ARTEL__KERNEL_LIST(strided_copy, strided_copy);
 const artel__kernel *const artel__fill_kernels[] = {&fill, NULL};
-const artel__kernel *const artel__pad_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_PAD), &pad, NULL};
-const artel__kernel *const artel__cast_kernels[] = {FAST(shape_ops, ARTEL__SHAPE_OPS_CAST), &cast, NULL};
+ARTEL__KERNEL_LIST(pad, pad);
+ARTEL__KERNEL_LIST(cast, cast);
 const artel__kernel *const artel__one_hot_kernels[] = {&one_hot, NULL};
-const artel__kernel *const artel__noise_kernels[] = {FAST(noise, ARTEL__NOISE_NOISE), &noise, NULL};
-const artel__kernel *const artel__resize_forward_kernels[] = {FAST(resize, ARTEL__RESIZE_FORWARD), &resize_forward,
-                                                              NULL};
-const artel__kernel *const artel__resize_gradient_kernels[] = {FAST(resize, ARTEL__RESIZE_GRADIENT), &resize_gradient,
-                                                               NULL};
+ARTEL__KERNEL_LIST(noise, noise);
+ARTEL__KERNEL_LIST(resize_forward, resize_forward);
+ARTEL__KERNEL_LIST(resize_gradient, resize_gradient);

@@ -4,7 +4,6 @@
 #include "kernel/softmax.h"
 
 #include "kernel/math.h"
-#include "kernel/simd/softmax_tables.h"
 
 /* A sum over a row: 16 lanes along the last axis, one chain along another. */
 typedef struct sum {
@@ -229,9 +228,7 @@ static const artel__kernel glu_forward = {
 static const artel__kernel glu_gradient = {
     .name = "reference glu_gradient", .tasks = glu_gradient_tasks, .run = glu_gradient_run};
 
-#define FAST(row) &artel__softmax_avx512[row], &artel__softmax_avx2[row], &artel__softmax_baseline[row]
-
-const artel__kernel *const artel__softmax_forward_kernels[] = {FAST(ARTEL__SOFTMAX_FORWARD), &forward, NULL};
-const artel__kernel *const artel__softmax_gradient_kernels[] = {FAST(ARTEL__SOFTMAX_GRADIENT), &gradient, NULL};
-const artel__kernel *const artel__glu_forward_kernels[] = {FAST(ARTEL__SOFTMAX_GLU_FORWARD), &glu_forward, NULL};
-const artel__kernel *const artel__glu_gradient_kernels[] = {FAST(ARTEL__SOFTMAX_GLU_GRADIENT), &glu_gradient, NULL};
+ARTEL__KERNEL_LIST(softmax_forward, forward);
+ARTEL__KERNEL_LIST(softmax_gradient, gradient);
+ARTEL__KERNEL_LIST(glu_forward, glu_forward);
+ARTEL__KERNEL_LIST(glu_gradient, glu_gradient);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the bodies of the fast kernels share.
+/* What the fast kernels share that are written in plain C for the compiler to vectorise.
  *
- * A family's code is written once, in <family>_body.h, in plain C that the compiler vectorises, and compiled once for
- * each instruction set by <family>_baseline.c, _avx2.c and _avx512.c, which set ARTEL__SIMD_NAME, ARTEL__SIMD_ISA and
- * ARTEL__SIMD_TABLE and include the body. Without contraction and reassociation every instruction set gives the same
- * bits. The body ends in one exported table of kernels, named by ARTEL__SIMD_TABLE and indexed by the family's enum.
+ * Each file of kernel/vector is a family, compiled once for each instruction set (cmake/rooms.cmake), which sets
+ * ARTEL__SIMD_SET and ARTEL__SIMD_ISA. Without contraction and reassociation every instruction set gives the same bits.
+ * It ends with its kernels, which ARTEL__KERNEL_LIST (kernel/kernel.h) lists. Bodies that are written against vectors,
+ * too (attention_body.h, recurrent_body.h), are included by a file for each set.
  */
 #ifndef ARTEL_KERNEL_SIMD_SIMD_H
 #define ARTEL_KERNEL_SIMD_SIMD_H
@@ -15,6 +15,15 @@
 #endif
 
 #include "kernel/kernel.h"
+
+#ifdef ARTEL__SIMD_SET
+/* The kernel of that name for this set; the other arguments are fields of artel__kernel. */
+#define ARTEL__SIMD_KERNEL(kernel, ...) ARTEL__SIMD_KERNEL_FOR(ARTEL__SIMD_SET, kernel, __VA_ARGS__)
+#define ARTEL__SIMD_KERNEL_FOR(set, kernel, ...) ARTEL__SIMD_KERNEL_DEFINE(set, kernel, __VA_ARGS__)
+#define ARTEL__SIMD_KERNEL_DEFINE(set, kernel, ...)     \
+    extern const artel__kernel artel__##kernel##_##set; \
+    const artel__kernel artel__##kernel##_##set = {.name = #set " " #kernel, .isa = ARTEL__SIMD_ISA, __VA_ARGS__}
+#endif
 
 /* For loops that take a formula as a constant argument: the call must disappear. */
 #define ARTEL__INLINE static inline __attribute__((always_inline))

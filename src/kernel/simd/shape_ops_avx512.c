@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The shape_ops kernels compiled for AVX-512; see shape_ops_body.h. */
-#define ARTEL__SIMD_NAME "avx512"
-#define ARTEL__SIMD_ISA ARTEL__ISA_AVX512
-#define ARTEL__SIMD_TABLE artel__shape_ops_avx512
-#include "kernel/simd/shape_ops_body.h"

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizer steps; see simd.h for how this file is compiled, kernel/optimize.h for the contracts.
+ *
+ * One loop takes rule and flags as constants and is inlined for each combination that exists. Clipped gradients and
+ * decayed weights pass through a run of buffers in the first-level cache, so that no combination of them multiplies the
+ * loops.
+ */
+#include "kernel/simd/simd.h"
+
+#include "base/fetch_soon.h"
+#include "kernel/optimize_formula.h"
+
+#include <string.h>
+
+enum {
+    RUN = 1024,
+    ROWS = 64,
+    AHEAD = 8,
+    ASKED = 64 /* elements of a row that are asked for */
+};
+
+typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
+
+/* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
+ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, bool one, bool two, bool three,
+                             const artel__apply *p, int64_t at, const float *gradient, const float *squares, int64_t n)
+{
+    float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w,
+          *s2 = three ? p->slot[2] + at : w;
+    float rate = p->rate, scalar[8];
+    memcpy(scalar, p->scalar, sizeof scalar);
+    flags.held = held;
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
+        e = rule(scalar, rate, flags, e);
+        w[i] = e.w;
+        if (one) s0[i] = e.slot[0];
+        if (two) s1[i] = e.slot[1];
+        if (three) s2[i] = e.slot[2];
+    }
+}
+
+ARTEL__INLINE void sgd_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                           int64_t n)
+{
+    if (!p->has_momentum)
+        rule_loop(apply_sgd, (rule_flags){0}, held, false, false, false, p, at, g, q, n);
+    else if (!p->nesterov)
+        rule_loop(apply_sgd, (rule_flags){.momentum = true}, held, true, false, false, p, at, g, q, n);
+    else
+        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, held, true, false, false, p, at, g, q,
+                  n);
+}
+
+ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                               int64_t n)
+{
+    if (p->has_momentum && p->centered)
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, held, true, true, true, p, at, g, q,
+                  n);
+    else if (p->has_momentum)
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, held, true, true, false, p, at, g, q, n);
+    else if (p->centered)
+        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, held, true, false, true, p, at, g, q, n);
+    else
+        rule_loop(apply_rmsprop, (rule_flags){0}, held, true, false, false, p, at, g, q, n);
+}
+
+ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
+                            int64_t n)
+{
+    const rule_flags none = {0};
+    switch (p->rule) {
+    case ARTEL__RULE_SGD: sgd_run(held, p, at, g, q, n); break;
+    case ARTEL__RULE_RMSPROP: rmsprop_run(held, p, at, g, q, n); break;
+    case ARTEL__RULE_ADAM:
+        if (p->amsgrad)
+            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, held, true, true, true, p, at, g, q, n);
+        else
+            rule_loop(apply_adam, none, held, true, true, false, p, at, g, q, n);
+        break;
+    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, held, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LION: rule_loop(apply_lion, none, held, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, held, true, true, true, p, at, g, q, n); break;
+    case ARTEL__RULE_SCHEDULE_FREE:
+        rule_loop(apply_schedule_free, none, held, true, true, false, p, at, g, q, n);
+        break;
+    }
+}
+
+/* Copies of the loops: the square is computed, or read. */
+static void rule_run_plain(const artel__apply *p, int64_t at, const float *g, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, NULL, n);
+}
+
+static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, q, n);
+}
+
+/* Slots of 16 bits; `q` may be the squares of `g`. */
+static void rule_run_bfloat16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_BFLOAT16, p, at, g, q, n);
+}
+
+static void rule_run_float16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_FLOAT16, p, at, g, q, n);
+}
+
+static void rule_run_held(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    if (p->held == ARTEL_DTYPE_BFLOAT16)
+        rule_run_bfloat16(p, at, g, q, n);
+    else if (p->held == ARTEL_DTYPE_FLOAT16)
+        rule_run_float16(p, at, g, q, n);
+    else if (q)
+        rule_run_squares(p, at, g, q, n);
+    else
+        rule_run_plain(p, at, g, n);
+}
+
+/* `clip` as a constant, so that the loop vectorises. */
+ARTEL__INLINE void clip_loop(artel__clip clip, bool square, const artel__apply *p, const float *from, float *to,
+                             int64_t n)
+{
+    artel__apply constant = {.clip = clip, .clip_a = p->clip_a, .clip_b = p->clip_b};
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < n; i++)
+        to[i] = square ? apply_clip_square(&constant, from[i]) : apply_clip(&constant, from[i]);
+}
+
+ARTEL__INLINE void clip_run(bool square, const artel__apply *p, const float *from, float *to, int64_t n)
+{
+    switch (p->clip) {
+    case ARTEL__CLIP_NONE: break;
+    case ARTEL__CLIP_VALUE: clip_loop(ARTEL__CLIP_VALUE, square, p, from, to, n); break;
+    case ARTEL__CLIP_NORM: clip_loop(ARTEL__CLIP_NORM, square, p, from, to, n); break;
+    case ARTEL__CLIP_SCALE: clip_loop(ARTEL__CLIP_SCALE, square, p, from, to, n); break;
+    case ARTEL__CLIP_NARROW: clip_loop(ARTEL__CLIP_NARROW, square, p, from, to, n); break;
+    }
+}
+
+/* Elements at .. at + n - 1 of the variable; their gradient and squares (or NULL). */
+static void apply_piece(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    float clipped[RUN], squared[RUN], *w = p->variable + at, decay = p->decay, rate = p->rate;
+    if (p->clip) {
+        clip_run(false, p, g, clipped, n);
+        g = clipped;
+    }
+    const rule_flags held = {.held = p->held}, none = {0};
+    for (int64_t i = 0; decay != 0.0f && !p->held && i < n; i++) w[i] = apply_decay(none, w[i], decay, rate);
+    for (int64_t i = 0; decay != 0.0f && p->held && i < n; i++) w[i] = apply_decay(held, w[i], decay, rate);
+    if (q && p->clip) {
+        clip_run(true, p, q, squared, n);
+        q = squared;
+    }
+    rule_run_held(p, at, g, q, n);
+}
+
+static int64_t apply_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__apply *)params)->count);
+}
+
+static void apply_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__apply *p = params;
+    int64_t to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    (void)scratch;
+    for (int64_t at = begin * ARTEL__NORM_BLOCK; at < to; at += RUN)
+        apply_piece(p, at, p->gradient + at, p->squares ? p->squares + at : NULL, to - at < RUN ? to - at : RUN);
+}
+
+/* -- on rows of a table -- */
+
+static int64_t apply_rows_tasks(const void *params)
+{
+    const artel__apply_rows *p = params;
+    if (!p->others) return artel__pieces(p->most, ROWS);
+    return p->width > 0 ? artel__pieces(p->apply.count / p->width, ROWS) : 0;
+}
+
+/* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
+static void ask_for_row(const artel__apply_rows *p, int64_t at)
+{
+    size_t bytes = (size_t)(p->width < ASKED ? p->width : ASKED) * sizeof(float);
+    artel__fetch_soon(p->apply.variable + at, bytes);
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
+        if (p->apply.slot[k]) artel__fetch_soon(p->apply.slot[k] + at, bytes);
+}
+
+static void apply_row(const artel__apply_rows *p, int64_t k)
+{
+    const float *g = p->apply.gradient + k * p->width, *q = p->apply.squares ? p->apply.squares + k * p->width : NULL;
+    int64_t at = p->token[k] * p->width;
+    for (int64_t i = 0; i < p->width; i += RUN)
+        apply_piece(&p->apply, at + i, g + i, q ? q + i : NULL, p->width - i < RUN ? p->width - i : RUN);
+}
+
+/* The first k whose token is not below `row`. */
+static int64_t find_token(const artel__apply_rows *p, int64_t row)
+{
+    int64_t low = 0, high = *p->count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (p->token[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rows [row, end) of the table, those between the tokens as runs without a gradient. */
+static void apply_table(const artel__apply_rows *p, int64_t row, int64_t end)
+{
+    static const float zeros[RUN] = {0};
+    for (int64_t k = find_token(p, row); row < end; k++) {
+        int64_t next = k < *p->count && p->token[k] < end ? p->token[k] : end, to = next * p->width;
+        for (int64_t at = row * p->width; at < to; at += RUN)
+            apply_piece(&p->apply, at, zeros, p->apply.squares ? zeros : NULL, to - at < RUN ? to - at : RUN);
+        if (next < end) apply_row(p, k);
+        row = next + 1;
+    }
+}
+
+static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__apply_rows *p = params;
+    int64_t to = artel__piece_end(*p->count, ROWS, end);
+    (void)scratch;
+    if (p->others) {
+        apply_table(p, begin * ROWS, artel__piece_end(p->apply.count / p->width, ROWS, end));
+        return;
+    }
+    for (int64_t k = begin * ROWS; k < to; k++) {
+        if (k + AHEAD < *p->count) ask_for_row(p, p->token[k + AHEAD] * p->width);
+        apply_row(p, k);
+    }
+}
+
+/* -- second half of LAMB -- */
+
+static int64_t lamb_step_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__lamb_step *)params)->count);
+}
+
+static void lamb_step_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__lamb_step *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin),
+            to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    float *w = p->variable, step = p->ratio * p->rate;
+    const float *u = p->direction;
+    (void)scratch;
+    ARTEL__INDEPENDENT
+    for (int64_t i = from; i < to; i++) w[i] = w[i] - step * u[i];
+}
+
+/* -- norms -- */
+
+static int64_t block_norm_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__block_norm *)params)->count);
+}
+
+ARTEL__INLINE double block_sum(bool squares, const float *x, int64_t n)
+{
+    double lane[ARTEL__LANES] = {0};
+    int64_t i = 0;
+    for (; i + ARTEL__LANES <= n; i += ARTEL__LANES) {
+        for (int k = 0; k < ARTEL__LANES; k++) {
+            double v = (double)x[i + k];
+            lane[k] = lane[k] + (squares ? v * v : (double)artel__absf(x[i + k]));
+        }
+    }
+    for (int k = 0; i + k < n; k++) {
+        double v = (double)x[i + k];
+        lane[k] = lane[k] + (squares ? v * v : (double)artel__absf(x[i + k]));
+    }
+    return artel__lanes_sum64(lane);
+}
+
+static void block_norm_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__block_norm *p = params;
+    (void)scratch;
+    for (int64_t block = begin; block < end; block++) {
+        int64_t from = block * ARTEL__NORM_BLOCK, n = artel__piece_end(p->count, ARTEL__NORM_BLOCK, block + 1) - from;
+        bool squares = p->kind == ARTEL__NORM_SQUARES;
+        p->blocks[block] = squares ? block_sum(true, p->x + from, n) : block_sum(false, p->x + from, n);
+    }
+}
+
+/* -- whole-variable passes -- */
+
+static int64_t flat_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__flat *)params)->count);
+}
+
+ARTEL__INLINE void flat_loop(artel__flat_op op, const artel__flat *p, int64_t from, int64_t to)
+{
+    const float *x = p->x;
+    float *y = p->y, a = p->a, b = p->b;
+    bool reads = op <= ARTEL__FLAT_AVERAGE;
+    ARTEL__INDEPENDENT
+    for (int64_t i = from; i < to; i++) y[i] = flat_element(op, x[i], reads ? y[i] : 0.0f, a, b);
+}
+
+static void flat_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__flat *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin),
+            to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    (void)scratch;
+    switch (p->op) {
+    case ARTEL__FLAT_REGULARISE: flat_loop(ARTEL__FLAT_REGULARISE, p, from, to); break;
+    case ARTEL__FLAT_EMA: flat_loop(ARTEL__FLAT_EMA, p, from, to); break;
+    case ARTEL__FLAT_ACCUMULATE: flat_loop(ARTEL__FLAT_ACCUMULATE, p, from, to); break;
+    case ARTEL__FLAT_AVERAGE: flat_loop(ARTEL__FLAT_AVERAGE, p, from, to); break;
+    case ARTEL__FLAT_SCALE: flat_loop(ARTEL__FLAT_SCALE, p, from, to); break;
+    case ARTEL__FLAT_DIVIDE: flat_loop(ARTEL__FLAT_DIVIDE, p, from, to); break;
+    case ARTEL__FLAT_CLIP: flat_loop(ARTEL__FLAT_CLIP, p, from, to); break;
+    }
+}
+
+ARTEL__SIMD_KERNEL(apply, .tasks = apply_tasks, .run = apply_run);
+ARTEL__SIMD_KERNEL(apply_rows, .tasks = apply_rows_tasks, .run = apply_rows_run);
+ARTEL__SIMD_KERNEL(lamb_step, .tasks = lamb_step_tasks, .run = lamb_step_run);
+ARTEL__SIMD_KERNEL(block_norm, .tasks = block_norm_tasks, .run = block_norm_run);
+ARTEL__SIMD_KERNEL(flat, .tasks = flat_tasks, .run = flat_run);
