@@ -276,6 +276,29 @@ def promised():
         check("%s that unfolds" % kind.decode(), rc in (0, 1) and largest <= 4 * len(content) + MIB, rc, largest, len(content), said[-300:])
 
 
+def slow_ones():
+    """Small images that would keep a decoder busy: scans without end, texts that unfold, codes behind a whole picture."""
+    progressive = image("JPEG", progressive=True)
+    first = progressive.index(b"\xff\xda")  # the means of all blocks, as often as one likes
+    end = next(i for i in range(first + 12, len(progressive)) if progressive[i] == 255 and progressive[i + 1] in (0xC4, 0xDA))
+    more = lambda scans: progressive[:first] + progressive[first:end] * scans + progressive[end:]
+    rows = zlib.compress(b"".join(b"\0" + row.tobytes() for row in PIXELS[0]))
+    zeros = zlib.compress(bytes(500000), 9)
+    texts = png(9, 7, rows, more=[(b"zTXt", b"t%d\0\0" % i + zeros) for i in range(990)])
+    gif = image("GIF")
+    last = gif.rindex(b"\0;")
+    gif = gif[:last] + bytes([255]) * 4096 * 64 + gif[last:]
+    cases = [("jpg", more(400), 0, ""), ("jpg", more(600), 1, "more than 500 scans"), ("jpg", more(60000), 1, "more than 500 scans"),
+             ("png", texts, 0, ""), ("gif", gif, 0, "")]
+    for k, (ending, content, want, words) in enumerate(cases):
+        name = "q/k/a." + ending
+        write(name, content)
+        rc, said, megabytes, seconds = measured("images:q#size=8x8")
+        check("slow image %d" % k, rc == want and words in said and (not rc or name in said) and megabytes < MEGABYTES and seconds < SECONDS,
+              rc, megabytes, seconds, said[-300:])
+        os.remove(name)
+
+
 def bounded():
     """A gzip stream that unfolds to gigabytes ends at the limit of what it may be, by name, not with the machine's memory."""
     block = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -325,6 +348,7 @@ def left_out():
 mutations()
 bombs()
 promised()
+slow_ones()
 bounded()
 left_out()
 sys.exit(report())

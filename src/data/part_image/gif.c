@@ -177,10 +177,15 @@ typedef struct canvas {
     int64_t drawn;
 } canvas;
 
+static int is_full(const canvas *c)
+{
+    return c->drawn >= c->picture->width * c->picture->height;
+}
+
 static int draw(canvas *c, int index)
 {
     const picture *p = c->picture;
-    if (c->drawn >= p->width * p->height) return 0; /* more than there is room for: passed over, as everyone does */
+    if (is_full(c)) return 0;
     int64_t y = row_of(p, c->drawn / p->width), x = c->drawn % p->width;
     c->drawn++;
     if (index == p->transparent) return 0;
@@ -212,7 +217,8 @@ static int unpack(unpacker *u, canvas *c, int smallest)
     int clear = 1 << smallest, next = clear + 2, size = smallest + 1, former = -1;
     for (int i = 0; i < clear; i++) u->first[i] = u->last[i] = (uint8_t)i;
     for (;;) {
-        int code = next_code(u, size);
+        int code =
+            is_full(c) ? -1 : next_code(u, size); /* what follows a whole picture is passed over, as everyone does */
         if (code < 0 || code == clear + 1) return 0;
         if (code == clear) {
             next = clear + 2;

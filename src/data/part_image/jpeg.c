@@ -20,8 +20,15 @@ typedef struct decoder {
     struct jpeg_decompress_struct info;
     struct jpeg_error_mgr errors;
     jmp_buf failed;
+    struct jpeg_progress_mgr progress;
     artel__image_why *why;
 } decoder;
+
+/* Scans of an image, each of which goes over all of it: a file of a few kilobytes could hold thousands. libjpeg-turbo's
+ * own tools have the option -maxscans for that; its fuzzers, and Pillow's and browsers' images, stay far below. */
+enum {
+    MOST_SCANS = 500
+};
 
 static void fail(j_common_ptr info)
 {
@@ -41,6 +48,14 @@ static void warn(j_common_ptr info, int level)
 static void silent(j_common_ptr info)
 {
     (void)info;
+}
+
+static void check_scans(j_common_ptr info)
+{
+    decoder *d = info->client_data;
+    if (d->info.input_scan_number <= MOST_SCANS) return;
+    snprintf(d->why->text, sizeof d->why->text, "more than %d scans", MOST_SCANS);
+    longjmp(d->failed, 1);
 }
 
 static void prepare(decoder *d, artel__image_why *why)
@@ -69,6 +84,8 @@ static unsigned ratio_of(const decoder *d, const artel__image_input *input)
 static void start(decoder *d, const artel__image_input *input)
 {
     jpeg_create_decompress(&d->info);
+    d->progress.progress_monitor = check_scans;
+    d->info.progress = &d->progress;
     jpeg_mem_src(&d->info, input->bytes, (unsigned long)input->size);
     jpeg_read_header(&d->info, TRUE);
     d->info.scale_num = 1;

@@ -60,12 +60,20 @@ static int create(reader *r, const artel__image_input *input, artel__image_why *
     return -1;
 }
 
+/* Chunks that no pixel depends on are passed over as they lie: a thousand texts could unfold to a gigabyte. */
+static void pass_over_notes(png_structp png)
+{
+    static const png_byte notes[] = "tEXt\0zTXt\0iTXt\0sPLT\0eXIf\0tIME\0pHYs\0oFFs\0pCAL\0sCAL\0hIST";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, notes, (int)(sizeof notes / 5));
+}
+
 /* This and the functions below may jump; whoever calls them has set the target. */
 static void read_header(reader *r)
 {
     png_set_read_fn(r->png, r, give_bytes);
+    pass_over_notes(r->png);
     png_set_user_limits(r->png, ARTEL__IMAGE_MAX_SIDE, ARTEL__IMAGE_MAX_SIDE);
-    png_set_chunk_malloc_max(r->png, r->input->size + CHUNK_ROOM); /* texts and profiles unfold, too */
+    png_set_chunk_malloc_max(r->png, r->input->size + CHUNK_ROOM); /* a profile unfolds, too */
     png_read_info(r->png, r->info);
 }
 
