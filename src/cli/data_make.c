@@ -14,8 +14,10 @@
 #include "base/text.h"
 #include "cli/data.h"
 #include "data/record_write.h"
+#include "data/texts.h"
 
 #define SHARD_BYTES ((double)(128 << 20))
+#define TEXT_BYTES ((size_t)1 << 20) /* of rows that have been written */
 
 /* A feature to be written and the columns that it is made of. */
 typedef struct part {
@@ -229,13 +231,19 @@ static artel_status write_shard(maker *m, const char *path, int64_t begin, int64
     artel_status status =
         artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
     int64_t told = begin; /* data of another machine, what comes next */
+    artel__texts texts;   /* of the rows that were read last */
+    artel__texts_init(&texts, m->call->ctx, 0);
+    artel__texts *before = artel__texts_set_keeper(&texts);
     for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
+        artel__texts_clear(&texts, TEXT_BYTES);
         status = artel__data_go_on(m->call->ctx, path);
         if (i >= told)
             told = i + artel__rows_expect(&m->opened.rows, m->rows ? (const int64_t *)m->rows + i : NULL, i, end - i);
         if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
         if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
     }
+    artel__texts_set_keeper(before);
+    artel__texts_fini(&texts);
     if (status == ARTEL_OK) status = artel__record_writer_commit(&writer, m->options->index, digest);
     artel__record_writer_close(&writer);
     return status;

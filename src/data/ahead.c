@@ -13,6 +13,7 @@
 
 #include "base/threads.h"
 #include "data/feed.h"
+#include "data/texts.h"
 
 #define SHARED_ROWS 16 /* from which on waking other threads pays */
 
@@ -182,6 +183,17 @@ static size_t place_values(const artel__feed *feed, int64_t count, void *const *
     return used;
 }
 
+/* What is bound, with texts that last as long as `texts`: what is made of them holds none. */
+static artel_status fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
+                                void *const *bound, artel__texts *texts)
+{
+    artel__texts_init(texts, feed->core->ctx, 0);
+    artel__texts *before = artel__texts_set_keeper(texts);
+    artel_status status = artel__feed_fetch_bound(feed, pool, rows, count, bound);
+    artel__texts_set_keeper(before);
+    return status;
+}
+
 artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count,
                                      void *const *buffers)
 {
@@ -191,6 +203,7 @@ artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool,
     size_t tables =
         (size_t)values * (sizeof *job.base + sizeof *job.row_bytes) + (size_t)core->binding_count * sizeof(void *);
     size_t head = (tables + 63) / 64 * 64, bytes = head + place_values(feed, count, buffers, NULL, &job, NULL) + 64;
+    artel__texts texts;
     void *block;
     ARTEL_TRY(artel__alloc_aligned(core->ctx, bytes, core->data->specification, &block));
     job.base = block;
@@ -198,7 +211,7 @@ artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool,
     void **bound = (void **)(void *)(job.row_bytes + values);
     place_values(feed, count, buffers, (uint8_t *)block + head, &job, bound);
     for (int b = core->program->inputs; b < core->binding_count; b++) bound[b] = buffers[core->slot[b]];
-    artel_status status = artel__feed_fetch_bound(feed, pool, rows, count, bound);
+    artel_status status = fetch_bound(feed, pool, rows, count, bound, &texts);
     uint32_t state = artel__fp_enter();
     if (status == ARTEL_OK && pool && count >= SHARED_ROWS) {
         job.quiet = true;
@@ -211,6 +224,7 @@ artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool,
     }
     artel__fp_leave(state);
     if (status == ARTEL_OK) status = job.status;
+    artel__texts_fini(&texts);
     artel__free_aligned(core->ctx, block, bytes);
     return status;
 }

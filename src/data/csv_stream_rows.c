@@ -84,7 +84,7 @@ static artel_status place_text(const record *r, const artel__csv_reader *reader,
     if (field->length == 0) return ARTEL_OK;
     if (to->mapped == NULL || field->text < to->at || field->text >= reader->end) {
         artel__texts *kept = &((stream_state *)r->source->state)->kept;
-        return artel__texts_keep(kept, r->source->target, field->text, field->length, out);
+        return artel__texts_take(kept, r->source->target, field->text, field->length, out);
     }
     out->bytes = to->mapped + (field->text - to->at);
     return ARTEL_OK;

@@ -137,7 +137,7 @@ static artel_status place_words(const row *r, const artel__example_list *list)
 static artel_status keep_text(const row *r, artel__proto value, artel__string *out)
 {
     *out = (artel__string){(const char *)value.at, (size_t)(value.end - value.at)};
-    return r->reader->texts ? artel__texts_keep(r->reader->texts, r->reader->path, out->bytes, out->length, out)
+    return r->reader->texts ? artel__texts_take(r->reader->texts, r->reader->path, out->bytes, out->length, out)
                             : ARTEL_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "data/feed.h"
 #include "data/stage.h"
+#include "data/texts.h"
 
 #define STACK_BYTES 4096
 #define SHARED_BYTES 65536 /* from which on waking other threads pays */
@@ -265,7 +266,8 @@ typedef struct fetch_job {
     const artel__feed *feed;
     const uint64_t *rows;
     void *const *buffers;
-    atomic_int status; /* of a piece that failed */
+    artel__texts *keeper; /* of who fetches */
+    atomic_int status;    /* of a piece that failed */
 } fetch_job;
 
 /* Rows [begin, end) of the call, of a source that reads them as a whole. */
@@ -333,7 +335,9 @@ static void fetch_task(void *user, int64_t begin, int64_t end, int thread)
 {
     fetch_job *job = user;
     (void)thread;
+    artel__texts *before = artel__texts_set_keeper(job->keeper);
     artel_status status = fetch_piece(job, begin, end);
+    artel__texts_set_keeper(before);
     if (status < 0) atomic_store(&job->status, status);
 }
 
@@ -341,7 +345,7 @@ static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, c
                                    void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
-    fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
+    fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers, .keeper = artel__texts_keeper()};
     size_t bytes = 0;
     for (int b = 0; b < core->binding_count; b++)
         bytes += buffers[b] ? core->bindings[b].public.row_bytes * (size_t)count : 0;

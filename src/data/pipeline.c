@@ -14,6 +14,7 @@
 #include "data/fingerprint.h"
 #include "data/json_options.h"
 #include "data/stage.h"
+#include "data/texts.h"
 
 #define DEEPEST 32
 
@@ -52,11 +53,16 @@ static artel_status source_hash(const artel__stage *stage, int column, int64_t i
     }
     if (source->format->hash_row != NULL)
         return source->format->hash_row(source, rows->columns[column].array, index, out);
+    artel__texts texts; /* as long as they are looked at */
     ARTEL_TRY(artel__stage_scratch_init(stage->ctx, rows->columns[column].bytes, &scratch));
+    artel__texts_init(&texts, stage->ctx, 0);
+    artel__texts *before = artel__texts_set_keeper(&texts);
     artel_status status = artel__rows_fetch(rows, column, whole, scratch.bytes);
+    artel__texts_set_keeper(before);
     if (status == ARTEL_OK)
         *out = text ? artel__strings_hash(scratch.bytes, rows->columns[column].elements)
                     : artel__hash64(scratch.bytes, rows->columns[column].bytes);
+    artel__texts_fini(&texts);
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }

@@ -10,8 +10,10 @@
 
 #include "data/fingerprint.h"
 #include "data/source.h"
+#include "data/texts.h"
 
-#define OPEN_SIDE 64 /* of images whose size the model decides */
+#define OPEN_SIDE 64                 /* of images whose size the model decides */
+#define TEXT_BYTES ((size_t)1 << 20) /* of rows that have been read */
 
 static int64_t kept_row(const artel__source *source, int64_t row)
 {
@@ -102,7 +104,17 @@ bool artel__is_damage(artel_status status)
     }
 }
 
-static artel_status choose_rows(artel__source *source, const probe *all)
+/* Reads the row; what it holds is for nobody. */
+static artel_status try_row(artel__source *source, int64_t row, const probe *all, artel__texts *texts)
+{
+    artel__texts_clear(texts, TEXT_BYTES);
+    artel__texts *before = artel__texts_set_keeper(texts);
+    artel_status status = artel__source_fetch(source, row, all->wants, all->count);
+    artel__texts_set_keeper(before);
+    return status;
+}
+
+static artel_status choose_rows(artel__source *source, const probe *all, artel__texts *texts)
 {
     int64_t rows = source->arrays[0].count, count = 0;
     void *kept;
@@ -110,7 +122,7 @@ static artel_status choose_rows(artel__source *source, const probe *all)
     source->kept = kept;
     for (int64_t row = 0; row < rows; row++) {
         ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
-        artel_status status = artel__source_fetch(source, row, all->wants, all->count);
+        artel_status status = try_row(source, row, all, texts);
         if (status == ARTEL_OK) source->kept[count++] = (uint64_t)row;
         if (status < 0 && (!artel__is_damage(status) || *source->skips == 0)) return status;
         if (status == ARTEL_OK) continue;
@@ -125,11 +137,14 @@ static artel_status choose_rows(artel__source *source, const probe *all)
 
 artel_status artel__source_skip_errors(artel__source *source)
 {
+    artel__texts texts;
     probe all;
     if (source->format->fetch_row == NULL) return ARTEL_OK;
     ARTEL_TRY(probe_init(source, &all));
     int64_t before = *source->skips;
-    artel_status status = choose_rows(source, &all);
+    artel__texts_init(&texts, source->ctx, 0);
+    artel_status status = choose_rows(source, &all, &texts);
+    artel__texts_fini(&texts);
     artel__free(source->ctx, all.room);
     long long left = (long long)(before - *source->skips);
     if (left > 0 && status == ARTEL_OK)

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/slots.h"
 #include "data/stage.h"
+#include "data/texts.h"
 
 typedef struct cache_options {
     int64_t limit;
@@ -134,6 +135,15 @@ static artel_status cache_open(artel__stage *stage)
     return ARTEL_OK;
 }
 
+/* The value of the input; its texts live as long as their source, since they stay here. */
+static artel_status make_value(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    artel__texts *before = artel__texts_set_keeper(NULL);
+    artel_status status = artel__stage_at(stage->inputs[0], column, index, out);
+    artel__texts_set_keeper(before);
+    return status;
+}
+
 static artel_status cache_at(const artel__stage *stage, int column, int64_t index, void *out)
 {
     const cache_state *state = stage->state;
@@ -146,7 +156,7 @@ static artel_status cache_at(const artel__stage *stage, int column, int64_t inde
         if (bytes > 0) memcpy(out, place, bytes);
         return ARTEL_OK;
     }
-    ARTEL_TRY(artel__stage_at(stage->inputs[0], column, index, out));
+    ARTEL_TRY(make_value(stage, column, index, out));
     uint8_t expected = ABSENT;
     if (!atomic_compare_exchange_strong(flag, &expected, CLAIMED)) return ARTEL_OK;
     if (bytes > 0) memcpy(place, out, bytes);

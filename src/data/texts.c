@@ -21,6 +21,17 @@ void artel__texts_fini(artel__texts *kept)
     pthread_mutex_destroy(&kept->mutex);
 }
 
+void artel__texts_clear(artel__texts *kept, size_t most)
+{
+    artel_context *ctx = kept->arena.ctx;
+    if (kept->bytes <= most) return;
+    artel__free(ctx, kept->slots);
+    artel__arena_fini(&kept->arena);
+    artel__arena_init(&kept->arena, ctx);
+    kept->slots = NULL;
+    kept->count = kept->room = kept->bytes = 0;
+}
+
 /* Where the text is, or where it would be. */
 static artel__string *find_slot(const artel__texts *kept, const char *text, size_t length)
 {
@@ -37,7 +48,7 @@ static artel_status make_room(artel__texts *kept)
     artel__texts larger = {.room = kept->room > 0 ? kept->room * 2 : 256};
     void *block;
     if (2 * (kept->count + 1) <= kept->room) return ARTEL_OK;
-    ARTEL_TRY(artel__calloc(kept->arena.ctx, larger.room, sizeof *larger.slots, "csv texts", &block));
+    ARTEL_TRY(artel__calloc(kept->arena.ctx, larger.room, sizeof *larger.slots, "texts", &block));
     larger.slots = block;
     for (size_t i = 0; i < kept->room; i++) {
         const artel__string *text = &kept->slots[i];
@@ -78,4 +89,26 @@ artel_status artel__texts_keep(artel__texts *kept, const char *where, const char
     artel_status status = keep(kept, where, text, length, out);
     pthread_mutex_unlock(&kept->mutex);
     return status;
+}
+
+/* ---- who keeps them ---- */
+
+static _Thread_local artel__texts *running_keeper;
+
+artel__texts *artel__texts_set_keeper(artel__texts *keeper)
+{
+    artel__texts *before = running_keeper;
+    running_keeper = keeper;
+    return before;
+}
+
+artel__texts *artel__texts_keeper(void)
+{
+    return running_keeper;
+}
+
+artel_status artel__texts_take(artel__texts *own, const char *where, const char *text, size_t length,
+                               artel__string *out)
+{
+    return artel__texts_keep(running_keeper ? running_keeper : own, where, text, length, out);
 }

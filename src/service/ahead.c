@@ -16,6 +16,7 @@
 typedef struct block {
     uint64_t *number; /* of elements, ascending; the elements' bytes lie behind, on the heap with them */
     uint8_t *bytes;
+    artel__texts *texts;   /* of the elements, on the heap; NULL: they hold none */
     int64_t count, cursor; /* where the next one is likely to be */
     uint64_t used;         /* when, for who has to go */
     int64_t first, pass;   /* of rows in order: [first, first + count) */
@@ -26,7 +27,9 @@ struct artel__service_ahead {
     artel_context *ctx;
     artel__service_client *client;
     artel__service_rows rows;
+    const artel__service_dataset *dataset;
     size_t row_bytes, row_guess; /* in memory; about, on its way */
+    artel__texts texts;          /* of elements whose reader keeps none himself (data/texts.h) */
     pthread_mutex_t mutex;       /* guards all that follows; innermost */
     pthread_cond_t work, done;
     block block[ARTEL__AHEAD_BLOCKS];
@@ -50,6 +53,14 @@ static int compare(const void *x, const void *y)
 
 /* ---- blocks ---- */
 
+static void free_block(const artel__service_ahead *a, block *b)
+{
+    if (b->texts) artel__texts_fini(b->texts);
+    artel__free(a->ctx, b->texts);
+    artel__free(a->ctx, b->number);
+    *b = (block){.count = 0};
+}
+
 static artel_status make_block(const artel__service_ahead *a, int64_t count, block *out)
 {
     void *memory;
@@ -57,6 +68,14 @@ static artel_status make_block(const artel__service_ahead *a, int64_t count, blo
     ARTEL_TRY(artel__alloc(a->ctx, (size_t)count * (a->row_bytes + sizeof(uint64_t)) + 16, "elements", &memory));
     out->number = memory;
     out->bytes = (uint8_t *)(out->number + count);
+    if (!artel__service_has_texts(a->dataset)) return ARTEL_OK;
+    artel_status status = artel__alloc(a->ctx, sizeof *out->texts, "elements", &memory);
+    if (status < 0) {
+        free_block(a, out);
+        return status;
+    }
+    out->texts = memory;
+    artel__texts_init(out->texts, a->ctx, 0);
     return ARTEL_OK;
 }
 
@@ -75,8 +94,10 @@ static void put_row(void *user, int64_t at, const uint8_t *row)
 static artel_status fill_block(const artel__service_ahead *a, block *b)
 {
     filling f = {b->bytes, a->row_bytes};
+    artel__texts *before = artel__texts_set_keeper(b->texts);
     artel_status status = artel__service_client_fetch(a->client, b->number, b->count, put_row, &f);
-    if (status < 0) artel__free(a->ctx, b->number);
+    artel__texts_set_keeper(before);
+    if (status < 0) free_block(a, b);
     return status;
 }
 
@@ -103,7 +124,7 @@ static void keep_block(artel__service_ahead *a, const block *b)
     block *oldest = &a->block[0];
     for (int i = 1; i < ARTEL__AHEAD_BLOCKS; i++)
         if (a->block[i].used < oldest->used) oldest = &a->block[i];
-    artel__free(a->ctx, oldest->number);
+    free_block(a, oldest);
     *oldest = *b;
     oldest->used = ++a->clock;
 }
@@ -201,6 +222,22 @@ static artel_status bring(artel__service_ahead *a, int64_t row, int64_t pass)
     return ARTEL_OK;
 }
 
+/* Texts that are taken from a block end with it: the reader gets his own. */
+static artel_status hand_on(artel__service_ahead *a, const uint8_t *row, artel__service_take_fn *take, void *user)
+{
+    void *copy;
+    if (!artel__service_has_texts(a->dataset)) {
+        take(user, 0, row);
+        return ARTEL_OK;
+    }
+    ARTEL_TRY(artel__alloc(a->ctx, a->row_bytes, "elements", &copy));
+    memcpy(copy, row, a->row_bytes);
+    artel_status status = artel__service_texts_hand_on(a->dataset, &a->texts, copy);
+    if (status == ARTEL_OK) take(user, 0, copy);
+    artel__free(a->ctx, copy);
+    return status;
+}
+
 artel_status artel__service_ahead_take(artel__service_ahead *a, int64_t row, int64_t pass, artel__service_take_fn *take,
                                        void *user)
 {
@@ -217,7 +254,7 @@ artel_status artel__service_ahead_take(artel__service_ahead *a, int64_t row, int
     }
     if (found) {
         follow(a, in);
-        take(user, 0, found);
+        status = hand_on(a, found, take, user);
     }
     pthread_mutex_unlock(&a->mutex);
     return status;
@@ -252,7 +289,7 @@ int64_t artel__service_ahead_expect(artel__service_ahead *a, const int64_t *rows
     b.count = missing;
     qsort(b.number, (size_t)missing, sizeof *b.number, compare);
     if (missing == 0) {
-        artel__free(a->ctx, b.number);
+        free_block(a, &b);
         return count;
     }
     bool forgot = artel__failures_forget(true);
@@ -275,8 +312,10 @@ artel_status artel__service_ahead_create(artel_context *ctx, artel__service_clie
     a->ctx = ctx;
     a->client = client;
     a->rows = *rows;
-    a->row_bytes = artel__service_client_dataset(client)->row_bytes;
-    a->row_guess = artel__service_row_guess(artel__service_client_dataset(client));
+    a->dataset = artel__service_client_dataset(client);
+    a->row_bytes = a->dataset->row_bytes;
+    a->row_guess = artel__service_row_guess(a->dataset);
+    artel__texts_init(&a->texts, ctx, 0);
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->work, NULL);
     pthread_cond_init(&a->done, NULL);
@@ -294,7 +333,8 @@ void artel__service_ahead_destroy(artel__service_ahead *a)
     pthread_mutex_unlock(&a->mutex);
     artel__service_client_stop(a->client);
     if (a->started) pthread_join(a->thread, NULL);
-    for (int i = 0; i < ARTEL__AHEAD_BLOCKS; i++) artel__free(ctx, a->block[i].number);
+    for (int i = 0; i < ARTEL__AHEAD_BLOCKS; i++) free_block(a, &a->block[i]);
+    artel__texts_fini(&a->texts);
     pthread_cond_destroy(&a->work);
     pthread_cond_destroy(&a->done);
     pthread_mutex_destroy(&a->mutex);

@@ -2,13 +2,17 @@
 /* One call of fetch: dealing runs to peers, taking answers, giving again what a lost or silent peer owes.
  *
  * A run is in one of three states: not asked, asked, done. A peer that is lost, and one that has been silent for
- * SILENT_NS while it owes something, gives its runs back (not asked): whoever answers first counts, the other one is
- * passed over.
+ * SILENT_NS while it owes something, or does not come to the end of an answer, gives its runs back (not asked): whoever
+ * answers first counts, the other one is passed over.
+ *
+ * A peer may be anybody's process that has a certificate: an answer may be as long as what was asked for can be, is
+ * checked before anything of it is kept, and belongs to a question that is open. Who says anything else is lost.
  */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "data/data.h"
@@ -18,6 +22,9 @@
 #define SILENT_NS (5 * SECOND)
 #define RETRY_NS (SECOND / 2)
 #define POLLED 64
+#define WORDS_MOST ((uint64_t)64 << 10)  /* of an answer without rows */
+#define TEXTS_LEAST ((uint64_t)16 << 20) /* of an answer, however little memory there is */
+#define TEXTS_SHARE 4                    /* of the memory for data, that the texts of one answer may take */
 
 typedef struct fetch {
     artel__service_client *client;
@@ -52,15 +59,12 @@ static void dial(fetch *f, artel__service_peer *peer)
 {
     artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = peer->task};
     artel__connection *connection;
-    uint64_t most = ARTEL__LINE_JSON_MOST;
     if (!artel__net_address_parse(peer->address, &request.to) ||
         artel__connection_open(&f->client->site.site, &request, &connection) < 0) {
         lose(f, peer, "no socket for the connection, or no address");
         return;
     }
-    if (most < f->client->dataset.row_bytes + 4096) most = f->client->dataset.row_bytes + 4096;
-    if (artel__service_has_texts(&f->client->dataset)) most += ARTEL__SERVICE_TEXTS_MOST;
-    artel__line_open(&peer->line, f->client->quiet, connection, most);
+    artel__line_open(&peer->line, f->client->quiet, connection, WORDS_MOST);
     artel__line_say(&peer->line, json_pack("{s:s, s:s}", "say", "read", "dataset", f->client->dataset.name));
 }
 
@@ -80,7 +84,7 @@ static artel_status ask(fetch *f, artel__service_peer *peer, int index)
     uint8_t *at = artel__bytes_put(artel__line_body(block), call, 8);
     for (int64_t i = 0; i < run->count; i++) at = artel__bytes_put(at, f->plan.rows[f->plan.order[run->first + i]], 8);
     artel__line_send(&peer->line, block);
-    peer->flight[peer->flights++] = (artel__service_flight){call, artel__now_ns(), index, false};
+    peer->flight[peer->flights++] = (artel__service_flight){call, artel__now_ns(), run->count, index, false};
     run->asked = true;
     return ARTEL_OK;
 }
@@ -109,17 +113,32 @@ static artel_status deal(fetch *f)
 
 /* -- answers -- */
 
-/* The flight of that call, taken off the peer's list; -1: there is none. */
-static int land(artel__service_peer *peer, uint64_t call)
+/* The flight of that call, taken off the peer's list: its run, or -1 (of an earlier fetch). False: it was not asked. */
+static bool land(artel__service_peer *peer, uint64_t call, int *out)
 {
     for (int i = 0; i < peer->flights; i++) {
         if (peer->flight[i].call != call) continue;
-        int run = peer->flight[i].run;
+        *out = peer->flight[i].run;
         memmove(peer->flight + i, peer->flight + i + 1, (size_t)(peer->flights - i - 1) * sizeof peer->flight[0]);
         peer->flights--;
-        return run;
+        return true;
     }
-    return -1;
+    return false;
+}
+
+/* The bytes of the longest message that a peer may send now. */
+static uint64_t longest_answer(const fetch *f, const artel__service_peer *peer)
+{
+    const artel__service_dataset *dataset = &f->client->dataset;
+    uint64_t most = WORDS_MOST, texts = artel__budget_limit(f->client->ctx) / TEXTS_SHARE;
+    if (texts < TEXTS_LEAST) texts = TEXTS_LEAST;
+    if (texts > ARTEL__SERVICE_TEXTS_MOST) texts = ARTEL__SERVICE_TEXTS_MOST;
+    if (!artel__service_has_texts(dataset)) texts = 0;
+    for (int i = 0; i < peer->flights; i++) {
+        uint64_t answer = 8 + (uint64_t)peer->flight[i].rows * dataset->row_bytes + texts;
+        if (answer > most) most = answer;
+    }
+    return most;
 }
 
 /* Rows with texts, which lie behind them. */
@@ -129,7 +148,8 @@ static artel_status take_texts(fetch *f, const artel__service_run *run, const ui
     size_t row_bytes = client->dataset.row_bytes, all = (size_t)run->count * row_bytes, place = 0;
     artel_status status = ARTEL_OK;
     void *row;
-    if (size < all) return ARTEL_ERROR_INVALID;
+    if (size < all || !artel__service_texts_fit(&client->dataset, rows, run->count, size - all))
+        return ARTEL_ERROR_INVALID;
     ARTEL_TRY(artel__alloc(client->ctx, row_bytes, client->dataset.name, &row));
     for (int64_t i = 0; i < run->count && status == ARTEL_OK; i++) {
         memcpy(row, rows + (size_t)i * row_bytes, row_bytes);
@@ -137,7 +157,7 @@ static artel_status take_texts(fetch *f, const artel__service_run *run, const ui
         if (status == ARTEL_OK) f->take(f->user, f->plan.order[run->first + i], row);
     }
     artel__free(client->ctx, row);
-    return status == ARTEL_OK && place != size - all ? ARTEL_ERROR_INVALID : status;
+    return status;
 }
 
 /* The rows of an answer; INVALID, not recorded: they are others than were asked for. */
@@ -154,8 +174,8 @@ static artel_status take_run(fetch *f, const artel__service_run *run, const uint
 /* INVALID, not recorded: no answer to what was asked; others are asked for that run. */
 static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
 {
-    int index = size >= 8 ? land(peer, artel__bytes_get(bytes, 8)) : -1;
-    if (size < 8) return ARTEL_ERROR_INVALID;
+    int index;
+    if (size < 8 || !land(peer, artel__bytes_get(bytes, 8), &index)) return ARTEL_ERROR_INVALID;
     if (index < 0 || f->plan.run[index].done) return ARTEL_OK;
     artel__service_run *run = &f->plan.run[index];
     artel_status status = take_run(f, run, bytes + 8, size - 8);
@@ -170,12 +190,15 @@ static artel_status take_rows(fetch *f, artel__service_peer *peer, const uint8_t
 }
 
 /* What a worker could not read, no other could; unless one has. */
-static artel_status take_failure(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size)
+static artel_status take_failure(fetch *f, artel__service_peer *peer, const uint8_t *bytes, size_t size, bool *asked)
 {
-    int index = size >= 16 ? land(peer, artel__bytes_get(bytes, 8)) : -1;
+    int index = -1;
+    *asked = size >= 16 && land(peer, artel__bytes_get(bytes, 8), &index);
     if (index < 0 || f->plan.run[index].done) return ARTEL_OK;
     int64_t status = (int64_t)artel__bytes_get(bytes + 8, 8);
-    if (status >= 0 || status < -1000) status = ARTEL_ERROR_CORRUPT;
+    bool sensible = status < 0 && status >= ARTEL_ERROR_INTERNAL && status != ARTEL_ERROR_CANCELLED &&
+                    status != ARTEL_ERROR_PREEMPTED;
+    if (!sensible) status = ARTEL_ERROR_CORRUPT;
     return artel__fail(f->client->ctx, (artel_status)status, f->client->dataset.name, "correct the data on the workers",
                        "%.*s (at %s)", (int)(size - 16 < 600 ? size - 16 : 600), (const char *)bytes + 16,
                        peer->address);
@@ -187,15 +210,22 @@ static artel_status hear(fetch *f, artel__service_peer *peer)
     const uint8_t *bytes;
     size_t size;
     artel_status heard;
+    peer->line.most = longest_answer(f, peer);
     while ((heard = artel__line_hear(&peer->line, &kind, &bytes, &size)) == ARTEL_OK) {
-        peer->lost = false;
-        if (kind == ARTEL__LINE_FAILED) ARTEL_TRY(take_failure(f, peer, bytes, size));
+        bool asked = kind != ARTEL__LINE_JSON; /* words: it does not serve this (any more) */
+        if (kind == ARTEL__LINE_FAILED) ARTEL_TRY(take_failure(f, peer, bytes, size, &asked));
         if (kind == ARTEL__LINE_ROWS) heard = take_rows(f, peer, bytes, size);
         if (heard < 0 && heard != ARTEL_ERROR_INVALID) return heard;
-        if (kind == ARTEL__LINE_JSON) heard = ARTEL_ERROR_INVALID; /* it does not serve this (any more) */
+        if (!asked) heard = ARTEL_ERROR_INVALID;
         if (heard < 0) break;
+        peer->lost = false;
+        peer->line.most = longest_answer(f, peer);
     }
-    if (heard < 0) lose(f, peer, "it does not serve this dataset, or speaks otherwise");
+    bool long_one = peer->line.ctx && peer->line.expected > peer->line.most;
+    if (heard < 0 && long_one)
+        lose(f, peer, "its answer is longer than what was asked for may be (its texts: a quarter of --data-memory)");
+    else if (heard < 0)
+        lose(f, peer, "it does not serve this dataset, or speaks otherwise");
     return ARTEL_OK;
 }
 
@@ -213,7 +243,8 @@ static artel_status move(fetch *f, artel__service_peer *peer, int64_t now)
     for (int i = 0; i < peer->flights; i++) { /* of earlier calls, too: who owes those does nothing new either */
         int64_t silent =
             now - (peer->flight[i].since_ns > peer->line.heard_ns ? peer->flight[i].since_ns : peer->line.heard_ns);
-        if (silent < SILENT_NS || peer->flight[i].given_back) continue;
+        bool slow = now - peer->flight[i].since_ns > f->client->options.wait_ns / 2;
+        if ((silent < SILENT_NS && !slow) || peer->flight[i].given_back) continue;
         give_back(f, peer, i);
         peer->lost = true;
     }

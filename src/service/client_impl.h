@@ -21,6 +21,7 @@ enum {
 typedef struct artel__service_flight {
     uint64_t call;
     int64_t since_ns;
+    int64_t rows;
     int run;         /* -1: of an earlier call of fetch, its answer is passed over */
     bool given_back; /* others may be asked, too: who answers first counts */
 } artel__service_flight;
@@ -52,7 +53,7 @@ struct artel__service_client {
     artel__service_client_options options;
     artel__service_site site;
     artel__service_dataset dataset;
-    artel__texts texts;     /* of elements that were read: each different one once, as long as the client */
+    artel__texts texts;     /* of elements whose reader keeps none himself (data/texts.h), as long as the client */
     uint64_t number;        /* of this client, for the policy `off` */
     pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered */
     pthread_mutex_t mutex;  /* guards `idle`; innermost */

@@ -111,14 +111,25 @@ static void answer_texts(artel__service_crew *crew, artel__service_job *job, con
     artel__service_texts_pack(dataset, at, job->count);
 }
 
+/* Rows with texts, which last until they are in the answer; what a cache keeps lasts as long as the data. */
+static void compute_texts(artel__service_crew *crew, artel__service_job *job)
+{
+    artel__texts texts;
+    void *rows;
+    if (artel__alloc(crew->ctx, (size_t)job->count * job->store->dataset.row_bytes, "rows", &rows) < 0) return;
+    artel__texts_init(&texts, crew->ctx, 0);
+    artel__texts *before = artel__texts_set_keeper(job->store->cache ? NULL : &texts);
+    if (compute_rows(crew, job, rows)) answer_texts(crew, job, rows);
+    artel__texts_set_keeper(before);
+    artel__texts_fini(&texts);
+    artel__free(crew->ctx, rows);
+}
+
 static void compute(artel__service_crew *crew, artel__service_job *job)
 {
     size_t bytes = (size_t)job->count * job->store->dataset.row_bytes;
-    void *rows;
     if (artel__service_has_texts(&job->store->dataset)) {
-        if (artel__alloc(crew->ctx, bytes, "rows", &rows) < 0) return;
-        if (compute_rows(crew, job, rows)) answer_texts(crew, job, rows);
-        artel__free(crew->ctx, rows);
+        compute_texts(crew, job);
         return;
     }
     if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes, &job->answer) < 0) return;

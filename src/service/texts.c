@@ -66,6 +66,32 @@ void artel__service_texts_pack(const artel__service_dataset *dataset, uint8_t *r
             place = pack_column(&dataset->columns[c], rows + (size_t)row * dataset->row_bytes, texts, place);
 }
 
+bool artel__service_texts_fit(const artel__service_dataset *dataset, const uint8_t *rows, int64_t count, size_t size)
+{
+    size_t place = 0;
+    for (int64_t row = 0; row < count; row++, rows += dataset->row_bytes) {
+        for (int c = 0; c < dataset->column_count; c++) {
+            const uint8_t *cell = rows + dataset->columns[c].at;
+            for (int64_t i = 0; i < cells_of(&dataset->columns[c]); i++, cell += sizeof(artel__string)) {
+                uint64_t length = artel__bytes_get(cell + 8, 8);
+                if (artel__bytes_get(cell, 8) != place || length > size - place) return false;
+                place += (size_t)length;
+            }
+        }
+    }
+    return place == size;
+}
+
+artel_status artel__service_texts_hand_on(const artel__service_dataset *dataset, artel__texts *own, uint8_t *row)
+{
+    for (int c = 0; c < dataset->column_count; c++) {
+        artel__string *text = (artel__string *)(void *)(row + dataset->columns[c].at);
+        for (int64_t i = 0; i < cells_of(&dataset->columns[c]); i++)
+            ARTEL_TRY(artel__texts_take(own, dataset->name, text[i].bytes, text[i].length, &text[i]));
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__service_texts_unpack(const artel__service_dataset *dataset, artel__texts *kept, uint8_t *row,
                                          const uint8_t *texts, size_t size, size_t *place)
 {
@@ -76,7 +102,7 @@ artel_status artel__service_texts_unpack(const artel__service_dataset *dataset, 
             artel__string text;
             if (artel__bytes_get(cell, 8) != *place || *place > size || length > size - *place)
                 return ARTEL_ERROR_INVALID;
-            ARTEL_TRY(artel__texts_keep(kept, dataset->name, (const char *)texts + *place, (size_t)length, &text));
+            ARTEL_TRY(artel__texts_take(kept, dataset->name, (const char *)texts + *place, (size_t)length, &text));
             memcpy(cell, &text, sizeof text);
             *place += (size_t)length;
         }

@@ -18,6 +18,11 @@ size_t artel__service_row_guess(const artel__service_dataset *dataset);
 size_t artel__service_texts_bytes(const artel__service_dataset *dataset, const uint8_t *rows, int64_t count);
 /* Puts the texts of the rows behind them, and their places into the rows. */
 void artel__service_texts_pack(const artel__service_dataset *dataset, uint8_t *rows, int64_t count);
+/* Whether the texts of an answer's rows lie one behind another, each where its cell says, and fill `size` bytes: so no
+ * byte is taken twice, and what is kept is no more than what came. */
+bool artel__service_texts_fit(const artel__service_dataset *dataset, const uint8_t *rows, int64_t count, size_t size);
+/* Takes the texts of a row in memory for whoever reads it now (data/texts.h). Errors: NO_MEMORY. */
+artel_status artel__service_texts_hand_on(const artel__service_dataset *dataset, artel__texts *own, uint8_t *row);
 /* The way back, of one row of an answer after another: its cells become texts that are kept. *place: where the next
  * text lies, 0 at first, so that no byte is taken twice and what is kept is no more than what came. Errors: INVALID,
  * not recorded (a text lies elsewhere or outside of the answer); NO_MEMORY. */

@@ -273,12 +273,66 @@ static void texts_travel(void **state)
     artel__texts_fini(&kept);
 }
 
+/* Whoever reads says how long texts last: with him, or with their source. */
+static void texts_last_as_long_as_their_reader(void **state)
+{
+    bench *b = *state;
+    artel__rows_column column = {.dtype = ARTEL_DTYPE_STRING, .elements = 2, .bytes = 32};
+    const artel__service_dataset d = {.name = "d", .row_bytes = 32, .columns = &column, .column_count = 1};
+    const char here[] = "a word";
+    artel__string row[2] = {{here, 1}, {here + 2, 4}}, again[2];
+    artel__texts own, keeper;
+    artel__texts_init(&own, b->ctx, 0);
+    artel__texts_init(&keeper, b->ctx, 0);
+    memcpy(again, row, sizeof row);
+    assert_null(artel__texts_set_keeper(&keeper));
+    assert_int_equal(artel__service_texts_hand_on(&d, &own, (uint8_t *)again), ARTEL_OK);
+    assert_ptr_equal(artel__texts_set_keeper(NULL), &keeper);
+    assert_int_equal(own.bytes, 0);
+    assert_int_equal(keeper.bytes, 5);
+    assert_true(again[1].bytes != row[1].bytes);
+    assert_memory_equal(again[1].bytes, "word", 4);
+    artel__texts_clear(&keeper, 5);
+    assert_int_equal(keeper.bytes, 5);
+    artel__texts_clear(&keeper, 4);
+    assert_int_equal(keeper.bytes, 0);
+    assert_int_equal(artel__service_texts_hand_on(&d, &own, (uint8_t *)row), ARTEL_OK);
+    assert_int_equal(own.bytes, 5);
+    assert_int_equal(artel__texts_keep(&keeper, "test", "more", 4, &again[0]), ARTEL_OK);
+    assert_memory_equal(again[0].bytes, "more", 4);
+    artel__texts_fini(&keeper);
+    artel__texts_fini(&own);
+}
+
+/* Of a whole answer, before any of it is kept. */
+static void texts_must_fit(void **state)
+{
+    artel__rows_column column = {.dtype = ARTEL_DTYPE_STRING, .elements = 1, .bytes = 16};
+    const artel__service_dataset d = {.name = "d", .row_bytes = 16, .columns = &column, .column_count = 1};
+    const uint64_t good[4] = {0, 3, 3, 4};
+    (void)state;
+    assert_true(artel__service_texts_fit(&d, (const uint8_t *)good, 2, 7));
+    assert_false(artel__service_texts_fit(&d, (const uint8_t *)good, 2, 8));
+    assert_false(artel__service_texts_fit(&d, (const uint8_t *)good, 2, 6));
+    for (int i = 0; i < 4; i++) {
+        uint64_t bad[4];
+        memcpy(bad, good, sizeof bad);
+        bad[i] += i % 2 ? UINT64_MAX - 2 : 1;
+        assert_false(artel__service_texts_fit(&d, (const uint8_t *)bad, 2, 7));
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements),     CASE(journal_survives_crashes),
-                                       CASE(journal_has_one_writer),   CASE(descriptions_travel),
-                                       CASE(descriptions_are_checked), CASE(texts_travel)};
+    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements),
+                                       CASE(journal_survives_crashes),
+                                       CASE(journal_has_one_writer),
+                                       CASE(descriptions_travel),
+                                       CASE(descriptions_are_checked),
+                                       CASE(texts_travel),
+                                       CASE(texts_last_as_long_as_their_reader),
+                                       CASE(texts_must_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
