@@ -286,6 +286,29 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static const char *shard_name(maker *m, const char *base, int64_t shard, int64_t shards)
+{
+    return shards == 1 ? base : artel__arena_printf(&m->call->arena, "%s-%05d-of-%05d", base, (int)shard, (int)shards);
+}
+
+/* None of what is to be written is read. */
+static artel_status check_shards(maker *m, const char *base, int64_t shards)
+{
+    static const char *const beside[] = {".sha256", ".features.json"};
+    const char *data = m->call->argument[1];
+    for (int64_t s = 0; s < shards; s++) {
+        const char *path = shard_name(m, base, s, shards);
+        if (!path) return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(artel__cli_check_apart(m->call, "--output", path, data));
+    }
+    for (size_t i = 0; i < ARTEL__COUNT(beside); i++) {
+        const char *path = artel__arena_printf(&m->call->arena, "%s%s", base, beside[i]);
+        if (!path) return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(artel__cli_check_apart(m->call, "--output", path, data));
+    }
+    return ARTEL_OK;
+}
+
 /* Rows [begin, begin + count) of the order as a set of shards. */
 static artel_status write_set(maker *m, const char *base, int64_t begin, int64_t count)
 {
@@ -294,11 +317,10 @@ static artel_status write_set(maker *m, const char *base, int64_t begin, int64_t
     char digest[65];
     int64_t shards;
     ARTEL_TRY(count_shards(m, begin, count, &shards));
+    artel_status status = check_shards(m, base, shards);
     artel__text_init(&sums, m->call->ctx);
-    artel_status status = ARTEL_OK;
     for (int64_t s = 0; s < shards && status == ARTEL_OK; s++) {
-        const char *path =
-            shards == 1 ? base : artel__arena_printf(arena, "%s-%05d-of-%05d", base, (int)s, (int)shards);
+        const char *path = shard_name(m, base, s, shards);
         status = path ? write_shard(m, path, begin + s * count / shards, begin + (s + 1) * count / shards, digest)
                       : ARTEL_ERROR_NO_MEMORY;
         if (status == ARTEL_OK) artel__text_printf(&sums, "%s  %s\n", digest, file_name(path));
@@ -320,7 +342,6 @@ static artel_status open_maker(artel__invocation *call, maker *m)
     m->options = call->options;
     if (!m->options->output) return artel__cli_usage(call, "--output", "the name of the files to write is missing");
     ARTEL_TRY(artel__cli_check_target(call, m->options->output));
-    ARTEL_TRY(artel__cli_check_apart(call, "--output", m->options->output, call->argument[1]));
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], true, &m->opened));
     artel__text_init(&m->fields, call->ctx);
     artel__text_init(&m->record, call->ctx);
@@ -350,7 +371,9 @@ static artel_status choose_order(maker *m, bool random)
 
 artel_status artel__data_make(artel__invocation *call)
 {
+    const artel__data_command *o = call->options;
     maker m;
+    if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, call->argument[1]));
     artel_status status = open_maker(call, &m);
     if (status == ARTEL_OK) status = choose_order(&m, m.options->shuffle);
     if (status == ARTEL_OK) status = write_set(&m, m.options->output, 0, m.opened.rows.count);

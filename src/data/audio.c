@@ -11,7 +11,7 @@
 #include "data/audio.h"
 #include "data/folders.h"
 
-static const char *const endings[] = {".wav", NULL};
+const char *const artel__sound_endings[] = {".wav", NULL};
 
 static const char *read_format(const uint8_t *at, uint64_t size, artel__wav *out)
 {
@@ -133,7 +133,7 @@ static artel_status audio_open(artel__source *source)
         .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT32, .row = {2, {-1, -1}}};
     artel__folders *folders = artel__arena_alloc(&source->arena, 1, sizeof *folders);
     if (folders == NULL) return ARTEL_ERROR_NO_MEMORY;
-    folders->endings = endings;
+    folders->endings = artel__sound_endings;
     folders->noun = "WAV files";
     source->state = folders;
     ARTEL_TRY(artel__folders_open(source, folders, &sound));

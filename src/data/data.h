@@ -172,8 +172,8 @@ artel_status artel__feed_content(const artel__feed *feed, uint64_t *out);
 /* Adds the hash of each of these rows: a sum that does not depend on their order. Thread-safe. */
 artel_status artel__feed_hash_rows(const artel__feed *feed, const uint64_t *rows, int64_t count, uint64_t *sum);
 
-/* Whether the file at `path` is one that the specification names, by whatever name or pattern. What a pipeline's file
- * names, and what lies in a folder, is not looked at; false, too, for what is no specification. */
+/* Whether the file at `path` is one that the specification reads, by whatever name or pattern, those of folders and of
+ * pipelines, shards and descriptions of features included (reads.c); false, too, for what is no specification. */
 bool artel__data_reads(artel_context *ctx, const char *specification, const char *path);
 
 /* For `artel inspect`: format, files, rows, one line for each array (name, dtype, shape, what it is). */

@@ -27,6 +27,8 @@ typedef struct artel__folders {
     size_t folder_length;
 } artel__folders;
 
+extern const char *const artel__image_endings[], *const artel__sound_endings[];
+
 /* Lists source->target and makes the arrays x (as described by `array`, count set) and y. */
 artel_status artel__folders_open(artel__source *source, artel__folders *folders, const artel__source_array *array);
 /* Names and sizes of all files, and the ends of the first and last few: opening every one of a large set takes minutes.

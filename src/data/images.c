@@ -9,7 +9,7 @@
 #include "data/folders.h"
 #include "data/image_decode.h"
 
-static const char *const endings[] = {".jpg", ".jpeg", ".png", ".gif", ".bmp", NULL};
+const char *const artel__image_endings[] = {".jpg", ".jpeg", ".png", ".gif", ".bmp", NULL};
 
 typedef struct images_state {
     artel__image_library library;
@@ -25,7 +25,7 @@ static artel_status images_open(artel__source *source)
                                                .pixels = true};
     images_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
-    state->folders.endings = endings;
+    state->folders.endings = artel__image_endings;
     state->folders.noun = "images";
     source->state = state;
     ARTEL_TRY(artel__folders_open(source, &state->folders, &pixels));

@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "data/data.h"
@@ -437,39 +436,4 @@ artel_status artel__data_list_parse(artel__arena *arena, const char *text, char 
 artel_status artel__data_files_parse(artel__arena *arena, const char *text, char ***out, int *out_count)
 {
     return parse_list(arena, text, file_end, out, out_count);
-}
-
-/* -- whether a file is among them -- */
-
-/* `pattern`: the name of a file, or one with stars. */
-static bool takes_in(artel_context *ctx, const char *pattern, const struct stat *info)
-{
-    artel__paths found;
-    struct stat other;
-    bool same = false;
-    if (artel__glob(ctx, pattern, &found) < 0) return false;
-    for (size_t i = 0; i < found.count && !same; i++)
-        same = stat(found.items[i], &other) == 0 && other.st_dev == info->st_dev && other.st_ino == info->st_ino;
-    artel__paths_fini(&found);
-    return same;
-}
-
-bool artel__data_reads(artel_context *ctx, const char *specification, const char *path)
-{
-    struct stat info;
-    artel__data_spec spec;
-    artel__arena arena;
-    bool found = false;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
-    artel__arena_init(&arena, ctx);
-    bool good = artel__data_spec_parse(&arena, specification, &spec) == ARTEL_OK;
-    for (int p = 0; good && !found && p < spec.part_count; p++) {
-        char **files;
-        int count;
-        if (artel__data_files_parse(&arena, spec.parts[p].target, &files, &count) < 0) continue;
-        for (int i = 0; i < count && !found; i++) found = takes_in(ctx, files[i], &info);
-    }
-    artel__arena_fini(&arena);
-    artel_context_clear(ctx); /* whoever opens the data says what is wrong with it */
-    return found;
 }

@@ -490,6 +490,35 @@ def profile(b):
         has(ran.out, "reading ahead: ", " fit beside computing" if "does not fit" in ran.out else "it fits beside computing")
 
 
+def reads_inside(b):
+    """Results do not overwrite what a pipeline's file names and keeps, a folder's images, shards, descriptions of features."""
+    os.makedirs(b("pictures/cats"))
+    for name in ("pictures/cats/a.png", "pictures/cats/a.json"):
+        open(b(name), "wb").write(b"x")
+    equal("shards", artel("data", "make", b.data, "-o", b("set"), "--shards", 2).rc, 0)
+    equal("snapshots", os.makedirs(b("kept")), None)
+    open(b("kept/1.snapshot"), "w").close()
+    open(b("cached"), "w").close()
+    inner = {"from": {"zip": [{"from": b.data, "stages": [{"stage": "cache", "file": b("cached")}]}, "tfrecord:" + b("set")]},
+             "stages": [{"stage": "snapshot", "folder": b("kept")}]}
+    with open(b("inner.json"), "w") as f:
+        json.dump(inner, f)
+    pipeline = "pipeline:" + b("inner.json")
+    kept = {n: open(b(n), "rb").read() for n in ("d.npz", "cached", "kept/1.snapshot", "set-00001-of-00002", "set.features.json", "pictures/cats/a.png")}
+    for data, target in ((pipeline, "d.npz"), (pipeline, "cached"), (pipeline, "kept/1.snapshot"), (pipeline, "set-00001-of-00002"), (pipeline, "inner.json"),
+                         (pipeline, "set.features.json"), ("images:" + b("pictures"), "pictures/cats/a.png"), ("tfrecord:" + b("set@2"), "set-00001-of-00002"),
+                         ("tfrecord:" + b("set@*"), "set.features.json"), ("jsonl:" + b("l.jsonl") + "#features=" + b("set.features.json"), "set.features.json")):
+        ran = must("fit", b.model, "--data", data, "--history", b(target), rc=1)
+        has(ran.err, b(target) + ": --history would overwrite a file that the data is read from")
+    for data, output, more in (("tfrecord:" + b("set"), "set", ("--shards", 2)), (pipeline, "cached", ()), (b.data, "d.npz", ())):
+        has(must("data", "make", data, "-o", b(output), *more, rc=1).err, "--output would overwrite a file that the data is read from")
+    has(must("data", "stats", b.data, "-o", b("d.npz"), rc=1).err, "--output would overwrite a file that the data is read from")
+    equal("kept", {n: open(b(n), "rb").read() for n in kept} == kept, True)
+    for data, target in (("images:" + b("pictures"), "pictures/cats/a.json"), (pipeline, "kept/other.json")):
+        equal("let be", "would overwrite" in must("fit", b.model, "--data", data, "--history", b(target), rc=1).err, False)
+    equal("split", artel("data", "split", "tfrecord:" + b("set"), "--fractions", "0.5,0.5", "-o", b("set")).rc, 0)
+
+
 def early_refusals(b):
     """What could not be written in the end, or does nothing, is said before the first step."""
     os.mkdir(b("folder"))
@@ -509,6 +538,7 @@ def early_refusals(b):
         has(must(*args, rc=1).err, args[-1] + ": " + args[-2] + " would overwrite a file that the data is read from; name another")
     equal("data afterwards", open(b("d.npz"), "rb").read() == before, True)
     os.unlink(b("odd, x#1+2.npz"))
+    reads_inside(b)
     open(b("cb.json"), "w").write('[{"class_name": "EarlyStopping", "config": {"patients": 1}}]')
     has(b.fit("--callbacks", b("cb.json"), rc=1).err, "EarlyStopping", "patients", "did you mean patience?")
     open(b("cb.json"), "w").write(json.dumps([{"class_name": "CSVLogger", "config": {"filename": b("nowhere/l.csv")}}]))
