@@ -185,6 +185,9 @@ artel_status artel__cli_expect_model(artel__invocation *call, const char *path);
 /* Before data is opened. */
 artel_status artel__cli_set_data_memory(artel__invocation *call, const char *text);
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
+/* The same under the dtype policy of --dtype; NULL: the model's own. */
+artel_status artel__cli_load_with_policy(artel__invocation *call, const char *path, const char *policy,
+                                         artel_model **out);
 
 /* Initialises a model that came without weights. */
 artel_status artel__cli_ensure_weights(artel_model *model, uint64_t seed);

@@ -17,7 +17,7 @@ typedef struct pass_options {
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
     const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir,
-        *confusion, *data_memory;
+        *confusion, *data_memory, *dtype;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
@@ -90,6 +90,14 @@ static const char *const json_words[] = {"all", NULL};
          0,                                                                                                             \
          0,                                                                                                             \
          NULL},                                                                                                         \
+        {"dtype",                                                                                                       \
+         "dtype policy instead of the model's: float32, mixed_bfloat16, mixed_float16, bfloat16, float16, float64",     \
+         ARTEL__OPTION_STRING,                                                                                          \
+         AT(dtype),                                                                                                     \
+         "null",                                                                                                        \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         NULL},                                                                                                         \
     {                                                                                                                   \
         "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit",            \
             ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL                                                           \
@@ -136,7 +144,7 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     const pass_options *o = call->options;
     if (!o->data) return artel__cli_usage(call, "--data", "the data is missing");
     ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
-    ARTEL_TRY(artel__cli_load_model(call, call->argument[0], model));
+    ARTEL_TRY(artel__cli_load_with_policy(call, call->argument[0], o->dtype, model));
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
     bool skips = false;
     ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));

@@ -210,3 +210,11 @@ artel_status artel__cli_load_model(artel__invocation *call, const char *path, ar
     ARTEL_TRY(artel__cli_expect_model(call, path));
     return artel_model_load(call->ctx, path, out);
 }
+
+artel_status artel__cli_load_with_policy(artel__invocation *call, const char *path, const char *policy,
+                                         artel_model **out)
+{
+    if (!policy) return artel__cli_load_model(call, path, out);
+    ARTEL_TRY(artel__cli_expect_model(call, path));
+    return artel_model_load_with_policy(call->ctx, path, policy, out);
+}

@@ -487,14 +487,6 @@ static artel_status follow(artel__invocation *call, artel_model *model)
     return status;
 }
 
-static artel_status load_model(artel__invocation *call, const char *path, artel_model **out)
-{
-    const fit_options *o = call->options;
-    if (!o->dtype) return artel__cli_load_model(call, path, out);
-    ARTEL_TRY(artel__cli_expect_model(call, path));
-    return artel_model_load_with_policy(call->ctx, path, o->dtype, out);
-}
-
 static artel_status run_fit(artel__invocation *call)
 {
     const fit_options *o = call->options;
@@ -507,7 +499,7 @@ static artel_status run_fit(artel__invocation *call)
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
     artel_status status = check_targets(call, o);
-    if (status == ARTEL_OK) status = load_model(call, call->argument[0], &model);
+    if (status == ARTEL_OK) status = artel__cli_load_with_policy(call, call->argument[0], o->dtype, &model);
     if (status == ARTEL_OK) status = evaluates ? follow(call, model) : run_with(call, model, cluster);
     artel_model_destroy(model);
     if (cluster) status = artel_cluster_finish(cluster, status); /* the results are written: the others may go, too */

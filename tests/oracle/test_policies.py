@@ -162,6 +162,15 @@ def fit(path, data, folder, name, *more):
         return ran, out, json.load(f)
 
 
+def passes(path, data, folder, *more):
+    """What evaluate and predict say of a model."""
+    said, out = artel("evaluate", path, "--data", data, *more), os.path.join(folder, "p.npy")
+    predicted = artel("predict", path, "--data", data, "--output", out, *more)
+    if said.rc != 0 or predicted.rc != 0:
+        raise Failure("evaluate, predict: exit %d, %d (%s)" % (said.rc, predicted.rc, said.first or predicted.first))
+    return said.out, np.load(out).tobytes()
+
+
 def run(row, index, folder, keras_only):
     del keras_only
     rng = np.random.default_rng(index)
@@ -189,6 +198,8 @@ def run(row, index, folder, keras_only):
         raise Failure("policies %s, expected %s" % (policies(out), policies(wanted)))
     if got != want or digest(out, kind="all") != digest(wanted, kind="all"):
         raise Failure("other bits: history %s, expected %s" % (got, want))
+    if not compiled and passes(mine, data, folder, "--dtype", row.to) != passes(os.path.join(folder, "second." + row.file), data, folder):
+        raise Failure("evaluate or predict say otherwise")
     keras.config.set_dtype_policy("float32")
     keras.models.load_model(out)
     return [len(policies(out)[0]), "%.6f" % got["loss"][-1]]
