@@ -57,10 +57,11 @@ typedef struct filler {
     bool any;
 } filler;
 
-/* Fans are those of a matrix where the layer says so. */
+/* Fans are those of a matrix where the layer says so; what depends on where an element is sees the shape. */
 static artel_shape drawn_shape(const artel__model_variable *variable, const artel__variable *target)
 {
-    bool matrix = variable->variable->matrix_fans && target->rows > 0;
+    bool matrix = variable->variable->matrix_fans && target->rows > 0 &&
+                  artel__initializer_has_parts(&variable->variable->initializer);
     return matrix ? artel__shape(2, target->rows, target->columns) : target->shape;
 }
 

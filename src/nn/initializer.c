@@ -25,7 +25,7 @@ typedef struct settings {
     artel__ints input_axes, output_axes;
     const char *seed; /* JSON: an integer, the record of a SeedGenerator, or NULL */
     int64_t own_seed;
-    bool has_seed, forget_bias;
+    bool has_seed, forget_bias, has_axes;
     const float *numbers; /* `many` of them */
     int64_t many;
 } settings;
@@ -273,7 +273,7 @@ static artel_status compute_fans(const filling *f, double *fan_in, double *fan_o
 {
     const artel_shape *shape = f->shape;
     *fan_in = *fan_out = 1;
-    if (f->s->input_axes.count && f->s->output_axes.count) {
+    if (f->s->has_axes) {
         *fan_in = axes_product(f, &f->s->input_axes);
         *fan_out = axes_product(f, &f->s->output_axes);
         return *fan_in < 0 || *fan_out < 0 ? wrong_rank(f, "VarianceScaling", "the axes it names") : ARTEL_OK;
@@ -429,6 +429,7 @@ artel_status artel__initializer_read(artel__arena *arena, const char *where, jso
     if (!s) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__record_options(arena, where, def->options, record.config, s));
     ARTEL_TRY(read_seed(arena, where, s));
+    s->has_axes = s->input_axes.count && s->output_axes.count;
     if (def->scale > 0) {
         s->scale = def->scale;
         s->mode = def->mode;
@@ -481,4 +482,14 @@ artel_status artel__initializer_fill_part(artel_context *ctx, const artel__initi
 void artel__initializer_forget_bias(artel__initializer *initializer)
 {
     if (initializer->def) ((settings *)initializer->config)->forget_bias = true;
+}
+
+void artel__initializer_take_axes(artel__initializer *initializer, const artel__ints *inputs,
+                                  const artel__ints *outputs)
+{
+    settings *s = initializer->config;
+    if (!initializer->def || initializer->def->fill != fill_variance || s->has_axes) return;
+    s->input_axes = *inputs;
+    s->output_axes = *outputs;
+    s->has_axes = true;
 }

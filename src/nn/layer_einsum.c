@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EinsumDense: a product along axes named by an equation, "abc,cde->abde".
  *
- * Axes of the input are kept or contracted with the kernel; axes that only the kernel has are new. The kernel must list
- * its contracted axes first, which all equations in use do, so that it is a matrix of panels as it stands; the input
- * and the result are transposed where the equation asks for it. One ellipsis, left or right, stands for kept axes.
- * Shapes of kernel and bias after keras/src/layers/core/einsum_dense.py.
+ * Axes of the input are kept or contracted with the kernel; axes that only the kernel has are new. A kernel that lists
+ * its contracted axes first, as most do, is a matrix of panels as it stands; the input and the result are transposed
+ * where the equation asks for it. Any other equation (axes that kernel, input and result have; sums over the input
+ * alone; a kernel that lies the other way) is the sum of products of keras.ops.einsum. One ellipsis, left or right,
+ * stands for kept axes. Shapes of kernel and bias after keras/src/layers/core/einsum_dense.py.
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "nn/adapters.h"
+#include "nn/layer_ops.h"
 #include "op/elementwise.h"
 #include "op/op.h"
 #include "op/shape_ops.h"
@@ -37,6 +39,7 @@ typedef struct einsum_parts {
     int contracted, created; /* leading and remaining axes of the kernel */
     artel_shape columns;     /* of the created axes */
     bool has_bias, fused;    /* the bias covers exactly the created axes */
+    bool plain;              /* the kernel is no matrix as it stands: sums of products */
     artel_shape partial;     /* output_shape of the config, -1 where open */
 } einsum_parts;
 
@@ -156,30 +159,33 @@ static bool learn_extents(einsum_parts *parts, const artel_shape *in)
         if (isdigit(letter)) continue;
         int64_t given = i - first < parts->partial.rank ? parts->partial.dim[i - first] : -1;
         if (strchr(axes->in, letter)) {
-            if (strchr(axes->kernel, letter) || (given >= 0 && given != parts->extent[letter])) return false;
+            if (given >= 0 && given != parts->extent[letter]) return false;
         } else if (!strchr(axes->kernel, letter) || given < 0)
             return false;
         else
             parts->extent[letter] = given;
     }
-    for (int i = 0; i < rank; i++) {
-        if (!strchr(axes->out, axes->in[i]) && !is_contracted(axes, axes->in[i])) return false;
+    for (const char *at = axes->kernel; *at; at++) {
+        if (!strchr(axes->in, *at) && !strchr(axes->out, *at)) return false;
     }
     return true;
 }
 
-/* The kernel's axes: contracted ones first, then new ones; false otherwise. */
+/* The kernel's axes: contracted ones first, then new ones; false otherwise, or where the input alone has more. */
 static bool split_kernel(einsum_parts *parts)
 {
     einsum_axes *axes = &parts->axes;
     parts->contracted = parts->created = 0;
     parts->columns = (artel_shape){.rank = 0};
+    for (const char *at = axes->in; *at; at++) {
+        if (!strchr(axes->out, *at) == !strchr(axes->kernel, *at)) return false;
+    }
     for (const char *at = axes->kernel; *at; at++) {
         if (is_contracted(axes, *at)) {
             if (parts->created) return false;
             parts->contracted++;
         } else {
-            if (!strchr(axes->out, *at) || parts->columns.rank == ARTEL_MAX_RANK) return false;
+            if (parts->columns.rank == ARTEL_MAX_RANK) return false;
             parts->columns.dim[parts->columns.rank++] = parts->extent[(unsigned char)*at];
             parts->created++;
         }
@@ -204,14 +210,6 @@ static bool bias_shape(const einsum_config *c, const einsum_axes *axes, const in
     return out->rank > 0;
 }
 
-/* Variance scaling counts fans over the contracted and the new axes, unless the initialiser names its own. */
-static bool names_axes(const artel__layer *layer)
-{
-    json_t *settings = json_object_get(artel__layer_setting(layer, "kernel_initializer"), "config");
-    json_t *axes = json_object_get(settings, "input_axes");
-    return axes && !json_is_null(axes);
-}
-
 static artel_status declare_bias(artel__layer *layer, einsum_parts *parts)
 {
     artel_shape bias;
@@ -219,35 +217,51 @@ static artel_status declare_bias(artel__layer *layer, einsum_parts *parts)
     if (!bias_shape(layer->config, &parts->axes, parts->extent, &bias)) return refuse(layer);
     size_t out_rank = strlen(parts->axes.out);
     parts->fused =
-        artel__shape_equal(&bias, &parts->columns) &&
+        !parts->plain && artel__shape_equal(&bias, &parts->columns) &&
         strcmp(parts->axes.out + out_rank - (size_t)parts->created, parts->axes.kernel + parts->contracted) == 0;
     return artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias);
+}
+
+/* The kernel's shape, and the rows of its matrix: 0 where it is none. Variance scaling counts as outputs what the
+ * result has too, unless the initialiser names its own axes. */
+static bool kernel_shape(einsum_parts *parts, artel_shape *shape, int64_t *rows)
+{
+    artel__ints axes[2] = {{.count = 0}, {.count = 0}};
+    *shape = (artel_shape){.rank = 0};
+    *rows = parts->plain ? 0 : 1;
+    for (const char *at = parts->axes.kernel; *at; at++) {
+        if (shape->rank == ARTEL_MAX_RANK) return false;
+        artel__ints *side = &axes[strchr(parts->axes.out, *at) != NULL];
+        side->item[side->count++] = shape->rank;
+        shape->dim[shape->rank++] = parts->extent[(unsigned char)*at];
+    }
+    for (int i = 0; i < parts->contracted && !parts->plain; i++) {
+        if (shape->dim[i] > 0 && *rows > INT32_MAX / shape->dim[i]) return false;
+        *rows *= shape->dim[i];
+    }
+    artel__initializer_take_axes(&parts->kernel.initializer, &axes[0], &axes[1]);
+    return true;
 }
 
 static artel_status build_einsum(artel__layer *layer, const artel__call *call)
 {
     const einsum_config *c = layer->config;
     einsum_parts *parts = layer->own;
+    artel_shape kernel;
+    int64_t rows;
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     const artel_shape *in = artel__call_shape(call, 0);
-    if (!parse(c->equation, in->rank, &parts->axes) || !learn_extents(parts, in) || !split_kernel(parts))
-        return refuse(layer);
-    parts->kernel.matrix_fans = !names_axes(layer);
-    artel_shape kernel = {.rank = 0};
-    int64_t rows = 1;
-    for (const char *at = parts->axes.kernel; *at && kernel.rank < ARTEL_MAX_RANK; at++)
-        kernel.dim[kernel.rank++] = parts->extent[(unsigned char)*at];
-    for (int i = 0; i < parts->contracted; i++) {
-        if (kernel.dim[i] > 0 && rows > INT32_MAX / kernel.dim[i]) return refuse(layer);
-        rows *= kernel.dim[i];
-    }
+    if (!parse(c->equation, in->rank, &parts->axes) || !learn_extents(parts, in)) return refuse(layer);
+    parts->plain = !split_kernel(parts);
+    if (!kernel_shape(parts, &kernel, &rows)) return refuse(layer);
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, rows, true, &parts->kernel));
     ARTEL_TRY(declare_bias(layer, parts));
     ARTEL_TRY(artel__adapters_declare(
         layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
-    if (!artel__adapters_of(layer, 0) || parts->created > 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an equation whose kernel has new axes",
-                             "\"lora_rank\" of a kernel whose axes are all contracted is not supported");
+    if (!artel__adapters_of(layer, 0) || (parts->created > 0 && !parts->plain)) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             "use an equation whose kernel has its contracted axes first and new axes behind",
+                             "\"lora_rank\" with the equation \"%s\" is not supported", c->equation);
 }
 
 /* The input with its kept axes first and the contracted ones behind, in the kernel's order. `order` receives the
@@ -269,20 +283,18 @@ static artel__value_id arrange_input(artel__graph *graph, const einsum_parts *pa
     return same ? x : artel__op_transpose(graph, x, permutation);
 }
 
-static artel_status call_einsum(artel__layer *layer, artel__call *call)
+/* As a product with panels; the bias is in it where it is fused. */
+static artel_status call_matrix(artel__layer *layer, artel__call *call, artel__value_id bias, int fusion,
+                                artel__value_id *out)
 {
     einsum_parts *parts = layer->own;
     artel__graph *graph = call->graph;
-    ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
-    if (artel__call_shape(call, 0)->rank != (int)strlen(parts->axes.in)) return refuse(layer);
     char order[LETTERS * 2];
     artel__value_id x = arrange_input(graph, parts, artel__as_float(graph, call->in[0].value), order);
-    artel__value_id bias = parts->has_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
     int a = artel__adapters_of(layer, 0);
-    bool relu = artel__activation_is_relu(&parts->activation) && (parts->fused || !parts->has_bias) && !a;
     artel__value_id y =
         artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), parts->fused ? bias : ARTEL__NO_VALUE,
-                          parts->contracted, &parts->columns, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+                          parts->contracted, &parts->columns, fusion);
     if (a) {
         artel_shape narrow = parts->columns;
         artel__value_id w = artel__layer_weight(layer, graph, a);
@@ -297,6 +309,32 @@ static artel_status call_einsum(artel__layer *layer, artel__call *call)
         for (int i = 0; i < rank; i++) permutation[i] = (int)(strchr(order, parts->axes.out[i]) - order);
         y = artel__op_transpose(graph, y, permutation);
     }
+    *out = y;
+    return ARTEL_OK;
+}
+
+/* The batch, which the axes leave out, is '@'. */
+static artel_status call_sum(artel__layer *layer, artel__call *call, artel__value_id *out)
+{
+    const einsum_parts *parts = layer->own;
+    char in[LETTERS + 1] = "@", result[LETTERS + 1] = "@";
+    artel__value_id values[2] = {call->in[0].value, artel__layer_weight(layer, call->graph, 0)};
+    strcat(in, parts->axes.in);
+    strcat(result, parts->axes.out);
+    return artel__raw_sum_of_products(layer, call, values, (const char *[]){in, parts->axes.kernel, result}, out);
+}
+
+static artel_status call_einsum(artel__layer *layer, artel__call *call)
+{
+    einsum_parts *parts = layer->own;
+    artel__graph *graph = call->graph;
+    ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
+    if (artel__call_shape(call, 0)->rank != (int)strlen(parts->axes.in)) return refuse(layer);
+    artel__value_id y, bias = parts->has_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
+    bool relu = !parts->plain && artel__activation_is_relu(&parts->activation) && (parts->fused || !parts->has_bias) &&
+                !artel__adapters_of(layer, 0);
+    ARTEL_TRY(parts->plain ? call_sum(layer, call, &y)
+                           : call_matrix(layer, call, bias, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE, &y));
     if (parts->has_bias && !parts->fused) y = artel__op_add(graph, y, bias);
     artel__call_return(call, relu ? y : artel__activation_apply(graph, &parts->activation, y));
     return ARTEL_OK;

@@ -72,6 +72,11 @@ artel_status artel__raw_short_time(const artel__layer *layer, const artel__call 
 artel__value_id artel__raw_singular_values(artel__graph *graph, artel__value_id x);
 /* The call of every FORMULA. */
 artel_status artel__raw_formula(artel__layer *layer, artel__call *call);
+/* The sum of products of two values. axes: a letter or digit for each axis of the first, the second and the result, in
+ * values with rows and the result the batch's first. */
+artel_status artel__raw_sum_of_products(const artel__layer *layer, const artel__call *call,
+                                        const artel__value_id value[2], const char *const axes[3],
+                                        artel__value_id *out);
 artel_status artel__raw_refuse(const artel__layer *layer, const char *what);
 
 #define OTHER(symbol, name) artel_status artel__raw_##symbol(artel__layer *layer, artel__call *call);

@@ -228,9 +228,10 @@ static void squeeze(artel__graph *graph, term *t, const term *all, int count, ch
     memcpy(t->axis, left, (size_t)out.rank + 1);
 }
 
-/* Terms with all their letters, that of the batch first in those with rows; `out` likewise, unless nothing has rows. */
-static artel_status sum_of_products(const artel__layer *layer, artel__call *call, term *terms, int count,
-                                    const char *out)
+/* Terms with all their letters, that of the batch first in those with rows; `out` likewise, unless nothing has rows.
+ * The first becomes the result. */
+static artel_status sum_terms(const artel__layer *layer, const artel__call *call, term *terms, int count,
+                              const char *out)
 {
     artel__graph *graph = call->graph;
     char batch = call->shared ? 0 : out[0], keep[LETTERS * TERMS];
@@ -258,8 +259,29 @@ static artel_status sum_of_products(const artel__layer *layer, artel__call *call
     simplify(graph, &terms[0], kept, "");
     if (strlen(terms[0].axis) != strlen(kept)) return artel__raw_refuse(layer, "a letter that no operand has");
     permute(graph, &terms[0], kept);
-    artel__call_return(call, terms[0].value);
     return graph->status;
+}
+
+static artel_status sum_of_products(const artel__layer *layer, artel__call *call, term *terms, int count,
+                                    const char *out)
+{
+    ARTEL_TRY(sum_terms(layer, call, terms, count, out));
+    artel__call_return(call, terms[0].value);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_sum_of_products(const artel__layer *layer, const artel__call *call,
+                                        const artel__value_id value[2], const char *const axes[3], artel__value_id *out)
+{
+    term terms[2];
+    for (int i = 0; i < 2; i++) {
+        if (strlen(axes[i]) >= LETTERS / 2) return artel__raw_refuse(layer, "so many axes");
+        terms[i].value = value[i];
+        strcpy(terms[i].axis, axes[i]);
+    }
+    ARTEL_TRY(sum_terms(layer, call, terms, 2, axes[2]));
+    *out = terms[0].value;
+    return ARTEL_OK;
 }
 
 static bool has_rows(const artel__call *call, artel__value_id x)

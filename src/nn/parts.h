@@ -48,6 +48,9 @@ artel_status artel__initializer_numbers(artel__arena *arena, const float *number
 
 /* Makes the second quarter ones: the bias of an LSTM's forget gate (unit_forget_bias). */
 void artel__initializer_forget_bias(artel__initializer *initializer);
+/* Says which axes variance scaling counts as inputs and outputs, unless its record names them: Keras' EinsumDense. */
+void artel__initializer_take_axes(artel__initializer *initializer, const artel__ints *inputs,
+                                  const artel__ints *outputs);
 
 /* -- regularisers (regularizer.c) -- */
 typedef struct artel__regularizer {

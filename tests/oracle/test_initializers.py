@@ -50,6 +50,12 @@ def einsum():
     return K.Model(i, L.Dense(2)(t))
 
 
+def attention():
+    """A kernel of three axes is orthogonal as Keras flattens it: all but the last one are rows."""
+    i = K.Input((6, 30))
+    return K.Model(i, L.Dense(2)(L.MultiHeadAttention(3, 20, kernel_initializer="orthogonal")(i, i)))
+
+
 ROWS = [
     Row("zeros", dense(lambda: "zeros")),
     Row("ones", dense(lambda: "ones")),
@@ -76,6 +82,8 @@ ROWS = [
     Row("embedding", lambda: K.Sequential([K.Input((4,), dtype="int32"), L.Embedding(300, 40), L.Flatten(), L.Dense(2)])),
     Row("lstm", lambda: K.Sequential([K.Input((4, 30)), L.LSTM(40), L.Dense(2)]), ("recurrent",)),
     Row("einsum", einsum),
+    Row("einsum-orthogonal", lambda: K.Sequential([K.Input((12, 40)), L.EinsumDense("abc,cde->abde", (12, 9, 25), kernel_initializer="orthogonal"), L.Flatten(), L.Dense(2)]), ("einsum_dense/vars/0",)),
+    Row("attention-orthogonal", attention, ("query_dense/vars/0",)),
     Row("defaults-of-layers", everything),
 ]
 

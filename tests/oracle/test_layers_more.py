@@ -186,5 +186,20 @@ def constant_positions():
 
 CASES.append(Case("constant-positions", constant_positions, time=6))
 
+
+# ---- equations whose kernel is no matrix as it stands
+def einsum(equation, shape, out, **settings):
+    return chain(lambda: L.EinsumDense(equation, output_shape=out, kernel_regularizer="l2", **settings), shape=shape)
+
+
+CASES += [
+    Case("einsum-kernel-the-other-way", einsum("btd,ndh->btnh", (4, 6), (4, 2, 3), bias_axes="nh", activation="relu")),
+    Case("einsum-kernel-turned-back", einsum("btnh,nhd->btd", (4, 2, 3), (4, 5), bias_axes="d", bias_initializer="normal")),
+    Case("einsum-experts", einsum("abec,ecd->abed", (4, 3, 6), (4, 3, 5), bias_axes="ed", activation="tanh")),
+    Case("einsum-element-by-element", einsum("abc,bc->abc", (4, 6), (4, 6))),
+    Case("einsum-input-summed", einsum("abc,cd->ad", (4, 6), 3, bias_axes="d")),
+    Case("einsum-ellipsis-turned", einsum("...ab,cb->...ac", (2, 4, 6), (4, 3), kernel_initializer="he_uniform")),
+]
+
 if __name__ == "__main__":
     main(CASES)

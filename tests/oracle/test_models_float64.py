@@ -89,6 +89,7 @@ ROWS = [
     Row("adam-classes", lambda: [L.Dense(7, activation="silu")], loss="categorical_crossentropy", y="onehot", metrics=("accuracy", "mse")),
     Row("sparse", lambda: [L.Dense(7, activation="relu")], loss=lambda: Q.SparseCategoricalCrossentropy(from_logits=True), y="class", metrics=("accuracy",)),
     Row("regularised", lambda: [L.Dense(7, activation="relu", kernel_regularizer=K.regularizers.L1L2(0.01, 1 / 3), activity_regularizer="l2")]),
+    Row("einsum-experts", lambda: [L.Reshape((2, 3)), L.EinsumDense("bec,ecd->bed", (2, 4), bias_axes="ed"), L.EinsumDense("bed,fd->bf", 3), L.Flatten()], (6,), opt=lambda: O.SGD(0.1)),
     Row("circle", lambda: [L.Dense(7, activation="tanh")], loss=lambda: Q.Circle(gamma=8, margin=0.25), y="class", opt=lambda: O.SGD(0.05), unit=True),
     Row("ctc", lambda: [L.Conv1D(5, 1)], (6, 3), loss=lambda: Q.CTC(), y="list", opt=lambda: O.SGD(0.1), head=False, most=1e-6),
     Row("constrained", lambda: [L.Dense(7, kernel_constraint="max_norm", bias_constraint="non_neg"), L.Dense(3, kernel_constraint="min_max_norm")]),
