@@ -51,7 +51,8 @@ static inline artel_dtype artel__real_of(const artel__graph *graph, artel__value
 /* By sample: target and prediction ROW -> ROW without the last axis (or the prediction's shape minus it). */
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
                                 artel__value_id prediction);
-/* Whether it is one number of the whole batch, which every row carries: rows cannot be weighed then. */
+/* Whether it is one number of the whole batch, which every row carries. Keras multiplies it with the weights: their
+ * mean over the batch counts, for each row the same (artel__loss_even_weight, in loss_overlap.h). */
 bool artel__loss_mixes_rows(const artel__loss_config *loss);
 /* Above which a single number says yes: 0 for logits and hinges, else a half. */
 float artel__loss_border(const artel__loss_config *loss);

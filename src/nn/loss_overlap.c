@@ -87,3 +87,15 @@ artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__va
     artel__value_id raised = artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){q, 0, 0}, p);
     return artel__op_affine(graph, artel__op_affine(graph, raised, -1, 1), 1 / q, 0);
 }
+
+artel__value_id artel__loss_even_weight(artel__graph *graph, artel__value_id loss, artel__value_id weight)
+{
+    if (graph->status < 0 || loss < 0 || weight < 0) return ARTEL__NO_VALUE;
+    int rank = graph->value[weight].shape.rank;
+    artel_shape scalar = {.rank = 0};
+    weight = artel__op_cast(graph, weight, graph->value[loss].dtype);
+    if (rank > 0) weight = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, weight, (1u << rank) - 1u, false);
+    artel__value_id mean =
+        artel__op_binary(graph, ARTEL__BINARY_DIV, fold(graph, weight, false), fold(graph, weight, true));
+    return times(graph, artel__op_fill_like(graph, loss, 1), artel__op_reshape(graph, mean, &scalar));
+}

@@ -17,6 +17,9 @@ typedef struct artel__overlap {
 artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *overlap, artel__value_id target,
                                     artel__value_id prediction);
 
+/* The mean of weights over the batch, for each row, in the shape of a loss of the whole batch: what weighs it. */
+artel__value_id artel__loss_even_weight(artel__graph *graph, artel__value_id loss, artel__value_id weight);
+
 /* (1 - p^q) / q with p the prediction for the class `target` (INT32). */
 artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__value_id target,
                                         artel__value_id prediction);

@@ -18,7 +18,7 @@ typedef struct artel__tally {
     double loss, weight; /* sum of loss * rows, sum of rows */
     double batches;
     double *output_loss; /* by output: sum of losses by batch, as Keras averages them without rows; by row when not
-                            reduced */
+                            reduced, or eagerly */
     const artel__settings *settings;
     double *sums; /* metric accumulators */
     int outputs, sum_count;

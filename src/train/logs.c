@@ -2,7 +2,8 @@
 /* Logs and history: weighted means of losses, results of metrics, in Keras' names and order.
  *
  * keras/src/trainers/trainer.py: "loss" is a mean over batches weighted by their rows; the losses of several outputs
- * are plain means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced;
+ * are plain means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced, or
+ * where the model is compiled with run_eagerly, which sees it;
  * metrics are results of accumulated sums; names are sorted, those of validation with their "val_" among the others.
  */
 #include <math.h>
@@ -36,7 +37,8 @@ artel_status artel__tally_init(artel__arena *arena, const artel__settings *setti
 /* What a batch of `rows` rows counts in the mean of an output's loss. */
 static double output_share(const artel__tally *tally, int i, double rows, double batches)
 {
-    return tally->settings->output[i].loss.reduction == ARTEL__REDUCTION_NONE ? rows : batches;
+    bool by_rows = tally->settings->eagerly || tally->settings->output[i].loss.reduction == ARTEL__REDUCTION_NONE;
+    return by_rows ? rows : batches;
 }
 
 static void add_losses(artel__tally *tally, double loss, const double *by_output, int64_t rows)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "nn/ahead.h"
+#include "nn/loss_overlap.h"
 #include "op/elementwise.h"
 #include "op/fuse.h"
 #include "op/loss.h"
@@ -257,20 +258,16 @@ static void add_loss(builder *b, int i)
     artel__value_id mask, target = adapt_target(b, i, output->loss.target);
     artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
     artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target, loss), &mask);
-    if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) {
-        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, output->loss.name,
-                                    "give the loss the axes of a row: axis=[1,2,3]",
-                                    "weights or masks beside a loss of the whole batch are not supported");
-        return;
-    }
+    if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) weight = artel__loss_even_weight(graph, loss, weight);
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, weight));
     artel__value_id divisor = ARTEL__NO_VALUE;
     o->loss_kept[i] = artel__graph_keep(graph, pair);
     if (graph->status < 0) return;
     o->elements[i] = graph->value[loss].storage;
-    bool none = output->loss.reduction ==
-                ARTEL__REDUCTION_NONE; /* Keras: the gradient is that of the sum, the log is the mean */
-    bool sum = output->loss.reduction == ARTEL__REDUCTION_SUM;
+    bool single = weight < 0 && artel__loss_mixes_rows(&output->loss); /* there is one number to reduce */
+    bool none = output->loss.reduction == ARTEL__REDUCTION_NONE &&
+                !single; /* Keras: the gradient is that of the sum, the log is the mean */
+    bool sum = output->loss.reduction == ARTEL__REDUCTION_SUM && !single;
     if (output->loss.reduction == ARTEL__REDUCTION_WEIGHTED_MEAN && weight >= 0)
         divisor = pair;
     else if (mask >= 0 && !sum && !none)

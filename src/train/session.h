@@ -36,6 +36,7 @@ typedef struct artel__settings {
     int outputs;
     artel__optimizer optimizer;
     bool has_optimizer;
+    bool eagerly; /* Keras' run_eagerly: losses of several outputs are means by rows then */
 } artel__settings;
 
 /* Reads compile_config. `replicas` (0: not known yet) and `batch_size` resolve schedules. With `train` false the

@@ -209,7 +209,8 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
                                   int64_t batch_size, artel__settings *out)
 {
     json_t *compile = model->compile_config;
-    artel__settings settings = {.outputs = model->nn->outputs};
+    artel__settings settings = {.outputs = model->nn->outputs,
+                                .eagerly = json_is_true(json_object_get(compile, "run_eagerly"))};
     settings.output = artel__arena_alloc(arena, (size_t)settings.outputs, sizeof *settings.output);
     if (!settings.output) return ARTEL_ERROR_NO_MEMORY;
     bool any_loss = false;

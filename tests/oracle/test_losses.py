@@ -114,6 +114,7 @@ CASES += [
     # no short batch: Keras does not weigh the losses of single outputs by rows then
     Case("validation-two", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], validation=16,
          metrics=[["mae"], ["accuracy"]]),
+    Case("two-losses-eagerly", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], rows=75, validation=13, compile={"run_eagerly": True}),
     Case("short-last-batch", net(3), loss="mse", metrics=["mae"], rows=75),
     Case("short-last-batch-weighted", net(3), loss="mse", weighted=["mae"], weight=positive, rows=75),
     Case("short-last-batch-sum", net(3), loss=make(lambda: Q.MeanSquaredError(reduction="sum")), rows=75),

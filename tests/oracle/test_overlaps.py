@@ -49,6 +49,14 @@ def persons(rng, n, shape):
     return np.concatenate([rng.permutation([0, 0, 0, 1, 1, 2, 2, 2]) for _ in range(-(-n // 8))])[:n].astype("i4")
 
 
+def some(rng, n):
+    return rng.uniform(0.3, 2, n).astype("f4")
+
+
+def padded():
+    return K.Sequential([K.Input((5,), dtype="int32"), L.Embedding(9, 4, mask_zero=True), L.Dense(1, activation="sigmoid")])
+
+
 CASES = [
     case("ctc", steps, words, "ctc", weight=lambda rng, n: rng.uniform(0.5, 2, n).astype("f4")),
     case("circle-with-itself", directions, persons, lambda: Q.Circle(gamma=4.0, margin=0.25, remove_diagonal=False, reduction="sum")),
@@ -56,13 +64,18 @@ CASES = [
     case("dice", pixels(), mask, lambda: Q.Dice()),
     case("dice-by-name", pixels(), mask, "dice"),
     case("dice-short-batch", pixels(), mask, lambda: Q.Dice(), rows=78, validation=13),
+    case("dice-weighted", pixels(), mask, lambda: Q.Dice(), weight=some, rows=78, fit=("--replicas", 3)),
+    case("dice-weighted-sum", pixels(), mask, lambda: Q.Dice(reduction="sum"), weight=some),
+    case("tversky-weighted-mean", pixels(2), mask, lambda: Q.Tversky(alpha=0.3, reduction="mean_with_sample_weight"), weight=some),
+    case("dice-sum", pixels(), mask, lambda: Q.Dice(reduction="sum"), opt=lambda: O.SGD(0.05)),
+    case("dice-none", pixels(), mask, lambda: Q.Dice(reduction="none")),
+    case("dice-masked", padded, mask, lambda: Q.Dice()),
     case("dice-by-row", pixels(), mask, lambda: Q.Dice(axis=(1, 2, 3))),
     case("dice-by-channel", pixels(3), mask, lambda: Q.Dice(axis=(1, 2), reduction="sum")),
     case("tversky", pixels(), mask, lambda: Q.Tversky(alpha=0.3, beta=0.8)),
     case("tversky-by-row", pixels(), mask, lambda: Q.Tversky(axis=(1, 2, 3))),
     case("dice-and-others", pixels(), mask, lambda: Q.Dice(), lambda: [M.BinaryIoU(), "mae"]),
     case("dice-over-the-batch", pixels(), mask, lambda: Q.Dice(axis=(0, 1)), may_refuse="axis"),
-    case("dice-weighted", pixels(), mask, lambda: Q.Dice(), weight=lambda rng, n: rng.uniform(0.5, 2, n).astype("f4"), may_refuse="weights"),
     case("generalised", row(), classes, lambda: Q.CategoricalGeneralizedCrossEntropy()),
     case("generalised-q", row(), classes, lambda: Q.CategoricalGeneralizedCrossEntropy(q=0.8)),
     case("mean-iou", row(), classes, "sparse_categorical_crossentropy", lambda: [M.MeanIoU(3, sparse_y_pred=False)]),
