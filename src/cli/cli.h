@@ -45,6 +45,8 @@ struct artel__invocation {
     const char **argument; /* positional arguments */
     int arguments;
     bool *given;          /* by option of the table: set on the command line or in the environment */
+    bool *typed;          /* by option of the table: set on the command line */
+    bool reading_words;   /* the environment has been read */
     const char *repeated; /* what words have given the option that repeats */
     int exit_code;        /* of the command when it succeeds with another code than 0 */
 };
@@ -60,6 +62,14 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words);
 /* Whether --help or -h is among the options; *all: --all, too. */
 bool artel__cli_wants_help(const artel__command *command, int count, char **words, bool *all);
 bool artel__cli_given(const artel__invocation *call, const char *name);
+/* Given by a word, not by the environment, which is set for many runs of different kinds. */
+bool artel__cli_typed(const artel__invocation *call, const char *name);
+/* A note for each of these options that was typed: it does nothing without `what`. */
+void artel__cli_note_idle(artel__invocation *call, const char *const *names, size_t count, const char *what);
+/* The same for the options of a device where `device` is the processor. */
+void artel__cli_note_idle_device(artel__invocation *call, const char *device);
+/* Warns of each ARTEL_ variable that nothing reads and whose name is nearly that of one that is read. */
+artel_status artel__cli_check_environment(artel__invocation *call);
 /* `all`: the groups that are seldom wanted, too. */
 void artel__cli_help(const artel__command *command, bool all, FILE *out);
 /* The group that begins with this option, or NULL. */
@@ -152,16 +162,19 @@ const char *artel__cli_name_options(const char *text, char *out, size_t size);
 /* A usage error: exit code 1 and a pointer to --help. */
 artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...) ARTEL__PRINTF(3, 4);
 
-/* SIGTERM and the first SIGINT ask for an orderly end that saves; the second SIGINT ends at once. */
+/* SIGTERM, SIGHUP (unless nohup has it ignored), SIGUSR1, SIGUSR2 and the first SIGINT ask for an orderly end that
+ * saves; the second SIGINT ends at once. */
 void artel__cli_catch_signals(artel_context *ctx);
 
-/* For commands that save nothing: both cancel what runs, the second SIGINT ends at once. */
+/* For commands that save nothing: the same signals cancel what runs, the second SIGINT ends at once. */
 void artel__cli_cancel_by_signals(artel_context *ctx);
 
 /* A mapped file that is cut off while it is read ends the process with its name and exit code 1. */
 void artel__cli_watch_files(void);
 /* Whether SIGINT came: the exit code is then 130. */
 bool artel__cli_interrupted(void);
+/* Whether SIGHUP came, the terminal's end: 129. */
+bool artel__cli_hung_up(void);
 /* Before a note is printed, so that a progress line does not stand in its way. */
 typedef void artel__cli_pause_fn(void *user);
 void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
@@ -170,7 +183,12 @@ void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
 artel_status artel__cli_check_target(artel__invocation *call, const char *path);
 /* Refuses `path`, which `option` names to be written, if it is a file that the specification `data` (or NULL) reads. */
 artel_status artel__cli_check_apart(artel__invocation *call, const char *option, const char *path, const char *data);
-/* The same for a file that is written line by line, where it lies. */
+/* Refuses two names of one file: what is written last would be all that is left. NULL is no file. */
+artel_status artel__cli_check_two(artel__invocation *call, const char *option, const char *path, const char *other,
+                                  const char *other_path);
+/* Warns if less than `bytes` are free where `path`, which `option` names, will be written. */
+void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, uint64_t bytes);
+/* Whether a file that is written line by line could be written where it lies. */
 artel_status artel__cli_check_log(artel__invocation *call, const char *path);
 /* Whether the text is a data specification and not a file. */
 bool artel__cli_is_specification(const char *text);
@@ -207,8 +225,11 @@ artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const
 typedef struct artel__cli_labels {
     const char **name; /* in the invocation's arena */
     int count;
+    double border; /* of an output of one number: above it the second class begins */
 } artel__cli_labels;
 artel_status artel__cli_read_labels(artel__invocation *call, const char *text, artel__cli_labels *out);
+/* Whether they name each class of an output of so many numbers; 0: it is not known yet. */
+artel_status artel__cli_check_labels(artel_context *ctx, const artel__cli_labels *labels, int64_t width);
 /* One array as a table, whole or not at all: with labels the class of each row, then all its numbers. */
 artel_status artel__cli_write_table(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count,
                                     const artel__cli_labels *labels);

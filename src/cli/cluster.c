@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "cluster/mesh.h"
@@ -36,6 +37,18 @@ static artel_status read_seconds(artel__invocation *call, const char *option, co
     if (*out > 0) return ARTEL_OK;
     return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)",
                             text);
+}
+
+/* What is typed for a cluster, where this run is none. */
+static void note_idle_options(artel__invocation *call)
+{
+    static const char *const names[] = {
+        "rendezvous",       "service",          "workers",           "port",       "bind",
+        "cert-dir",         "min-workers",      "suspect-after",     "on-preempt", "post-mortem",
+        "insecure-network", "wait-for-cluster", "collective-timeout"};
+    const bool serves = artel__options_find(call->command->options, "consistency") != NULL;
+    artel__cli_note_idle(call, names, ARTEL__COUNT(names),
+                         serves ? "--strategy multi-worker or parameter-server" : "--strategy multi-worker");
 }
 
 /* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing is
@@ -84,7 +97,10 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
     options.parameter_servers = strcmp(strategy, "parameter-server") == 0;
     bool together = strcmp(strategy, "multi-worker") == 0 || strcmp(strategy, "tpu") == 0;
-    if (!together && !options.parameter_servers) return judge_alone(call, strategy, choice);
+    if (!together && !options.parameter_servers) {
+        note_idle_options(call);
+        return judge_alone(call, strategy, choice);
+    }
     options.resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL;
     options.file = choice->file;
     options.task = choice->task;
@@ -99,6 +115,8 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     options.insecure_network = choice->insecure_network;
     options.no_shared_memory = !choice->shared_memory;
     options.post_mortem = strcmp(choice->post_mortem, "none") != 0 ? choice->post_mortem : NULL;
+    if (options.post_mortem && artel__cli_given(call, "post-mortem"))
+        ARTEL_TRY(artel__probe_directory(call->ctx, options.post_mortem));
     ARTEL_TRY(artel_cluster_open(call->ctx, &options, out));
     artel__mesh_say(*out, artel__cli_name_options);
     return ARTEL_OK;

@@ -111,10 +111,7 @@ static artel_status make_table(counting *c, const artel__cli_labels *names)
     if (out->classes > MOST_CLASSES)
         return artel__fail(c->call->ctx, ARTEL_ERROR_UNSUPPORTED, where_of(c), "leave --confusion out",
                            "%lld classes are more than a table holds", (long long)out->classes);
-    if (names->count && names->count != out->classes)
-        return artel__fail(c->call->ctx, ARTEL_ERROR_INVALID, "labels",
-                           "name each class once, in the order of the classes",
-                           "there are %d names (the output has %lld classes)", names->count, (long long)out->classes);
+    ARTEL_TRY(artel__cli_check_labels(c->call->ctx, names, c->width));
     out->count = artel__arena_alloc(arena, (size_t)(out->classes * out->classes), sizeof *out->count);
     out->name = artel__arena_alloc(arena, (size_t)out->classes, sizeof *out->name);
     ARTEL_TRY(artel__arena_status(arena));
@@ -142,6 +139,16 @@ static artel_status match(counting *c, const artel__settings *settings, const ar
     return numbers == wanted ? ARTEL_OK : refuse(c, "targets and predictions have other extents");
 }
 
+artel_status artel__confusion_check(artel__invocation *call, const artel_model *model, const artel__cli_labels *names)
+{
+    const artel_shape *shape = &model->nn->output[0].shape;
+    int64_t width = shape->rank ? shape->dim[shape->rank - 1] : 1;
+    if (model->nn->outputs != 1)
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "--confusion", "leave it out",
+                           "the model has %d outputs, and one is compared", model->nn->outputs);
+    return artel__cli_check_labels(call->ctx, names, width > 0 ? width : 0);
+}
+
 artel_status artel__confusion_count(artel__invocation *call, const artel_model *model, artel_data *data,
                                     const artel_predictions *predictions, const artel__cli_labels *names,
                                     artel__confusion *out)
@@ -149,9 +156,6 @@ artel_status artel__confusion_count(artel__invocation *call, const artel_model *
     artel__settings settings;
     artel__data_wants wants;
     counting c = {.call = call, .out = out};
-    if (artel_predictions_count(predictions) != 1)
-        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "--confusion", "leave it out",
-                           "the model has %d outputs, and one is compared", artel_predictions_count(predictions));
     ARTEL_TRY(artel__settings_read(&call->arena, model, false, 1, 1, &settings));
     ARTEL_TRY(artel__objective_wants(&call->arena, model->nn, &settings, ARTEL__MODE_EVALUATE, &wants));
     artel__data_want_target target = {.dtype = ARTEL_DTYPE_FLOAT32};

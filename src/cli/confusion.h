@@ -20,6 +20,9 @@ typedef struct artel__class_report {
 } artel__class_report;
 artel__class_report artel__class_report_of(const artel__confusion *c, int64_t k);
 
+/* Before the pass: whether the model has one output, and `names` as many names as that has classes. */
+artel_status artel__confusion_check(artel__invocation *call, const artel_model *model, const artel__cli_labels *names);
+
 /* Compares predictions, as artel_model_predict() made them of `data`, with its targets. The model has one output and
  * compile settings, from which the form of the targets follows. `names` may be empty: classes are numbered. Errors:
  * ARTEL_ERROR_INVALID where targets are no classes. */

@@ -2,6 +2,7 @@
 /* artel convert: between the formats of models and weights. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "keras/model.h"
 
 typedef struct convert_options {
     const char *architecture;
@@ -34,6 +35,9 @@ static artel_status run_convert(artel__invocation *call)
     ARTEL_TRY(artel__cli_check_source(call, in));
     ARTEL_TRY(artel__cli_load_model(call, o->architecture ? o->architecture : in, &model));
     artel_status status = o->architecture ? artel_model_load_weights(model, in) : ARTEL_OK;
+    if (status == ARTEL_OK && !model->initialised && !artel__ends_with(out, ".json"))
+        artel__log(call->ctx, ARTEL_LOG_NOTE, "%s holds no weights: they are drawn from --seed %lld", in,
+                   (long long)o->seed);
     if (status == ARTEL_OK) status = artel__cli_ensure_weights(model, (uint64_t)o->seed);
     if (status == ARTEL_OK) status = artel_model_save(model, out);
     artel_model_destroy(model);

@@ -11,6 +11,8 @@
 #include "cli/confusion.h"
 #include "cli/follow.h"
 #include "data/data.h"
+#include "keras/model.h"
+#include "train/session.h"
 
 typedef struct pass_options {
     int format, arithmetic;
@@ -145,6 +147,11 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     if (!o->data) return artel__cli_usage(call, "--data", "the data is missing");
     ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
     ARTEL_TRY(artel__cli_load_with_policy(call, call->argument[0], o->dtype, model));
+    if (!(*model)->initialised && !o->checkpoint_dir)
+        artel__log(call->ctx, ARTEL_LOG_WARNING,
+                   "%s holds no weights: they are drawn from seed 0, as those of a model that was never trained",
+                   call->argument[0]);
+    artel__cli_note_idle_device(call, o->device);
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
     bool skips = false;
     ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));
@@ -180,6 +187,7 @@ typedef struct run {
     artel__observers observers; /* first: observers' own functions are given this, too */
     artel__invocation *call;
     int64_t began_ns;
+    artel__cli_labels labels;
 } run;
 
 /* Opens model and data, and what shows the pass. */
@@ -248,18 +256,16 @@ static artel_status write_metrics(void *user, const artel_history *history, cons
 
 /* By a second pass, which predicts. */
 static artel_status confuse(artel__invocation *call, artel_model *model, artel_data *data,
-                            const artel_evaluate_options *evaluated)
+                            const artel_evaluate_options *evaluated, const artel__cli_labels *names)
 {
     const pass_options *o = call->options;
     artel_evaluate_options options = *evaluated;
     artel_predictions *predictions = NULL;
-    artel__cli_labels names = {NULL, 0};
     artel__confusion confusion;
     options.on_event = NULL;
     options.on_result = NULL;
-    if (o->labels) ARTEL_TRY(artel__cli_read_labels(call, o->labels, &names));
     ARTEL_TRY(artel_model_predict(model, data, &options, &predictions));
-    artel_status status = artel__confusion_count(call, model, data, predictions, &names, &confusion);
+    artel_status status = artel__confusion_count(call, model, data, predictions, names, &confusion);
     if (status == ARTEL_OK) status = artel__confusion_write(call, &confusion, o->confusion);
     if (status == ARTEL_OK && !o->json) artel__confusion_show(&confusion);
     artel_predictions_destroy(predictions);
@@ -271,6 +277,7 @@ static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluste
     const pass_options *o = call->options;
     artel_model *model = NULL;
     artel_data *data = NULL;
+    artel__cli_labels names = {.count = 0};
     run r;
     if (o->confusion && cluster)
         return artel__cli_usage(call, "--confusion",
@@ -279,13 +286,42 @@ static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluste
     artel_evaluate_options options = make_options(o, &r.observers, cluster);
     options.on_result = write_metrics;
     r.observers.results_apart = true;
+    if (status == ARTEL_OK && o->labels) status = artel__cli_read_labels(call, o->labels, &names);
+    if (status == ARTEL_OK && o->confusion) status = artel__confusion_check(call, model, &names);
     if (status == ARTEL_OK) status = artel_model_evaluate(model, data, &options, NULL);
-    if (status == ARTEL_OK && o->confusion) status = confuse(call, model, data, &options);
+    if (status == ARTEL_OK && o->confusion) status = confuse(call, model, data, &options, &names);
     return close_run(&r, model, data, status);
 }
 
-static artel_status write_predictions(artel__invocation *call, const artel_predictions *predictions, const char *path)
+/* Of logits and hinges it is 0. */
+static double border_of(artel__invocation *call, const artel_model *model)
 {
+    artel__settings settings;
+    bool known = artel__settings_read(&call->arena, model, false, 1, 1, &settings) == ARTEL_OK;
+    artel_context_clear(call->ctx); /* a model without a loss */
+    return known && settings.output[0].has_loss ? (double)artel__loss_border(&settings.output[0].loss) : 0.5;
+}
+
+/* Before the pass, what could not be written behind it. */
+static artel_status check_outputs(artel__invocation *call, const artel_model *model, artel__cli_labels *labels)
+{
+    const pass_options *o = call->options;
+    const artel_shape *shape = &model->nn->output[0].shape;
+    bool table = artel__ends_with(o->output, ".csv");
+    int64_t width = 1;
+    if (model->nn->outputs > 1 && !artel__ends_with(o->output, ".npz"))
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, o->output, "name a file that ends in .npz",
+                           "%d outputs do not fit one %s", model->nn->outputs, table ? "table" : ".npy file");
+    if (!o->labels) return ARTEL_OK;
+    for (int i = 0; i < shape->rank; i++) width = shape->dim[i] > 0 ? width * shape->dim[i] : 0;
+    ARTEL_TRY(artel__cli_read_labels(call, o->labels, labels));
+    labels->border = border_of(call, model);
+    return artel__cli_check_labels(call->ctx, labels, width);
+}
+
+static artel_status write_predictions(run *r, const artel_predictions *predictions, const char *path)
+{
+    artel__invocation *call = r->call;
     const pass_options *o = call->options;
     int count = artel_predictions_count(predictions);
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
@@ -297,9 +333,7 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
         if (!native) arrays[i].native = NULL;
     }
     if (!artel__ends_with(path, ".csv")) return artel__cli_write_arrays(call->ctx, path, arrays, count);
-    artel__cli_labels labels = {NULL, 0};
-    if (o->labels) ARTEL_TRY(artel__cli_read_labels(call, o->labels, &labels));
-    return artel__cli_write_table(call->ctx, path, arrays, count, &labels);
+    return artel__cli_write_table(call->ctx, path, arrays, count, &r->labels);
 }
 
 /* What a job that reads events wants to know of a prediction. */
@@ -328,7 +362,7 @@ static artel_status write_outputs(void *user, const artel_history *history, cons
     run *r = user;
     const pass_options *o = r->call->options;
     (void)history;
-    ARTEL_TRY(write_predictions(r->call, predictions, o->output));
+    ARTEL_TRY(write_predictions(r, predictions, o->output));
     double seconds = (double)(artel__now_ns() - r->began_ns) * 1e-9;
     return r->observers.events ? end_event(&r->observers, o, predictions, seconds) : ARTEL_OK;
 }
@@ -342,6 +376,7 @@ static artel_status predict_with(artel__invocation *call, artel_cluster *cluster
     artel_status status = open_run(call, cluster, &r, &model, &data);
     artel_evaluate_options options = make_options(call->options, &r.observers, cluster);
     options.on_result = write_outputs;
+    if (status == ARTEL_OK) status = check_outputs(call, model, &r.labels);
     if (status == ARTEL_OK) status = artel_model_predict(model, data, &options, &predictions);
     artel_predictions_destroy(predictions);
     return close_run(&r, model, data, status);

@@ -3,6 +3,7 @@
  * written, and a name that is almost right is answered with the right one. */
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "artel/data.h"
 #include "artel/extend.h"
@@ -30,6 +31,43 @@ artel_status artel__cli_check_apart(artel__invocation *call, const char *option,
     if (!data || !artel__data_reads(call->ctx, data, path)) return ARTEL_OK;
     return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write",
                        "%s would overwrite a file that the data is read from", option);
+}
+
+/* Of a file that need not be there yet. */
+static bool is_same_file(const char *a, const char *b)
+{
+    char buffers[2][4096];
+    struct stat one, two;
+    if (stat(a, &one) == 0 && stat(b, &two) == 0) return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) != 0) return false;
+    const char *folder_a = artel__folder_of(a, buffers[0], sizeof buffers[0]);
+    const char *folder_b = artel__folder_of(b, buffers[1], sizeof buffers[1]);
+    return folder_a && folder_b && stat(folder_a, &one) == 0 && stat(folder_b, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+artel_status artel__cli_check_two(artel__invocation *call, const char *option, const char *path, const char *other,
+                                  const char *other_path)
+{
+    struct stat info;
+    bool special = path && stat(path, &info) == 0 && !S_ISREG(info.st_mode); /* /dev/null takes everything */
+    if (!path || !other_path || special || !is_same_file(path, other_path)) return ARTEL_OK;
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write", "%s would overwrite %s%s",
+                       option, other[0] == '-' ? "what is written by " : "", other);
+}
+
+void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, uint64_t bytes)
+{
+    char buffer[4096];
+    struct statvfs disk;
+    const char *folder = artel__is_directory(path) ? path : artel__folder_of(path, buffer, sizeof buffer);
+    if (!folder || statvfs(folder, &disk) != 0) return;
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (room < bytes)
+        artel__log(call->ctx, ARTEL_LOG_WARNING,
+                   "%s: %.1f MB are free where %s will be written, and the weights alone take %.1f MB", path,
+                   (double)room / 1e6, option, (double)bytes / 1e6);
 }
 
 artel_status artel__cli_check_log(artel__invocation *call, const char *path)

@@ -189,21 +189,18 @@ static artel_status check_output(artel__invocation *call, const char *path)
     return artel__cli_usage(call, path, "--output must end in .keras, .weights.h5, .h5 or .safetensors");
 }
 
-/* Options that do nothing without another one: said, not refused, since they may come from the environment. */
+/* Options that do nothing without another one. */
 static void note_idle_options(artel__invocation *call, const fit_options *o)
 {
-    static const char *const saving[] = {"save-every", "keep", "fresh"}, *const validating[] = {
-                                                                             "validation-steps", "validation-freq",
-                                                                             "validation-batch-size"};
-    for (size_t i = 0; i < ARTEL__COUNT(saving) && !o->checkpoint_dir; i++) {
-        if (artel__cli_given(call, saving[i]))
-            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --checkpoint-dir DIR", saving[i]);
-    }
-    for (size_t i = 0; i < ARTEL__COUNT(validating) && !o->validation && o->validation_split == 0; i++) {
-        if (artel__cli_given(call, validating[i]))
-            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --validation or --validation-split",
-                       validating[i]);
-    }
+    static const char *const saving[] = {"save-every", "keep", "fresh", "preempt-exit-code"};
+    static const char *const validating[] = {"validation-steps", "validation-freq", "validation-batch-size"};
+    static const char *const serving[] = {"consistency", "ps-copies", "ps-partitioner"};
+    if (!o->checkpoint_dir) artel__cli_note_idle(call, saving, ARTEL__COUNT(saving), "--checkpoint-dir DIR");
+    if (!o->validation && o->validation_split == 0)
+        artel__cli_note_idle(call, validating, ARTEL__COUNT(validating), "--validation or --validation-split");
+    if (strcmp(o->strategy, "parameter-server") != 0)
+        artel__cli_note_idle(call, serving, ARTEL__COUNT(serving), "--strategy parameter-server");
+    artel__cli_note_idle_device(call, o->device);
 }
 
 static artel_status check(artel__invocation *call, const fit_options *o)
@@ -242,6 +239,8 @@ static artel_status check_targets(artel__invocation *call, const fit_options *o)
         if (i < 2) ARTEL_TRY(artel__cli_check_target(call, files[i]));
         ARTEL_TRY(artel__cli_check_apart(call, names[i], files[i], o->data));
         ARTEL_TRY(artel__cli_check_apart(call, names[i], files[i], o->validation));
+        if (i > 0) ARTEL_TRY(artel__cli_check_two(call, names[i], files[i], "the model", call->argument[0]));
+        for (size_t k = 0; k < i; k++) ARTEL_TRY(artel__cli_check_two(call, names[i], files[i], names[k], files[k]));
     }
     if (o->csv_log) ARTEL_TRY(artel__cli_check_log(call, o->csv_log));
     if (o->profile && !artel__is_directory(o->profile) && !artel__ends_with(o->profile, "/"))
@@ -319,6 +318,15 @@ typedef struct run {
     const fit_options *options;
 } run;
 
+static void on_event(void *user, const artel_event *event)
+{
+    run *r = user;
+    if (event->kind == ARTEL_EVENT_START && event->resumed_from > 0 && r->options->weights)
+        artel__log(r->call->ctx, ARTEL_LOG_NOTE,
+                   "the weights are those of the checkpoint, not those of --weights, with which the run began");
+    artel__observers_event(user, event);
+}
+
 /* What is written when all went well, in this order. */
 static artel_status write_results(void *user, artel_model *model, const artel_history *history)
 {
@@ -366,7 +374,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->dry_run = o->dry_run;
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     if (o->profile) fit->on_profile = artel__observers_profile;
-    fit->on_event = artel__observers_event;
+    fit->on_event = on_event;
     fit->event_user = r;
     fit->on_result = write_results;
     fit->callbacks = callbacks;
@@ -385,6 +393,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
 static int stop_code(const fit_options *o)
 {
     if (artel__cli_interrupted()) return 130;
+    if (artel__cli_hung_up()) return 129;
     return o->checkpoint_dir ? (int)o->preempt_exit_code : 143;
 }
 
@@ -449,6 +458,19 @@ static artel_status freeze(artel__invocation *call, artel_model *model, const ch
     return ARTEL_OK;
 }
 
+/* A full disk is better found now than behind the last epoch; what it has in the end nobody knows. */
+static void check_room(artel__invocation *call, const artel_model *model)
+{
+    const fit_options *o = call->options;
+    uint64_t bytes = 0;
+    for (int i = 0; i < model->nn->variables->count; i++) {
+        const artel__variable *variable = &model->nn->variables->item[i];
+        bytes += (uint64_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
+    }
+    if (o->output) artel__cli_check_room(call, "--output", o->output, bytes);
+    if (o->checkpoint_dir) artel__cli_check_room(call, "--checkpoint-dir", o->checkpoint_dir, bytes);
+}
+
 static artel_status run_with(artel__invocation *call, artel_model *model, artel_cluster *cluster)
 {
     const fit_options *o = call->options;
@@ -461,6 +483,7 @@ static artel_status run_with(artel__invocation *call, artel_model *model, artel_
         artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s drops the optimizer state saved in %s%s",
                    o->optimizer ? "optimizer" : "freeze", call->argument[0],
                    o->freeze ? "" : "; --learning-rate alone would keep it");
+    if (!o->dry_run) check_room(call, model);
     return status < 0 ? status : train(call, o, model, cluster);
 }
 

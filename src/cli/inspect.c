@@ -102,7 +102,10 @@ static artel_status print_model(const artel_model *model)
     if (name)
         artel__show(stdout, "optimizer: %s, %d variables\n", name, model->optimizer.count);
     else
-        artel__show(stdout, "no compile settings\n");
+        artel__show(stdout,
+                    model->compile_config ? "optimizer: none named, RMSprop as in Keras; %d variables\n"
+                                          : "no compile settings\n",
+                    model->optimizer.count);
     return ARTEL_OK;
 }
 

@@ -76,7 +76,7 @@ typedef struct process_state {
     struct rlimit files;
 } process_state;
 
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGUSR1, SIGUSR2};
 
 /* A child needs four descriptors of ours. */
 static void raise_limit(process_state *state, int tasks)

@@ -35,20 +35,34 @@ static const struct {
 /* -- signals and notes: state of the program, not of the library -- */
 
 static artel_context *volatile signal_context;
-static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t interrupts, hung_up;
 static artel__cli_pause_fn *pause_fn;
 static void *pause_user;
 
 static void on_signal(int number)
 {
     if (number == SIGINT && interrupts++) _exit(130);
+    if (number == SIGHUP) hung_up = 1;
     artel_context_preempt(signal_context); /* saves where there is a --checkpoint-dir; a pass over data just ends */
 }
 
 static void on_cancel(int number)
 {
     if (number == SIGINT && interrupts++) _exit(130);
+    if (number == SIGHUP) hung_up = 1;
     artel_context_cancel(signal_context);
+}
+
+/* SIGHUP is the end of the terminal, unless nohup has it ignored; SIGUSR1 and SIGUSR2 are what schedulers send before
+ * the time is over (Slurm's --signal=USR1@90). */
+static void catch_ends(const struct sigaction *action)
+{
+    struct sigaction before;
+    sigaction(SIGTERM, action, NULL);
+    sigaction(SIGINT, action, NULL);
+    sigaction(SIGUSR1, action, NULL);
+    sigaction(SIGUSR2, action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, action, NULL);
 }
 
 void artel__cli_cancel_by_signals(artel_context *ctx)
@@ -56,8 +70,7 @@ void artel__cli_cancel_by_signals(artel_context *ctx)
     struct sigaction action = {.sa_handler = on_cancel};
     signal_context = ctx;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
+    catch_ends(&action);
 }
 
 void artel__cli_catch_signals(artel_context *ctx)
@@ -65,15 +78,17 @@ void artel__cli_catch_signals(artel_context *ctx)
     struct sigaction action = {.sa_handler = on_signal};
     signal_context = ctx;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL); /* what schedulers send before the time is over (Slurm's --signal=USR1@90) */
-    sigaction(SIGUSR2, &action, NULL);
+    catch_ends(&action);
 }
 
 bool artel__cli_interrupted(void)
 {
     return interrupts > 0;
+}
+
+bool artel__cli_hung_up(void)
+{
+    return hung_up > 0;
 }
 
 void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user)
@@ -204,14 +219,17 @@ static int run_command(const artel__command *command, int count, char **words)
     artel__invocation call = {.command = command, .ctx = ctx};
     artel__arena_init(&call.arena, ctx);
     status = artel__cli_parse(&call, count, words);
+    if (status == ARTEL_OK && command->options) status = artel__cli_check_environment(&call);
     if (status == ARTEL_OK) status = command->run(&call);
     if (status < 0) print_error(artel_context_error(ctx));
-    if (status == ARTEL_ERROR_CANCELLED && !interrupts) call.exit_code = 143; /* SIGTERM during a pass over data */
+    if (status == ARTEL_ERROR_CANCELLED && !interrupts) /* during a pass over data */
+        call.exit_code = hung_up ? 129 : 143;
     int code = status < 0 ? call.exit_code ? call.exit_code : artel_status_exit_code(status) : call.exit_code;
     artel__arena_fini(&call.arena);
     artel__cli_before_notes(NULL, NULL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
+    signal_context = NULL; /* what comes now, by a handler that stays, is too late to count */
     artel_context_destroy(ctx);
     return flush_results(code);
 }

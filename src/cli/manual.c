@@ -58,7 +58,7 @@ static void end_page(FILE *out)
 {
     fputs(".SH EXIT STATUS\n0: done. 1: usage, unreadable or invalid model, data or configuration. 2: the run itself "
           "failed. 143: stopped by "
-          "SIGTERM or a\npreemption notice after saving: start it again. 130: after Ctrl\\-C.\n"
+          "SIGTERM or a\npreemption notice after saving: start it again. 129: after SIGHUP. 130: after Ctrl\\-C.\n"
           ".SH SEE ALSO\n.BR artel (1),\nthe pages in /usr/share/doc/artel, or doc/artel of the prefix.\n",
           out);
 }

@@ -40,6 +40,27 @@ bool artel__cli_given(const artel__invocation *call, const char *name)
     return i >= 0 && call->given[i];
 }
 
+bool artel__cli_typed(const artel__invocation *call, const char *name)
+{
+    int i = option_index(call->command, name);
+    return i >= 0 && call->typed[i];
+}
+
+void artel__cli_note_idle(artel__invocation *call, const char *const *names, size_t count, const char *what)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (artel__cli_typed(call, names[i]))
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without %s", names[i], what);
+    }
+}
+
+void artel__cli_note_idle_device(artel__invocation *call, const char *device)
+{
+    static const char *const names[] = {"plugin", "device-precision", "device-kernels", "device-launches",
+                                        "device-reduce"};
+    if (strcmp(device, "cpu") == 0) artel__cli_note_idle(call, names, ARTEL__COUNT(names), "--device");
+}
+
 static artel_status set(artel__invocation *call, int i, const char *where, const char *value)
 {
     if (call->command->options[i].type == ARTEL__OPTION_STRING &&
@@ -48,6 +69,7 @@ static artel_status set(artel__invocation *call, int i, const char *where, const
     ARTEL_TRY(artel__options_set(&call->arena, call->command->options, call->options, where,
                                  call->command->options[i].name, value));
     call->given[i] = true;
+    call->typed[i] = call->reading_words;
     return ARTEL_OK;
 }
 
@@ -60,7 +82,9 @@ static artel_status read_environment(artel__invocation *call)
             name[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
         name[n] = 0;
         const char *value = getenv(name);
-        if (value && value[0]) ARTEL_TRY(set(call, i, name, value)); /* empty counts as unset */
+        if (!value || !value[0]) continue;                 /* empty counts as unset */
+        if (artel__starts_with(value, "tcp://")) continue; /* Kubernetes' ARTEL_PORT of a service "artel" */
+        ARTEL_TRY(set(call, i, name, value));
     }
     return ARTEL_OK;
 }
@@ -205,10 +229,12 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
     while (command->options && command->options[options].name) options++;
     call->options = artel__arena_alloc(&call->arena, 1, command->options_size + 1);
     call->given = artel__arena_alloc(&call->arena, (size_t)options + 1, sizeof *call->given);
+    call->typed = artel__arena_alloc(&call->arena, (size_t)options + 1, sizeof *call->typed);
     call->argument = artel__arena_alloc(&call->arena, (size_t)count + 1, sizeof *call->argument);
     ARTEL_TRY(artel__arena_status(&call->arena));
     if (command->options) ARTEL_TRY(artel__options_default(&call->arena, command->options, call->options));
     ARTEL_TRY(read_environment(call));
+    call->reading_words = true;
     bool ended = false;
     for (int i = 0; i < count; i++) {
         if (!ended && strcmp(words[i], "--") == 0)

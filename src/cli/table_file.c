@@ -40,12 +40,21 @@ artel_status artel__cli_read_labels(artel__invocation *call, const char *text, a
     out->name = artel__arena_alloc(&call->arena, most, sizeof *out->name);
     if (!out->name) return ARTEL_ERROR_NO_MEMORY;
     out->count = 0;
+    out->border = 0.5;
     char *rest = NULL;
     for (char *name = strtok_r(copy, separator, &rest); name; name = strtok_r(NULL, separator, &rest))
         out->name[out->count++] = name;
     if (out->count < 2)
         return artel__cli_usage(call, "--labels", "name at least two classes: a,b,c or @FILE with one in each line");
     return ARTEL_OK;
+}
+
+artel_status artel__cli_check_labels(artel_context *ctx, const artel__cli_labels *labels, int64_t width)
+{
+    int64_t classes = width == 1 ? 2 : width;
+    if (labels->count == 0 || labels->count == classes || width == 0) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "labels", "name each class once, in the order of the classes",
+                       "there are %d names (the output has %lld classes)", labels->count, (long long)classes);
 }
 
 static bool is_wide(const artel__cli_array *array)
@@ -78,11 +87,11 @@ static const char *written(const artel__cli_array *array, int64_t i, char *buffe
     return buffer;
 }
 
-/* Of one row: the largest of several numbers, or on which side of a half the only one is. */
-static int64_t class_of(const artel__cli_array *array, int64_t row, int64_t width)
+/* Of one row: the largest of several numbers, or on which side of the border the only one is. */
+static int64_t class_of(const artel__cli_array *array, int64_t row, int64_t width, double border)
 {
     int64_t best = row * width;
-    if (width == 1) return number_at(array, best) > 0.5;
+    if (width == 1) return number_at(array, best) > border;
     for (int64_t i = best + 1; i < (row + 1) * width; i++) {
         if (number_at(array, i) > number_at(array, best)) best = i;
     }
@@ -113,7 +122,7 @@ static artel_status write_rows(artel__output *file, const artel__cli_array *arra
     put_header(line, array, width, labels);
     for (int64_t r = 0; r < array->shape.dim[0]; r++) {
         if (labels->count) {
-            artel__cli_put_field(line, labels->name[class_of(array, r, width)]);
+            artel__cli_put_field(line, labels->name[class_of(array, r, width, labels->border)]);
             artel__text_append(line, ",");
         }
         for (int64_t i = 0; i < width; i++)
@@ -138,10 +147,7 @@ artel_status artel__cli_write_table(artel_context *ctx, const char *path, const 
     if (count != 1)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz",
                            "%d outputs do not fit one table", count);
-    if (labels->count && labels->count != (width == 1 ? 2 : width))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "labels", "name each class once, in the order of the classes",
-                           "there are %d names (the output has %lld classes)", labels->count,
-                           (long long)(width == 1 ? 2 : width));
+    ARTEL_TRY(artel__cli_check_labels(ctx, labels, width));
     ARTEL_TRY(artel__output_open(ctx, path, &file));
     artel__text_init(&line, ctx);
     artel_status status = write_rows(&file, array, width, labels, &line);

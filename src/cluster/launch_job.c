@@ -148,7 +148,8 @@ static void tell_all(artel__launch_job *job)
 
 artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number)
 {
-    if (job->signals++ == 0) job->stopped = number;
+    bool scheduler = number == SIGUSR1 || number == SIGUSR2; /* which will say SIGTERM later */
+    if (job->signals++ == 0) job->stopped = scheduler ? SIGTERM : number;
     tell_all(job);
     return job->signals == 1 ? ARTEL__LAUNCH_TERMINATE : job->signals == 2 ? ARTEL__LAUNCH_KILL : ARTEL__LAUNCH_LEAVE;
 }

@@ -237,9 +237,11 @@ static void take_signal(runner *r, int number)
     }
     if (r->job.signals == 1)
         note(r, "note", "SIG%s: all tasks are told to end",
-             number == SIGINT   ? "INT"
-             : number == SIGHUP ? "HUP"
-                                : "TERM");
+             number == SIGINT    ? "INT"
+             : number == SIGHUP  ? "HUP"
+             : number == SIGUSR1 ? "USR1"
+             : number == SIGUSR2 ? "USR2"
+                                 : "TERM");
     r->reminder = artel__now_ns() + REMINDER;
 }
 

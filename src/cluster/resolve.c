@@ -116,7 +116,8 @@ static artel_status complete_number(artel__resolver_input *in, const char *name,
 {
     const artel__resolver_number wanted = {name, 1, most};
     int64_t value;
-    if (*field != 0 || !artel__resolver_get(in, name)) return ARTEL_OK;
+    const char *text = *field ? NULL : artel__resolver_get(in, name);
+    if (!text || artel__starts_with(text, "tcp://")) return ARTEL_OK; /* Kubernetes' ARTEL_PORT of a service "artel" */
     ARTEL_TRY(artel__resolver_int(in, &wanted, &value));
     *field = (int)value;
     return ARTEL_OK;

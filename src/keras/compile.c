@@ -101,8 +101,7 @@ static bool computes_in_float16(const artel__layer *layer)
     return found;
 }
 
-/* The record of an optimizer that is given by name; NULL, and no error, when there is none. */
-static json_t *record_of(artel_context *ctx, json_t *name)
+json_t *artel__keras_optimizer_record(artel_context *ctx, json_t *name)
 {
     artel__arena arena;
     artel__optimizer optimizer = {.record = NULL};
@@ -136,7 +135,8 @@ artel_status artel__keras_scale_loss(artel_model *model)
     json_t *optimizer = json_object_get(model->compile_config, "optimizer");
     if (!wants_scale(model) || !optimizer || json_is_null(optimizer) || artel__optimizer_inner(optimizer))
         return ARTEL_OK;
-    json_t *inner = json_is_string(optimizer) ? record_of(model->ctx, optimizer) : json_incref(optimizer);
+    json_t *inner =
+        json_is_string(optimizer) ? artel__keras_optimizer_record(model->ctx, optimizer) : json_incref(optimizer);
     if (!inner) return ARTEL_OK;
     json_t *wrapped = artel__optimizer_wrap(inner);
     json_decref(inner);

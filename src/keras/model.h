@@ -55,6 +55,8 @@ artel_status artel__keras_from_record(artel_context *ctx, const char *where, jso
 artel_status artel__keras_initialise(artel_model *model, uint64_t seed);
 /* Of adapters alone (nn/adapters.h). */
 artel_status artel__keras_start_adapters(artel_model *model);
+/* The record of an optimizer that is given by name; NULL, and no error, when there is none. */
+json_t *artel__keras_optimizer_record(artel_context *ctx, json_t *name);
 /* As compile() does: the optimizer of a model in which a layer computes in float16 is wrapped in a LossScaleOptimizer.
  * A name that artel does not know is left alone; who trains will say so. */
 artel_status artel__keras_scale_loss(artel_model *model);

@@ -173,8 +173,13 @@ static artel_status set_training_config(writer *w, artel__h5_node *root)
     json_t *training = artel__keras_compile_record(w->model);
     if (!training) return ARTEL_OK;
     json_t *optimizer = json_incref(json_object_get(training, "optimizer"));
+    if (!optimizer || json_is_null(optimizer)) { /* they want one, and this is what the settings mean */
+        json_decref(optimizer);
+        optimizer = json_string("rmsprop");
+    }
     if (json_is_string(optimizer)) { /* legacy readers want a record here */
-        json_t *record = json_pack("{s:O, s:{}}", "class_name", optimizer, "config");
+        json_t *record = artel__keras_optimizer_record(w->model->ctx, optimizer);
+        if (!record) record = json_pack("{s:O, s:{}}", "class_name", optimizer, "config");
         json_decref(optimizer);
         optimizer = record;
     }

@@ -52,6 +52,9 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     p->mode = mode;
     p->batch_size = fit->input.batch_size = options->batch_size;
     fit->at.units = (p->rows + p->batch_size - 1) / p->batch_size;
+    if (options->steps > fit->at.units && fit->writes)
+        artel__log(fit->ctx, ARTEL_LOG_WARNING, "the pass ends after %lld of %lld steps, with the data, as in Keras",
+                   (long long)fit->at.units, (long long)options->steps);
     if (options->steps > 0 && options->steps < fit->at.units) fit->at.units = options->steps;
     ARTEL_TRY(artel__content_begin(fit, p->feed, NULL, NULL));
     ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));

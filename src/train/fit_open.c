@@ -133,6 +133,10 @@ static artel_status make_orders(artel__fit *fit)
     fit->pace.step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->pace.step_ms);
     ARTEL_TRY(artel__arena_status(&fit->arena));
     for (int64_t i = 0; i < fit->validation.rows; i++) fit->validation.order[i] = (uint64_t)i;
+    int64_t batch = artel__fit_validation_batch(fit), all = (fit->validation.rows + batch - 1) / batch;
+    if (fit->validation.feed && fit->options.validation_steps > all && fit->writes)
+        artel__log(fit->ctx, ARTEL_LOG_WARNING, "validation ends after %lld of %lld steps, with the data, as in Keras",
+                   (long long)all, (long long)fit->options.validation_steps);
     int64_t pass_steps = (batches->rows + fit->input.batch_size - 1) / fit->input.batch_size;
     fit->input.steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
     return ARTEL_OK;
@@ -180,6 +184,10 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->input.batch_size, &fit->settings));
+    json_t *optimizer = json_object_get(fit->model->compile_config, "optimizer");
+    if (!optimizer || json_is_null(optimizer))
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "the compile settings name no optimizer: it is RMSprop, the default of Keras' compile()");
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(artel__divide_open(fit, data));
     ARTEL_TRY(bind_data(fit, data));

@@ -66,7 +66,8 @@ static bool fits(const artel__session *session, const artel__saved_optimizer *sa
 static int64_t saved_iteration(const artel__saved_array *array)
 {
     int64_t iteration = 0;
-    if (artel_shape_count(&array->shape) == 1)
+    bool whole = array->dtype == ARTEL_DTYPE_INT32 || array->dtype == ARTEL_DTYPE_INT64;
+    if (whole && artel_shape_count(&array->shape) == 1)
         artel__convert(array->dtype, array->data, ARTEL_DTYPE_INT64, &iteration, 1);
     return iteration;
 }
@@ -81,6 +82,13 @@ static void start_slot(artel__session *session, int slot)
     if (start != 0) artel__state_fill(session->replica[0].state, slot, start);
 }
 
+/* Whether any counter in front of the slots has counted: the first is iteration, with or without a loss scale. */
+static bool has_stepped(const artel__saved_optimizer *saved)
+{
+    if (saved_iteration(&saved->array[0]) > 0) return true;
+    return saved->count > OUTER_COUNT && saved_iteration(&saved->array[OUTER_COUNT]) > 0;
+}
+
 artel_status artel__session_take_up(artel__session *session)
 {
     const artel__saved_optimizer *saved = &session->options.model->optimizer;
@@ -93,6 +101,7 @@ artel_status artel__session_take_up(artel__session *session)
         return ARTEL_OK;
     }
     if (!fits(session, saved)) {
+        if (!has_stepped(saved)) return ARTEL_OK; /* nothing is lost */
         artel__log(session->ctx, ARTEL_LOG_WARNING,
                    "the saved optimizer state (%d variables) does not fit the optimizer (%d); it is dropped and "
                    "training starts without it",

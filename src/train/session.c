@@ -45,6 +45,9 @@ static artel_status declare_slots(artel__session *session)
     session->slots =
         (artel__optimizer_slots){.scale = -1, .steps = -1, .product = -1, .count = c.count, .trainable = c.index};
     if (session->options.cache) return ARTEL_OK;
+    if (c.count == 0)
+        artel__log(session->ctx, ARTEL_LOG_WARNING,
+                   "the model does not have any trainable weights: training changes nothing but statistics");
     return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count,
                                     &session->slots);
 }

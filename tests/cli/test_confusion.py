@@ -102,6 +102,19 @@ def draws(folder):
     expect(sorted(w for w in words if w.isdigit()) == sorted(str(c) for c in counts if c), "a number in each cell", words, counts)
 
 
+def logits(folder):
+    """Labels of a table are chosen as the confusion matrix chooses: of logits at 0."""
+    x = RNG.standard_normal((40, 6)).astype("f4")
+    y = (x[:, 0] > 0).astype("i4")
+    path, data = write(folder, dense((6,), 1, None, K.losses.BinaryCrossentropy(from_logits=True)), x, y)
+    table = os.path.join(folder, "p.csv")
+    ran = artel("predict", path, "--data", data, "--output", table, "--labels", "no,yes")
+    expect(ran.rc == 0, ran.err)
+    rows = [line.split(",") for line in open(table).read().splitlines()[1:]]
+    expect([r[0] for r in rows] == ["yes" if float(r[1]) > 0 else "no" for r in rows], rows)
+    expect(any(0 < float(r[1]) < 0.5 for r in rows), "no number between both borders", rows)
+
+
 def refused(folder):
     x, y = RNG.standard_normal((8, 6)).astype("f4"), RNG.integers(0, 3, 8)
     good = dense((6,), 3, "softmax", "sparse_categorical_crossentropy")
@@ -118,10 +131,11 @@ def refused(folder):
         path, data = write(folder, model, x, targets)
         ran = artel("evaluate", path, "--data", data, *more)
         expect(ran.rc == 1 and text in ran.err, more, ran.rc, ran.err)
+        expect(ran.out == "" or "a target" in ran.err, "refused before the pass", more, ran.out)
     expect(not os.path.exists(svg), "a file was left")
 
 
-TABLE = [Row(f.__name__, f) for f in (by_index, one_hot, two_classes, pixels, draws, refused)]
+TABLE = [Row(f.__name__, f) for f in (by_index, one_hot, two_classes, pixels, draws, logits, refused)]
 
 
 def run(row, index, folder, keras_only):

@@ -394,7 +394,7 @@ def services(folder):
 def signals(folder):
     stubborn = "trap 'echo told' TERM; echo up; while :; do sleep 0.02; done"
     polite = "trap 'echo saved; exit 143' TERM; echo up; while :; do sleep 0.02; done"
-    for number, rc in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+    for number, rc in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 143)):
         process = start("-n", 2, "--restarts", 9, *shell(polite))
         await_lines(process, 2)
         process.send_signal(number)

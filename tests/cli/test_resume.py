@@ -296,13 +296,18 @@ def exit_code(b):
     return [42, ""]
 
 
-def interrupt(b):
-    run = Run(b.fit("a", *b.kept(), epochs=50))
-    run.until_step(20)
-    run.signal(signal.SIGINT)
-    if run.end() != 130 or not checkpoints(b):
-        raise Failure("exit %d instead of 130, checkpoints %s: %r" % (run.process.returncode, checkpoints(b), run.err[-300:]))
-    return [130, ""]
+def signalled(number, rc):
+    """The run ends in order and has saved the step at which it was told."""
+
+    def run(b):
+        run = Run(b.fit("a", *b.kept(), epochs=50))
+        run.until_step(20)
+        run.signal(number)
+        if run.end() != rc or not checkpoints(b) or b"after saving" not in run.err:
+            raise Failure("exit %d instead of %d, checkpoints %s: %r" % (run.process.returncode, rc, checkpoints(b), run.err[-300:]))
+        return [rc, ""]
+
+    return run
 
 
 def resume_aloud(b):
@@ -381,7 +386,10 @@ ROWS = [
     Row("damaged-checkpoint", damaged),
     Row("sigterm-without-folder", without_folder),
     Row("preempt-exit-code", exit_code),
-    Row("interrupt", interrupt),
+    Row("interrupt", signalled(signal.SIGINT, 130)),
+    Row("hang-up", signalled(signal.SIGHUP, 129)),
+    Row("usr1", signalled(signal.SIGUSR1, 143)),
+    Row("usr2", signalled(signal.SIGUSR2, 143)),
     Row("resume-aloud", resume_aloud),
 ]
 if LONG:

@@ -98,6 +98,14 @@ class Bench:
         made = {**record([source([4]), layer("Dense", "d", units=1)]), "class_name": class_name}
         return self.fit(made, {"x": RNG.standard_normal((20, 4)), "y": RNG.standard_normal((20, 1))}, *more, loss="mse")
 
+    def pass_over(self, command, *more):
+        model, data = self.model(record([source([4]), layer("Dense", "d", units=1)])), self.data(x=RNG.standard_normal((20, 4)), y=np.ones((20, 1)))
+        return [command, model, "--data", data, *(["--loss", "mse"] if command == "evaluate" else []), *more]
+
+    def compiled(self, settings):
+        model = self.model({**record([source([4]), layer("Dense", "d", units=1)]), "compile_config": settings})
+        return ["fit", model, "--data", self.data(x=RNG.standard_normal((20, 4)), y=np.ones((20, 1))), "--verbose", 0, "--output", self("out.keras")]
+
     def scaled(self, command, options, layers, *more):
         made = record([source([4]), *layers, layer("Dense", "d", units=1)])
         words = self.fit(made, {"x": RNG.integers(0, 255, (20, 4)).astype("u1"), "y": RNG.standard_normal((20, 1))}, loss="mse")
@@ -145,6 +153,18 @@ ROWS = [
     Row("scaled-once", lambda b: b.scaled("fit", "#scale=1/255", []), (), 0, ("scaled twice",)),
     Row("scaled-by-model", lambda b: b.scaled("fit", "", [RESCALING]), (), 0, ("scaled twice", "0..255")),
     Row("scaled-later", lambda b: b.scaled("fit", "#scale=1/255", [layer("Dense", "e", units=4), RESCALING]), (), 0, ("scaled twice",)),
+    # what is drawn, chosen or left out without being asked for
+    Row("drawn-weights", lambda b: b.pass_over("evaluate"), ("warning", "model.json holds no weights", "seed 0"), 0),
+    Row("drawn-weights-predict", lambda b: b.pass_over("predict", "--output", b("p.npy")), ("model.json holds no weights",), 0),
+    Row("drawn-weights-convert", lambda b: ["convert", b.pass_over("")[1], b("c.keras"), "--seed", 7], ("holds no weights", "--seed 7"), 0),
+    Row("no-optimizer-named", lambda b: b.compiled({"loss": "mse"}), ("name no optimizer", "RMSprop"), 0),
+    Row("optimizer-named", lambda b: b.compiled({"loss": "mse", "optimizer": "sgd"}), (), 0, ("RMSprop",)),
+    Row("nothing-trains", lambda b: b.dense("--freeze", "*"), ("warning", "any trainable weights"), 0),
+    Row("something-trains", lambda b: b.dense(), (), 0, ("trainable",)),
+    Row("steps-beyond", lambda b: b.pass_over("evaluate", "--steps", 9), ("ends after 1 of 9 steps",), 0),
+    Row("steps-within", lambda b: b.pass_over("evaluate", "--steps", 1), (), 0, ("ends after",)),
+    Row("validation-steps-beyond", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 9), ("validation ends after 1 of 9 steps",), 0),
+    Row("validation-steps-within", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 1), (), 0, ("ends after",)),
     # a run that leaves nothing
     Row("nothing-left", lambda b: b.dense(output=False), ("nothing will be left", "--output"), 0),
     Row("nothing-left-dry", lambda b: b.dense("--dry-run", output=False), (), 0, ("nothing will be left",)),

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import zipfile
 
 import numpy as np
 from cli import K, L, MODELS, O, arrays, save, save_arrays
@@ -155,6 +156,68 @@ def environment(b):
     equal("digest by option over ARTEL_BATCH_SIZE", digest(b.out), first)
     ran = b.fit(env={"ARTEL_BATCH_SIZE": "many"}, rc=1)
     has(ran.err, "many")
+    for name, meant in (("ARTEL_BATCHSIZE", "ARTEL_BATCH_SIZE"), ("ARTEL_EPOCS", "ARTEL_EPOCHS"), ("ARTEL_PJRT_PLUGN", "ARTEL_PJRT_PLUGIN"),
+                        ("ARTEL_PART_DIRS", "ARTEL_PART_DIR"), ("ARTEL_CERTDIR", "ARTEL_CERT_DIR")):
+        has(b.fit(env={name: "3"}).err, "warning: nothing reads %s of the environment; the nearest name is %s\n" % (name, meant))
+    others = ("ARTEL_SOURCE", "ARTEL_BUILD", "ARTEL_TEST_VENV", "ARTEL_HOME", "ARTEL_IMAGE", "ARTEL_API", "ARTEL_", "ARTEL", "BATCHSIZE", "artel_epochs")
+    services = {"ARTEL_PORT": "tcp://10.0.0.1:80", "ARTEL_PORT_80_TCP_PROTO": "tcp", "ARTEL_SERVICE_HOST": "10.0.0.1", "ARTEL_SERVICE_PORT": "80"}
+    known = {"ARTEL_CACHE_DIR": b.folder, "ARTEL_LIBRARY": "x", "ARTEL_DAYS": "3", "ARTEL_PROGRAM_CACHE_MB": "9"}
+    ran = b.fit(env={**dict.fromkeys(others, "1"), **services, **known})
+    equal("warnings of other names", "warning" in ran.err, False)
+
+
+def idle_options(b):
+    """What is typed and does nothing is said; what the environment holds for runs of other kinds is not."""
+    groups = {"--checkpoint-dir DIR": {"--keep": 2, "--preempt-exit-code": 9}, "--validation or --validation-split": {"--validation-freq": 2},
+              "--strategy parameter-server": {"--consistency": "sync", "--ps-copies": 2, "--ps-partitioner": "fixed:2"},
+              "--device": {"--device-reduce": "fast", "--device-precision": "tf32", "--plugin": "x.so"},
+              "--strategy multi-worker or parameter-server": {"--min-workers": 2, "--bind": "127.0.0.1", "--on-preempt": "save", "--cert-dir": "none",
+                                                              "--post-mortem": "none", "--suspect-after": "3s"}}
+    words = [word for group in groups.values() for pair in group.items() for word in pair]
+    ran = b.fit(*words)
+    for lacking, group in groups.items():
+        for option in group:
+            has(ran.err, "note: %s does nothing without %s\n" % (option, lacking))
+    ran = b.fit(env={"ARTEL_" + w[2:].upper().replace("-", "_"): str(v) for group in groups.values() for w, v in group.items()})
+    equal("notes by the environment", "does nothing" in ran.err, False)
+    has(must("evaluate", b.model, "--data", b.data, "--device-reduce", "fast", "--bind", "::1").err, "--device-reduce does nothing without --device\n",
+        "--bind does nothing without --strategy multi-worker\n")
+
+
+def weights_of_a_checkpoint(b):
+    """A run that goes on does not begin with --weights again, and says so."""
+    words = ("--checkpoint-dir", b("ck"), "--weights", b.model)
+    equal("first", "of the checkpoint" in b.fit(*words).err, False)
+    has(b.fit(*words, "--epochs", 2).err, "the weights are those of the checkpoint, not those of --weights")
+
+
+def no_optimizer(b):
+    """Compile settings may lack the optimizer (Keras 3.15 loses one that was given by name): it is RMSprop, in every format."""
+    with zipfile.ZipFile(b.model) as z:
+        record = json.loads(z.read("config.json"))
+    del record["compile_config"]["optimizer"]
+    with open(b("m.json"), "w") as f:
+        json.dump(record, f)
+    must("convert", b("m.json"), b("m.h5"))
+    must("convert", b("m.h5"), b("again.keras"))
+    equal("weights", digest(b("again.keras")), digest(b("m.h5")))
+    for name in ("m.h5", "again.keras"):
+        equal("Keras' optimizer of " + name, type(K.saving.load_model(b(name)).optimizer).__name__, "RMSprop")
+    has(must("inspect", b("m.json")).out, "optimizer: none named, RMSprop")
+
+
+def same_file_twice(b):
+    """Of two results that go to one file the last one would be left."""
+    os.mkdir(b("sub"))
+    model = open(b.model, "rb").read()
+    for args, words in ((("--output", b("o.keras"), "--history", b("o.keras")), "--history would overwrite what is written by --output"),
+                        (("--history", b("h"), "--csv-log", b("sub/../h")), "--csv-log would overwrite what is written by --history"),
+                        (("--csv-log", b("t"), "--profile", b("t")), "--profile would overwrite what is written by --csv-log"),
+                        (("--history", b.model), "--history would overwrite the model"), (("--csv-log", b.model), "--csv-log would overwrite the model")):
+        has(b.fit(*args, rc=1).err, words, "name another file to write")
+    equal("model afterwards", open(b.model, "rb").read() == model, True)
+    b.fit("--csv-log", "/dev/null", "--history", "/dev/null")
+    b.fit("--output", b.model)
 
 
 def defaults(b):
@@ -450,7 +513,9 @@ def dry_run_writes_nothing(b):
 
 
 def another_policy(b):
-    """A run under one dtype policy is not continued under another."""
+    """A run under one dtype policy is not continued under another; what was never trained has no state to lose."""
+    equal("state dropped", "optimizer state" in b.fit("--dtype", "mixed_float16", "--output", b("half.keras")).err, False)
+    has(must("fit", b("half.keras"), "--data", b.data, "--dtype", "float32").err, "optimizer state (")
     more = ["--checkpoint-dir", b("ck"), "--output", b.out]
     equal("first", b.fit("--epochs", 1, "--dtype", "mixed_bfloat16", *more).rc, 0)
     ran = artel("fit", b.model, "--data", b.data, "--epochs", 2, *more)
@@ -619,9 +684,23 @@ def unwritable(b):
         has(ran.stderr, "artel: " + b("shut" if option != "--csv-log" else value), "Permission denied; check the permissions")
     for option in ("--output", "--history", "--csv-log"):
         has(b.fit(option, b("none/file.keras"), rc=1).err, "the directory %s does not exist; create the directory first" % b("none"))
+    has(b.fit("--strategy", "multi-worker", "--post-mortem", b("none"), rc=1).err, b("none") + ": cannot write into this directory")
     for option in ("--checkpoint-dir", "--log-dir"):
         has(b.fit(option, b.model, rc=1).err, b.model, "is a file, expected a directory")
     equal("what is left", (os.listdir(b("shut")), open(b("shut/o.keras")).read(), open(b("old.csv")).read()), (["o.keras"], "old", "old"))
+
+
+def full_disk(b):
+    """Less room than the weights take is said before training, and a disk that is full in the end fails the run with 2."""
+    os.mkdir(b("disk"))
+    script = 'mount -t tmpfs -o size=16k,mode=777 tmpfs "$0" && head -c 12000 /dev/zero >"$0/fill" && exec "$@"'
+    prefix = ["unshare", "-m", "sh", "-c", script, b("disk")]
+    if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode:
+        return  # only root of a whole machine may mount
+    for option, name in (("--output", "disk/o.keras"), ("--checkpoint-dir", "disk/ck")):
+        ran = subprocess.run([*prefix, ARTEL, "fit", b.model, "--data", b.data, option, b(name)], capture_output=True, text=True, env=clean_environment())
+        equal("exit code with " + option, ran.returncode, 2)
+        has(ran.stderr, "warning: %s: 0.0 MB are free where %s will be written" % (b(name), option), "No space left on device; free some space")
 
 
 ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]
@@ -631,13 +710,14 @@ ROWS += [
     Row("nearest-option", nearest("fit", "m.keras", "--bach-size", "3", words=("--bach-size", "--batch-size"))),
     Row("nearest-option-predict", nearest("predict", "m.keras", "--ouput", "3", words=("--ouput", "--output"))),
     Row("nothing-to-summarise", nearest("summary", words=())),
-    Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("defaults", defaults),
+    Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("idle-options", idle_options), Row("same-file-twice", same_file_twice), Row("weights-of-a-checkpoint", weights_of_a_checkpoint), Row("no-optimizer", no_optimizer),
+    Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
     Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name), Row("predict-in-every-type", predict_in_every_type),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
     Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("another-policy", another_policy), Row("early-refusals", early_refusals),
-    Row("doubled-keys", doubled_keys), Row("hidden-files", hidden_files), Row("unwritable", unwritable),
+    Row("doubled-keys", doubled_keys), Row("hidden-files", hidden_files), Row("unwritable", unwritable), Row("full-disk", full_disk),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]
 

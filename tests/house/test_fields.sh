@@ -17,4 +17,11 @@ for option in $(sed -n 's/^    {"[a-z_]*", "\([a-z-]*\)"},$/\1/p' $table); do
     grep -qE "\{?\"$option\"," src/cli/*.c src/cli/*.h --exclude=fields.c || { echo "$table: no subcommand has --$option"; status=1; }
 done
 [ "$(grep -c '^    {"' $table)" -gt 40 ] || { echo "$table: is no table that this test can read"; status=1; }
+
+# A variable that something reads is no slip of the pen for another one (src/cli/environment.c).
+for name in $(grep -rhoE 'getenv\("ARTEL_[A-Z0-9_]*"|environ.*"ARTEL_[A-Z0-9_]+"' src python | grep -oE 'ARTEL_[A-Z0-9_]+' | sort -u); do
+    option=$(echo "${name#ARTEL_}" | tr 'A-Z_' 'a-z-')
+    grep -qE "\"$option\"" src/cli/environment.c || grep -qE "\{?\"$option\"," src/cli/*.c src/cli/*.h --exclude=environment.c ||
+        { echo "src/cli/environment.c: $name is read, and is neither an option nor in the list"; status=1; }
+done
 exit $status
