@@ -164,6 +164,9 @@ typedef struct artel_fit_options {
                         context's own (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */
     const char
         *device_reduce; /* "exact" (NULL): the same bits on any number of devices; "fast", "fastest": docs/devices.md */
+    const char *ps_placement; /* of parameter-server: which ps task owns which piece: "bytes", each goes to the one with
+                                 the fewest; "traffic" (NULL), so, and once as the first epoch's measured traffic says;
+                                 "round-robin", in turn as TensorFlow's. Same bits */
 } artel_fit_options;
 
 #ifdef __cplusplus

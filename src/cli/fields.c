@@ -51,6 +51,7 @@ static const field_option fields[] = {
     {"port", "port"},
     {"ps_copies", "ps-copies"},
     {"ps_partitioner", "ps-partitioner"},
+    {"ps_placement", "ps-placement"},
     {"recompute", "recompute"},
     {"rendezvous", "rendezvous"},
     {"replicas", "replicas"},

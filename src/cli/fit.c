@@ -18,8 +18,9 @@
 
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
-        *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa,
-        *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data, *auto_shard, *spill, *data_memory;
+        *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *ps_placement,
+        *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data, *auto_shard,
+        *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
@@ -153,6 +154,9 @@ static const artel__option options[] = {
      ARTEL__OPTION_INT, AT(ps_copies), "1", 1, 3, NULL},
     {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING,
      AT(ps_partitioner), "none", 0, 0, NULL},
+    {"ps-placement",
+     "which server of parameter-server owns what: traffic (by bytes, then once as measured), bytes, round-robin",
+     ARTEL__OPTION_STRING, AT(ps_placement), "traffic", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
     {.name = NULL},
 };
@@ -352,6 +356,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->consistency = o->consistency;
     fit->ps_copies = o->ps_copies;
     fit->ps_partitioner = o->ps_partitioner;
+    fit->ps_placement = o->ps_placement;
     fit->replicas = (int)o->replicas;
     fit->threads = (int)o->threads;
     fit->validation_data = validation;

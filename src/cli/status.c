@@ -269,6 +269,8 @@ static void print_servers(const json_t *servers)
     if (json_object_get(servers, "queue")) {
         artel__show(stdout, "parameter servers, ");
         print_text(servers, "consistency", 0);
+        artel__show(stdout, ", placed by ");
+        print_text(servers, "placement", 0);
         artel__show(stdout, ": %lld batches wait, %lld are out", number(servers, "queue"), number(servers, "out"));
         if (number(servers, "late")) artel__show(stdout, ", %lld gradients were late", number(servers, "late"));
         if (number(staleness, "updates"))

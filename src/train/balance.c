@@ -138,6 +138,7 @@ static artel_status decide(artel__installed *c, const artel__service *s, uint64_
     c->loads = c->division.pieces;
     memcpy(c->load, c->traffic, pieces * sizeof *c->load);
     c->moves = true;
+    c->told_placement = false;
     c->before = o->before;
     c->after = o->after;
     say_moved(c, s, o);
@@ -149,10 +150,9 @@ artel_status artel__installed_balance(artel__installed *c, const artel__service 
     const artel__fit *fit = c->fit;
     uint64_t all = 0;
     outcome o;
-    bool whole = fit->at.step - c->since >= fit->at.step_in_epoch,
-         last = fit->callbacks.stop || fit->at.epoch + 1 >= fit->options.epochs;
-    if (c->weighed || !whole || last || c->parts < 2 || c->parts != s->servers ||
-        c->division.pieces > ARTEL__MOST_PLACED)
+    bool whole = fit->at.step - c->since >= fit->at.step_in_epoch, last = fit->callbacks.stop || fit->at.epoch + 1 >= fit->options.epochs;
+    if (s->placing != ARTEL__PLACING_TRAFFIC || c->weighed || !whole || last || c->parts < 2 ||
+        c->parts != s->servers || c->division.pieces > ARTEL__MOST_PLACED)
         return ARTEL_OK;
     for (int i = 0; i < c->division.pieces; i++) all += c->traffic[i];
     c->weighed = true;

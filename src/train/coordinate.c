@@ -346,8 +346,8 @@ static void tell(coordinator *c, const artel__service *s)
     if (!artel__tell_due(t)) return;
     count_items(&c->phase, &queue, &out);
     artel__tell_begin(t, c->fit->ctx);
-    artel__text_printf(&t->text, "\"consistency\": \"%s\", \"queue\": %lld, \"out\": %lld, ",
-                       consistency ? consistency : "async", queue, out);
+    artel__text_printf(&t->text, "\"consistency\": \"%s\", \"placement\": \"%s\", \"queue\": %lld, \"out\": %lld, ",
+                       consistency ? consistency : "async", artel__part_placing_name(s->placing), queue, out);
     artel__text_printf(&t->text, "\"staleness\": {\"updates\": %lld, \"p50\": %lld, \"p90\": %lld, \"max\": %lld}, ",
                        (long long)seen->count, (long long)artel__staleness_at(seen, 0.5),
                        (long long)artel__staleness_at(seen, 0.9), (long long)seen->most);

@@ -30,7 +30,7 @@ static artel_status make_division(artel__installed *c, const artel__service *s)
     artel__arena_init(&c->arena, c->fit->ctx);
     c->part = artel__arena_alloc(&c->arena, ARTEL__MOST_SERVERS, sizeof *c->part);
     ARTEL_TRY(artel__arena_status(&c->arena));
-    ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, s->partitioner, s->servers, &c->division));
+    ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, &s->rule, s->servers, &c->division));
     ARTEL_TRY(artel__installed_place(c));
     size_t most = (size_t)artel__division_most(&c->division);
     c->piece = artel__arena_alloc(&c->arena, most + 1, sizeof *c->piece);
@@ -177,8 +177,14 @@ static artel_status tell_placement(artel__installed *c, const artel__service *s)
     }
     if (!c->fit->options.on_plan) return ARTEL_OK;
     artel__text_init(&text, c->fit->ctx);
-    artel__session_explain(c->fit->session, &text);
-    artel__text_printf(&text, "# parts\n");
+    if (!c->explained) artel__session_explain(c->fit->session, &text);
+    c->explained = true;
+    artel__text_printf(&text, "# parts, placed by %s%s; the fullest server has %.2f times the mean bytes\n",
+                       artel__part_placing_name(s->placing),
+                       s->placing != ARTEL__PLACING_TRAFFIC ? ""
+                       : c->placed                          ? " that was measured"
+                                                            : " once it is measured, until then by bytes",
+                       artel__division_skew(&c->division));
     artel__division_dump(&c->division, &text);
     artel_status status = artel__text_status(&text);
     if (status == ARTEL_OK) c->fit->options.on_plan(c->fit->options.event_user, text.data);

@@ -34,12 +34,12 @@ typedef struct artel__installed {
     artel__net_piece *piece;
     artel__installed_part *part; /* by number */
     int parts;
-    uint64_t number; /* 0: nothing has been installed */
-    uint64_t chief;  /* this life of it, for votes; 0: not drawn yet */
-    uint64_t reign;  /* chiefs that have had a majority, with this one; 0: it has had none yet */
-    uint64_t epoch;  /* the last one that was given */
-    bool told_placement;
-    uint64_t *traffic; /* by piece: of what was fetched last, since step `since` */
+    uint64_t number;                /* 0: nothing has been installed */
+    uint64_t chief;                 /* this life of it, for votes; 0: not drawn yet */
+    uint64_t reign;                 /* chiefs that have had a majority, with this one; 0: it has had none yet */
+    uint64_t epoch;                 /* the last one that was given */
+    bool told_placement, explained; /* how it is; with the plan */
+    uint64_t *traffic;              /* by piece: of what was fetched last, since step `since` */
     int64_t since;
     /* balance.c: the loads of pieces by which they are placed; NULL: by bytes. */
     uint64_t *load;

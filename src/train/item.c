@@ -95,7 +95,7 @@ static artel_status make_division(worker *w, const artel__service *s, const arte
 {
     drop_division(w);
     artel__arena_init(&w->arena, w->fit->ctx);
-    ARTEL_TRY(artel__division_make(&w->arena, w->fit->session, s->partitioner, (int)item->servers, &w->division));
+    ARTEL_TRY(artel__division_make(&w->arena, w->fit->session, &s->rule, (int)item->servers, &w->division));
     bool fits = !placed || (item->placed == w->division.pieces && artel__division_place(&w->division, placed));
     if (!fits) return no_item(w);
     size_t most = (size_t)artel__division_most(&w->division) + 3 * (size_t)w->division.tables + 1;

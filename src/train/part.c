@@ -3,8 +3,8 @@
  *
  * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels
  * are not whole in memory; such a variable, and one whose optimizer or constraint reads all of it, is cut at blocks of
- * 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of equals; in turn, as
- * TensorFlow's, would be uneven with pieces of very different size. A chief that has measured places them otherwise
+ * 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of equals; or in turn, as
+ * TensorFlow's, which is uneven with pieces of very different size. A chief that has measured places them otherwise
  * (balance.c).
  */
 #include "train/part.h"
@@ -144,7 +144,28 @@ static artel_status find_constraint(void *user, const artel__model_variable *var
     return ARTEL_OK;
 }
 
-artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner,
+/* As ParameterServerStrategy deals them: in the order in which the model makes its variables, of which those that no
+ * server has (frozen ones) take their turns, too. */
+static artel_status deal_in_turn(maker *m)
+{
+    artel__division *l = m->out;
+    const artel__variables *all = variables_of(l);
+    int *first = artel__arena_alloc(m->arena, (size_t)all->count + 1, sizeof *first);
+    int64_t turn = 0;
+    if (!first) return ARTEL_ERROR_NO_MEMORY;
+    for (int v = 0; v < all->count; v++) first[v] = -1;
+    for (int i = l->pieces; i-- > 0;) first[l->piece[i].variable] = i;
+    for (int v = 0; v < all->count; v++) {
+        int i = first[v];
+        if (all->item[v].kind == ARTEL__VARIABLE_SLOT) continue;
+        turn += i < 0;
+        for (; i >= 0 && i < l->pieces && l->piece[i].variable == v; i++)
+            l->piece[i].server = (int)(turn++ % l->servers);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const artel__division_rule *rule,
                                   int servers, artel__division *out)
 {
     artel__division division = {.session = session,
@@ -165,7 +186,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
         return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, division.optimizer->class_name,
                            "choose another optimizer, or another strategy",
                            "an optimizer that sees whole matrices is not supported with parameter servers");
-    ARTEL_TRY(artel__partition_read(arena->ctx, partitioner, servers, &m.rule));
+    ARTEL_TRY(artel__partition_read(arena->ctx, rule->partitioner, servers, &m.rule));
     memset(m.load, 0, (size_t)servers * sizeof *m.load);
     ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
     for (int i = 0; i < division.slots->count; i++) {
@@ -174,6 +195,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
         if (division.objective->gradient_kept[i] >= 0) ARTEL_TRY(cut(&m, i, variable));
     }
     ARTEL_TRY(add_averages(&m));
+    if (rule->in_turn) ARTEL_TRY(deal_in_turn(&m));
     *out = division;
     return ARTEL_OK;
 }
@@ -194,6 +216,17 @@ int64_t artel__division_bytes(const artel__division *division, int server)
         if (division->piece[i].server == server) bytes += division->piece[i].count * (int64_t)sizeof(float);
     }
     return bytes;
+}
+
+double artel__division_skew(const artel__division *division)
+{
+    int64_t most = 0, all = 0;
+    for (int s = 0; s < division->servers; s++) {
+        int64_t bytes = artel__division_bytes(division, s);
+        most = bytes > most ? bytes : most;
+        all += bytes;
+    }
+    return all > 0 ? (double)most * division->servers / (double)all : 1;
 }
 
 void artel__division_dump(const artel__division *division, artel__text *out)

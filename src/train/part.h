@@ -34,11 +34,17 @@ typedef struct artel__division {
     int tables; /* pieces of tables */
 } artel__division;
 
-/* In `arena`; tables get `width` where the objective has them as such. `partitioner` as artel__partition_read wants it
- * (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server
- * has. */
-artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner,
+typedef struct artel__division_rule {
+    const char *partitioner; /* as artel__partition_read wants it (ps/part.h) */
+    bool in_turn; /* pieces go to servers in turn, as TensorFlow's do; else to the one with the fewest bytes */
+} artel__division_rule;
+
+/* In `arena`; tables get `width` where the objective has them as such. Refused, by name: variables that are not
+ * float32, states of rows, optimizers that step on what no server has. */
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const artel__division_rule *rule,
                                   int servers, artel__division *out);
+/* Load of the fullest server over the mean, in bytes; 1: it is even, or there is one server. */
+double artel__division_skew(const artel__division *division);
 /* Bytes of a message of what has come and gone of each piece, in bytes; behind them there is a 0, for there may be no
  * piece. */
 static inline size_t artel__division_traffic_bytes(const artel__division *division)

@@ -58,7 +58,7 @@ static artel_status fill_part(artel__served_part *s, const artel__service *servi
                               const artel__lane_slot *placed)
 {
     artel__fit *fit = s->fit;
-    ARTEL_TRY(artel__division_make(&s->arena, fit->session, service->partitioner, parts, &s->division));
+    ARTEL_TRY(artel__division_make(&s->arena, fit->session, &service->rule, parts, &s->division));
     if (placed) ARTEL_TRY(take_place(s, placed));
     size_t pieces = (size_t)s->division.pieces + 1;
     s->traffic = artel__arena_alloc(&s->arena, pieces, sizeof *s->traffic);

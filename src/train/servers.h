@@ -103,6 +103,13 @@ enum {
     ARTEL__RESULT_VALUES
 };
 
+/* Which server gets a piece (--ps-placement). */
+typedef enum artel__part_placing {
+    ARTEL__PLACING_TRAFFIC, /* by bytes, until traffic has been measured (balance.c) */
+    ARTEL__PLACING_BYTES,
+    ARTEL__PLACING_ROUND_ROBIN /* as TensorFlow */
+} artel__part_placing;
+
 /* This task among those of a generation. */
 typedef struct artel__service {
     artel__fit *fit;
@@ -116,7 +123,8 @@ typedef struct artel__service {
     bool sync;                       /* all workers compute each batch together */
     int some;                        /* K of sync:K: a step is the first K of all workers' shares of a batch; 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
-    const char *partitioner;
+    artel__part_placing placing;
+    artel__division_rule rule;
     int copies;     /* of each part, with its head */
     uint64_t worth; /* ARTEL__WORTH */
 } artel__service;
@@ -138,6 +146,7 @@ void artel__server_destroy(artel__fit *fit, void *user);
 
 /* service.c: what the options say, or a refusal of what these modes cannot do, before anything is begun. */
 artel_status artel__service_read_options(artel__service *service);
+const char *artel__part_placing_name(artel__part_placing placing);
 artel__lane artel__service_lane(const artel__service *service, int rank);
 /* Items that a worker asks for at a time. */
 static inline int artel__service_tickets(const artel__service *service)

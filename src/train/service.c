@@ -86,6 +86,28 @@ static artel_status read_copies(artel__service *s)
     return ARTEL_OK;
 }
 
+static const char *const placings[] = {[ARTEL__PLACING_TRAFFIC] = "traffic",
+                                       [ARTEL__PLACING_BYTES] = "bytes",
+                                       [ARTEL__PLACING_ROUND_ROBIN] = "round-robin"};
+
+const char *artel__part_placing_name(artel__part_placing placing)
+{
+    return placings[placing];
+}
+
+static artel_status read_placement(artel__service *s)
+{
+    const char *text = s->fit->options.ps_placement;
+    int found = 0, count = (int)(sizeof placings / sizeof *placings);
+    while (text && found < count && strcmp(text, placings[found]) != 0) found++;
+    if (found == count)
+        return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_placement", "use round-robin, bytes or traffic",
+                           "\"%.40s\" is not a placement", text);
+    s->placing = (artel__part_placing)found;
+    s->rule.in_turn = s->placing == ARTEL__PLACING_ROUND_ROBIN;
+    return ARTEL_OK;
+}
+
 artel_status artel__service_read_options(artel__service *s)
 {
     const artel_fit_options *o = &s->fit->options;
@@ -108,8 +130,9 @@ artel_status artel__service_read_options(artel__service *s)
     ARTEL_TRY(check_some(s));
     ARTEL_TRY(read_copies(s));
     artel__partition_rule rule;
-    s->partitioner = o->ps_partitioner ? o->ps_partitioner : "none";
-    return artel__partition_read(s->fit->ctx, s->partitioner, 1, &rule);
+    ARTEL_TRY(read_placement(s));
+    s->rule.partitioner = o->ps_partitioner ? o->ps_partitioner : "none";
+    return artel__partition_read(s->fit->ctx, s->rule.partitioner, 1, &rule);
 }
 
 artel__lane artel__service_lane(const artel__service *s, int rank)

@@ -30,6 +30,11 @@ def launch(workers, servers, model, data, *more, limit=600, secure=False):
     return artel(*args, timeout=limit)
 
 
+def plan(ran):
+    """What --explain has said, without the names of tasks before its lines."""
+    return "".join(line.split("] ", 1)[-1] + "\n" for line in (ran.out + ran.err).splitlines())
+
+
 def history(file):
     with open(file) as f:
         return json.load(f)

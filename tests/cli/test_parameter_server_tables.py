@@ -3,12 +3,13 @@
 # processors: 2
 """Tables of embeddings on parameter servers with real processes: which travel by rows, whose bits they have, and when a task is lost."""
 
+import re
 import sys
 
 import numpy as np
 from cli import K, L, expect, run_checks, save
 from oracle import artel, digest
-from servers import launch, loses, one_process, path, trains, words
+from servers import launch, loses, one_process, path, plan, trains, words
 
 TABLES = "npz:" + path("tables.npz") + "#a,b,c,y"
 ROWS = 500
@@ -55,8 +56,7 @@ def rules():
 def placement(model, *more):
     ran = launch(1, 2, model, TABLES, "--explain", "--epochs", "1", *more)
     expect(ran.rc == 0, "exit code", ran.rc, ran.err[-400:])
-    lines = [line.split("] ", 1)[-1] for line in (ran.out + ran.err).splitlines()]
-    parts = lines[lines.index("# parts"):]
+    parts = re.split(r"^# parts, ", plan(ran), maxsplit=1, flags=re.M)[1].splitlines()
     return {t: any(t + "/embeddings" in line and "(rows travel alone)" in line for line in parts) for t in ("big", "odd", "few")}
 
 

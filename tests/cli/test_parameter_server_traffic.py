@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from cli import K, L, expect, run_checks, save
 from oracle import digest
-from servers import STEPS, launch, loses, one_process, path, trains
+from servers import STEPS, launch, loses, one_process, path, plan, trains
 
 ROWS = 500
 DATA = "npz:" + path("traffic.npz") + "#a,c,y"
@@ -53,12 +53,23 @@ def moved(said, times=1):
     expect(said.count(" goes from ") == sum(int(pieces) for _, pieces, _ in found), "pieces", said[-800:])
 
 
+def told_again(ran):
+    """Who owns how much, and all pieces, before and after the move."""
+    parts = re.findall(r"^# parts, placed by traffic (once it is|that was) measured.*\n((?:ps .*\n)+)", plan(ran), re.M)
+    expect([when for when, _ in parts] == ["once it is", "that was"], "lists of pieces", parts)
+    lines = [dict(reversed(line.split(": ", 1)) for line in pieces.splitlines() if "/" in line) for _, pieces in parts]
+    gone = sorted(name.split(" ")[0] for name in lines[0] if lines[0][name] != lines[1][name])
+    expect(gone == sorted(re.findall(r"(\S+) goes from ", ran.err)), "moved", gone, ran.err[-800:])
+    expect(len(re.findall(r" owns \d+ bytes of variables", ran.err)) == 4, "owners", ran.err[-800:])
+
+
 def bits():
     """In sync a run has the bits of one process, wherever variables lie; in other modes each batch counts once. With copies too."""
     alone, kept = one_process(MODEL, DATA)
     for more in ((), ("--ps-copies", "2")):
-        h, ran = trains(2, 2, MODEL, DATA, "--consistency", "sync", *more, falls=False)
+        h, ran = trains(2, 2, MODEL, DATA, "--consistency", "sync", "--explain", *more, falls=False)
         moved(ran.err)
+        told_again(ran)
         expect(digest(path("o.keras")) == alone and h == kept, "other bits", more)
     for mode in ("async", "bounded:1", "sync:1"):
         _, ran = trains(2, 2, MODEL, DATA, "--consistency", mode, "--ps-copies", "2", falls=False)

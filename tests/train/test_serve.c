@@ -109,7 +109,7 @@ static void open_service(bench *b)
                                   .workers = 1,
                                   .server = {SERVER, OTHER},
                                   .staleness = -1,
-                                  .partitioner = "none",
+                                  .rule = {.partitioner = "none"},
                                   .copies = 1};
 }
 
@@ -129,7 +129,9 @@ static int open_bench(void **state)
     fit_expect(&b->fit_bench, artel__fit_open(&b->fit, b->fit_bench.data), ARTEL_OK);
     assert_int_equal(artel__server_create(&b->fit, &b->server), ARTEL_OK);
     artel__arena_init(&b->arena, b->fit.ctx);
-    assert_int_equal(artel__division_make(&b->arena, b->fit.session, "none", 1, &b->division), ARTEL_OK);
+    assert_int_equal(artel__division_make(&b->arena, b->fit.session, &(artel__division_rule){.partitioner = "none"}, 1,
+                                          &b->division),
+                     ARTEL_OK);
     assert_in_range(artel__division_most(&b->division), 1, MOST);
     b->zeros = calloc(4096, sizeof *b->zeros);
     open_service(b);
@@ -446,7 +448,9 @@ static void a_void_part_is_dropped(void **state)
     artel__lane_head again = {.op = ARTEL__SERVE_INSTALL, .part = 1 | 2 << 16, .install = INSTALLED + 1, .b = 9};
     give_part(b, head_of_part);
     change_generation(b);
-    assert_int_equal(artel__division_make(&b->arena, b->fit.session, "none", 2, &two), ARTEL_OK);
+    assert_int_equal(
+        artel__division_make(&b->arena, b->fit.session, &(artel__division_rule){.partitioner = "none"}, 2, &two),
+        ARTEL_OK);
     int count = artel__division_list(&two, 1, ARTEL__PART_STATE, b->entry);
     artel__entries_list(b->entry, count, place_zeros, b->zeros, b->piece);
     assert_int_equal(say(b, CHIEF, again, count).flags, ARTEL__ANSWER_OK);
