@@ -173,6 +173,7 @@ struct artel__membership {
     uint32_t sequence; /* of incarnations */
     uint32_t counter;  /* the highest generation counter seen */
     bool has_run, leaving, saving_wanted, ended;
+    uint64_t leave_round; /* answers to probes from this number on know that it is leaving; 0: nobody was asked */
 
     artel__ms_peer *peer; /* by task; its own entry carries its own reports */
     artel__ms_link *link;

@@ -116,17 +116,44 @@ static bool may_begin(const artel__membership *m, const present *found)
     return found->count >= m->config.start_members && waited >= m->config.wait_for_cluster_ns;
 }
 
-/* Whoever is to leave and is no member leaves at once, others hold the state; the last one saves it. Where all are to
- * save, a task with a state joins the others for that, however long it has slept. True: nothing else is to be done. */
+/* Those that hold a state of the run beside a task that is to leave. */
+typedef struct heirs {
+    bool stays, asked; /* one of them goes on, and knows that this task does not; one has not said yet */
+    bool lowest;       /* this task is the lowest of all that hold one and are here */
+} heirs;
+
+/* A question tells them that this task leaves, and the answer says whether they do: so of several that are told to
+ * leave at once none relies on another that does not stay. */
+static heirs ask_heirs(artel__membership *m)
+{
+    heirs found = {.lowest = true};
+    if (m->leave_round == 0) m->leave_round = m->nonce + 1;
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        if (t == m->config.self || p->link < 0 || !(p->flags & ARTEL__FLAG_HAS_RUN)) continue;
+        if (p->ping < m->leave_round) artel__ms_probe(m, t);
+        found.lowest = found.lowest && t > m->config.self;
+        if (p->pong < m->leave_round)
+            found.asked = true;
+        else if (!(p->flags & ARTEL__FLAG_LEAVING))
+            found.stays = true;
+    }
+    return found;
+}
+
+/* Whoever is to leave and is no member leaves when one that stays holds the state; of those that hold it and all leave
+ * the lowest has them save it. Where all are to save, a task with a state joins the others for that, however long it
+ * has slept. True: nothing else is to be done. */
 static bool leave(artel__membership *m, const present *found)
 {
-    bool last = m->has_run && found->count == 1; /* nobody else holds the state */
     if (!m->leaving && !m->saving_wanted) return false;
-    if (last)
-        artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
-    else if (m->leaving || !m->has_run)
+    heirs others = {.lowest = true};
+    if (m->has_run && m->leaving && found->count > 1) others = ask_heirs(m);
+    if (!m->has_run || others.stays)
         artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "asked to leave while it was not a member");
-    return last || m->ended;
+    else if (found->count == 1 || (m->leaving && others.lowest && !others.asked))
+        artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
+    return m->leaving || m->ended || found->count == 1;
 }
 
 /* The time for others is over, and they are too few, or not to be joined. */

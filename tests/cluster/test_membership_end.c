@@ -177,6 +177,66 @@ static void too_few_save_together(void **state)
     }
 }
 
+/* Two of four wait for a third one. */
+static sim *make_two_of_four(uint64_t seed, int64_t rest)
+{
+    sim_options o = SIM_OPTIONS_INIT;
+    o.tasks = 4;
+    o.steps = 400;
+    o.min_members = 3;
+    o.seed = seed;
+    o.wait_ns = 100 * SIM_SECOND;
+    sim *s = sim_create(&o);
+    sim_start_all(s);
+    sim_run(s, sim_now(s) + 200 * SIM_MS, NULL, NULL);
+    sim_kill(s, 2, false);
+    sim_kill(s, 3, false);
+    sim_run(s, sim_now(s) + rest, NULL, NULL);
+    return s;
+}
+
+/* They are told to leave in one instant, or nearly: neither relies on the other, which does not stay; the state is
+ * saved, and both end. */
+static void of_two_that_leave_at_once_one_saves(void **state)
+{
+    (void)state;
+    static const int64_t rest[] = {20 * SIM_MS, 300 * SIM_MS, 5 * SIM_SECOND};
+    for (uint32_t k = 0; k < 6; k++)
+        for (int64_t apart = 0; apart < 2000; apart += 50) {
+            sim *s = make_two_of_four(1 + k, rest[k / 2]);
+            int64_t at = sim_now(s);
+            sim_drain(s, k % 2);
+            sim_run(s, at + apart * 1000, NULL, NULL);
+            sim_drain(s, 1 - k % 2);
+            run_to_end(s);
+            for (uint32_t t = 0; t < 2; t++) {
+                check(s, t, ARTEL_ERROR_PREEMPTED, "");
+                assert_true(sim_look(s, t).ended_at - at < 8 * SIM_SECOND);
+            }
+            assert_true(sim_writes(s) >= 1);
+            sim_destroy(s);
+        }
+}
+
+/* One alone is told: it leaves unsaved, for the other one has the state; that one saves when it is told to leave. */
+static void who_leaves_has_an_heir(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        sim *s = make_two_of_four(7, 5 * SIM_SECOND);
+        sim_drain(s, who);
+        sim_run(s, sim_now(s) + 2 * SIM_SECOND, NULL, NULL);
+        check(s, who, ARTEL_ERROR_PREEMPTED, "asked to leave while it was not a member");
+        assert_false(sim_look(s, 1 - who).ended);
+        assert_int_equal(sim_writes(s), 0);
+        sim_drain(s, 1 - who);
+        run_to_end(s);
+        check(s, 1 - who, ARTEL_ERROR_PREEMPTED, "all saved");
+        assert_int_equal(sim_writes(s), 1);
+        sim_destroy(s);
+    }
+}
+
 /* A failure of the job is on every rank within 5 s, with the first cause: the earliest by step, phase, task. */
 static void a_failure_is_known_to_all(void **state)
 {
@@ -286,6 +346,8 @@ int main(void)
         cmocka_unit_test(a_successor_writes),
         cmocka_unit_test(a_saver_that_slept_has_all_save),
         cmocka_unit_test(too_few_save_together),
+        cmocka_unit_test(of_two_that_leave_at_once_one_saves),
+        cmocka_unit_test(who_leaves_has_an_heir),
         cmocka_unit_test(a_failure_is_known_to_all),
         cmocka_unit_test(a_full_disk_ends_one),
         cmocka_unit_test(unequal_weights_end_the_job),
