@@ -57,6 +57,7 @@ typedef struct artel__closure_job {
     int index[ARTEL__MOST_MEMBERS];             /* within its type */
     int server[ARTEL__MOST_MEMBERS];            /* rank by index; -1: it is not here */
     int chief, servers, workers;                /* rank; how many are here */
+    int64_t chiefless_ns;                       /* since when the chief is not here; 0: it is */
     bool last;                                  /* asked to end */
     bool aside; /* in a thread beside that of the context, whose failures are its own affair */
 } artel__closure_job;

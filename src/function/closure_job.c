@@ -9,7 +9,8 @@
 #include "function/closure.h"
 
 #define LOOK_NS 20000000L
-#define REMIND_NS INT64_C(5000000000)
+#define SECOND INT64_C(1000000000)
+#define REMIND_NS (5 * SECOND)
 
 artel_status artel__closure_judge(artel_status status)
 {
@@ -154,16 +155,33 @@ static artel_status follow(artel__closure_job *j, bool *over)
     return ARTEL_OK;
 }
 
-/* Nobody goes on without the chief. */
-static artel_status await_chief(const artel__closure_job *j)
+/* Nobody goes on without the chief: it is waited for, through all generations, as long as tasks are that are not there.
+ */
+static artel_status await_chief(artel__closure_job *j)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
-    for (int64_t said = 0; !artel__mesh_stopping(j->cluster); nanosleep(&pause, NULL)) {
-        if (artel__now_ns() - said < REMIND_NS) continue;
+    int64_t patience = artel__mesh_patience_ns(j->cluster), said = 0;
+    if (j->chiefless_ns == 0) j->chiefless_ns = artel__now_ns();
+    for (; !artel__mesh_stopping(j->cluster); nanosleep(&pause, NULL)) {
+        int64_t now = artel__now_ns();
+        if (now - j->chiefless_ns >= patience)
+            return artel__fail(j->ctx, ARTEL_ERROR_RUN, "closures",
+                               "see whether the job has ended; else start it again",
+                               "waited %lld s for the chief (.wait_for_cluster), without which nothing goes on",
+                               (long long)(patience / SECOND));
+        if (now - said < REMIND_NS) continue;
         artel__log(j->ctx, ARTEL_LOG_NOTE, "waiting for the chief, without which nothing goes on");
-        said = artel__now_ns();
+        said = now;
     }
     return ARTEL_AGAIN;
+}
+
+static artel_status run_seat(artel__closure_job *j, artel__closure_role_fn *role, void *user)
+{
+    if (j->last) return ARTEL_OK;
+    if (j->chief < 0) return await_chief(j);
+    j->chiefless_ns = 0;
+    return role(j, user);
 }
 
 static artel_status run(artel__closure_job *j, artel__closure_role_fn *role, void *user)
@@ -171,7 +189,7 @@ static artel_status run(artel__closure_job *j, artel__closure_role_fn *role, voi
     for (bool over = false; !over;) {
         ARTEL_TRY(follow(j, &over));
         if (over) break;
-        artel_status status = j->last ? ARTEL_OK : j->chief < 0 ? await_chief(j) : role(j, user);
+        artel_status status = run_seat(j, role, user);
         if (status < 0) return status;
         if (!j->aside)
             artel__operation_begin(j->ctx); /* what a generation that is over has recorded is no failure of this job */

@@ -335,6 +335,7 @@ static void set_place(artel_coordinator *c, const artel__closure_job *j)
 {
     pthread_mutex_lock(&c->mutex);
     c->endpoint = j ? j->endpoint : NULL;
+    c->heard_ns = artel__now_ns();
     c->metrics.workers = j ? j->workers : 0;
     c->metrics.servers = j ? j->servers : 0;
     pthread_mutex_unlock(&c->mutex);

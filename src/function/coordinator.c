@@ -9,6 +9,9 @@
 #include "base/clock.h"
 #include "net/tcp.h"
 
+#define SECOND INT64_C(1000000000)
+#define REMIND_NS (5 * SECOND)
+
 #define OPTION(field) offsetof(artel_coordinator_options, field)
 static const artel__range ranges[] = {
     {".in_flight", ARTEL__RANGE_INT, OPTION(in_flight), 1, ARTEL__MOST_IN_FLIGHT, NULL},
@@ -30,6 +33,27 @@ static artel_status report(artel_coordinator *c, const artel_error *error)
     return artel__fail(c->ctx, error->status, error->where, error->advice, "%s", error->what);
 }
 
+/* Why nothing has changed for so long, though all that is needed for it is here (whom the job lacks is said by
+ * coordinate.c, and while tasks have not met, by the cluster). Who computes for too long is ended by
+ * .collective_timeout. */
+static void say_why(artel_coordinator *c)
+{
+    int64_t now = artel__now_ns();
+    const artel__closure *x = c->running.first;
+    bool whole = c->endpoint && c->metrics.workers > 0 && c->metrics.servers == c->strategy->servers;
+    if (!whole || now - c->heard_ns < REMIND_NS || now - c->said_ns < REMIND_NS) return;
+    c->said_ns = now;
+    if (c->command != ARTEL__COMMAND_NONE)
+        artel__log(c->ctx, ARTEL_LOG_NOTE, "waiting for an answer of the ps tasks");
+    else if (x)
+        artel__log(c->ctx, ARTEL_LOG_NOTE, "waiting for closure %llu, %s, which worker %d has had for %lld s",
+                   (unsigned long long)x->number, x->function->name, x->worker,
+                   (long long)((now - x->dealt_ns) / SECOND));
+    else
+        artel__log(c->ctx, ARTEL_LOG_NOTE, "waiting for a worker to take one of %lld closures",
+                   (long long)c->waiting.count);
+}
+
 /* Sleeps until something has changed, a moment at the most. Whoever waits does not wait for a job that has failed. */
 static artel_status sleep_on(artel_coordinator *c)
 {
@@ -40,6 +64,7 @@ static artel_status sleep_on(artel_coordinator *c)
     if (artel__cancelled(c->ctx))
         return artel__fail(c->ctx, ARTEL_ERROR_CANCELLED, "coordinator", "call artel_context_clear to go on",
                            "waiting was cancelled");
+    say_why(c);
     pthread_cond_timedwait(&c->changed, &c->mutex, &until);
     return ARTEL_OK;
 }
@@ -358,6 +383,7 @@ static artel_status command(artel_coordinator *c, artel__command_kind kind, int 
     artel_status status = ARTEL_OK;
     c->command = kind;
     c->variable = variable;
+    c->heard_ns = artel__now_ns();
     c->vain.status = ARTEL_OK;
     wake(c);
     while (status == ARTEL_OK && c->command != ARTEL__COMMAND_NONE) status = sleep_on(c);

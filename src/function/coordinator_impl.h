@@ -44,6 +44,8 @@ typedef struct artel__closure {
     int pieces;
     artel_remote *remote; /* NULL: nobody wants the outputs */
     bool leaving, dealt;  /* its message is on its way; it has been with a worker */
+    int worker;           /* that has it, since */
+    int64_t dealt_ns;
     artel__closure_state state;
 } artel__closure;
 
@@ -94,8 +96,9 @@ struct artel_coordinator {
     artel__endpoint *endpoint; /* of the generation, to wake the thread; NULL: there is none */
     uint8_t **kept;            /* by server, of the last KEEP */
     size_t *kept_bytes;
-    uint64_t *life;  /* by server, as last heard; 0: never. The thread's own */
-    int64_t lost_ns; /* when a generation ended with work under way; 0 */
+    uint64_t *life;            /* by server, as last heard; 0: never. The thread's own */
+    int64_t lost_ns;           /* when a generation ended with work under way; 0 */
+    int64_t heard_ns, said_ns; /* a closure was given out or done, or the generation began; who waits has said why */
     int64_t serverless_ns,
         idle_ns; /* since when a server, or every worker, is lost; 0: they are here. The thread's own */
     artel_coordinator_metrics metrics; /* its counts */

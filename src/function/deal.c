@@ -80,6 +80,7 @@ static artel_status take_result(artel__driver *d, artel__driver_client *who, con
         artel__times_add(&c->run, (int64_t)head->a);
         if (head->b) artel__times_add(&c->build, (int64_t)head->b);
         int64_t rows = (int64_t)head->position;
+        c->heard_ns = artel__now_ns();
         fits = head->flags == ARTEL__CLOSURE_FAILED || (may_have_rows(c, x, rows) && take_outputs(c, h, x, rows));
         if (head->flags == ARTEL__CLOSURE_FAILED)
             take_failure(c, h, x);
@@ -154,8 +155,8 @@ artel__driver_held *artel__deal_next(const artel__driver *d, artel__driver_clien
     return best;
 }
 
-/* Takes the next closure from the queue; *floor: all before that number are done. */
-static artel__closure *take_next(artel_coordinator *c, uint64_t *floor)
+/* Takes the next closure from the queue, for that worker; *floor: all before that number are done. */
+static artel__closure *take_next(artel_coordinator *c, int worker, uint64_t *floor)
 {
     pthread_mutex_lock(&c->mutex);
     artel__closure *x = c->waiting.first;
@@ -164,6 +165,8 @@ static artel__closure *take_next(artel_coordinator *c, uint64_t *floor)
         if (x->dealt) c->metrics.again++;
         x->state = ARTEL__CLOSURE_RUNS;
         x->leaving = x->dealt = true;
+        x->worker = worker;
+        x->dealt_ns = c->heard_ns = artel__now_ns();
         artel__closure_append(&c->running, x);
         if (c->lost_ns) artel__times_add(&c->recover, artel__now_ns() - c->lost_ns);
         c->lost_ns = 0;
@@ -180,7 +183,7 @@ artel_status artel__deal(artel__driver *d)
     artel_status status = ARTEL_OK;
     for (artel__driver_held *h; status == ARTEL_OK && (h = artel__deal_next(d, &who)) != NULL;) {
         uint64_t floor;
-        artel__closure *x = take_next(d->c, &floor);
+        artel__closure *x = take_next(d->c, d->j->index[who - d->client], &floor);
         if (!x) return ARTEL_OK;
         artel__lane_head head = {.op = ARTEL__CLOSURE_TICKET,
                                  .part = (uint32_t)x->function->number,

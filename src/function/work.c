@@ -219,7 +219,9 @@ static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *
 {
     int64_t rows;
     artel__lane_head head = {.op = ARTEL__CLOSURE_READ, .part = in->part, .install = in->install, .item = in->item};
+    artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns()); /* the program's data may not come */
     ARTEL_TRY(take_inputs(w, t, f, in));
+    artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     ARTEL_TRY(artel__function_check(f, w->in, f->arguments, &rows));
     ARTEL_TRY(make_room(w, t, f, rows));
     if (!f->replica) {

@@ -3,6 +3,8 @@
 #include "help_coordinator.h"
 
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 coordinator_job job;
 
@@ -69,6 +71,8 @@ static artel_status next_few(void *user, void *state, artel_array *arrays, int c
     int *next = state;
     (void)user;
     (void)count;
+    const struct timespec pause = {.tv_nsec = 50000000};
+    while (job.awaits && access(job.awaits, F_OK) != 0) nanosleep(&pause, NULL);
     if (next[0] == COORDINATOR_BATCHES) return ARTEL_AGAIN;
     value = (float)(next[1] * 1000 + next[0]++);
     arrays[0] = (artel_array){ARTEL_DTYPE_FLOAT32, {1, {1}}, &value};

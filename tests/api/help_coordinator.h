@@ -25,6 +25,7 @@ typedef struct coordinator_job {
     artel_worker_data *few; /* batches are worker * 1000 + their number */
     artel_model *model;
     artel_optimizer *trains;
+    const char *awaits; /* the first batch of `few` does not come before there is this file; NULL: it does */
 } coordinator_job;
 extern coordinator_job job;
 

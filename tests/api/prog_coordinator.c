@@ -421,13 +421,25 @@ static void gives_up_on_all(void)
           "close");
 }
 
+/* A worker's data does not come: the worker is named to who waits, and ends as the cluster's collective_timeout says.
+ */
+static void outlasts_a_stuck_worker(void)
+{
+    check(artel_coordinator_schedule(coordinator, job.count_batch, NULL, 0, job.few, NULL) == ARTEL_OK, "schedule");
+    artel_status status = artel_coordinator_join(coordinator);
+    const artel_error *e = artel_context_error(job.ctx);
+    check(status == ARTEL_ERROR_RUN && strcmp(e->where, "a worker") == 0 && strstr(e->what, "has been lost"), "join");
+    FILE *file = fopen(job.awaits, "w");
+    check(file && fclose(file) == 0, "%s", job.awaits);
+}
+
 static void open_coordinator(const char *cases)
 {
     artel_coordinator_options o = ARTEL_COORDINATOR_OPTIONS_INIT;
     artel_coordinator *second;
     if (strchr(cases, '1')) o.in_flight = 1;
     if (strchr(cases, 'q')) o.queue = 3;
-    if (strchr(cases, 'p')) o.patience = 1;
+    if (strchr(cases, 'p') || strchr(cases, 'h')) o.patience = 1;
     check(artel_coordinator_open(job.strategy, &o, &coordinator) == ARTEL_OK, "open");
     check(artel_coordinator_open(job.strategy, &o, &second) == ARTEL_ERROR_INVALID, "two coordinators");
     check(artel_coordinator_serve(job.strategy) == ARTEL_ERROR_INVALID, "the chief does not serve");
@@ -450,7 +462,16 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'k')) survives_a_storm(60);
     if (strchr(cases, 's')) survives_servers();
     if (strchr(cases, 'c')) resumes();
-    if (strchr(cases, 'p'))
+    if (strchr(cases, 'x')) { /* the chief is gone */
+        many(1);
+        join();
+        printf("all promises kept: x\n");
+        fflush(stdout);
+        _Exit(0);
+    }
+    if (strchr(cases, 'h'))
+        outlasts_a_stuck_worker();
+    else if (strchr(cases, 'p'))
         gives_up_on_a_server();
     else if (strchr(cases, 'n'))
         gives_up_on_all();
@@ -460,15 +481,31 @@ static void be_chief(const char *cases, const char *rule)
     printf("all promises kept: %s\n", cases);
 }
 
+static void say(void *user, artel_log_level level, const char *text)
+{
+    (void)user;
+    (void)level;
+    fprintf(stderr, "%s\n", text);
+}
+
 int main(int argc, char **argv)
 {
+    artel_context_options logged = ARTEL_CONTEXT_OPTIONS_INIT;
     artel_cluster_options co = ARTEL_CLUSTER_OPTIONS_INIT;
     artel_strategy_options so = ARTEL_STRATEGY_OPTIONS_INIT;
     const char *rule = argc > 3 ? argv[3] : "adam";
-    if (argc < 3 || artel_context_create(NULL, &job.ctx) < 0) return 2;
+    logged.log = say;
+    if (argc < 3 || artel_context_create(&logged, &job.ctx) < 0) return 2;
     folder = argv[1];
     co.parameter_servers = true;
     if (strchr(argv[2], 'n')) co.wait_for_cluster = 0.5;
+    if (strchr(argv[2], 'x')) co.wait_for_cluster = 20;
+    if (strchr(argv[2], 'h')) {
+        static char released[512];
+        co.collective_timeout = 12;
+        snprintf(released, sizeof released, "%s/released", folder);
+        job.awaits = released;
+    }
     check(artel_cluster_open(job.ctx, &co, &cluster) == ARTEL_OK, "cluster");
     tell_process();
     so.strategy = "parameter-server";

@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -88,6 +89,23 @@ def waits_end():
     expect(chief.finish(60) == 0 and "all promises kept: n" in chief.out(), "without the others:", chief.out(), chief.err())
 
 
+def waits_are_named():
+    """A worker whose data does not come is named to who joins, and ended by collective_timeout; workers and servers whose chief is gone wait as long as the
+    cluster's wait_for_cluster says, and say for whom."""
+    stuck, alone, patience = begin("h"), begin("x"), Patience(180)
+    codes = {name: task.finish(patience) for name, task in stuck.items()}
+    said = stuck["chief 0"].out() + stuck["chief 0"].err()
+    expect(codes["chief 0"] == 0 and "all promises kept: h" in said, "chief:", codes, said)
+    expect(re.search(r"waiting for closure \d+, count batch, which worker 0 has had for ([5-9]|1\d) s", said), "it is not said who is waited for:", said)
+    said = stuck["worker 0"].out() + stuck["worker 0"].err()
+    expect(codes["worker 0"] == 1 and "for 12 s (.collective_timeout)" in said, "worker:", codes, said)
+    codes = {name: task.finish(patience) for name, task in alone.items()}
+    expect(codes == {"chief 0": 0, "worker 0": 1, "ps 0": 1}, "without the chief:", codes)
+    for name in ("worker 0", "ps 0"):
+        said = alone[name].out() + alone[name].err()
+        expect("waiting for the chief, without which nothing goes on" in said and "waited 20 s for the chief (.wait_for_cluster)" in said, name, said)
+
+
 def example():
     """It learns; how well depends on who is late, so the bounds are wide."""
     ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=600)
@@ -101,7 +119,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(promises, bits, losses, storm, refusals, waits_end, example)
+    return run_checks(promises, bits, losses, storm, refusals, waits_end, waits_are_named, example)
 
 
 sys.exit(main())
