@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizer steps over flat ranges, norms by blocks, regularisers and constraints.
  *
- * Each rule is one row of the formulas of keras/src/optimizers (3.15) in their order of operations, in float32. Scalars
- * that depend on the step are computed once by artel__apply_prepare, in float32 as Keras computes them, with our own
- * power and square root. Padding that holds zeros in variable, gradient and slots (accumulators excepted) stays zero
- * under every rule.
+ * Each rule is a file of kernel/optimizer, listed in optimizers.list: the formulas of keras/src/optimizers (3.15) in
+ * their order of operations, in float32. Scalars that depend on the step are computed once by artel__apply_prepare, in
+ * float32 as Keras computes them, with our own power and square root. Padding that holds zeros in variable, gradient
+ * and slots (accumulators excepted) stays zero under every rule.
  */
 #ifndef ARTEL_KERNEL_OPTIMIZE_H
 #define ARTEL_KERNEL_OPTIMIZE_H
@@ -16,33 +16,92 @@ enum {
     ARTEL__APPLY_SLOTS = 3
 };
 
-/* The slots of each rule, in Keras' order of meaning; initial value 0 unless said. */
 typedef enum artel__rule {
-    ARTEL__RULE_SGD,          /* momentum != 0: [0] momentum */
-    ARTEL__RULE_RMSPROP,      /* [0] velocity; momentum > 0: [1] momentum; centered: [2] average gradient */
-    ARTEL__RULE_ADAM,         /* [0] m, [1] v; amsgrad: [2] v hat. AdamW is this with weight_decay */
-    ARTEL__RULE_ADAGRAD,      /* [0] accumulator, starts at initial_accumulator_value */
-    ARTEL__RULE_ADADELTA,     /* [0] accumulated gradient, [1] accumulated delta */
-    ARTEL__RULE_ADAMAX,       /* [0] m, [1] u */
-    ARTEL__RULE_NADAM,        /* [0] m, [1] v; u_product is a scalar of the optimizer, see artel__apply_options */
-    ARTEL__RULE_FTRL,         /* [0] accumulator, starts at initial_accumulator_value; [1] linear */
-    ARTEL__RULE_LION,         /* [0] momentum */
-    ARTEL__RULE_LAMB,         /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then
-                                 artel__lamb_step */
-    ARTEL__RULE_SCHEDULE_FREE /* [0] z, starts as the variable; [1] v. ScheduleFreeAdamW */
+#define RULE(NAME, name, ...) ARTEL__RULE_##NAME,
+#include "kernel/optimizers.list"
+#undef RULE
+    ARTEL__RULE_COUNT
 } artel__rule;
 
 /* The optimizer's arguments, by Keras' names; those a rule does not know are ignored. */
 typedef struct artel__apply_options {
     artel__rule rule;
     double momentum, rho, beta_1, beta_2, epsilon;
+    double initial_accumulator_value; /* what slots start at that are accumulators */
     bool nesterov, centered, amsgrad;
-    double learning_rate_power, l1, l2, l2_shrinkage, beta; /* FTRL */
-    double rate_ratio;    /* ADAM: what the rate is multiplied by, but for the decay; 0: 1 */
-    int64_t warmup_steps; /* SCHEDULE_FREE */
-    artel_dtype held;     /* FLOAT16, BFLOAT16: that of the variable, which scalars are rounded to as well */
-    double weight_decay;  /* 0: none. variable -= variable * weight_decay * rate, before the step */
+#define RULE_FIELDS
+#include "kernel/optimizers.list"
+#undef RULE_FIELDS
+    artel_dtype held;    /* FLOAT16, BFLOAT16: that of the variable, which scalars are rounded to as well */
+    double weight_decay; /* 0: none. variable -= variable * weight_decay * rate, before the step */
 } artel__apply_options;
+
+/* -- what a rule says of itself -- */
+
+/* Options that choose another form of the formula: each combination has a loop of its own. NESTEROV counts with
+ * MOMENTUM. */
+enum {
+    ARTEL__FLAG_MOMENTUM = 1, /* momentum is not 0 */
+    ARTEL__FLAG_NESTEROV = 2,
+    ARTEL__FLAG_CENTERED = 4,
+    ARTEL__FLAG_AMSGRAD = 8
+};
+
+/* What a step does whose gradient is 0, and without weight decay. */
+typedef enum artel__idle {
+    ARTEL__IDLE_CHANGES, /* the variable changes */
+    ARTEL__IDLE_FADES,   /* it changes by what the slots hold, which fades: not where they are 0 */
+    ARTEL__IDLE_STAYS    /* neither it nor a slot changes */
+} artel__idle;
+
+/* Whether a slot exists. */
+typedef enum artel__slot_when {
+    ARTEL__SLOT_NEVER,
+    ARTEL__SLOT_ALWAYS,
+    ARTEL__SLOT_COPY,     /* always; it starts as the variable */
+    ARTEL__SLOT_MOMENTUM, /* momentum is not 0 */
+    ARTEL__SLOT_CENTERED,
+    ARTEL__SLOT_AMSGRAD,
+    ARTEL__SLOT_SCRATCH /* of one step; in no file */
+} artel__slot_when;
+
+/* Which variables have a slot, and its shape. */
+typedef enum artel__slot_form {
+    ARTEL__SLOT_LIKE,    /* that of the variable: all slots of rules */
+    ARTEL__SLOT_LINES,   /* without the last axis; of variables of two axes or more */
+    ARTEL__SLOT_COLUMNS, /* without the axis before it; likewise */
+    ARTEL__SLOT_OF_RULE  /* that of the variable; of those that an optimizer of matrices leaves to its rule */
+} artel__slot_form;
+
+/* Slots of one group are written to files variable by variable, groups one after another. */
+typedef struct artel__slot_row {
+    const char *name; /* the end of Keras' path: "momentum" */
+    artel__slot_when when;
+    int group;
+    bool accumulator; /* starts at initial_accumulator_value; else at 0 */
+    artel__slot_form form;
+} artel__slot_row;
+
+typedef struct artel__rule_def {
+    unsigned flags; /* those that its formula knows */
+    artel__slot_row slot[ARTEL__APPLY_SLOTS];
+    artel__idle idle;
+    bool divides;          /* by what is 0 where there never was a gradient, and epsilon */
+    bool squares;          /* it reads the square of the gradient, see artel__apply.squares */
+    bool corrects;         /* 1 - beta_2^t, of numbers of the variable's type, is a factor or a divisor of the step */
+    bool product;          /* a scalar goes with it, see artel__nadam_product */
+    const char *layerwise; /* the formula leaves the variable and writes a direction to slot 2, by which
+                              artel__lamb_step then goes: why a table is read whole. NULL: it makes the step */
+} artel__rule_def;
+
+extern const artel__rule_def artel__rules[ARTEL__RULE_COUNT];
+
+/* Whether a slot exists under these options. */
+bool artel__slot_exists(artel__slot_when when, const artel__apply_options *options);
+/* Whether a step changes rows of a table that have no gradient; with `empty` those whose slots are all 0. */
+bool artel__rule_changes_idle(const artel__apply_options *options, bool empty);
+
+/* -- a step -- */
 
 /* What is done to the gradient before the rule, in the same pass: artel__clip in Keras' three forms. */
 typedef enum artel__clip {
@@ -71,12 +130,12 @@ typedef struct artel__apply {
     artel_dtype held; /* FLOAT16, BFLOAT16: what a step makes of a slot is rounded to it before the variable changes;
                          the variable is not */
     float rate, decay;
-    float scalar[8]; /* meaning: optimize.c beside each rule */
+    float scalar[8]; /* meaning: in the file of each rule */
 } artel__apply;
 
 /* Sets rule, flags, rate, decay and scalars of `apply` for one variable and step; pointers, count and clip are left
- * alone. iteration: optimizer steps made before this one (Keras' iterations). u_product: NADAM only, the product after
- * this step's update (artel__nadam_product); 1 otherwise. Does not decide whether the variable decays: pass
+ * alone. iteration: optimizer steps made before this one (Keras' iterations). u_product: of rules with a product, the
+ * one after this step's update (artel__nadam_product); 1 otherwise. Does not decide whether the variable decays: pass
  * weight_decay 0 for excluded ones. */
 void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration,
                           float u_product);

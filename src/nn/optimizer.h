@@ -46,11 +46,10 @@ typedef struct artel__optimizer {
     double weight_decay, clipnorm, clipvalue, global_clipnorm; /* 0: off */
     bool use_ema;
     double ema_momentum;
-    int64_t ema_overwrite_frequency;            /* 0: never */
-    double initial_accumulator;                 /* of Adagrad and Ftrl */
-    int64_t accumulation_steps;                 /* gradient_accumulation_steps; 1: off */
-    double loss_scale_factor;                   /* 1: off */
-    const struct artel__matrix_options *matrix; /* of Adafactor and Muon, or NULL */
+    int64_t ema_overwrite_frequency; /* 0: never */
+    int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
+    double loss_scale_factor;        /* 1: off */
+    const void *matrix;              /* settings of an optimizer that sees matrices (nn/optimizer_table.h), or NULL */
     bool scales_loss; /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
     double initial_scale;
     int64_t growth_steps; /* steps with finite gradients after which the scale doubles */

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimizers whose step sees a variable as a matrix: Adafactor, Muon. Used by optimizer.c and optimizer_step.c. */
+/* What optimizers that see a variable as a matrix (matrix_optimizers.list) have in common.
+ *
+ * Their steps are operations of the APPLY phase. They look at lines and columns, so gradient and variable are taken out
+ * of their panels first, and what they become is put back. Means and products are those of the layers: the same bits on
+ * any number of replicas and threads.
+ */
 #ifndef ARTEL_NN_OPTIMIZER_MATRIX_H
 #define ARTEL_NN_OPTIMIZER_MATRIX_H
 
+#include "nn/layer_ops_formula.h"
 #include "nn/optimizer_table.h"
 
-/* Their settings, by Keras' names. */
-struct artel__matrix_options {
-    double beta_2_decay, epsilon_1, epsilon_2, clip_threshold; /* Adafactor */
-    double muon_a, muon_b, muon_c, momentum, rms_rate;         /* Muon; rms_rate 0: none */
-    double weight_decay;
-    int64_t ns_steps;
-    bool nesterov, exclude_embeddings;
-    const char **exclude_layers; /* [excluded] */
-    int excluded;
-};
+static inline artel__value_id multiply(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return binary(graph, ARTEL__BINARY_MUL, a, b);
+}
 
-/* Whether Muon leaves a variable to Adam. */
-bool artel__matrix_adam(const artel__optimizer *optimizer, const artel__variable *variable);
-/* The step on one variable: `slot` by row of the table, -1: none. `gradient` is as it comes, the rest of `o` as of the
- * usual step. */
+static inline artel__value_id divide(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return binary(graph, ARTEL__BINARY_DIV, a, b);
+}
+
+/* A float64 [1] as a scalar of the variable's type. */
+artel__value_id artel__matrix_scalar(artel__graph *graph, artel__value_id x);
+/* w - w * decay * rate */
+artel__value_id artel__matrix_decayed(artel__graph *graph, artel__value_id w, double decay);
+/* What a variable or slot becomes; `rows` of the variable. */
+void artel__matrix_write_back(artel__graph *graph, artel__value_id variable, artel__value_id x, int64_t rows);
+/* The step on one variable. `gradient` is as it comes, the rest of `o` as of the usual step. */
 void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
                         const artel__optimize *o, artel__value_id gradient);
 

@@ -26,17 +26,19 @@ typedef struct declaring {
 
 static bool exists(const artel__optimizer *optimizer, artel__slot_when when)
 {
-    const artel__apply_options *o = &optimizer->options;
-    switch (when) {
-    case ARTEL__SLOT_NEVER: return false;
-    case ARTEL__SLOT_ALWAYS:
-    case ARTEL__SLOT_COPY:
-    case ARTEL__SLOT_SCRATCH: return true;
-    case ARTEL__SLOT_MOMENTUM: return o->momentum != 0;
-    case ARTEL__SLOT_CENTERED: return o->centered;
-    case ARTEL__SLOT_AMSGRAD: return o->amsgrad;
-    }
-    return false;
+    return artel__slot_exists(when, &optimizer->options);
+}
+
+static const artel__rule_def *rule_of(const artel__optimizer *optimizer)
+{
+    return &artel__rules[optimizer->def->rule];
+}
+
+/* Whether a variable is left to the rule, which is the case with all of most optimizers. */
+static bool left_to_rule(const artel__optimizer *optimizer, const artel__variable *variable)
+{
+    const artel__matrix_ops *matrix = optimizer->def->matrix;
+    return !matrix || (matrix->leaves && matrix->leaves(optimizer, variable));
 }
 
 bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k)
@@ -47,7 +49,7 @@ bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k)
 
 bool artel__optimizer_has_product(const artel__optimizer *optimizer)
 {
-    return optimizer->def->product;
+    return rule_of(optimizer)->product;
 }
 
 /* "adam/net_dense_kernel_momentum", as Keras' paths. */
@@ -65,7 +67,7 @@ static char *slot_name(const declaring *d, const char *variable, const char *slo
 static bool form_of(const declaring *d, const artel__slot_row *row, artel__variable *like)
 {
     artel_shape *shape = &like->shape;
-    if (row->form == ARTEL__SLOT_OF_ADAM) return artel__matrix_adam(d->optimizer, like);
+    if (row->form == ARTEL__SLOT_OF_RULE) return left_to_rule(d->optimizer, like);
     if (row->form == ARTEL__SLOT_LIKE) return true;
     if (shape->rank < 2) { /* Keras files an integer, 0, in its place */
         *like = (artel__variable){.name = like->name, .dtype = ARTEL_DTYPE_INT32};
@@ -105,7 +107,7 @@ static artel_status declare_group(declaring *d, int group)
         for (int k = 0; k < slots->per_variable; k++) {
             const artel__slot_row *row = &optimizer->def->slot[k];
             if (row->group != group || !exists(optimizer, row->when)) continue;
-            double initial = row->accumulator ? (double)(float)optimizer->initial_accumulator : 0.0;
+            double initial = row->accumulator ? (double)(float)optimizer->options.initial_accumulator_value : 0.0;
             artel__variable like = d->variables->item[slots->trainable[i]];
             if (!form_of(d, row, &like)) continue;
             ARTEL_TRY(declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH,
@@ -161,12 +163,11 @@ static artel_status declare_product(declaring *d)
     return ARTEL_OK;
 }
 
-/* 1 - beta_2^t is a factor of the step of Adam and a divisor in that of Lamb, and Keras rounds beta_2 to the variable's
- * dtype first. */
+/* Where 1 - beta_2^t is a factor or a divisor of the step, Keras rounds beta_2 to the variable's dtype first. */
 static void warn_of_beta_2(const declaring *d)
 {
     const artel__apply_options *o = &d->optimizer->options;
-    for (int i = 0; i < d->out->count && (o->rule == ARTEL__RULE_ADAM || o->rule == ARTEL__RULE_LAMB); i++) {
+    for (int i = 0; i < d->out->count && rule_of(d->optimizer)->corrects; i++) {
         const artel__variable *v = &d->variables->item[d->out->trainable[i]];
         if (!artel__variable_narrow(v) || artel__narrow_one(v->dtype, (float)o->beta_2) < 1.0f) continue;
         artel__log(d->optimizer->arena->ctx, ARTEL_LOG_WARNING,
@@ -196,7 +197,7 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
     for (int i = 0; i < count && out->sum; i++)
         ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0, true, &out->sum[i]));
     for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
-    return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
+    return rule_of(optimizer)->product ? declare_product(&d) : ARTEL_OK;
 }
 
 double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
@@ -261,8 +262,8 @@ static void set_clip(const artel__optimizer *optimizer, artel__optimize *o)
 }
 
 /* The same in float64, in operations. */
-static void add_lamb_wide(artel__graph *graph, artel__value_id variable, artel__value_id direction,
-                          const artel__value_id squares[2])
+static void go_by_norms_wide(artel__graph *graph, artel__value_id variable, artel__value_id direction,
+                             const artel__value_id squares[2])
 {
     artel_shape scalar = {.rank = 0};
     artel__value_id norm[2];
@@ -280,8 +281,9 @@ static void add_lamb_wide(artel__graph *graph, artel__value_id variable, artel__
     artel__op_assign(graph, variable, artel__op_binary(graph, ARTEL__BINARY_SUB, variable, step));
 }
 
-/* LAMB's second half: the norms are those of the variable after its decay and of the direction just made. */
-static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value_id direction)
+/* The second half of a layer-wise rule: the norms are those of the variable after its decay and of the direction just
+ * made. */
+static void go_by_norms(artel__graph *graph, artel__value_id variable, artel__value_id direction)
 {
     graph->phase = ARTEL__PHASE_APPLY;
     artel__value_id of_variable = artel__op_squared_norm(graph, variable),
@@ -289,25 +291,10 @@ static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value
     if (graph->status < 0) return;
     artel_dtype real = graph->real;
     if (graph->value[variable].dtype == ARTEL_DTYPE_FLOAT64)
-        add_lamb_wide(graph, variable, direction, (artel__value_id[]){of_variable, of_direction});
+        go_by_norms_wide(graph, variable, direction, (artel__value_id[]){of_variable, of_direction});
     else
         artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
     graph->real = real;
-}
-
-/* Rules that square the gradient; see artel__op_embedding_squares. */
-static bool squares_gradient(artel__rule rule)
-{
-    return rule != ARTEL__RULE_SGD && rule != ARTEL__RULE_LION && rule != ARTEL__RULE_ADAMAX;
-}
-
-/* Whether a row of a table changes although its gradient is 0. */
-static bool changes_other_rows(const artel__apply_options *o)
-{
-    if (o->weight_decay > 0) return true;
-    if (o->rule == ARTEL__RULE_SGD) return o->momentum != 0;
-    return o->rule != ARTEL__RULE_ADAGRAD ||
-           !((float)o->epsilon > 0.0f); /* without epsilon such a row may become NaN */
 }
 
 /* Why a table's gradient is wanted in full: all of it is read. NULL: rows will do. */
@@ -322,7 +309,7 @@ static bool wants_squares(const artel__optimizer *optimizer)
 {
     bool together = optimizer->clipnorm <= 0 &&
                     optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
-    return squares_gradient(optimizer->options.rule) && !together;
+    return rule_of(optimizer)->squares && !together;
 }
 
 artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
@@ -343,13 +330,13 @@ const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__grap
 {
     const char *why = needs_whole_table(optimizer);
     if (optimizer->use_ema) why = "the average of a table changes in all rows";
-    if (optimizer->options.rule == ARTEL__RULE_LAMB) why = "LAMB reads the whole table";
+    if (rule_of(optimizer)->layerwise) why = rule_of(optimizer)->layerwise;
     return why ? why : artel__op_embedding_rows(graph, gradient, wants_squares(optimizer), out);
 }
 
 bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
 {
-    return changes_other_rows(&optimizer->options);
+    return artel__rule_changes_idle(&optimizer->options, false);
 }
 
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
@@ -366,7 +353,7 @@ static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph,
         o->rows = true;
         o->token = rows.token;
         o->count = rows.count;
-        o->others = changes_other_rows(&optimizer->options);
+        o->others = artel__rule_changes_idle(&optimizer->options, false);
         return;
     }
     artel__op_embedding_explain(graph, gradient, why);
@@ -438,8 +425,7 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
         artel__value_id clipped = artel__op_embedding_clip(graph, gradient, optimizer->clipvalue);
         if (clipped >= 0) gradient = clipped, o.clip = ARTEL__CLIP_NONE;
     }
-    if (optimizer->def->form == ARTEL__FORM_ADAFACTOR ||
-        (optimizer->def->form == ARTEL__FORM_MUON && !artel__matrix_adam(optimizer, variable))) {
+    if (!left_to_rule(optimizer, variable)) {
         set_slots(graph, slots, i, &o);
         artel__matrix_step(optimizer, graph, variable, &o, gradient);
         return;
@@ -456,7 +442,7 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
     set_slots(graph, slots, i, &o);
     if (slots->product >= 0) o.u_product = artel__graph_variable(graph, slots->product);
     artel__op_optimize(graph, &o);
-    if (optimizer->options.rule == ARTEL__RULE_LAMB) add_lamb(graph, o.variable, o.slot[2]);
+    if (rule_of(optimizer)->layerwise) go_by_norms(graph, o.variable, o.slot[2]);
 }
 
 /* The gradients of a period in its last step: the sums that they were added to. */

@@ -1,55 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a class of optimizers is: its settings, its rule, its slots. Rows in optimizer.c; used by optimizer_step.c too.
+/* What a class of optimizers is: its settings, its rule, its slots. Of those whose rule makes the step element by
+ * element the file of the rule has it (kernel/optimizers.list); of those that see matrices a file that matrices.list
+ * names.
  */
 #ifndef ARTEL_NN_OPTIMIZER_TABLE_H
 #define ARTEL_NN_OPTIMIZER_TABLE_H
 
 #include "nn/optimizer.h"
 
-/* Whether a slot exists. */
-typedef enum artel__slot_when {
-    ARTEL__SLOT_NEVER,
-    ARTEL__SLOT_ALWAYS,
-    ARTEL__SLOT_COPY,     /* always; it starts as the variable */
-    ARTEL__SLOT_MOMENTUM, /* momentum is not 0 */
-    ARTEL__SLOT_CENTERED,
-    ARTEL__SLOT_AMSGRAD,
-    ARTEL__SLOT_SCRATCH /* of one step; in no file */
-} artel__slot_when;
-
-/* Which variables have a slot, and its shape. */
-typedef enum artel__slot_form {
-    ARTEL__SLOT_LIKE,    /* that of the variable */
-    ARTEL__SLOT_LINES,   /* without the last axis; of variables of two axes or more */
-    ARTEL__SLOT_COLUMNS, /* without the axis before it; likewise */
-    ARTEL__SLOT_OF_ADAM  /* that of the variable; of those that Muon leaves to Adam */
-} artel__slot_form;
-
-/* How the step is made: by the rule's formula for each element, or in optimizer_matrix.c. */
-typedef enum artel__optimizer_form {
-    ARTEL__FORM_ELEMENTS,
-    ARTEL__FORM_ADAFACTOR,
-    ARTEL__FORM_MUON
-} artel__optimizer_form;
-
-/* Slot k of the rule (kernel/optimize.h). Slots of one group are written variable by variable, groups one after
- * another. */
-typedef struct artel__slot_row {
-    const char *name; /* the end of Keras' path: "momentum" */
-    artel__slot_when when;
-    int group;
-    bool accumulator; /* starts at initial_accumulator_value */
-    artel__slot_form form;
-} artel__slot_row;
+/* How a step is made that sees a variable as a matrix. */
+typedef struct artel__matrix_ops {
+    size_t size; /* of the settings, which become artel__optimizer.matrix */
+    /* What options alone cannot say of them, and the options of the rule; NULL: nothing. */
+    artel_status (*read)(artel__optimizer *optimizer, json_t *given, void *settings);
+    /* Whether a variable is left to the rule; NULL: none is. */
+    bool (*leaves)(const artel__optimizer *optimizer, const artel__variable *variable);
+    /* `g`: the plain gradient, clipped; `squares`: of a table's, see artel__op_embedding_squares, or none. Slots of `o`
+     * by row of the table, -1: none. */
+    void (*step)(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
+                 const artel__optimize *o, artel__value_id g, artel__value_id squares);
+} artel__matrix_ops;
 
 struct artel__optimizer_def {
     const char *class_name, *name; /* the name of an instance that has none of its own */
     artel__rule rule;
     double learning_rate, weight_decay; /* defaults; 0: no decay */
-    const artel__option *options;       /* beside those that all optimizers have */
-    artel__slot_row slot[ARTEL__APPLY_SLOTS];
-    bool product; /* Nadam's u_product */
-    artel__optimizer_form form;
+    const artel__option *options; /* beside those that all optimizers have: of artel__apply_options, or of the settings
+                                     of `matrix` */
+    const artel__slot_row *slot;  /* [ARTEL__APPLY_SLOTS] */
+    const artel__matrix_ops *matrix; /* NULL: the rule makes the step */
 };
+
+/* Rows of options, of the struct that SETTINGS is defined as; OPTIONS is what `options` are set to. */
+#define MUCH 1e300
+#define OPTIONS(...)        \
+    (const artel__option[]) \
+    {                       \
+        __VA_ARGS__,        \
+        {                   \
+            .name = NULL    \
+        }                   \
+    }
+#define FLOAT_AS(field, key, fallback, low, high, help)                                      \
+    {                                                                                        \
+        key, help, ARTEL__OPTION_FLOAT, offsetof(SETTINGS, field), fallback, low, high, NULL \
+    }
+#define FLOAT(key, fallback, low, high, help) FLOAT_AS(key, #key, fallback, low, high, help)
+#define COUNT(key, fallback, low, high, help)                                             \
+    {                                                                                     \
+#key, help, ARTEL__OPTION_INT, offsetof(SETTINGS, key), fallback, low, high, NULL \
+    }
+#define TRUE_OR_FALSE(key, fallback, help)                                            \
+    {                                                                                 \
+#key, help, ARTEL__OPTION_BOOL, offsetof(SETTINGS, key), fallback, 0, 0, NULL \
+    }
+#define BOOL(key, help) TRUE_OR_FALSE(key, "false", help)
+#define TRUE(key, help) TRUE_OR_FALSE(key, "true", help)
+#define TEXT(key, kind, fallback, help)                                                 \
+    {                                                                                   \
+#key, help, ARTEL__OPTION_##kind, offsetof(SETTINGS, key), fallback, 0, 0, NULL \
+    }
 
 #endif

@@ -2,8 +2,8 @@
 /* Optimizer steps as programs of devices.
  *
  * Formulas (op/lower_formula.h): variable w, slots x y z, gradient g and what stands for its square q, learning rate R,
- * A .. H the scalars 0 .. 7 that kernel/optimize_formula.h names beside each rule. Scalars that two steps have in
- * common are constants.
+ * A .. H the scalars 0 .. 7, U Nadam's product. The file of a rule has its formula (RULE_PROGRAM of
+ * kernel/optimizers.list). Scalars that two steps have in common are constants.
  */
 #include "op/lower_optimize.h"
 
@@ -12,39 +12,17 @@
 
 #include "op/lower_formula.h"
 
-static const char *rule_text(const artel__apply_options *o, float power)
+static const char *rule_text(const artel__apply_options *o)
 {
     switch (o->rule) {
-    case ARTEL__RULE_SGD:
-        if (o->momentum == 0.0) return "w g R * - =w";
-        return o->nesterov ? "x A * g R * - =x w x A * g R * - + =w" : "x A * g R * - =x w x + =w";
-    case ARTEL__RULE_ADAM:
-        return o->amsgrad ? "x g x - A * + =x y q y - B * + =y z y > z y ? =z w x D * z sqrt C + / - =w"
-                          : "x g x - A * + =x y q y - B * + =y w x D * y sqrt C + / - =w";
-    case ARTEL__RULE_ADAGRAD: return "x q + =x w R g * x C + sqrt / - =w";
-    case ARTEL__RULE_ADADELTA:
-        return "A x * B q * + =x y C + sqrt g * x C + sqrt / neg =d A y * B d d * * + =y w R d * + =w";
-    case ARTEL__RULE_ADAMAX: return "x g x - A * + =x B y * =k g abs =s k s > k s ? =y w R x * D y C + * / - =w";
-    case ARTEL__RULE_NADAM:
-        return "x g x - A * + =x y q y - B * + =y D x * 1 U D * - / F g * 1 U - / + =h w h R * y H / sqrt C + / - =w";
-    case ARTEL__RULE_FTRL:
-        if (power == 0.5f)
-            return "x q + =a a sqrt =k y g D w * + k x sqrt - R / w * - + =y k R / C + =s "
-                   "s 0 == 0 y B neg max B min y - s / ? =w a =x";
-        return "x q + =a a A pow =k y g D w * + k x A pow - R / w * - + =y k R / C + =s s 0 == 0 y B neg max B min y - "
-               "s / ? =w a =x";
-    case ARTEL__RULE_LION: return "w R x A * g B * + sign * - =w x C * g D * + =x";
-    case ARTEL__RULE_SCHEDULE_FREE:
-        return "y q y - B * + =y x D g * y E / sqrt C + / - =x G w A x * - H / * F x * + =k A x * H k * + =w";
-    case ARTEL__RULE_LAMB: return "x g x - A * + =x y q y - B * + =y x D / y E / sqrt C + / =z";
-    case ARTEL__RULE_RMSPROP: break;
+#define RULE_PROGRAM(NAME, text) \
+    case ARTEL__RULE_##NAME:     \
+        return text;
+#include "kernel/optimizers.list"
+#undef RULE_PROGRAM
+    case ARTEL__RULE_COUNT: break;
     }
-    if (o->centered) {
-        return o->momentum != 0.0 ? "A x * B q * + =x A z * B g * + =z D y * R g * x z z * - C + sqrt / + =y w y - =w"
-                                  : "A x * B q * + =x A z * B g * + =z w R g * x z z * - C + sqrt / - =w";
-    }
-    return o->momentum != 0.0 ? "A x * B q * + =x D y * R g * x C + sqrt / + =y w y - =w"
-                              : "A x * B q * + =x w R g * x C + sqrt / - =w";
+    return "";
 }
 
 /* A one-element value as a scalar of float32. */
@@ -122,7 +100,7 @@ static void set_gradient(artel__lower *lower, const artel__lower_step *step, art
 void artel__lower_step_write(artel__lower *lower, artel__lower_step *step)
 {
     const artel__apply_options *o = step->options;
-    const char *text = rule_text(o, (float)-o->learning_rate_power);
+    const char *text = rule_text(o);
     artel__formula f;
     artel__formula_init(&f, lower->hlo, step->variable);
     set_gradient(lower, step, &f);

@@ -39,15 +39,6 @@ void artel__deferred_note(artel__deferred_steps *steps, float rate, float produc
 
 /* -- which rows sleep -- */
 
-/* Whether zeros in all slots stay, and the variable with them. */
-static bool may_sleep(const artel__apply_options *o)
-{
-    bool divides = o->rule == ARTEL__RULE_RMSPROP || o->rule == ARTEL__RULE_ADAM || o->rule == ARTEL__RULE_ADADELTA ||
-                   o->rule == ARTEL__RULE_ADAMAX || o->rule == ARTEL__RULE_NADAM;
-    bool plain = o->rule == ARTEL__RULE_SGD || o->rule == ARTEL__RULE_LION;
-    return o->weight_decay == 0 && (plain || (divides && (float)o->epsilon > 0.0f));
-}
-
 static bool remembers(const artel__deferred *d, int64_t row)
 {
     const artel__deferred_table *t = &d->table;
@@ -66,7 +57,7 @@ static void begin_rows(void *user, int64_t begin, int64_t end, int thread)
 {
     artel__deferred *d = user;
     int64_t to = end * BLOCK < d->table.rows ? end * BLOCK : d->table.rows;
-    bool sleeps = may_sleep(d->table.options);
+    bool sleeps = !artel__rule_changes_idle(d->table.options, true);
     (void)thread;
     for (int64_t row = begin * BLOCK; row < to; row++) d->taken[row] = sleeps && !remembers(d, row) ? ASLEEP : 0;
 }

@@ -180,7 +180,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                .out = &division,
                .load = artel__arena_alloc(arena, (size_t)servers, sizeof(uint64_t)),
                .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int)),
-               .whole = division.optimizer->options.rule == ARTEL__RULE_LAMB};
+               .whole = artel__rules[division.optimizer->options.rule].layerwise != NULL};
     ARTEL_TRY(artel__arena_status(arena));
     if (division.optimizer->matrix)
         return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, division.optimizer->class_name,

@@ -268,7 +268,7 @@ static void parts_are_the_whole(void **state)
     (void)state;
     artel_context *ctx;
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
-    assert_int_equal(ARTEL__COUNT(rules), ARTEL__RULE_SCHEDULE_FREE + 1);
+    assert_int_equal(ARTEL__COUNT(rules), ARTEL__RULE_COUNT);
     for (const artel__kernel *const *kernel = artel__apply_kernels; *kernel; kernel++) {
         if ((*kernel)->isa > artel__context_isa(ctx)) continue;
         for (int rule = 0; rule < (int)ARTEL__COUNT(rules); rule++) {

@@ -187,6 +187,6 @@ const op_family op_cases_train[] = {
     {{.name = "step numbers", .build = step_numbers, .bits_only = true}, 3},
     {{.name = "round variable", .build = round_variable, .bits_only = true}, 2},
     {{.name = "loss scale", .build = loss_scale, .bits_only = true}, 2},
-    {{.name = "optimize", .build = optimize, .bits_only = true}, ARTEL__RULE_SCHEDULE_FREE + 1},
+    {{.name = "optimize", .build = optimize, .bits_only = true}, ARTEL__RULE_COUNT},
     {.count = 0},
 };

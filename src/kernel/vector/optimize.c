@@ -21,19 +21,37 @@ enum {
 
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
 
-/* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
-ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, bool one, bool two, bool three,
-                             const artel__apply *p, int64_t at, const float *gradient, const float *squares, int64_t n)
+/* A run of elements: at .. at + n - 1 of the variable, their gradient and squares (or NULL). */
+typedef struct piece {
+    const artel__apply *p;
+    int64_t at, n;
+    const float *gradient, *squares;
+} piece;
+
+/* artel__slot_exists, by the flags. */
+ARTEL__INLINE bool has_slot(const artel__rule_def *rule, int k, rule_flags flags)
 {
-    float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w,
-          *s2 = three ? p->slot[2] + at : w;
+    artel__slot_when when = rule->slot[k].when;
+    return when == ARTEL__SLOT_MOMENTUM   ? flags.momentum
+           : when == ARTEL__SLOT_CENTERED ? flags.centered
+           : when == ARTEL__SLOT_AMSGRAD  ? flags.amsgrad
+                                          : when != ARTEL__SLOT_NEVER;
+}
+
+/* Reads and writes the slots that there are; LAMB's third is only written, which reading first does not harm. */
+ARTEL__INLINE void rule_loop(rule_fn *apply, const artel__rule_def *rule, rule_flags flags, piece c)
+{
+    const artel__apply *p = c.p;
+    const float *gradient = c.gradient, *squares = c.squares;
+    bool one = has_slot(rule, 0, flags), two = has_slot(rule, 1, flags), three = has_slot(rule, 2, flags);
+    float *w = p->variable + c.at, *s0 = one ? p->slot[0] + c.at : w, *s1 = two ? p->slot[1] + c.at : w,
+          *s2 = three ? p->slot[2] + c.at : w;
     float rate = p->rate, scalar[8];
     memcpy(scalar, p->scalar, sizeof scalar);
-    flags.held = held;
     ARTEL__INDEPENDENT
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < c.n; i++) {
         element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
-        e = rule(scalar, rate, flags, e);
+        e = apply(scalar, rate, flags, e);
         w[i] = e.w;
         if (one) s0[i] = e.slot[0];
         if (two) s1[i] = e.slot[1];
@@ -41,78 +59,79 @@ ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, 
     }
 }
 
-ARTEL__INLINE void sgd_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
-                           int64_t n)
+/* A loop for each combination of the flags that the rule knows: here one flag is chosen after the other. */
+ARTEL__INLINE void choose_amsgrad(rule_fn *apply, const artel__rule_def *rule, rule_flags flags, piece c)
 {
-    if (!p->has_momentum)
-        rule_loop(apply_sgd, (rule_flags){0}, held, false, false, false, p, at, g, q, n);
-    else if (!p->nesterov)
-        rule_loop(apply_sgd, (rule_flags){.momentum = true}, held, true, false, false, p, at, g, q, n);
-    else
-        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, held, true, false, false, p, at, g, q,
-                  n);
+    if (rule->flags & ARTEL__FLAG_AMSGRAD && c.p->amsgrad) {
+        flags.amsgrad = true;
+        rule_loop(apply, rule, flags, c);
+    } else
+        rule_loop(apply, rule, flags, c);
 }
 
-ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
-                               int64_t n)
+ARTEL__INLINE void choose_centered(rule_fn *apply, const artel__rule_def *rule, rule_flags flags, piece c)
 {
-    if (p->has_momentum && p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, held, true, true, true, p, at, g, q,
-                  n);
-    else if (p->has_momentum)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, held, true, true, false, p, at, g, q, n);
-    else if (p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, held, true, false, true, p, at, g, q, n);
-    else
-        rule_loop(apply_rmsprop, (rule_flags){0}, held, true, false, false, p, at, g, q, n);
+    if (rule->flags & ARTEL__FLAG_CENTERED && c.p->centered) {
+        flags.centered = true;
+        choose_amsgrad(apply, rule, flags, c);
+    } else
+        choose_amsgrad(apply, rule, flags, c);
 }
 
-ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q,
-                            int64_t n)
+ARTEL__INLINE void choose_nesterov(rule_fn *apply, const artel__rule_def *rule, rule_flags flags, piece c)
 {
-    const rule_flags none = {0};
-    switch (p->rule) {
-    case ARTEL__RULE_SGD: sgd_run(held, p, at, g, q, n); break;
-    case ARTEL__RULE_RMSPROP: rmsprop_run(held, p, at, g, q, n); break;
-    case ARTEL__RULE_ADAM:
-        if (p->amsgrad)
-            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, held, true, true, true, p, at, g, q, n);
-        else
-            rule_loop(apply_adam, none, held, true, true, false, p, at, g, q, n);
-        break;
-    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, held, true, false, false, p, at, g, q, n); break;
-    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, held, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, held, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, held, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, held, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_LION: rule_loop(apply_lion, none, held, true, false, false, p, at, g, q, n); break;
-    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, held, true, true, true, p, at, g, q, n); break;
-    case ARTEL__RULE_SCHEDULE_FREE:
-        rule_loop(apply_schedule_free, none, held, true, true, false, p, at, g, q, n);
-        break;
+    if (rule->flags & ARTEL__FLAG_NESTEROV && c.p->nesterov) {
+        flags.nesterov = true;
+        choose_centered(apply, rule, flags, c);
+    } else
+        choose_centered(apply, rule, flags, c);
+}
+
+ARTEL__INLINE void choose_flags(rule_fn *apply, const artel__rule_def *rule, rule_flags flags, piece c)
+{
+    if (rule->flags & ARTEL__FLAG_MOMENTUM && c.p->has_momentum) {
+        flags.momentum = true;
+        choose_nesterov(apply, rule, flags, c);
+    } else
+        choose_centered(apply, rule, flags, c);
+}
+
+ARTEL__INLINE void rule_run(artel_dtype held, piece c)
+{
+    const rule_flags flags = {.held = held};
+    switch (c.p->rule) {
+#define RULE(NAME, name, ...)                              \
+    case ARTEL__RULE_##NAME: {                             \
+        static const artel__rule_def rule = {__VA_ARGS__}; \
+        choose_flags(apply_##name, &rule, flags, c);       \
+        break;                                             \
+    }
+#include "kernel/optimizers.list"
+#undef RULE
+    case ARTEL__RULE_COUNT: break;
     }
 }
 
 /* Copies of the loops: the square is computed, or read. */
 static void rule_run_plain(const artel__apply *p, int64_t at, const float *g, int64_t n)
 {
-    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, NULL, n);
+    rule_run(ARTEL_DTYPE_FLOAT32, (piece){p, at, n, g, NULL});
 }
 
 static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
-    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, q, n);
+    rule_run(ARTEL_DTYPE_FLOAT32, (piece){p, at, n, g, q});
 }
 
 /* Slots of 16 bits; `q` may be the squares of `g`. */
 static void rule_run_bfloat16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
-    rule_run(ARTEL_DTYPE_BFLOAT16, p, at, g, q, n);
+    rule_run(ARTEL_DTYPE_BFLOAT16, (piece){p, at, n, g, q});
 }
 
 static void rule_run_float16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
-    rule_run(ARTEL_DTYPE_FLOAT16, p, at, g, q, n);
+    rule_run(ARTEL_DTYPE_FLOAT16, (piece){p, at, n, g, q});
 }
 
 static void rule_run_held(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)

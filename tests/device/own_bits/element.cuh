@@ -728,17 +728,11 @@ HD int64_t elements(const artel__apply &p)
 HD struct element rule_of(const artel__apply &p, rule_flags flags, struct element e)
 {
     switch (p.rule) {
-    case ARTEL__RULE_SGD: return apply_sgd(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_RMSPROP: return apply_rmsprop(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_ADAM: return apply_adam(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_ADAGRAD: return apply_adagrad(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_ADADELTA: return apply_adadelta(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_ADAMAX: return apply_adamax(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_NADAM: return apply_nadam(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_FTRL: return apply_ftrl(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_LION: return apply_lion(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_LAMB: return apply_lamb(p.scalar, p.rate, flags, e);
-    case ARTEL__RULE_SCHEDULE_FREE: return apply_schedule_free(p.scalar, p.rate, flags, e);
+#define RULE(NAME, name, ...) \
+    case ARTEL__RULE_##NAME: return apply_##name(p.scalar, p.rate, flags, e);
+#include "kernel/optimizers.list"
+#undef RULE
+    case ARTEL__RULE_COUNT: break;
     }
     return e;
 }

@@ -635,13 +635,17 @@ static void folds(void)
 static void optimizers(int64_t count)
 {
     const scope within;
-    static const char *const names[] = {"sgd", "rmsprop", "adam", "adagrad", "adadelta", "adamax", "nadam", "ftrl", "lion", "lamb"};
+    static const char *const names[] = {
+#define RULE(NAME, name, ...) #name,
+#include "kernel/optimizers.list"
+#undef RULE
+    };
     group g("optimizers"), f("whole-variable passes");
     for (int s : {(int)NORMAL, (int)WIDE, (int)TINY}) {
         const scope inside;
         float *begin = values(4 * count, (spread)s, 110), *gradient = values(count, (spread)s, 111);
         for (int64_t i = count; i < 4 * count; i++) begin[i] = artel__absf(begin[i]); /* slots: accumulators of squares */
-        for (int rule = 0; rule <= ARTEL__RULE_SCHEDULE_FREE; rule++) {
+        for (int rule = 0; rule < ARTEL__RULE_COUNT; rule++) {
             for (int more = 0; more < 2; more++) {
                 std::string name = names[rule] + std::string(more ? "+-" : "-") + spread_names[s];
                 artel__apply_options o = {.rule = (artel__rule)rule,
