@@ -288,15 +288,16 @@ static artel_status start(artel_cluster *mesh)
     return start_threads(mesh);
 }
 
-artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options *options, artel_cluster **out)
+artel_status artel__mesh_open(artel_context *ctx, const artel_cluster_options *options, const char *transport,
+                              artel_cluster **out)
 {
     void *block;
-    ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_cluster), "cluster", &block));
     artel_cluster *mesh = block;
     mesh->ctx = ctx;
     mesh->wake = -1;
     artel_status status = take_options(ctx, options, &mesh->options);
+    if (status == ARTEL_OK) status = artel__far_find(ctx, transport, &mesh->transport);
     if (status == ARTEL_OK) status = resolve(mesh);
     if (status == ARTEL_OK) status = take_security(mesh);
     if (status == ARTEL_OK) mesh->writes = mesh->single || mesh->cluster.is_chief;
@@ -307,6 +308,12 @@ artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options 
     }
     *out = mesh;
     return ARTEL_OK;
+}
+
+artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options *options, artel_cluster **out)
+{
+    ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
+    return artel__mesh_open(ctx, options, NULL, out);
 }
 
 static void stop_threads(artel_cluster *mesh)

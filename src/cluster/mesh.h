@@ -101,6 +101,11 @@ typedef struct artel__mesh_order {
     bool writer;                /* SAVE */
 } artel__mesh_order;
 
+/* artel_cluster_open, with messages between replicas by the transport of this name (net/far.h); NULL: the first of its
+ * list. All tasks name the same. */
+artel_status artel__mesh_open(artel_context *ctx, const artel_cluster_options *options, const char *transport,
+                              artel_cluster **out);
+
 /* Whether there are other tasks to work with. NULL is a cluster of one. */
 bool artel__mesh_is_single(const artel_cluster *mesh);
 /* Tasks that share the cores of this one: those on its host, by their addresses; 1 where somebody has given it cores of

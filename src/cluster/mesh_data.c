@@ -127,9 +127,11 @@ static artel_status make_table(artel_cluster *mesh, artel__mesh_table *table)
     ARTEL_TRY(artel__calloc(mesh->quiet, (size_t)self->replicas, sizeof *table->endpoint, "mesh", &block));
     table->endpoint = block;
     for (int i = 0; i < self->replicas; i++) {
-        artel__tcp_options options = {.rank = self->first + i, .ranks = mesh->ranks, .spin_ns = spin_time(mesh)};
-        ARTEL_TRY(artel__tcp_create(mesh->ctx, &options, &table->endpoint[i]));
-        artel__tcp_set_generation(table->endpoint[i], mesh->generation.counter);
+        artel__far_options options = {.rank = self->first + i,
+                                      .ranks = mesh->ranks,
+                                      .generation = mesh->generation.counter,
+                                      .spin_ns = spin_time(mesh)};
+        ARTEL_TRY(mesh->transport->create(mesh->ctx, &options, &table->endpoint[i]));
     }
     return ARTEL_OK;
 }
@@ -210,7 +212,7 @@ static void attach(artel_cluster *mesh, artel__mesh_data *d)
         drop(d);
         return;
     }
-    right = artel__tcp_attach(mesh->next.endpoint[own - (uint32_t)self->first], (int)other, d->connection) == ARTEL_OK;
+    right = artel__far_attach(mesh->next.endpoint[own - (uint32_t)self->first], (int)other, d->connection) == ARTEL_OK;
     d->connection = NULL;
     d->done = true;
     mesh->attached += right;
@@ -334,7 +336,7 @@ static void check_missing(artel_cluster *mesh, int64_t now)
     mesh->start_ns = now;
     for (int rank = 0; rank < mesh->ranks; rank++) {
         int owner = artel__mesh_owner(mesh, rank);
-        if (owner == mesh->self || artel__tcp_is_attached(mesh->next.endpoint[0], rank)) continue;
+        if (owner == mesh->self || artel__far_is_attached(mesh->next.endpoint[0], rank)) continue;
         artel__log(mesh->ctx, ARTEL_LOG_WARNING, "%s cannot be connected for data", mesh->peer[owner].title);
         artel__membership_lost(mesh->machine, now, (uint32_t)owner);
         return;

@@ -28,8 +28,8 @@
 #include "base/arena.h"
 #include "cluster/mesh.h"
 #include "cluster/status.h"
+#include "net/far.h"
 #include "net/listener.h"
-#include "net/tcp.h"
 
 enum {
     ARTEL__MESH_NAME = 64,
@@ -109,6 +109,7 @@ typedef struct artel__mesh_note artel__mesh_note;
 struct artel_cluster {
     artel_context *ctx, *quiet; /* quiet: for failures that are ordinary here and nobody's record */
     artel_cluster_options options;
+    const artel__far_transport *transport; /* between endpoints; the same in all tasks */
     artel__cluster cluster;
     bool single;
     artel__mesh_note *notes; /* keys of a task that is alone */

@@ -207,7 +207,7 @@ static void tell_progress(artel_cluster *mesh, int64_t now)
     progress.phase = (artel__member_phase)atomic_load(&t->activity[least].phase);
     progress.busy = measure_busy(mesh, now);
     if (progress.phase == ARTEL__MEMBER_EXCHANGE && t->endpoint) {
-        int rank = artel__tcp_awaited(t->endpoint[least]);
+        int rank = artel__far_awaited(t->endpoint[least]);
         int owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
         progress.waiting_for = owner == mesh->self ? -1 : owner;
     }
@@ -224,7 +224,7 @@ static void check_way(artel_cluster *mesh, int64_t now)
     for (int i = 0; i < t->count; i++) {
         bool waits = atomic_load(&t->activity[i].phase) == ARTEL__MEMBER_EXCHANGE &&
                      now - atomic_load(&t->activity[i].since_ns) > WAY_NS;
-        int rank = waits ? artel__tcp_unheard(t->endpoint[i], WAY_NS) : -1,
+        int rank = waits ? artel__far_unheard(t->endpoint[i], WAY_NS) : -1,
             owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
         if (owner < 0) continue;
         artel__log(mesh->ctx, ARTEL_LOG_WARNING,
@@ -232,7 +232,7 @@ static void check_way(artel_cluster *mesh, int64_t now)
                    "firewall has forgotten "
                    "the connection, which is made anew",
                    mesh->peer[owner].title, WAY_NS / ARTEL__MESH_SECOND);
-        artel__tcp_lose(t->endpoint[i], rank, "nothing sent is acknowledged");
+        artel__far_lose(t->endpoint[i], rank, "nothing sent is acknowledged");
     }
 }
 

@@ -240,7 +240,7 @@ static void complain(artel_cluster *mesh)
     for (int i = 0; i < t->count; i++) {
         for (int r = 0; t->endpoint && r < t->ranks; r++) {
             int owner = artel__mesh_owner(mesh, r);
-            if (owner < 0 || owner == mesh->self || !artel__tcp_is_lost(t->endpoint[i], r)) continue;
+            if (owner < 0 || owner == mesh->self || !artel__far_is_lost(t->endpoint[i], r)) continue;
             artel__membership_lost(mesh->machine, artel__now_ns(), (uint32_t)owner);
         }
     }

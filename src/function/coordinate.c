@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/failures.h"
 #include "function/driver.h"
-#include "net/tcp.h"
 
 #define LOOK_NS 20000000L
 #define REMIND_NS INT64_C(5000000000)

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "net/tcp.h"
+#include "net/far.h"
 
 #define SECOND INT64_C(1000000000)
 #define REMIND_NS (5 * SECOND)
@@ -23,7 +23,7 @@ static const artel__options_kind options_kind = {"coordinator options", "begin w
 
 static void wake(artel_coordinator *c)
 {
-    if (c->endpoint) artel__tcp_wake(c->endpoint);
+    if (c->endpoint) artel__far_wake(c->endpoint);
 }
 
 /* -- waiting; with the mutex held -- */

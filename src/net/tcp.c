@@ -49,7 +49,7 @@ static void wake_up(artel__tcp *tcp)
     }
 }
 
-void artel__tcp_wake(artel__endpoint *endpoint)
+static void tcp_wake(artel__endpoint *endpoint)
 {
     wake_up(tcp_of(endpoint));
 }
@@ -307,6 +307,7 @@ static const artel__transport_ops tcp_ops = {
     .resume = tcp_resume,
     .has_borrower = tcp_has_borrower,
     .close = tcp_close,
+    .far = &artel__far_tcp,
 };
 
 static artel_status begin(artel__tcp *tcp)
@@ -327,7 +328,7 @@ static artel_status begin(artel__tcp *tcp)
     return ARTEL_OK;
 }
 
-artel_status artel__tcp_create(artel_context *ctx, const artel__tcp_options *options, artel__endpoint **out)
+artel_status artel__tcp_create(artel_context *ctx, const artel__far_options *options, artel__endpoint **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__tcp), "tcp", &block));
@@ -342,6 +343,7 @@ artel_status artel__tcp_create(artel_context *ctx, const artel__tcp_options *opt
         tcp_close(&tcp->base);
         return status;
     }
+    if (options->generation) artel__tcp_set_generation(&tcp->base, options->generation);
     *out = &tcp->base;
     return ARTEL_OK;
 }
@@ -492,7 +494,7 @@ void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason)
     wake_up(tcp);
 }
 
-bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer)
+static bool tcp_is_attached(artel__endpoint *endpoint, int peer)
 {
     artel__tcp *tcp = tcp_of(endpoint);
     pthread_mutex_lock(&tcp->mutex);
@@ -510,7 +512,7 @@ bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer)
     return lost;
 }
 
-int artel__tcp_awaited(artel__endpoint *endpoint)
+static int tcp_awaited(artel__endpoint *endpoint)
 {
     artel__tcp *tcp = tcp_of(endpoint);
     int found = -1, count = 0;
@@ -533,3 +535,16 @@ size_t artel__tcp_held_bytes(artel__endpoint *endpoint)
     pthread_mutex_unlock(&tcp->mutex);
     return bytes;
 }
+
+const artel__far_transport artel__far_tcp = {
+    .name = "tcp",
+    .doc = "TCP, plain or encrypted; memory where two tasks share a host.",
+    .create = artel__tcp_create,
+    .attach = artel__tcp_attach,
+    .is_attached = tcp_is_attached,
+    .is_lost = artel__tcp_is_lost,
+    .lose = artel__tcp_lose,
+    .wake = tcp_wake,
+    .awaited = tcp_awaited,
+    .unheard = artel__tcp_unheard,
+};

@@ -32,23 +32,13 @@
 #ifndef ARTEL_NET_TCP_H
 #define ARTEL_NET_TCP_H
 
-#include "net/connection.h"
-#include "net/transport.h"
+#include "net/far.h"
 
-typedef struct artel__tcp_options {
-    int rank, ranks;
-    size_t window; /* 0: 1 MiB */
-    int64_t
-        spin_ns; /* a wait polls for this long before it sleeps; sensible when every rank has a core for itself. Where
-                    all peers share memory with this one, the driver finds out itself whether they run on other cores */
-} artel__tcp_options;
-
-/* An endpoint without connections; artel__net_close frees it. */
-artel_status artel__tcp_create(artel_context *ctx, const artel__tcp_options *options, artel__endpoint **out);
-
-/* Gives the endpoint its connection to a peer: an OPEN one with purpose DATA, taken in any case. Replaces a lost one;
- * ARTEL_ERROR_INVALID when the peer has a good one or the connection is not usable. */
+/* What these do is said in far.h. */
+artel_status artel__tcp_create(artel_context *ctx, const artel__far_options *options, artel__endpoint **out);
 artel_status artel__tcp_attach(artel__endpoint *endpoint, int peer, artel__connection *connection);
+void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason);
+bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
 
 /* Messages of older generations are dropped from here on, arrived ones too, and cancellations of older generations end.
  * None of the endpoint's requests may be posted. Posting a request of a newer generation does the same, but for this
@@ -60,22 +50,6 @@ void artel__tcp_set_generation(artel__endpoint *endpoint, uint32_t generation);
  * are no longer there are closed. None of the endpoint's requests may be posted (ARTEL_ERROR_INVALID); set the
  * generation afterwards. After ARTEL_ERROR_NO_MEMORY everything is as before. */
 artel_status artel__tcp_remap(artel__endpoint *endpoint, int rank, int ranks, const int *old_rank);
-
-/* Declares a peer lost (the membership's verdict on one that is silent). Any thread; wakes a wait. */
-void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason);
-bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer); /* also when it has been lost since */
-bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
-
-/* A peer to which bytes are on their way that its kernel has not acknowledged for that long, though they were sent
- * again: -1: none. A peer that is stopped, or computes and reads nothing, acknowledges all the same; this is the way's
- * fault, and heartbeats may well pass (another connection, shorter packets). Any thread. */
-int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns);
-
-/* Ends a wait that is going on, or the next one. Any thread, while the endpoint lives. */
-void artel__tcp_wake(artel__endpoint *endpoint);
-
-/* The only peer from which a posted message has yet to come; -1: none or several. Any thread. */
-int artel__tcp_awaited(artel__endpoint *endpoint);
 
 /* Bytes kept for messages that nobody has asked for, of all peers. For tests and status. */
 size_t artel__tcp_held_bytes(artel__endpoint *endpoint);

@@ -159,6 +159,7 @@ bool artel__tcp_is_cancelled(const artel__tcp *tcp);
  * many milliseconds, and without the mutex. */
 int artel__tcp_poll(artel__tcp *tcp);
 int artel__tcp_sleep(artel__tcp *tcp, int milliseconds);
+int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns); /* of far.h */
 bool artel__tcp_look(artel__tcp *tcp); /* whether there is something to be moved through shared memory */
 /* The driver's wait: takes the mutex. */
 void artel__tcp_wait(artel__endpoint *endpoint);
@@ -200,5 +201,8 @@ void artel__tcp_unask(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_request
 void artel__tcp_forget_old(artel__tcp *tcp, artel__tcp_peer *peer);
 /* What has not wholly arrived; `all`: held messages too. */
 void artel__tcp_drop_input(artel__tcp *tcp, artel__tcp_peer *peer, bool all);
+
+/* tcp.c */
+extern const artel__far_transport artel__far_tcp;
 
 #endif

@@ -15,8 +15,8 @@
  *
  * Threads: an endpoint and its requests belong to one thread; only artel__net_cancel may be called from any.
  *
- * Adding a driver: a file with an artel__transport_ops and a function that opens it; tests/net/test_transport.c runs
- * over every driver it lists.
+ * Adding a driver: a file with an artel__transport_ops and a function that opens it, and a row in
+ * tests/net/test_transport.c; one between hosts is in a list instead (net/far.h), and the tests follow.
  */
 #ifndef ARTEL_NET_TRANSPORT_H
 #define ARTEL_NET_TRANSPORT_H
@@ -88,6 +88,8 @@ typedef struct artel__transport_ops {
      */
     bool (*has_borrower)(artel__endpoint *endpoint);
     void (*close)(artel__endpoint *endpoint);
+    /* What it can do between hosts (net/far.h). NULL: its endpoints are connected from the start, and stay so. */
+    const struct artel__far_transport *far;
 } artel__transport_ops;
 
 /* What every driver's endpoint starts with. */

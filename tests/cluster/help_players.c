@@ -17,6 +17,7 @@
 #include "cluster/mesh_impl.h"
 #include "comm/group.h"
 #include "support/ports.h"
+#include "support/relay.h"
 
 enum {
     SHARDS = 8
@@ -193,7 +194,9 @@ static void *run(void *user)
     options.file = p->scene->file;
     options.task = task;
     p->status = artel_context_create(NULL, &l.ctx);
-    if (p->status == ARTEL_OK) p->status = artel_cluster_open(l.ctx, &options, &l.mesh);
+    const char *transport = p->scene->relayed ? support_relay.name : NULL;
+    if (p->status == ARTEL_OK && transport) p->status = support_relay_add(l.ctx);
+    if (p->status == ARTEL_OK) p->status = artel__mesh_open(l.ctx, &options, transport, &l.mesh);
     atomic_store(&p->mesh, l.mesh);
     if (p->status == ARTEL_OK && p->end != PLAYER_CLOSES) live(&l);
     if (p->status != ARTEL_OK && !p->why[0] && l.ctx)

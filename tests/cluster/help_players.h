@@ -58,6 +58,7 @@ struct players_scene {
     int count;
     uint64_t steps, words;
     artel_cluster_options options; /* of each */
+    bool relayed;                  /* over the transport of tests (support/relay.h) */
     _Atomic uint64_t hold;         /* nobody begins this step or a later one */
     player player[PLAYERS_MOST];
 };

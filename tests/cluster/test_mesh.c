@@ -15,6 +15,7 @@
 #include "cluster/help_players.h"
 #include "cluster/mesh_impl.h"
 #include "net/connection_impl.h"
+#include "support/relay.h"
 
 enum {
     STEPS = 200,
@@ -107,6 +108,23 @@ static void test_all_together(void **state)
         assert_int_equal(seat->writer, i == 0);
         assert_int_equal(scene.player[i].copies + scene.player[i].serves, 0);
     }
+    players_close(&scene);
+}
+
+/* Two tasks over a transport that is not the first of the list: nothing goes another way. */
+static void test_another_transport(void **state)
+{
+    (void)state;
+    players_open(&scene, 2, STEPS);
+    scene.relayed = true;
+    raise_hold(FREE);
+    start_all(2);
+    for (int i = 0; i < 2; i++) players_join(&scene, i);
+    assert_finished(0, 1);
+    assert_int_equal(support_relay_counted.created, 2);
+    assert_int_equal(support_relay_counted.attached, 2);
+    assert_int_equal(support_relay_counted.closed, 2);
+    assert_true(support_relay_counted.sent >= 2 * STEPS && support_relay_counted.progressed >= 2 * STEPS);
     players_close(&scene);
 }
 
@@ -375,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_another_transport, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_member_is_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_coordinator_is_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_dies_and_joins_again, set_up, tear_down),

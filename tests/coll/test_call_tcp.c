@@ -12,6 +12,7 @@
 
 #include "base/threads.h"
 #include "help_calls.h"
+#include "net/tcp.h"
 #include "support/net_mesh.h"
 
 static void open_mesh(support_mesh *mesh, artel_context *ctx, int ranks, bool secure)

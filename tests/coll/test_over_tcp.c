@@ -12,6 +12,7 @@
 
 #include "base/lend.h"
 #include "help_ranks.h"
+#include "net/tcp.h"
 #include "support/net_mesh.h"
 
 enum {

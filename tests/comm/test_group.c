@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "comm/group.h"
 #include "kernel/moments.h"
+#include "net/tcp.h"
 #include "support/net_mesh.h"
 
 enum {

@@ -100,7 +100,7 @@ static void sealed_frames(scene *s, artel__endpoint *endpoint)
 static void frames(scene *s)
 {
     artel__endpoint *endpoint;
-    artel__tcp_options options = {.rank = 0, .ranks = 2, .window = 8192};
+    artel__far_options options = {.rank = 0, .ranks = 2, .window = 8192};
     artel__connection *connection = s->connection;
     artel__net_request receive[4];
     s->connection = NULL;

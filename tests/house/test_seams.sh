@@ -19,4 +19,9 @@ names=$(sed -n 's/^STRATEGY(\([a-z_]*\))$/\1/p' src/strategy/strategies.list | g
 [ "$(echo "$names" | tr '|' '\n' | wc -l)" -ge 5 ] || { echo "strategies.list: is no list that this test can read"; status=1; }
 forbid 'a strategy says of itself what it needs (strategy/strategy.h)' "($names)" $files
 forbid 'the control plane is cluster/mesh.h, and nothing behind it' '\<(tcp|TCP)\>|membership_|artel__ms_|#include "(net|ps)/|#include "cluster/([a-ln-z]|mesh_)' $files
+
+# What carries messages between hosts is opened by its name in a list (net/far.h); nobody else knows which there are.
+transports=$(sed -n 's/^TRANSPORT(\([a-z_]*\))$/\1/p' src/net/transports.list | paste -sd '|')
+[ -n "$transports" ] || { echo "transports.list: is no list that this test can read"; status=1; }
+forbid 'a transport between hosts is reached through net/far.h' "artel__($transports)_|artel__far_($transports)\\>|#include \"net/($transports)\\>" $(find src -name '*.[ch]' ! -path 'src/net/*')
 exit $status

@@ -324,7 +324,7 @@ static void open_forger(forger *f, bool shares)
     f->mesh = (support_mesh){.ranks = 2, .shares = shares};
     assert_int_equal(artel_context_create(NULL, &f->mesh.ctx), ARTEL_OK);
     assert_int_equal(support_mesh_listen(&f->mesh), ARTEL_OK);
-    artel__tcp_options options = {.rank = 1, .ranks = 2};
+    artel__far_options options = {.rank = 1, .ranks = 2};
     assert_int_equal(artel__tcp_create(f->mesh.ctx, &options, &f->mesh.endpoint[1]), ARTEL_OK);
     assert_int_equal(support_mesh_dial(&f->mesh, 0, 1, ARTEL__NET_DATA, &f->connection), ARTEL_OK);
     artel__connection *far = support_mesh_meet(&f->mesh, 1, f->connection);

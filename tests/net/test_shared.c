@@ -323,10 +323,10 @@ static void garbage(void **state)
         support_mesh mesh;
         artel__connection *near, *far;
         open_shared(&mesh);
-        artel__tcp_lose(mesh.endpoint[1], 0, "to be replaced");
+        artel__far_lose(mesh.endpoint[1], 0, "to be replaced");
         assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near), ARTEL_OK);
         far = support_mesh_meet(&mesh, 1, near);
-        assert_int_equal(artel__tcp_attach(mesh.endpoint[1], 0, far), ARTEL_OK);
+        assert_int_equal(artel__far_attach(mesh.endpoint[1], 0, far), ARTEL_OK);
         artel__net_request never = request_of(0, NULL);
         assert_int_equal(artel__net_receive(mesh.endpoint[1], &never), ARTEL_OK);
         uint8_t noise[4096];
@@ -337,7 +337,7 @@ static void garbage(void **state)
         else
             artel__shared_write(shared_of(near), &(struct iovec){noise, sizeof noise}, 1, &why);
         assert_int_equal(progress_until(mesh.endpoint[1], &never), ARTEL_ERROR_RUN);
-        assert_true(artel__tcp_is_lost(mesh.endpoint[1], 0));
+        assert_true(artel__far_is_lost(mesh.endpoint[1], 0));
         assert_int_equal(mesh.incidents > 0, kind == 0);
         artel__net_withdraw(mesh.endpoint[1], &never);
         artel__connection_close(near);

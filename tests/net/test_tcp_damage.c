@@ -34,7 +34,7 @@ static void open_forger(forger *f)
     assert_int_equal(artel_context_create(NULL, &f->mesh.ctx), ARTEL_OK);
     f->mesh.ranks = 2;
     assert_int_equal(support_mesh_listen(&f->mesh), ARTEL_OK);
-    artel__tcp_options options = {.rank = 0, .ranks = 2, .window = 4096};
+    artel__far_options options = {.rank = 0, .ranks = 2, .window = 4096};
     assert_int_equal(artel__tcp_create(f->mesh.ctx, &options, &f->mesh.endpoint[0]), ARTEL_OK);
     assert_int_equal(support_mesh_dial(&f->mesh, 1, 0, ARTEL__NET_DATA, &f->connection), ARTEL_OK);
     artel__connection *far = support_mesh_meet(&f->mesh, 0, f->connection);

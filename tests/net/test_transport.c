@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport must do, run over each driver in the table below. */
+/* What every transport must do, run over each driver in the table below, and over every transport between
+ * hosts (net/far.h) as it is listed, and once more behind another table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,13 +15,17 @@
 #include "net/inproc.h"
 #include "net/subset.h"
 #include "support/net_mesh.h"
+#include "support/relay.h"
 
 /* A driver opens all endpoints of a group in this process. */
-typedef struct driver {
+typedef struct driver driver;
+struct driver {
     const char *name;
-    artel_status (*open)(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints);
+    artel_status (*open)(const driver *how, artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints);
     void (*close)(void *place);
-} driver;
+    const artel__far_transport *far; /* of a transport between hosts */
+    bool secure, shares;
+};
 
 static artel_status open_fabric(artel_context *ctx, int ranks, bool spin, void **place, artel__endpoint **endpoints)
 {
@@ -31,13 +36,17 @@ static artel_status open_fabric(artel_context *ctx, int ranks, bool spin, void *
     return ARTEL_OK;
 }
 
-static artel_status open_sleeping(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+static artel_status open_sleeping(const driver *how, artel_context *ctx, int ranks, void **place,
+                                  artel__endpoint **endpoints)
 {
+    (void)how;
     return open_fabric(ctx, ranks, false, place, endpoints);
 }
 
-static artel_status open_spinning(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+static artel_status open_spinning(const driver *how, artel_context *ctx, int ranks, void **place,
+                                  artel__endpoint **endpoints)
 {
+    (void)how;
     return open_fabric(ctx, ranks, true, place, endpoints);
 }
 
@@ -52,8 +61,10 @@ typedef struct part {
     artel__subset *subset;
 } part;
 
-static artel_status open_part(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+static artel_status open_part(const driver *how, artel_context *ctx, int ranks, void **place,
+                              artel__endpoint **endpoints)
 {
+    (void)how;
     artel__fabric *fabric;
     ARTEL_TRY(artel__fabric_create(ctx, ranks + 1, false, &fabric));
     part *p = calloc(1, sizeof *p);
@@ -75,14 +86,15 @@ static void close_part(void *place)
     free(p);
 }
 
-static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool shares, void **place,
+static artel_status open_mesh(const driver *how, artel_context *ctx, int ranks, void **place,
                               artel__endpoint **endpoints)
 {
     support_mesh *mesh = calloc(1, sizeof *mesh);
     mesh->ctx = ctx;
     mesh->ranks = ranks;
-    mesh->secure = secure;
-    mesh->shares = shares;
+    mesh->transport = how->far;
+    mesh->secure = how->secure;
+    mesh->shares = how->shares;
     artel_status status = support_mesh_open(mesh);
     if (status < 0) {
         free(mesh);
@@ -93,41 +105,34 @@ static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool s
     return ARTEL_OK;
 }
 
-static artel_status open_tcp(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
-{
-    return open_mesh(ctx, ranks, false, false, place, endpoints);
-}
-
-static artel_status open_tls(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
-{
-    return open_mesh(ctx, ranks, true, false, place, endpoints);
-}
-
-static artel_status open_shared(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
-{
-    return open_mesh(ctx, ranks, false, true, place, endpoints);
-}
-
-static artel_status open_shared_tls(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
-{
-    return open_mesh(ctx, ranks, true, true, place, endpoints);
-}
-
 static void close_mesh(void *place)
 {
     support_mesh_close(place);
     free(place);
 }
 
-static const driver drivers[] = {
-    {"inproc", open_sleeping, close_fabric},
-    {"inproc, spinning", open_spinning, close_fabric},
-    {"a part of inproc", open_part, close_part},
-    {"tcp", open_tcp, close_mesh},
-    {"tcp, encrypted", open_tls, close_mesh},
-    {"shared memory", open_shared, close_mesh},
-    {"shared memory beside an encrypted connection", open_shared_tls, close_mesh},
+enum {
+    MOST_DRIVERS = 64
 };
+
+static driver drivers[MOST_DRIVERS] = {
+    {.name = "inproc", .open = open_sleeping, .close = close_fabric},
+    {.name = "inproc, spinning", .open = open_spinning, .close = close_fabric},
+    {.name = "a part of inproc", .open = open_part, .close = close_part},
+};
+static size_t driver_count = 3;
+
+/* Plain, encrypted, and both where the ranks share memory. */
+static void add_far(const artel__far_transport *far)
+{
+    for (int way = 0; way < 4 && driver_count < MOST_DRIVERS; way++)
+        drivers[driver_count++] = (driver){.name = far->name,
+                                           .open = open_mesh,
+                                           .close = close_mesh,
+                                           .far = far,
+                                           .secure = way % 2 == 1,
+                                           .shares = way >= 2};
+}
 
 enum {
     RANKS = 4
@@ -144,7 +149,7 @@ static void open_group(group *g, size_t which)
 {
     assert_int_equal(artel_context_create(NULL, &g->ctx), ARTEL_OK);
     g->driver = &drivers[which];
-    assert_int_equal(g->driver->open(g->ctx, RANKS, &g->place, g->endpoint), ARTEL_OK);
+    assert_int_equal(g->driver->open(g->driver, g->ctx, RANKS, &g->place, g->endpoint), ARTEL_OK);
     for (int r = 0; r < RANKS; r++) {
         assert_int_equal(g->endpoint[r]->rank, r);
         assert_int_equal(g->endpoint[r]->ranks, RANKS);
@@ -159,7 +164,7 @@ static void close_group(group *g)
 
 static void over_drivers(void (*check)(group *))
 {
-    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+    for (size_t i = 0; i < driver_count; i++) {
         group g;
         open_group(&g, i);
         check(&g);
@@ -458,13 +463,13 @@ static void failing_allocations(void **state)
     (void)state;
     artel_context *ctx;
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
-    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+    for (size_t i = 0; i < driver_count; i++) {
         void *place;
         artel__endpoint *endpoint[RANKS];
         artel_status status = ARTEL_ERROR_NO_MEMORY;
         for (uint64_t n = 1; status < 0; n++) {
             artel__fail_allocation_after(ctx, n);
-            status = drivers[i].open(ctx, RANKS, &place, endpoint);
+            status = drivers[i].open(&drivers[i], ctx, RANKS, &place, endpoint);
             assert_true(status == ARTEL_OK || status == ARTEL_ERROR_NO_MEMORY);
         }
         artel__fail_allocation_after(ctx, 0);
@@ -475,6 +480,8 @@ static void failing_allocations(void **state)
 
 int main(void)
 {
+    for (int i = 0; artel__far_transports[i]; i++) add_far(artel__far_transports[i]);
+    add_far(&support_relay);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delivery),   cmocka_unit_test(large),     cmocka_unit_test(matching),
         cmocka_unit_test(withdrawal), cmocka_unit_test(refusals),  cmocka_unit_test(cancelling),

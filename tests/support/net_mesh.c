@@ -126,21 +126,22 @@ static artel_status join(support_mesh *mesh, int a, int b)
         artel__connection_close(far);
         return ARTEL_ERROR_NO_MEMORY; /* the only reason that tests provoke here */
     }
-    artel_status status = artel__tcp_attach(mesh->endpoint[a], b, near);
+    artel_status status = artel__far_attach(mesh->endpoint[a], b, near);
     if (status < 0) {
         artel__connection_close(far);
         return status;
     }
-    return artel__tcp_attach(mesh->endpoint[b], a, far);
+    return artel__far_attach(mesh->endpoint[b], a, far);
 }
 
 static artel_status connect_all(support_mesh *mesh)
 {
+    if (!mesh->transport) ARTEL_TRY(artel__far_find(mesh->ctx, NULL, &mesh->transport));
     ARTEL_TRY(support_mesh_listen(mesh));
     for (int r = 0; r < mesh->ranks; r++) {
-        artel__tcp_options options = {
+        artel__far_options options = {
             .rank = r, .ranks = mesh->ranks, .window = mesh->window, .spin_ns = mesh->spin_ns};
-        ARTEL_TRY(artel__tcp_create(mesh->ctx, &options, &mesh->endpoint[r]));
+        ARTEL_TRY(mesh->transport->create(mesh->ctx, &options, &mesh->endpoint[r]));
     }
     for (int a = 0; a < mesh->ranks; a++) {
         for (int b = a + 1; b < mesh->ranks; b++) ARTEL_TRY(join(mesh, a, b));

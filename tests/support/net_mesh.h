@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All ranks of a group in one process, connected by TCP over loopback, plain or encrypted, or through shared memory. */
+/* All ranks of a group in one process, connected over loopback by a transport between hosts (TCP unless said), plain
+ * or encrypted, or through shared memory. */
 #ifndef SUPPORT_NET_MESH_H
 #define SUPPORT_NET_MESH_H
 
+#include "net/far.h"
 #include "net/listener.h"
-#include "net/tcp.h"
 
 enum {
     SUPPORT_MOST_RANKS = 16
@@ -14,6 +15,7 @@ typedef struct support_mesh {
     artel_context *ctx;
     int ranks;
     bool secure, shares;
+    const artel__far_transport *transport; /* NULL: the first of the list */
     size_t window;                         /* 0: the driver's */
     const char *host[SUPPORT_MOST_RANKS];  /* the address of each rank; NULL: 127.0.0.1 */
     const char *space[SUPPORT_MOST_RANKS]; /* the network namespace (of `ip netns`) its sockets are made in; NULL: where
@@ -30,8 +32,8 @@ typedef struct support_mesh {
     char reason[512];
 } support_mesh;
 
-/* The caller fills in ctx, ranks, secure, shares, window, host, space; connects every pair. With namespaces (needs
- * root) the calling thread is left in one of them. */
+/* The caller fills in ctx, ranks, secure, shares, transport, window, host, space; connects every pair. With namespaces
+ * (needs root) the calling thread is left in one of them. */
 artel_status support_mesh_open(support_mesh *mesh);
 /* Closes what is left; endpoints that the test closed must have been cleared. */
 void support_mesh_close(support_mesh *mesh);
