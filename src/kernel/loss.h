@@ -2,11 +2,13 @@
 /* Losses of one position: value and gradient, after keras/src/losses/losses.py and the TensorFlow backend of
  * Keras 3.15.
  *
- * target and prediction are [positions][length]; the losses marked s below take one integer class a position instead.
+ * A loss is a file of kernel/loss, listed in losses.list. target and prediction are [positions][length]; those marked s
+ * (sparse) take one integer class a position instead.
  * value[p] is what the Keras function returns for that position (a mean or a sum over the last axis, before sample
  * weights and reduction).
  * The gradient kernel multiplies by upstream[p], the gradient of the total with respect to value[p].
- * Sums over `length`: 16 lanes and a tree as in reduce.h. epsilon is Keras' 1e-7.
+ * Sums over `length`: 16 lanes and a tree as in reduce.h. epsilon is Keras' 1e-7. a, b and c are named in the loss'
+ * file.
  *
  * Crossentropies from probabilities clip to [eps, 1 - eps]; the clip's gradient passes on the closed interval.
  * CATEGORICAL first divides by the row's sum. SPARSE takes log(clip(p)) as logits, so it divides by the sum of the
@@ -19,29 +21,30 @@
 #include "kernel/kernel.h"
 
 typedef enum artel__loss {
-    ARTEL__LOSS_MEAN_SQUARED_ERROR,
-    ARTEL__LOSS_MEAN_ABSOLUTE_ERROR,
-    ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR,
-    ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR,
-    ARTEL__LOSS_HUBER, /* a = delta */
-    ARTEL__LOSS_LOG_COSH,
-    ARTEL__LOSS_BINARY_CROSSENTROPY,                    /* probabilities; a = label_smoothing */
-    ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS,             /* a = label_smoothing */
-    ARTEL__LOSS_CATEGORICAL_CROSSENTROPY,               /* probabilities; a = label_smoothing */
-    ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS,        /* a = label_smoothing */
-    ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,        /* s; probabilities */
-    ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS, /* s */
-    ARTEL__LOSS_HINGE,                                  /* labels_binary: see below */
-    ARTEL__LOSS_SQUARED_HINGE,                          /* labels_binary */
-    ARTEL__LOSS_CATEGORICAL_HINGE,
-    ARTEL__LOSS_KL_DIVERGENCE,
-    ARTEL__LOSS_POISSON,
-    ARTEL__LOSS_COSINE_SIMILARITY,
-    ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY, /* probabilities; a = label_smoothing, b = alpha (negative: no balancing), c
-                                              = gamma */
-    ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY, /* probabilities; a = label_smoothing, b = alpha, c = gamma */
+#define ELEMENT_LOSS(NAME, name, ...) ARTEL__LOSS_##NAME,
+#define ROW_LOSS(NAME, name, ...) ARTEL__LOSS_##NAME,
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+#undef ROW_LOSS
     ARTEL__LOSS_COUNT
 } artel__loss;
+
+/* Where label smoothing (a) goes: t becomes t * (1 - a) + share. */
+typedef enum artel__smoothing {
+    ARTEL__SMOOTHING_NONE,
+    ARTEL__SMOOTHING_TWO,    /* a / 2 */
+    ARTEL__SMOOTHING_CLASSES /* a / length */
+} artel__smoothing;
+
+/* What a loss says of itself. */
+typedef struct artel__loss_form {
+    float factor; /* of an ELEMENT_LOSS: what the mean of the terms is multiplied by */
+    bool sums;    /* of an ELEMENT_LOSS: their sum takes the mean's place */
+    artel__smoothing smoothing;
+    bool sparse;  /* marked s: a target is the number of a class */
+    bool softmax; /* of logits, whose softmax it takes */
+    bool repeats; /* the program for devices has the value in each element */
+} artel__loss_form;
 
 /* What both kernels read. */
 typedef struct artel__loss_input {

@@ -20,35 +20,56 @@ typedef struct loss_constants {
     bool binary;     /* labels 0, 1 become -1, 1 */
 } loss_constants;
 
+ARTEL__MATH artel__loss_form loss_form_of(artel__loss op)
+{
+    switch (op) {
+#define LOSS(NAME, ...)                              \
+    case ARTEL__LOSS_##NAME: {                       \
+        const artel__loss_form form = {__VA_ARGS__}; \
+        return form;                                 \
+    }
+#define ELEMENT_LOSS(NAME, name, ...) LOSS(NAME, __VA_ARGS__)
+#define ROW_LOSS(NAME, name, ...) LOSS(NAME, __VA_ARGS__)
+#include "kernel/losses.list"
+#undef LOSS
+#undef ELEMENT_LOSS
+#undef ROW_LOSS
+    case ARTEL__LOSS_COUNT: break;
+    }
+    const artel__loss_form none = {.factor = 1};
+    return none;
+}
+
 static inline loss_constants loss_constants_of(const artel__loss_input *in)
 {
     loss_constants k = {.a = in->a, .b = in->b, .c = in->c, .keep = 1.0f, .add = 0.0f, .binary = in->labels_binary};
-    bool two = in->op == ARTEL__LOSS_BINARY_CROSSENTROPY || in->op == ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS ||
-               in->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY;
-    bool many = in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY ||
-                in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ||
-                in->op == ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY;
-    if ((two || many) && in->a != 0.0f) {
+    artel__smoothing smoothing = loss_form_of(in->op).smoothing;
+    if (smoothing && in->a != 0.0f) {
         k.keep = (float)(1.0 - (double)in->a);
-        k.add = two ? 0.5f * in->a : in->a / (float)in->length;
+        k.add = smoothing == ARTEL__SMOOTHING_TWO ? 0.5f * in->a : in->a / (float)in->length;
     }
     return k;
 }
 
 static inline bool loss_is_element(artel__loss op)
 {
-    return op <= ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS || op == ARTEL__LOSS_HINGE || op == ARTEL__LOSS_SQUARED_HINGE ||
-           op == ARTEL__LOSS_KL_DIVERGENCE || op == ARTEL__LOSS_POISSON || op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY;
+    switch (op) {
+#define ELEMENT_LOSS(NAME, name, ...) case ARTEL__LOSS_##NAME:
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+        return true;
+    default: return false;
+    }
 }
 
 ARTEL__MATH float loss_factor(artel__loss op)
 {
-    return op == ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR ? 100.0f : 1.0f;
+    return loss_form_of(op).factor;
 }
 
 ARTEL__MATH float loss_divisor(const artel__loss_input *in)
 {
-    return in->op == ARTEL__LOSS_KL_DIVERGENCE ? 1.0f : (float)in->length;
+    return loss_form_of(in->op).sums ? 1.0f : (float)in->length;
 }
 
 ARTEL__MATH float loss_clip(float p, float low, float high)
@@ -72,75 +93,47 @@ ARTEL__MATH float loss_binary_slope(float t, float p, float c)
     return p == c ? (1.0f - t) / (1.0f - c) - t / c : 0.0f;
 }
 
-ARTEL__MATH float loss_focal_weight(const loss_constants *k, float t)
+ARTEL__MATH float loss_smoothed(float t, const loss_constants *k)
 {
-    return k->b < 0.0f ? 1.0f : t * k->b + (1.0f - t) * (1.0f - k->b);
+    return t * k->keep + k->add;
 }
+
+/* The label of a hinge. */
+ARTEL__MATH float loss_label(float t, const loss_constants *k)
+{
+    return k->binary ? 2.0f * t - 1.0f : t;
+}
+
+ARTEL__MATH float loss_probability(float p)
+{
+    return loss_clip(p, LOSS_EPSILON, LOSS_ALMOST_ONE);
+}
+
+/* term_of_<name> and slope_of_<name> of each element-wise loss. */
+#define LOSS_FORMULA
+#include "kernel/losses.list"
+#undef LOSS_FORMULA
 
 ARTEL__MATH float loss_element(artel__loss op, float t, float p, const loss_constants *k)
 {
-    float e = p - t, s = t * k->keep + k->add, h = k->binary ? 2.0f * t - 1.0f : t;
-    float c = loss_clip(p, LOSS_EPSILON, LOSS_ALMOST_ONE), size = artel__absf(e);
-    float margin = artel__maxf(1.0f - h * p, 0.0f);
     switch (op) {
-    case ARTEL__LOSS_MEAN_SQUARED_ERROR: return e * e;
-    case ARTEL__LOSS_MEAN_ABSOLUTE_ERROR: return size;
-    case ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR:
-        return artel__absf((t - p) / artel__maxf(artel__absf(t), LOSS_EPSILON));
-    case ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR: {
-        float d = artel__logf(artel__maxf(p, LOSS_EPSILON) + 1.0f) - artel__logf(artel__maxf(t, LOSS_EPSILON) + 1.0f);
-        return d * d;
-    }
-    case ARTEL__LOSS_HUBER: return size <= k->a ? 0.5f * (e * e) : k->a * size - 0.5f * (k->a * k->a);
-    case ARTEL__LOSS_LOG_COSH: return (e + artel__softplusf(e * -2.0f)) - 0.69314718f;
-    case ARTEL__LOSS_BINARY_CROSSENTROPY: return loss_binary(s, c);
-    case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS:
-        return (artel__maxf(p, 0.0f) - p * s) + artel__log1pf(artel__expf(-artel__absf(p)));
-    case ARTEL__LOSS_HINGE: return margin;
-    case ARTEL__LOSS_SQUARED_HINGE: return margin * margin;
-    case ARTEL__LOSS_KL_DIVERGENCE: {
-        float truth = loss_clip(t, LOSS_EPSILON, 1.0f);
-        return truth * artel__logf(truth / loss_clip(p, LOSS_EPSILON, 1.0f));
-    }
-    case ARTEL__LOSS_POISSON: return p - t * artel__logf(p + LOSS_EPSILON);
-    case ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY: {
-        float right = s * p + (1.0f - s) * (1.0f - p);
-        return loss_focal_weight(k, s) * (artel__powf(1.0f - right, k->c) * loss_binary(s, c));
-    }
+#define ELEMENT_LOSS(NAME, name, ...) \
+    case ARTEL__LOSS_##NAME:          \
+        return term_of_##name(t, p, k);
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
     default: return 0.0f;
     }
 }
 
-ARTEL__MATH float loss_focal_slope(float s, float p, float c, const loss_constants *k)
-{
-    float wrong = 1.0f - (s * p + (1.0f - s) * (1.0f - p));
-    float bend = -k->c * artel__powf(wrong, k->c - 1.0f) * (2.0f * s - 1.0f);
-    return loss_focal_weight(k, s) * (bend * loss_binary(s, c) + artel__powf(wrong, k->c) * loss_binary_slope(s, p, c));
-}
-
 ARTEL__MATH float loss_element_slope(artel__loss op, float t, float p, const loss_constants *k)
 {
-    float e = p - t, s = t * k->keep + k->add, h = k->binary ? 2.0f * t - 1.0f : t, margin = 1.0f - h * p;
-    float c = loss_clip(p, LOSS_EPSILON, LOSS_ALMOST_ONE);
     switch (op) {
-    case ARTEL__LOSS_MEAN_SQUARED_ERROR: return 2.0f * e;
-    case ARTEL__LOSS_MEAN_ABSOLUTE_ERROR: return loss_sign(e);
-    case ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR: return loss_sign(e) / artel__maxf(artel__absf(t), LOSS_EPSILON);
-    case ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR: {
-        float q = artel__maxf(p, LOSS_EPSILON) + 1.0f;
-        float d = artel__logf(q) - artel__logf(artel__maxf(t, LOSS_EPSILON) + 1.0f);
-        return p >= LOSS_EPSILON ? 2.0f * d / q : 0.0f;
-    }
-    case ARTEL__LOSS_HUBER: return artel__absf(e) <= k->a ? e : k->a * loss_sign(e);
-    case ARTEL__LOSS_LOG_COSH: return artel__tanhf(e);
-    case ARTEL__LOSS_BINARY_CROSSENTROPY: return loss_binary_slope(s, p, c);
-    case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS: return artel__sigmoidf(p) - s;
-    case ARTEL__LOSS_HINGE: return margin >= 0.0f ? -h : 0.0f;
-    case ARTEL__LOSS_SQUARED_HINGE: return margin >= 0.0f ? 2.0f * margin * -h : 0.0f;
-    case ARTEL__LOSS_KL_DIVERGENCE:
-        return ((p >= LOSS_EPSILON) & (p <= 1.0f)) ? -(loss_clip(t, LOSS_EPSILON, 1.0f) / p) : 0.0f;
-    case ARTEL__LOSS_POISSON: return 1.0f - t / (p + LOSS_EPSILON);
-    case ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY: return loss_focal_slope(s, p, c, k);
+#define ELEMENT_LOSS(NAME, name, ...) \
+    case ARTEL__LOSS_##NAME:          \
+        return slope_of_##name(t, p, k);
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
     default: return 0.0f;
     }
 }

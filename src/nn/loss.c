@@ -1,175 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses: the classes and functions of keras.losses, put over the loss kernels (kernel/loss.h).
  *
- * A row of the table is one loss with its names, its settings and what it wants as target. Two things follow Keras
- * beyond the formula. Crossentropies of a prediction that a softmax or sigmoid has just made work on the logits in
- * front of it (_get_logits of Keras' TensorFlow backend), so that saturated predictions keep their gradient. Hinge
- * losses turn labels 0 and 1 into -1 and 1 when the whole batch has no others, which is a fold over all rows.
+ * The table has what the files of kernel/losses.list and nn/composed_losses.list say: of each loss its names, its
+ * settings and what it wants as target. Two things follow Keras beyond the formula. Crossentropies of a prediction that
+ * a softmax or sigmoid has just made work on the logits in front of it (_get_logits of Keras' TensorFlow backend), so
+ * that saturated predictions keep their gradient. Hinge losses turn labels 0 and 1 into -1 and 1 when the whole batch
+ * has no others, which is a fold over all rows.
  */
 #include <string.h>
 
 #include "nn/custom.h"
 #include "nn/loss.h"
 #include "nn/loss_float64.h"
-#include "nn/loss_overlap.h"
 #include "nn/loss_table.h"
 #include "nn/record.h"
-#include "op/align.h"
 #include "op/elementwise.h"
 #include "op/loss.h"
-#include "op/pairs.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
+/* Of the losses with kernels. */
 typedef struct settings {
-    int reduction;
-    bool from_logits, apply_class_balancing, remove_diagonal;
-    double label_smoothing, delta, alpha, gamma, beta, q, margin;
+    int reduction; /* first, as in the settings of every loss */
+    bool from_logits;
+    double label_smoothing, alpha, gamma;
     int64_t axis;
-    artel__ints axes;         /* of Dice and Tversky; none: the whole batch */
-    const char *ignore_class; /* JSON: an integer, or NULL */
+#define LOSS_FIELDS
+#include "kernel/losses.list"
+#undef LOSS_FIELDS
 } settings;
 
-/* What a loss does to its operands before the kernel. */
-typedef enum form {
-    FORM_PLAIN,
-    FORM_LOGITS, /* the next kernel of the list takes logits: chosen by from_logits, or found behind the prediction */
-    FORM_FOCAL,  /* logits become probabilities */
-    FORM_HINGE,  /* labels 0, 1 of a batch become -1, 1 */
-    FORM_DICE,   /* these are no kernels: nn/loss_overlap.h */
-    FORM_TVERSKY,
-    FORM_GENERALISED,
-    FORM_ALIGNED, /* op/align.h */
-    FORM_PAIRS    /* op/pairs.h */
-} form;
+const char *const artel__loss_reductions[] = {"sum_over_batch_size",     "sum",  "mean",
+                                              "mean_with_sample_weight", "none", NULL};
 
-struct artel__loss_def {
-    const char *class_name, *function;
-    const char *aliases[4];
-    artel__loss op;
-    form form;
-    artel__target_form target;
-    const artel__option *options;
-};
+#define SETTINGS settings
+#define SETTING(key) offsetof(settings, key)
+/* What several losses have. */
+#define LOGITS BOOL(from_logits, "false", "predictions are logits")
+#define SMOOTHING OPTION(label_smoothing, FLOAT, "0.0", 0, 1, "share spread over all classes")
+#define AXIS OPTION(axis, INT, "-1", 0, 0, "that of the classes")
 
-static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", NULL};
+#define COMPOSED_LOSS(name) extern const artel__loss_def artel__loss_of_##name;
+#include "nn/composed_losses.list"
+#undef COMPOSED_LOSS
 
-#define REDUCTION                                                                                               \
-    {                                                                                                           \
-        "reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), \
-            "sum_over_batch_size", 0, 0, reductions                                                             \
-    }
-#define LOGITS                                                                                                       \
-    {                                                                                                                \
-        "from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, \
-            NULL                                                                                                     \
-    }
-#define SMOOTHING                                                                                                     \
-    {                                                                                                                 \
-        "label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), \
-            "0.0", 0, 1, NULL                                                                                         \
-    }
-#define AXIS                                                                                         \
-    {                                                                                                \
-        "axis", "that of the classes", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL \
-    }
-#define NUMBER(key, fallback, help)                                                    \
-    {                                                                                  \
-#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL \
-    }
-#define END          \
-    {                \
-        .name = NULL \
-    }
-
-static const artel__option plain_options[] = {REDUCTION, END};
-static const artel__option axis_options[] = {REDUCTION, AXIS, END};
-static const artel__option cross_options[] = {REDUCTION, LOGITS, SMOOTHING, AXIS, END};
-static const artel__option sparse_options[] = {REDUCTION,
-                                               LOGITS,
-                                               {"ignore_class", "a class that does not count, or null",
-                                                ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0,
-                                                NULL},
-                                               AXIS,
-                                               END};
-static const artel__option huber_options[] = {REDUCTION, NUMBER(delta, "1.0", "where the parabola ends"), END};
-static const artel__option binary_focal_options[] = {REDUCTION,
-                                                     LOGITS,
-                                                     SMOOTHING,
-                                                     AXIS,
-                                                     NUMBER(alpha, "0.25", "weight of class 1"),
-                                                     NUMBER(gamma, "2.0", "focusing exponent"),
-                                                     {"apply_class_balancing", "weigh classes by alpha",
-                                                      ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing),
-                                                      "false", 0, 0, NULL},
-                                                     END};
-static const artel__option focal_options[] = {
-    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"),
-    END};
-
-#define AXES                                                                                                     \
-    {                                                                                                            \
-        "axis", "axes that are summed; null: with the batch, all", ARTEL__OPTION_INTS, offsetof(settings, axes), \
-            "null", -8, 8, NULL                                                                                  \
-    }
-static const artel__option dice_options[] = {REDUCTION, AXES, END};
-static const artel__option tversky_options[] = {REDUCTION, AXES, NUMBER(alpha, "0.5", "weight of what is missed"),
-                                                NUMBER(beta, "0.5", "weight of what is added"), END};
-static const artel__option generalised_options[] = {
-    REDUCTION,
-    {"q", "from forgiving no label (0) to many (1)", ARTEL__OPTION_FLOAT, offsetof(settings, q), "0.5", 1e-6, 1, NULL},
-    END};
-
-static const artel__option circle_options[] = {REDUCTION,
-                                               NUMBER(gamma, "80.0", "scale"),
-                                               NUMBER(margin, "0.4", "how far is near enough"),
-                                               {"remove_diagonal", "a row is no partner of itself", ARTEL__OPTION_BOOL,
-                                                offsetof(settings, remove_diagonal), "true", 0, 0, NULL},
-                                               END};
-
-/* Class, function, kernel, form, target, options; then other names. */
-#define ROW(class_name, function, op, form, target, options, ...)                                           \
-    {                                                                                                       \
-        class_name, function, {__VA_ARGS__}, ARTEL__LOSS_##op, FORM_##form, ARTEL__TARGET_##target, options \
-    }
-
-static const artel__loss_def table[] = {
-    ROW("MeanSquaredError", "mean_squared_error", MEAN_SQUARED_ERROR, PLAIN, SAME, plain_options, "mse", "MSE"),
-    ROW("MeanAbsoluteError", "mean_absolute_error", MEAN_ABSOLUTE_ERROR, PLAIN, SAME, plain_options, "mae", "MAE"),
-    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", MEAN_ABSOLUTE_PERCENTAGE_ERROR, PLAIN, SAME,
-        plain_options, "mape", "MAPE"),
-    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", MEAN_SQUARED_LOGARITHMIC_ERROR, PLAIN, SAME,
-        plain_options, "msle", "MSLE"),
-    ROW("Huber", "huber", HUBER, PLAIN, SAME, huber_options, NULL),
-    ROW("LogCosh", "log_cosh", LOG_COSH, PLAIN, SAME, plain_options, "logcosh"),
-    ROW("BinaryCrossentropy", "binary_crossentropy", BINARY_CROSSENTROPY, LOGITS, SAME, cross_options, "bce", "BCE"),
-    ROW("CategoricalCrossentropy", "categorical_crossentropy", CATEGORICAL_CROSSENTROPY, LOGITS, ONE_HOT, cross_options,
-        NULL),
-    ROW("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", SPARSE_CATEGORICAL_CROSSENTROPY, LOGITS,
-        INDEX, sparse_options, NULL),
-    ROW("Hinge", "hinge", HINGE, HINGE, SAME, plain_options, NULL),
-    ROW("SquaredHinge", "squared_hinge", SQUARED_HINGE, HINGE, SAME, plain_options, NULL),
-    ROW("CategoricalHinge", "categorical_hinge", CATEGORICAL_HINGE, PLAIN, ONE_HOT, plain_options, NULL),
-    ROW("KLDivergence", "kl_divergence", KL_DIVERGENCE, PLAIN, SAME, plain_options, "kld", "KLD",
-        "kullback_leibler_divergence"),
-    ROW("Poisson", "poisson", POISSON, PLAIN, SAME, plain_options, NULL),
-    ROW("CosineSimilarity", "cosine_similarity", COSINE_SIMILARITY, PLAIN, SAME, axis_options, NULL),
-    ROW("BinaryFocalCrossentropy", "binary_focal_crossentropy", BINARY_FOCAL_CROSSENTROPY, FOCAL, SAME,
-        binary_focal_options, NULL),
-    ROW("CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CATEGORICAL_FOCAL_CROSSENTROPY, FOCAL,
-        ONE_HOT, focal_options, NULL),
-    ROW("Dice", "dice", MEAN_SQUARED_ERROR, DICE, SAME, dice_options, NULL),
-    ROW("Tversky", "tversky", MEAN_SQUARED_ERROR, TVERSKY, SAME, tversky_options, NULL),
-    ROW("CategoricalGeneralizedCrossEntropy", "categorical_generalized_cross_entropy", MEAN_SQUARED_ERROR, GENERALISED,
-        INDEX, generalised_options, NULL),
-    ROW("CTC", "ctc", MEAN_SQUARED_ERROR, ALIGNED, LIST, plain_options, NULL),
-    ROW("Circle", "circle", MEAN_SQUARED_ERROR, PAIRS, NUMBER, circle_options, NULL),
+static const artel__loss_def *const table[] = {
+#define LOSS_CLASS(NAME, ...) &(const artel__loss_def){.op = ARTEL__LOSS_##NAME, .size = sizeof(settings), __VA_ARGS__},
+#include "kernel/losses.list"
+#undef LOSS_CLASS
+#define COMPOSED_LOSS(name) &artel__loss_of_##name,
+#include "nn/composed_losses.list"
+#undef COMPOSED_LOSS
 };
 
 const artel__loss_def *artel__loss_find(const char *name)
 {
     for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
-        const artel__loss_def *def = &table[i];
+        const artel__loss_def *def = table[i];
         if (strcmp(def->class_name, name) == 0 || strcmp(def->function, name) == 0 ||
             artel__name_in(name, def->aliases))
             return def;
@@ -182,9 +69,9 @@ static artel_status unknown(artel_context *ctx, const char *name)
     const char *names[ARTEL__COUNT(table) * 3 + 1];
     size_t count = 0;
     for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
-        names[count++] = table[i].class_name;
-        names[count++] = table[i].function;
-        if (table[i].aliases[0]) names[count++] = table[i].aliases[0];
+        names[count++] = table[i]->class_name;
+        names[count++] = table[i]->function;
+        if (table[i]->aliases[0]) names[count++] = table[i]->aliases[0];
     }
     names[count] = NULL;
     return artel__record_unknown(ctx, "loss", "loss", name, names, "docs/losses.md");
@@ -192,35 +79,50 @@ static artel_status unknown(artel_context *ctx, const char *name)
 
 /* -- reading -- */
 
-static artel_status read_ignored(artel__arena *arena, const settings *s, artel__loss_config *out)
+/* A setting of the loss at its place; 0 where there is none. */
+static double number_at(const artel__loss_config *loss, size_t place)
 {
-    if (!s->ignore_class) return ARTEL_OK;
+    double x = 0;
+    if (place) memcpy(&x, (const char *)loss->config + place, sizeof x);
+    return x;
+}
+
+static bool is_at(const artel__loss_config *loss, size_t place)
+{
+    return place && ((const char *)loss->config)[place];
+}
+
+static artel_status read_ignored(artel__arena *arena, artel__loss_config *out)
+{
+    const char *text = NULL;
+    if (out->def->ignored) memcpy(&text, (const char *)out->config + out->def->ignored, sizeof text);
+    if (!text) return ARTEL_OK;
     out->has_ignored = true;
     double number;
-    if (artel__parse_int64(s->ignore_class, &out->ignored)) return ARTEL_OK;
+    if (artel__parse_int64(text, &out->ignored)) return ARTEL_OK;
     out->ignored = 0;
-    if (artel__parse_double(s->ignore_class, &number) && number >= -0x1p31 && number < 0x1p31) {
+    if (artel__parse_double(text, &number) && number >= -0x1p31 && number < 0x1p31) {
         out->ignored = (int64_t)number;
         return ARTEL_OK;
     }
     return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null",
-                       "ignore_class is %.100s", s->ignore_class);
+                       "ignore_class is %.100s", text);
 }
 
 artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *def, const char *name, json_t *config,
                                    artel__loss_config *out)
 {
-    settings *s = artel__arena_alloc(arena, 1, sizeof *s);
+    void *s = artel__arena_alloc(arena, 1, def->size);
     if (!s) return ARTEL_ERROR_NO_MEMORY;
     *out =
         (artel__loss_config){.def = def, .config = s, .target = def->target, .name = artel__arena_strdup(arena, name)};
-    s->axis = -1;
+    if (!def->add) ((settings *)s)->axis = -1;
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(artel__record_options(arena, out->name, def->options, config, s));
     json_t *reduction = json_object_get(config, "reduction");
-    if (json_is_null(reduction)) s->reduction = ARTEL__REDUCTION_NONE;
-    out->reduction = (artel__loss_reduction)s->reduction;
-    return read_ignored(arena, s, out);
+    int given = *(const int *)s; /* first in all settings */
+    out->reduction = json_is_null(reduction) ? ARTEL__REDUCTION_NONE : (artel__loss_reduction)given;
+    return read_ignored(arena, out);
 }
 
 /* {"class_name": "LossFunctionWrapper", "config": {"fn": FUNCTION, settings...}}; a new reference to the settings. */
@@ -233,10 +135,10 @@ static artel_status unwrap(artel__arena *arena, const artel__record *wrapper, ar
     return ARTEL_OK;
 }
 
-/* What an instance of the class is called; only Huber's is not its function's. */
+/* What an instance of the class is called. */
 static const char *instance_name(const artel__loss_def *def)
 {
-    return def->op == ARTEL__LOSS_HUBER ? "huber_loss" : def->function;
+    return def->instance ? def->instance : def->function;
 }
 
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out)
@@ -276,8 +178,9 @@ artel_status artel__custom_loss_configure(artel__arena *arena, const artel__cust
     char *text = NULL;
     json_t *reduction = json_object_get(config, "reduction");
     *out = (artel__loss_config){.target = custom->target, .custom = custom, .name = artel__arena_strdup(arena, name)};
-    for (int i = 0; json_is_string(reduction) && reductions[i]; i++) {
-        if (strcmp(reductions[i], json_string_value(reduction)) == 0) out->reduction = (artel__loss_reduction)i;
+    for (int i = 0; json_is_string(reduction) && artel__loss_reductions[i]; i++) {
+        if (strcmp(artel__loss_reductions[i], json_string_value(reduction)) == 0)
+            out->reduction = (artel__loss_reduction)i;
     }
     if (config) ARTEL_TRY(artel__json_dump_string(arena->ctx, config, ARTEL__JSON_COMPACT, &text));
     out->config = artel__arena_strdup(arena, text ? text : "{}");
@@ -334,32 +237,13 @@ static artel__value_id ready_target(artel__graph *graph, const artel__loss_def *
                    ? target
                    : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
     target = artel__op_cast(graph, target, real);
-    return def->form == FORM_HINGE ? hinge_labels(graph, target) : target;
+    return def->form == ARTEL__LOSS_TAKES_SIGNS ? hinge_labels(graph, target) : target;
 }
 
-static artel__value_id to_probabilities(artel__graph *graph, artel__loss op, artel__value_id logits)
+static artel__value_id to_probabilities(artel__graph *graph, const artel__loss_def *def, artel__value_id logits)
 {
-    return op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY ? artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, logits)
-                                                       : artel__op_softmax(graph, ARTEL__SOFTMAX, logits, -1);
-}
-
-static artel__value_id add_overlap(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
-                                   artel__value_id prediction)
-{
-    const settings *s = loss->config;
-    artel__overlap overlap = {
-        .tversky = loss->def->form == FORM_TVERSKY, .whole = !s->axes.count, .alpha = s->alpha, .beta = s->beta};
-    for (int i = 0; i < s->axes.count; i++) {
-        int axis = artel__row_axis(s->axes.item[i], graph->value[prediction].shape.rank);
-        if (axis < 0) {
-            graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
-                                        "leave axis null, or name axes of the output, the batch (0) excepted",
-                                        "the axis %lld is not supported", (long long)s->axes.item[i]);
-            return ARTEL__NO_VALUE;
-        }
-        overlap.axes |= 1u << axis;
-    }
-    return artel__loss_overlap(graph, &overlap, target, prediction);
+    return def->target == ARTEL__TARGET_ONE_HOT ? artel__op_softmax(graph, ARTEL__SOFTMAX, logits, -1)
+                                                : artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, logits);
 }
 
 /* The axis of the classes, or -1 when it cannot be: the batch, or, of classes by number, another than the last. */
@@ -411,51 +295,37 @@ static void turn(artel__graph *graph, const artel__loss_config *loss, artel__val
     if (alike) *target = axis_last(graph, *target, axis);
 }
 
-static artel__value_id add_pairs(artel__graph *graph, const settings *s, artel__value_id target,
-                                 artel__value_id prediction)
-{
-    artel__pairs_settings pairs = {.gamma = s->gamma, .margin = s->margin, .others = s->remove_diagonal};
-    return artel__op_pairs(graph, &pairs, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
-}
-
 /* The prediction is what it is: logits behind a softmax are not looked for. */
 static artel__value_id add_float64(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
                                    artel__value_id prediction)
 {
     const artel__loss_def *def = loss->def;
-    const settings *s = loss->config;
     if (loss->custom) {
         graph->status =
             artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
                         "cast both to float32, or write it with operations", "this loss does not compute in float64");
         return ARTEL__NO_VALUE;
     }
-    if (def->form == FORM_ALIGNED) { /* Keras computes it in float32 */
-        prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT32);
-        prediction = artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
-        return artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);
-    }
     prediction = artel__op_cast(graph, prediction, ARTEL_DTYPE_FLOAT64);
-    if (def->form == FORM_PAIRS) return add_pairs(graph, s, target, prediction);
-    if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
-    if (def->form == FORM_GENERALISED)
-        return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
+    if (def->add) return def->add(graph, loss, target, prediction);
+    const settings *s = loss->config;
     artel__loss_float64 wide = {.op = def->op,
                                 .name = loss->name,
-                                .smoothing = s->label_smoothing,
-                                .delta = s->delta,
-                                .alpha = s->alpha,
-                                .gamma = s->gamma,
-                                .balanced = s->apply_class_balancing,
+                                .a = number_at(loss, def->constant[0]),
+                                .b = number_at(loss, def->constant[1]),
+                                .c = number_at(loss, def->constant[2]),
+                                .smooths = true,
+                                .balanced = is_at(loss, def->balance),
                                 .has_ignored = loss->has_ignored,
                                 .ignored = loss->ignored};
-    if (def->form == FORM_LOGITS && s->from_logits) wide.op = (artel__loss)(def->op + 1);
+    if (def->form == ARTEL__LOSS_TAKES_LOGITS && s->from_logits) wide.op = (artel__loss)(def->op + 1);
     prediction = artel__with_last_axis(graph, prediction);
     float smoothing = (float)s->label_smoothing;
     turn(graph, loss, &target, &prediction, &smoothing);
-    if (smoothing == 0) wide.smoothing = 0;
+    wide.smooths = smoothing != 0;
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (def->form == FORM_FOCAL && s->from_logits) prediction = to_probabilities(graph, def->op, prediction);
+    if (def->form == ARTEL__LOSS_TAKES_PROBABILITIES && s->from_logits)
+        prediction = to_probabilities(graph, def, prediction);
     return artel__loss_in_float64(graph, &wide, ready_target(graph, def, target, ARTEL_DTYPE_FLOAT64), prediction);
 }
 
@@ -468,22 +338,16 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     if (graph->value[target].dtype == ARTEL_DTYPE_FLOAT64 || graph->value[prediction].dtype == ARTEL_DTYPE_FLOAT64)
         return add_float64(graph, loss, target, prediction);
     if (loss->custom) return loss->custom->add(loss->custom->self, loss->config, graph, target, prediction);
-    if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
-    if (def->form == FORM_GENERALISED)
-        return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
-    if (def->form == FORM_ALIGNED)
-        return artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
-    if (def->form == FORM_PAIRS) return add_pairs(graph, s, target, prediction);
+    if (def->add) return def->add(graph, loss, target, prediction);
     artel__loss_input in = {.op = def->op,
-                            .a = (float)s->label_smoothing,
-                            .b = (float)s->alpha,
-                            .c = (float)s->gamma,
+                            .a = (float)number_at(loss, def->constant[0]),
+                            .b = (float)number_at(loss, def->constant[1]),
+                            .c = (float)number_at(loss, def->constant[2]),
                             .has_ignored_class = loss->has_ignored,
                             .ignored_class = (int32_t)loss->ignored};
-    if (def->op == ARTEL__LOSS_HUBER) in.a = (float)s->delta;
-    if (def->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY && !s->apply_class_balancing) in.b = -1.0f;
+    if (def->balance && !is_at(loss, def->balance)) in.b = -1.0f;
     bool logits = s->from_logits;
-    if (def->form == FORM_LOGITS) {
+    if (def->form == ARTEL__LOSS_TAKES_LOGITS) {
         artel__value_id behind = logits_behind(graph, prediction);
         logits = logits || behind >= 0;
         if (behind >= 0) prediction = behind;
@@ -492,26 +356,26 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     prediction = artel__with_last_axis(graph, prediction);
     turn(graph, loss, &target, &prediction, &in.a);
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (def->form == FORM_FOCAL && logits) prediction = to_probabilities(graph, def->op, prediction);
+    if (def->form == ARTEL__LOSS_TAKES_PROBABILITIES && logits) prediction = to_probabilities(graph, def, prediction);
     return artel__op_loss(graph, &in, ready_target(graph, def, target, ARTEL_DTYPE_FLOAT32), prediction);
 }
 
 bool artel__loss_mixes_rows(const artel__loss_config *loss)
 {
-    const settings *s = loss->config;
-    return !loss->custom && (loss->def->form == FORM_DICE || loss->def->form == FORM_TVERSKY) && !s->axes.count;
+    return !loss->custom && loss->def->mixes_rows && loss->def->mixes_rows(loss);
 }
 
 float artel__loss_border(const artel__loss_config *loss)
 {
+    if (loss->custom || loss->def->add) return 0.5f;
     const settings *s = loss->config;
-    return !loss->custom && (s->from_logits || loss->def->form == FORM_HINGE) ? 0.0f : 0.5f;
+    return s->from_logits || loss->def->form == ARTEL__LOSS_TAKES_SIGNS ? 0.0f : 0.5f;
 }
 
 artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target,
                                  artel__value_id value)
 {
-    if (graph->status >= 0 && value >= 0 && !loss->custom && loss->def->form == FORM_PAIRS)
+    if (graph->status >= 0 && value >= 0 && !loss->custom && loss->def->masks_zeros)
         return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, value, 0);
     if (!loss->has_ignored || graph->status < 0 || target < 0) return ARTEL__NO_VALUE;
     artel__value_id classes = artel__op_cast(graph, target, ARTEL_DTYPE_INT32);

@@ -6,12 +6,12 @@
 #include "graph/graph.h"
 #include "kernel/loss.h"
 
-/* The settings of Keras; which of them count depends on `op`. */
 typedef struct artel__loss_float64 {
     artel__loss op;
     const char *name; /* for messages */
-    double smoothing, delta, alpha, gamma;
-    bool balanced;
+    double a, b, c;   /* of kernel/loss.h */
+    bool smooths;     /* a is still to be spread */
+    bool balanced;    /* b weighs the classes */
     bool has_ignored;
     int64_t ignored;
 } artel__loss_float64;

@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses that are put together from other operations: overlaps of whole batches or of rows, and what forgives wrong
- * labels. */
+/* What losses of overlaps have in common: 1 - A / (D + e) with A and D sums over axes of the row, a loss for each row;
+ * or over the batch, one number that every row carries. */
 #ifndef ARTEL_NN_LOSS_OVERLAP_H
 #define ARTEL_NN_LOSS_OVERLAP_H
 
-#include "graph/graph.h"
+#include "base/option.h"
+#include "nn/loss.h"
+#include "op/elementwise.h"
 
-/* 1 - 2 I / (T + P + e) for Dice, with I, T, P the sums of target times prediction, target and prediction; Tversky's
- * 1 - I / (I + alpha F + beta N + e) with F what the target alone has and N what the prediction alone has. Over the row
- * axes of the bit set: a loss for each row; `whole`: over the batch, one number that every row carries. */
 typedef struct artel__overlap {
-    bool tversky, whole;
-    double alpha, beta;
+    artel__value_id target, prediction; /* of one type and shape */
     uint32_t axes;
+    bool whole; /* the batch */
 } artel__overlap;
-artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *overlap, artel__value_id target,
-                                    artel__value_id prediction);
 
 /* The mean of weights over the batch, for each row, in the shape of a loss of the whole batch: what weighs it. */
 artel__value_id artel__loss_even_weight(artel__graph *graph, artel__value_id loss, artel__value_id weight);
 
-/* (1 - p^q) / q with p the prediction for the class `target` (INT32). */
-artel__value_id artel__loss_generalised(artel__graph *graph, double q, artel__value_id target,
-                                        artel__value_id prediction);
+/* `axes` as Keras counts them; none: the whole batch. False when the graph has failed: the batch is no axis. */
+bool artel__overlap_begin(artel__graph *graph, const artel__loss_config *loss, const artel__ints *axes,
+                          artel__value_id target, artel__value_id prediction, artel__overlap *out);
+/* What belongs to a row of it; then over the batch, artel__overlap_end adds up. */
+artel__value_id artel__overlap_sum(artel__graph *graph, const artel__overlap *overlap, artel__value_id x);
+artel__value_id artel__overlap_end(artel__graph *graph, const artel__overlap *overlap, artel__value_id above,
+                                   artel__value_id below);
+
+static inline artel__value_id artel__overlap_times(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
+}
 
 #endif

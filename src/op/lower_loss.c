@@ -20,10 +20,7 @@
 #define BINARY_SLOPE "p c == 1 s - 1 c - / s c / - 0 ? "
 #define SHARE "p p sum / =o o 1e-7 max 0.99999988 min =c "
 #define THROUGH_SHARE "=i d i i o * sum - p sum / *"
-#define LOGITS "p p most - =z z exp =e "
-#define FOCAL "B 0 < 1 s B * 1 s - 1 B - * + ? =w 1 s p * 1 s - 1 p - * + - =u "
-#define OTHERS "1 t - p * =q "
-#define NORMS "1 p p * sum sqrt / 1 1e-7 / min =x 1 t t * sum sqrt / 1 1e-7 / min =r "
+#define EXPONENTIALS "p p most - =z z exp =e "
 
 typedef struct loss_row {
     const char *value, *slope;
@@ -31,42 +28,9 @@ typedef struct loss_row {
 
 /* Slopes of the element-wise ones are to be multiplied by d, factor and divisor. */
 static const loss_row losses[ARTEL__LOSS_COUNT] = {
-    [ARTEL__LOSS_MEAN_SQUARED_ERROR] = {"p t - =e e e *", "2 p t - *"},
-    [ARTEL__LOSS_MEAN_ABSOLUTE_ERROR] = {"p t - abs", "p t - sign"},
-    [ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR] = {"t p - t abs 1e-7 max / abs", "p t - sign t abs 1e-7 max /"},
-    [ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR] =
-        {"p 1e-7 max 1 + log t 1e-7 max 1 + log - =e e e *",
-         "p 1e-7 max 1 + =q p 1e-7 >= 2 q log t 1e-7 max 1 + log - * q / 0 ?"},
-    [ARTEL__LOSS_HUBER] = {"p t - =e e abs A <= 0.5 e e * * A e abs * 0.5 A A * * - ?",
-                           "p t - =e e abs A <= e A e sign * ?"},
-    [ARTEL__LOSS_LOG_COSH] = {"p t - =e e -2 * =q e q 0 max q abs neg exp log1p + + 0.69314718 -", "p t - tanh"},
-    [ARTEL__LOSS_BINARY_CROSSENTROPY] = {SMOOTHED CLIPPED BINARY, SMOOTHED CLIPPED BINARY_SLOPE},
-    [ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS] = {SMOOTHED "p 0 max p s * - p abs neg exp log1p +",
-                                                SMOOTHED "p logistic s -"},
-    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY] = {SMOOTHED SHARE "s neg c log *",
-                                              SMOOTHED SHARE "o c == s neg c / 0 ? " THROUGH_SHARE},
-    [ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS] = {SMOOTHED LOGITS "s e sum log z - *",
-                                                     SMOOTHED LOGITS "d e 1 e sum / * s - *"},
-    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {CLIPPED "h 0 != c sum log c log - 0 ?", CLIPPED
-                                                     "c 1 c sum / * h - =q p c == q c / 0 ? =q v 0 != d q * 0 ?"},
-    [ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS] = {LOGITS "h 0 != e sum log z - 0 ?",
-                                                            LOGITS "v 0 != d e 1 e sum / * h - * 0 ?"},
-    [ARTEL__LOSS_HINGE] = {"1 y p * - 0 max", "1 y p * - 0 >= y neg 0 ?"},
-    [ARTEL__LOSS_SQUARED_HINGE] = {"1 y p * - 0 max =m m m *", "1 y p * - =m m 0 >= 2 m * y neg * 0 ?"},
-    [ARTEL__LOSS_CATEGORICAL_HINGE] =
-        {OTHERS "q most t p * sum - 1 + 0 max",
-         OTHERS "q q most == 1 0 ? =k k 1 t - * k sum / t - =u q most t p * sum - 1 + 0 >= d u * 0 ?"},
-    [ARTEL__LOSS_KL_DIVERGENCE] = {"t 1e-7 max 1 min =q q q p 1e-7 max 1 min / log *",
-                                   "p 1e-7 >= p 1 <= and t 1e-7 max 1 min p / neg 0 ?"},
-    [ARTEL__LOSS_POISSON] = {"p t p 1e-7 + log * -", "1 t p 1e-7 + / -"},
-    [ARTEL__LOSS_COSINE_SIMILARITY] = {NORMS "t r * p x * * neg",
-                                       NORMS "x 1 1e-7 / < p x * t r * * sum 0 ? =m d x p x * m * t r * - * *"},
-    [ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY] = {SMOOTHED CLIPPED FOCAL "w u G pow " BINARY "* *",
-                                               SMOOTHED CLIPPED FOCAL "w G neg u G 1 - pow * 2 s * 1 - * " BINARY
-                                                                      "* u G pow " BINARY_SLOPE "* + *"},
-    [ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] =
-        {SMOOTHED SHARE "1 c - G pow B * s neg c log * *",
-         SMOOTHED SHARE "o c == s B * G 1 c - G 1 - pow * c log * 1 c - G pow c / - * 0 ? " THROUGH_SHARE},
+#define LOSS_PROGRAM(NAME, value, slope) [ARTEL__LOSS_##NAME] = {value, slope},
+#include "kernel/losses.list"
+#undef LOSS_PROGRAM
 };
 
 /* What a node has beside its formula; `first`: the input that is the target. */
@@ -174,7 +138,7 @@ void artel__lower_loss(artel__lower *lower)
     const loss_row *row = &losses[p.in.op];
     artel__hlo_value terms = artel__formula_write(&p.f, row->value);
     uint32_t last = 1u << (p.full.rank - 1);
-    bool same = p.in.op == ARTEL__LOSS_CATEGORICAL_HINGE; /* each term is the value */
+    bool same = loss_form_of(p.in.op).repeats;
     artel__hlo_value value = artel__hlo_reduce(lower->hlo, same ? "maximum" : "add", same ? -INFINITY : 0, terms, last);
     lower->out[0] = scale(lower->hlo, &p.in, value);
 }

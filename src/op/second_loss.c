@@ -6,6 +6,8 @@
  * of terms, and diag(s) - s s' for crossentropy of logits, s their softmax.
  */
 #include "op/loss.h"
+
+#include "kernel/loss_formula.h"
 #include "op/op.h"
 #include "op/second.h"
 #include "op/shape_ops.h"
@@ -15,32 +17,32 @@ static artel__value_id mul(artel__graph *graph, artel__value_id a, artel__value_
     return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
 }
 
-/* Times the number of terms: (p - t)^2 -> 2, ... ; ARTEL__NO_VALUE: 0. */
+/* What the second derivative of a term is made of: error is p - t. */
+typedef struct curve {
+    artel__graph *graph;
+    const artel__loss_input *loss;
+    artel__value_id p, error;
+} curve;
+
+/* curve_of_<name>: times the number of terms: (p - t)^2 -> 2, ... ; ARTEL__NO_VALUE: 0. */
+#define LOSS_CURVE
+#include "kernel/losses.list"
+#undef LOSS_CURVE
+
 static bool curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target, artel__value_id p,
                      artel__value_id *out)
 {
     artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32),
                     error = artel__op_binary(graph, ARTEL__BINARY_SUB, p, t);
+    const curve c = {graph, l, p, error};
     *out = ARTEL__NO_VALUE;
     switch (l->op) {
-    case ARTEL__LOSS_MEAN_ABSOLUTE_ERROR: return true;
-    case ARTEL__LOSS_MEAN_SQUARED_ERROR: *out = artel__op_fill_like(graph, p, 2); return true;
-    case ARTEL__LOSS_HUBER: {
-        artel__value_id near = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS_EQUAL,
-                                                        artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, error), l->a);
-        *out = artel__op_where(graph, near, artel__op_fill_like(graph, p, 1), ARTEL__NO_VALUE);
+#define CURVED_LOSS(NAME, name)     \
+    case ARTEL__LOSS_##NAME:        \
+        *out = curve_of_##name(&c); \
         return true;
-    }
-    case ARTEL__LOSS_LOG_COSH: {
-        artel__value_id slope = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, error);
-        *out = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, slope), -1, 1);
-        return true;
-    }
-    case ARTEL__LOSS_BINARY_CROSSENTROPY_LOGITS: {
-        artel__value_id s = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, p);
-        *out = mul(graph, s, artel__op_affine(graph, s, -1, 1));
-        return true;
-    }
+#include "kernel/losses.list"
+#undef CURVED_LOSS
     default: return false;
     }
 }
@@ -74,8 +76,7 @@ artel_status artel__second_loss(artel__gradient *g)
         g->in_gradient[0] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, mul(graph, back, slope), 1u << last, false);
     }
     if (!g->needed[2] || graph->status < 0) return graph->status;
-    if (l->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ||
-        (l->op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS && !l->has_ignored_class)) {
+    if (loss_form_of(l->op).softmax && !l->has_ignored_class) {
         bent = across(graph, prediction, back);
     } else {
         if (!curve_of(graph, l, g->in[1], prediction, &bent)) return artel__second_refuse(g, "this loss");

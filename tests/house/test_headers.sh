@@ -23,7 +23,7 @@ compile_public() {
 export -f compile compile_public
 export flags scratch
 status=0
-headers=$(find src include -name '*.h' ! -path '*/kernel/simd/*' ! -path '*/kernel/optimizer/*' ! -name '*_body.h' ! -path '*/hdf5_helper/*' ! -path '*/part_*' | sort)
+headers=$(find src include -name '*.h' ! -path '*/kernel/simd/*' ! -path '*/kernel/optimizer/*' ! -path '*/kernel/loss/*' ! -name '*_body.h' ! -path '*/hdf5_helper/*' ! -path '*/part_*' | sort)
 for compiler in gcc clang; do
     printf '%s\n' $headers | xargs -P 2 -I{} bash -c 'compile "$1" "$2"' _ "$compiler" {} || status=1
 done

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses, the reference: one position at a time; a task is a position. Also the lists.
  *
- * Element-wise losses take their terms from loss_formula.h. The others are written out here, and those from
- * probabilities, the hinge and the cosine have no other form.
+ * Element-wise losses take their terms from loss_formula.h, the others their values and slopes from their files
+ * (losses.list).
  */
 #include "kernel/loss.h"
 
@@ -10,8 +10,7 @@
 
 bool artel__loss_is_sparse(artel__loss op)
 {
-    return op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY ||
-           op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
+    return loss_form_of(op).sparse;
 }
 
 /* One position. */
@@ -56,7 +55,7 @@ static float smoothed(const position *p, int64_t i)
     return target(p, i) * p->k.keep + p->k.add;
 }
 
-/* -- values -- */
+/* -- element-wise -- */
 
 static float element_value(const position *p)
 {
@@ -65,17 +64,18 @@ static float element_value(const position *p)
     return loss_factor(p->in->op) * total(&l) / loss_divisor(p->in);
 }
 
+static void element_slopes(const position *p, float upstream, float *out)
+{
+    float share = upstream * loss_factor(p->in->op) / loss_divisor(p->in);
+    for (int64_t i = 0; i < p->n; i++) out[i] = share * loss_element_slope(p->in->op, target(p, i), p->x[i], &p->k);
+}
+
+/* -- what others are made of -- */
+
 static float sum(const position *p)
 {
     lanes l = {0};
     for (int64_t i = 0; i < p->n; i++) add(&l, i, p->x[i]);
-    return total(&l);
-}
-
-static float clipped_sum(const position *p)
-{
-    lanes l = {0};
-    for (int64_t i = 0; i < p->n; i++) add(&l, i, loss_clip(p->x[i], LOSS_EPSILON, LOSS_ALMOST_ONE));
     return total(&l);
 }
 
@@ -93,170 +93,70 @@ static float exponentials(const position *p, float m)
     return total(&l);
 }
 
-static float categorical_value(const position *p)
+/* The sum over the classes of what a smoothed target makes of a share: x divided by its sum, and clipped. */
+static float value_of_shares(const position *p, float (*of_share)(const position *p, float t, float share))
 {
-    float s = sum(p);
+    float all = sum(p);
     lanes l = {0};
-    for (int64_t i = 0; i < p->n; i++) {
-        float c = loss_clip(p->x[i] / s, LOSS_EPSILON, LOSS_ALMOST_ONE), term = -smoothed(p, i) * artel__logf(c);
-        bool focal = p->in->op == ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY;
-        add(&l, i, focal ? artel__powf(1.0f - c, p->k.c) * p->k.b * term : term);
-    }
+    for (int64_t i = 0; i < p->n; i++) add(&l, i, of_share(p, smoothed(p, i), loss_probability(p->x[i] / all)));
     return total(&l);
 }
 
-static float categorical_logits_value(const position *p)
+/* Its slopes, from that of a share where the clip passes: through the sum. */
+static void slopes_of_shares(const position *p, float (*of_share)(const position *p, float t, float share),
+                             float upstream, float *out)
 {
-    float m = largest(p), log_sum = artel__logf(exponentials(p, m));
+    float all = sum(p);
     lanes l = {0};
-    for (int64_t i = 0; i < p->n; i++) add(&l, i, smoothed(p, i) * (log_sum - (p->x[i] - m)));
-    return total(&l);
-}
-
-static float sparse_value(const position *p)
-{
-    int64_t class = loss_class(p->in, p->at);
-    if (class == -2) loss_report(p->in, p->at);
-    if (class < 0) return 0.0f;
-    if (p->in->op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
-        return artel__logf(clipped_sum(p)) - artel__logf(loss_clip(p->x[class], LOSS_EPSILON, LOSS_ALMOST_ONE));
-    float m = largest(p);
-    return artel__logf(exponentials(p, m)) - (p->x[class] - m);
-}
-
-/* neg - pos + 1, and neg. */
-static float hinge_margin(const position *p, float *neg)
-{
-    lanes l = {0};
-    *neg = -INFINITY;
     for (int64_t i = 0; i < p->n; i++) {
-        add(&l, i, target(p, i) * p->x[i]);
-        *neg = artel__maxf((1.0f - target(p, i)) * p->x[i], *neg);
+        float o = p->x[i] / all, c = loss_probability(o);
+        out[i] = c != o ? 0.0f : of_share(p, smoothed(p, i), c);
+        add(&l, i, out[i] * o);
     }
-    return *neg - total(&l) + 1.0f;
+    float common = total(&l);
+    for (int64_t i = 0; i < p->n; i++) out[i] = upstream * ((out[i] - common) / all);
 }
 
-/* min(1 / sqrt(sum of squares), 1 / epsilon) of the prediction and of the target. */
-static void cosine_norms(const position *p, float *of_x, float *of_t)
-{
-    lanes x = {0}, t = {0};
-    for (int64_t i = 0; i < p->n; i++) {
-        add(&x, i, p->x[i] * p->x[i]);
-        add(&t, i, target(p, i) * target(p, i));
-    }
-    *of_x = artel__minf(1.0f / artel__sqrtf(total(&x)), 1.0f / LOSS_EPSILON);
-    *of_t = artel__minf(1.0f / artel__sqrtf(total(&t)), 1.0f / LOSS_EPSILON);
-}
-
-static float cosine_value(const position *p)
-{
-    float rx, rt;
-    lanes l = {0};
-    cosine_norms(p, &rx, &rt);
-    for (int64_t i = 0; i < p->n; i++) add(&l, i, (target(p, i) * rt) * (p->x[i] * rx));
-    return -total(&l);
-}
+#define LOSS_REFERENCE
+#include "kernel/losses.list"
+#undef LOSS_REFERENCE
 
 static float value_of(const position *p)
 {
-    float neg;
-    if (loss_is_element(p->in->op)) return element_value(p);
-    if (artel__loss_is_sparse(p->in->op)) return sparse_value(p);
+    float value = 0.0f;
     switch (p->in->op) {
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY:
-    case ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY: return categorical_value(p);
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS: return categorical_logits_value(p);
-    case ARTEL__LOSS_CATEGORICAL_HINGE: return artel__maxf(hinge_margin(p, &neg), 0.0f);
-    case ARTEL__LOSS_COSINE_SIMILARITY: return cosine_value(p);
-    default: return 0.0f;
+#define ELEMENT_LOSS(NAME, name, ...) \
+    case ARTEL__LOSS_##NAME:          \
+        value = element_value(p);     \
+        break;
+#define ROW_LOSS(NAME, name, ...)   \
+    case ARTEL__LOSS_##NAME:        \
+        value = value_of_##name(p); \
+        break;
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+#undef ROW_LOSS
+    case ARTEL__LOSS_COUNT: break;
     }
+    return value;
 }
 
-/* -- slopes: written to out, times the upstream gradient -- */
-
-static void element_slopes(const position *p, float upstream, float *out)
-{
-    float share = upstream * loss_factor(p->in->op) / loss_divisor(p->in);
-    for (int64_t i = 0; i < p->n; i++) out[i] = share * loss_element_slope(p->in->op, target(p, i), p->x[i], &p->k);
-}
-
-/* d value / d o for o = x / sum, where the clip passes. */
-static float categorical_inner(const position *p, int64_t i, float o)
-{
-    float c = loss_clip(o, LOSS_EPSILON, LOSS_ALMOST_ONE), t = smoothed(p, i);
-    if (c != o) return 0.0f;
-    if (p->in->op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY) return -t / c;
-    float bend = p->k.c * artel__powf(1.0f - c, p->k.c - 1.0f) * artel__logf(c),
-          straight = artel__powf(1.0f - c, p->k.c) / c;
-    return t * p->k.b * (bend - straight);
-}
-
-static void categorical_slopes(const position *p, float upstream, float *out)
-{
-    float s = sum(p);
-    lanes l = {0};
-    for (int64_t i = 0; i < p->n; i++) add(&l, i, categorical_inner(p, i, p->x[i] / s) * (p->x[i] / s));
-    float common = total(&l);
-    for (int64_t i = 0; i < p->n; i++) out[i] = upstream * ((categorical_inner(p, i, p->x[i] / s) - common) / s);
-}
-
-static void categorical_logits_slopes(const position *p, float upstream, float *out)
-{
-    float m = largest(p), scale = 1.0f / exponentials(p, m);
-    for (int64_t i = 0; i < p->n; i++) out[i] = upstream * (artel__expf(p->x[i] - m) * scale - smoothed(p, i));
-}
-
-static void sparse_slopes(const position *p, float upstream, float *out)
-{
-    int64_t class = loss_class(p->in, p->at);
-    bool logits = p->in->op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
-    float m = logits && class >= 0 ? largest(p) : 0.0f;
-    float scale = class < 0 ? 0.0f : 1.0f / (logits ? exponentials(p, m) : clipped_sum(p));
-    for (int64_t i = 0; i < p->n; i++) {
-        float c = loss_clip(p->x[i], LOSS_EPSILON, LOSS_ALMOST_ONE),
-              share = (logits ? artel__expf(p->x[i] - m) : c) * scale;
-        float slope = i == class ? share - 1.0f : share;
-        if (!logits) slope = c == p->x[i] ? slope / c : 0.0f;
-        out[i] = class < 0 ? 0.0f : upstream * slope;
-    }
-}
-
-static void hinge_slopes(const position *p, float upstream, float *out)
-{
-    float neg, margin = hinge_margin(p, &neg);
-    int64_t ties = 0;
-    for (int64_t i = 0; i < p->n; i++) ties += (1.0f - target(p, i)) * p->x[i] == neg;
-    for (int64_t i = 0; i < p->n; i++) {
-        float t = target(p, i), up = (1.0f - t) * p->x[i] == neg ? (1.0f - t) / (float)ties : 0.0f;
-        out[i] = margin >= 0.0f ? upstream * (up - t) : 0.0f;
-    }
-}
-
-static void cosine_slopes(const position *p, float upstream, float *out)
-{
-    float rx, rt;
-    lanes l = {0};
-    cosine_norms(p, &rx, &rt);
-    for (int64_t i = 0; i < p->n; i++) add(&l, i, (p->x[i] * rx) * (target(p, i) * rt));
-    float common = rx < 1.0f / LOSS_EPSILON ? total(&l) : 0.0f;
-    for (int64_t i = 0; i < p->n; i++) out[i] = upstream * (rx * ((p->x[i] * rx) * common - target(p, i) * rt));
-}
-
+/* Written to out, times the upstream gradient. */
 static void slopes_of(const position *p, float upstream, float *out)
 {
-    if (loss_is_element(p->in->op)) {
-        element_slopes(p, upstream, out);
-        return;
-    }
     switch (p->in->op) {
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY:
-    case ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY: categorical_slopes(p, upstream, out); break;
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS: categorical_logits_slopes(p, upstream, out); break;
-    case ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY:
-    case ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS: sparse_slopes(p, upstream, out); break;
-    case ARTEL__LOSS_CATEGORICAL_HINGE: hinge_slopes(p, upstream, out); break;
-    case ARTEL__LOSS_COSINE_SIMILARITY: cosine_slopes(p, upstream, out); break;
-    default: break;
+#define ELEMENT_LOSS(NAME, name, ...)     \
+    case ARTEL__LOSS_##NAME:              \
+        element_slopes(p, upstream, out); \
+        break;
+#define ROW_LOSS(NAME, name, ...)           \
+    case ARTEL__LOSS_##NAME:                \
+        slopes_of_##name(p, upstream, out); \
+        break;
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+#undef ROW_LOSS
+    case ARTEL__LOSS_COUNT: break;
     }
 }
 

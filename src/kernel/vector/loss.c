@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses; see simd.h for how this file is compiled, kernel/loss.h for the contracts.
  *
- * Fast forms exist for the element-wise losses and for the two crossentropies from logits, which are what training
+ * Fast forms exist for the element-wise losses and for those of LOSS_VECTOR (losses.list), which are what training
  * uses; the others are left to the reference. Rows of one element run along the positions.
  */
 #include "kernel/simd/simd.h"
@@ -15,15 +15,19 @@ enum {
 
 static bool has_fast_form(artel__loss op)
 {
-    return loss_is_element(op) || op == ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS ||
-           op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
+    switch (op) {
+#define VECTOR_LOSS(NAME, name) case ARTEL__LOSS_##NAME:
+#include "kernel/losses.list"
+#undef VECTOR_LOSS
+        return true;
+    default: return loss_is_element(op);
+    }
 }
 
 static const char *input_refuses(const artel__loss_input *in)
 {
-    bool sparse = in->op == ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS;
     if (!has_fast_form(in->op)) return "this loss has no fast form";
-    return sparse || in->target_dtype == ARTEL_DTYPE_FLOAT32 ? NULL : "targets are not float32";
+    return loss_form_of(in->op).sparse || in->target_dtype == ARTEL_DTYPE_FLOAT32 ? NULL : "targets are not float32";
 }
 
 static int64_t positions_per_task(const artel__loss_input *in)
@@ -86,120 +90,11 @@ ARTEL__INLINE void element_slopes(artel__loss op, const artel__loss_gradient *p,
     }
 }
 
-/* -- crossentropy from logits -- */
+/* -- others -- */
 
-static void categorical_values(const artel__loss_forward *p, int64_t from, int64_t to)
-{
-    loss_constants k = loss_constants_of(&p->in);
-    int64_t n = p->in.length;
-    for (int64_t at = from; at < to; at++) {
-        const float *t = (const float *)p->in.target + at * n, *x = p->in.prediction + at * n;
-        float m, log_sum = artel__logf(artel__row_exponentials(x, n, &m)), lane[ARTEL__LANES] = {0};
-        int64_t i = 0;
-        for (; i + ARTEL__LANES <= n; i += ARTEL__LANES)
-            for (int j = 0; j < ARTEL__LANES; j++)
-                lane[j] = lane[j] + (t[i + j] * k.keep + k.add) * (log_sum - (x[i + j] - m));
-        float last_t[ARTEL__LANES], last_x[ARTEL__LANES];
-        artel__tail(t + i, n - i, 0.0f, last_t), artel__tail(x + i, n - i, 0.0f, last_x);
-        for (int j = 0; j < ARTEL__LANES; j++) {
-            float term = (last_t[j] * k.keep + k.add) * (log_sum - (last_x[j] - m));
-            lane[j] = lane[j] + (i + j < n ? term : 0.0f);
-        }
-        p->value[at] = artel__lanes_sum(lane);
-    }
-}
-
-static void categorical_slopes(const artel__loss_gradient *p, int64_t from, int64_t to)
-{
-    loss_constants k = loss_constants_of(&p->in);
-    int64_t n = p->in.length;
-    for (int64_t at = from; at < to; at++) {
-        const float *t = (const float *)p->in.target + at * n, *x = p->in.prediction + at * n;
-        float m, scale = 1.0f / artel__row_exponentials(x, n, &m), upstream = p->upstream[at],
-                 *out = p->gradient + at * n;
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) out[i] = upstream * (artel__expf(x[i] - m) * scale - (t[i] * k.keep + k.add));
-    }
-}
-
-/* Up to 64 positions of up to 16 classes. */
-static void sparse_short_values(const artel__loss_forward *p, int64_t from, int64_t rows)
-{
-    artel__short_rows e;
-    float max[ARTEL__SHORT_ROWS], sum[ARTEL__SHORT_ROWS];
-    int64_t n = p->in.length;
-    artel__short_load(&e, p->in.prediction + from * n, n, rows);
-    artel__short_exponentials(&e, max, sum);
-    for (int r = 0; r < ARTEL__SHORT_ROWS; r++) sum[r] = artel__logf(sum[r]);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t class = loss_class(&p->in, from + r);
-        if (class == -2) loss_report(&p->in, from + r);
-        p->value[from + r] = class < 0 ? 0.0f : sum[r] - (p->in.prediction[(from + r) * n + class] - max[r]);
-    }
-}
-
-static void sparse_short_slopes(const artel__loss_gradient *p, int64_t from, int64_t rows)
-{
-    artel__short_rows e;
-    float max[ARTEL__SHORT_ROWS], sum[ARTEL__SHORT_ROWS], upstream[ARTEL__SHORT_ROWS];
-    int64_t n = p->in.length;
-    artel__short_load(&e, p->in.prediction + from * n, n, rows);
-    artel__short_exponentials(&e, max, sum);
-    for (int64_t r = 0; r < ARTEL__SHORT_ROWS; r++) upstream[r] = r < rows ? p->upstream[from + r] : 0.0f;
-    for (int64_t r = 0; r < rows; r++) sum[r] = 1.0f / sum[r];
-    for (int64_t k = 0; k < n; k++)
-        for (int r = 0; r < ARTEL__SHORT_ROWS; r++) e.v[k][r] = e.v[k][r] * sum[r];
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t class = loss_class(&p->in, from + r);
-        if (class >= 0) e.v[class][r] = e.v[class][r] - 1.0f;
-        for (int64_t k = 0; class < 0 && k < n; k++) e.v[k][r] = upstream[r] = 0.0f;
-    }
-    for (int64_t k = 0; k < n; k++)
-        for (int r = 0; r < ARTEL__SHORT_ROWS; r++) e.v[k][r] = upstream[r] * e.v[k][r];
-    artel__short_store(&e, p->gradient + from * n);
-}
-
-static void sparse_values(const artel__loss_forward *p, int64_t from, int64_t to)
-{
-    int64_t n = p->in.length;
-    if (n <= ARTEL__LANES) {
-        for (; from < to; from += ARTEL__SHORT_ROWS)
-            sparse_short_values(p, from, to - from < ARTEL__SHORT_ROWS ? to - from : ARTEL__SHORT_ROWS);
-        return;
-    }
-    for (int64_t at = from; at < to; at++) {
-        int64_t class = loss_class(&p->in, at);
-        const float *x = p->in.prediction + at * n;
-        float m;
-        if (class == -2) loss_report(&p->in, at);
-        p->value[at] = class < 0 ? 0.0f : artel__logf(artel__row_exponentials(x, n, &m));
-        if (class >= 0) p->value[at] = p->value[at] - (x[class] - m);
-    }
-}
-
-static void sparse_slopes(const artel__loss_gradient *p, int64_t from, int64_t to)
-{
-    int64_t n = p->in.length;
-    if (n <= ARTEL__LANES) {
-        for (; from < to; from += ARTEL__SHORT_ROWS)
-            sparse_short_slopes(p, from, to - from < ARTEL__SHORT_ROWS ? to - from : ARTEL__SHORT_ROWS);
-        return;
-    }
-    for (int64_t at = from; at < to; at++) {
-        int64_t class = loss_class(&p->in, at);
-        const float *x = p->in.prediction + at * n;
-        float *out = p->gradient + at * n, upstream = p->upstream[at], m;
-        if (class < 0) {
-            for (int64_t i = 0; i < n; i++) out[i] = 0.0f;
-            continue;
-        }
-        float scale = 1.0f / artel__row_exponentials(x, n, &m),
-              hit = upstream * (artel__expf(x[class] - m) * scale - 1.0f);
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) out[i] = upstream * (artel__expf(x[i] - m) * scale);
-        out[class] = hit;
-    }
-}
+#define LOSS_VECTOR
+#include "kernel/losses.list"
+#undef LOSS_VECTOR
 
 /* -- kernels -- */
 
@@ -220,14 +115,17 @@ static void loss_forward_run(const void *params, int64_t begin, int64_t end, voi
     int64_t from = artel__piece_end(p->in.positions, size, begin), to = artel__piece_end(p->in.positions, size, end);
     (void)scratch;
     switch (p->in.op) {
-#define ELEMENT(name)                                    \
-    case ARTEL__LOSS_##name:                             \
-        element_values(ARTEL__LOSS_##name, p, from, to); \
+#define ELEMENT_LOSS(NAME, name, ...)                    \
+    case ARTEL__LOSS_##NAME:                             \
+        element_values(ARTEL__LOSS_##NAME, p, from, to); \
         break;
-#include "kernel/loss_element.list"
-#undef ELEMENT
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS: categorical_values(p, from, to); break;
-    case ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS: sparse_values(p, from, to); break;
+#define VECTOR_LOSS(NAME, name)     \
+    case ARTEL__LOSS_##NAME:        \
+        name##_values(p, from, to); \
+        break;
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+#undef VECTOR_LOSS
     default: break;
     }
 }
@@ -249,14 +147,17 @@ static void loss_gradient_run(const void *params, int64_t begin, int64_t end, vo
     int64_t from = artel__piece_end(p->in.positions, size, begin), to = artel__piece_end(p->in.positions, size, end);
     (void)scratch;
     switch (p->in.op) {
-#define ELEMENT(name)                                    \
-    case ARTEL__LOSS_##name:                             \
-        element_slopes(ARTEL__LOSS_##name, p, from, to); \
+#define ELEMENT_LOSS(NAME, name, ...)                    \
+    case ARTEL__LOSS_##NAME:                             \
+        element_slopes(ARTEL__LOSS_##NAME, p, from, to); \
         break;
-#include "kernel/loss_element.list"
-#undef ELEMENT
-    case ARTEL__LOSS_CATEGORICAL_CROSSENTROPY_LOGITS: categorical_slopes(p, from, to); break;
-    case ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_LOGITS: sparse_slopes(p, from, to); break;
+#define VECTOR_LOSS(NAME, name)     \
+    case ARTEL__LOSS_##NAME:        \
+        name##_slopes(p, from, to); \
+        break;
+#include "kernel/losses.list"
+#undef ELEMENT_LOSS
+#undef VECTOR_LOSS
     default: break;
     }
 }
