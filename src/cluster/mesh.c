@@ -193,16 +193,16 @@ static artel_status make_peers(artel_cluster *mesh)
     mesh->title = block;
     ARTEL_TRY(artel__calloc(mesh->ctx, 3 * peers, sizeof *mesh->named, "cluster", &block));
     mesh->named = block;
-    ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->view, "cluster", &block));
-    mesh->view = block;
+    ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->status.view, "cluster", &block));
+    mesh->status.view = block;
     ARTEL_TRY(artel__calloc(mesh->ctx, peers, 1, "cluster", &block));
-    mesh->serve = block;
-    mesh->links = 4 * mesh->peers + 16;
-    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links, sizeof *mesh->link, "cluster", &block));
-    mesh->link = block;
-    mesh->poll_room = mesh->links + mesh->peers + 2 + 2 * ARTEL__MESH_MOST_RANKS;
-    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->poll_room, sizeof *mesh->poll, "cluster", &block));
-    mesh->poll = block;
+    mesh->orders.serve = block;
+    mesh->links.count = 4 * mesh->peers + 16;
+    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links.count, sizeof *mesh->links.link, "cluster", &block));
+    mesh->links.link = block;
+    mesh->links.room = mesh->links.count + mesh->peers + 2 + 2 * ARTEL__MESH_MOST_RANKS;
+    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links.room, sizeof *mesh->links.poll, "cluster", &block));
+    mesh->links.poll = block;
     for (int r = 0; r < mesh->peers; r++) name_peer(mesh, r);
     name_hosts(mesh);
     return ARTEL_OK;
@@ -242,16 +242,21 @@ static artel_status init_mutex(artel_cluster *mesh)
         return artel__fail(mesh->ctx, ARTEL_ERROR_NO_MEMORY, "cluster", "", "no mutex");
     pthread_mutex_init(&mesh->incident.mutex, NULL);
     artel__cond_init(&mesh->changed);
-    artel__cond_init(&mesh->names);
-    mesh->has_mutex = true;
+    artel__cond_init(&mesh->threads.names);
+    artel__mesh_move_life(&mesh->threads.life, ARTEL__MESH_LOCKED);
     return ARTEL_OK;
 }
 
 static artel_status start_threads(artel_cluster *mesh)
 {
-    mesh->has_thread = pthread_create(&mesh->thread, NULL, artel__mesh_main, mesh) == 0;
-    mesh->has_name_thread = pthread_create(&mesh->name_thread, NULL, artel__mesh_name_main, mesh) == 0;
-    if (mesh->has_thread && mesh->has_name_thread) return ARTEL_OK;
+    artel__mesh_threads *t = &mesh->threads;
+    pthread_mutex_lock(&mesh->mutex); /* they look at the life that is written here */
+    if (pthread_create(&t->mover, NULL, artel__mesh_main, mesh) == 0)
+        artel__mesh_move_life(&t->life, ARTEL__MESH_MOVING);
+    if (t->life == ARTEL__MESH_MOVING && pthread_create(&t->namer, NULL, artel__mesh_name_main, mesh) == 0)
+        artel__mesh_move_life(&t->life, ARTEL__MESH_NAMING);
+    pthread_mutex_unlock(&mesh->mutex);
+    if (t->life == ARTEL__MESH_NAMING) return ARTEL_OK;
     return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster", "raise the limit of threads",
                        "its threads could not be started");
 }
@@ -279,12 +284,12 @@ static artel_status start(artel_cluster *mesh)
     if (getrandom(&mesh->site.self.incarnation, sizeof mesh->site.self.incarnation, 0) < 0)
         return artel__fail_errno(mesh->ctx, "cluster", "take a random number");
     ARTEL_TRY(artel_context_create(NULL, &mesh->quiet));
-    artel__text_init(&mesh->report, mesh->quiet);
+    artel__text_init(&mesh->pass.report, mesh->quiet);
     if (mesh->options.post_mortem) ARTEL_TRY(artel__log_keep(mesh->ctx, REPORT_LINES));
     ARTEL_TRY(artel__mesh_open_certificate(mesh));
     ARTEL_TRY(listen_here(mesh));
-    mesh->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (mesh->wake < 0) return artel__fail_errno(mesh->ctx, "cluster", "open");
+    mesh->threads.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (mesh->threads.wake < 0) return artel__fail_errno(mesh->ctx, "cluster", "open");
     return start_threads(mesh);
 }
 
@@ -295,12 +300,12 @@ artel_status artel__mesh_open(artel_context *ctx, const artel_cluster_options *o
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_cluster), "cluster", &block));
     artel_cluster *mesh = block;
     mesh->ctx = ctx;
-    mesh->wake = -1;
+    mesh->threads.wake = -1;
     artel_status status = take_options(ctx, options, &mesh->options);
     if (status == ARTEL_OK) status = artel__far_find(ctx, transport, &mesh->transport);
     if (status == ARTEL_OK) status = resolve(mesh);
     if (status == ARTEL_OK) status = take_security(mesh);
-    if (status == ARTEL_OK) mesh->writes = mesh->single || mesh->cluster.is_chief;
+    if (status == ARTEL_OK) mesh->generation.writes = mesh->single || mesh->cluster.is_chief;
     if (status == ARTEL_OK && !mesh->single) status = start(mesh);
     if (status < 0) {
         artel_cluster_close(mesh);
@@ -318,27 +323,28 @@ artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options 
 
 static void stop_threads(artel_cluster *mesh)
 {
-    if (!mesh->has_mutex) return;
+    artel__mesh_life life = mesh->threads.life;
+    if (life < ARTEL__MESH_MOVING) return;
     pthread_mutex_lock(&mesh->mutex);
-    mesh->quit = true;
-    pthread_cond_broadcast(&mesh->names);
+    artel__mesh_move_life(&mesh->threads.life, ARTEL__MESH_CLOSING);
+    pthread_cond_broadcast(&mesh->threads.names);
     pthread_mutex_unlock(&mesh->mutex);
-    if (mesh->has_thread) artel__mesh_wake(mesh);
-    if (mesh->has_thread) pthread_join(mesh->thread, NULL);
-    if (mesh->has_name_thread) pthread_join(mesh->name_thread, NULL);
+    artel__mesh_wake(mesh);
+    pthread_join(mesh->threads.mover, NULL);
+    if (life == ARTEL__MESH_NAMING) pthread_join(mesh->threads.namer, NULL);
 }
 
 static void close_connections(artel_cluster *mesh)
 {
     artel__mesh_drop_data(mesh, true);
-    artel__mesh_table_fini(mesh, &mesh->now);
-    artel__mesh_table_fini(mesh, &mesh->next);
-    for (int i = 0; i < mesh->links; i++) artel__connection_close(mesh->link[i].connection);
+    artel__mesh_table_fini(mesh, &mesh->generation.now);
+    artel__mesh_table_fini(mesh, &mesh->generation.next);
+    for (int i = 0; i < mesh->links.count; i++) artel__connection_close(mesh->links.link[i].connection);
     for (int r = 0; r < mesh->peers; r++) artel__connection_close(mesh->peer[r].dialled);
-    artel__status_desk_close(&mesh->desk);
+    artel__status_desk_close(&mesh->status.desk);
     artel__listener_destroy(mesh->listener);
-    artel__tls_close(&mesh->tls);
-    if (mesh->wake >= 0) close(mesh->wake);
+    artel__tls_close(&mesh->certificate.tls);
+    if (mesh->threads.wake >= 0) close(mesh->threads.wake);
 }
 
 void artel_cluster_close(artel_cluster *mesh)
@@ -347,17 +353,17 @@ void artel_cluster_close(artel_cluster *mesh)
     stop_threads(mesh);
     artel__membership_destroy(mesh->machine);
     close_connections(mesh);
-    if (mesh->has_mutex) {
+    if (mesh->threads.life != ARTEL__MESH_BARE) {
         pthread_cond_destroy(&mesh->changed);
-        pthread_cond_destroy(&mesh->names);
+        pthread_cond_destroy(&mesh->threads.names);
         pthread_mutex_destroy(&mesh->incident.mutex);
         pthread_mutex_destroy(&mesh->mutex);
     }
-    void *const block[] = {mesh->data,  mesh->link,  mesh->poll, mesh->peer,
-                           mesh->title, mesh->named, mesh->view, mesh->serve};
+    void *const block[] = {mesh->data.list, mesh->links.link, mesh->links.poll,  mesh->peer,
+                           mesh->title,     mesh->named,      mesh->status.view, mesh->orders.serve};
     for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(mesh->ctx, block[i]);
     artel__mesh_forget_notes(mesh);
-    artel__text_fini(&mesh->report);
+    artel__text_fini(&mesh->pass.report);
     artel_context_destroy(mesh->quiet);
     artel__cluster_fini(&mesh->cluster);
     artel__free(mesh->ctx, mesh);

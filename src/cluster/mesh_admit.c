@@ -34,11 +34,11 @@ artel__net_fault artel__mesh_admit(void *user, const artel__hello *peer, char re
         snprintf(reason, ARTEL__HELLO_REASON, "another process is %.50s already", peer->task);
         return ARTEL__FAULT_REJECTED;
     }
-    if (mesh->over && mesh->hopeless) {
-        snprintf(reason, ARTEL__HELLO_REASON, "the job has failed: %.150s", mesh->cause.text);
+    if (mesh->pass.course == ARTEL__MESH_HOPELESS) {
+        snprintf(reason, ARTEL__HELLO_REASON, "the job has failed: %.150s", mesh->pass.cause.text);
         return ARTEL__FAULT_REJECTED;
     }
-    if (mesh->machine && !mesh->over && peer->generation == mesh->pass) return ARTEL__FAULT_NONE;
+    if (artel__mesh_is_running(mesh) && peer->generation == mesh->pass.number) return ARTEL__FAULT_NONE;
     snprintf(reason, ARTEL__HELLO_REASON, "%.50s is not ready for it (yet)", mesh->peer[mesh->self].name);
     return ARTEL__FAULT_CROWDED;
 }
@@ -49,7 +49,7 @@ static bool all_located(const artel_cluster *mesh)
     for (int r = 0; r < mesh->peers; r++) {
         const artel__mesh_peer *p = &mesh->peer[r];
         bool open = p->lookup == ARTEL__MESH_UNKNOWN || p->lookup == ARTEL__MESH_WANTED;
-        if (r != mesh->self && !p->met && p->address[0] && open) return false;
+        if (r != mesh->self && p->known == ARTEL__MESH_UNMET && p->address[0] && open) return false;
     }
     return true;
 }
@@ -61,7 +61,7 @@ static bool host_is_missing(const artel_cluster *mesh, const char *address)
     if (!artel__net_address_parse(address, &from)) return false;
     for (int r = 0; r < mesh->peers; r++) {
         const artel__mesh_peer *p = &mesh->peer[r];
-        if (r != mesh->self && !p->met && p->lookup == ARTEL__MESH_KNOWN &&
+        if (r != mesh->self && p->known == ARTEL__MESH_UNMET && p->lookup == ARTEL__MESH_KNOWN &&
             artel__net_address_same_host(&p->resolved, &from))
             return true;
     }
@@ -73,7 +73,8 @@ static bool host_is_missing(const artel_cluster *mesh, const char *address)
 static bool is_awaited_from_anywhere(const artel_cluster *mesh, const char *task)
 {
     int rank = artel__mesh_find(mesh, task);
-    return rank >= 0 && rank != mesh->self && !mesh->peer[rank].met && !mesh->peer[rank].address[0];
+    return rank >= 0 && rank != mesh->self && mesh->peer[rank].known == ARTEL__MESH_UNMET &&
+           !mesh->peer[rank].address[0];
 }
 
 /* Whether a peer listens there. */
@@ -121,7 +122,7 @@ void artel__mesh_ignore_incident(void *mesh, const artel__net_incident *incident
 
 void artel__mesh_refuse(artel_cluster *mesh, const char *text)
 {
-    if (!mesh->machine || mesh->over || mesh->ever_formed) return;
+    if (!artel__mesh_is_running(mesh) || artel__mesh_has_formed(mesh)) return;
     artel__membership_fail(mesh->machine, artel__now_ns(), true, ARTEL_ERROR_INVALID, text);
     artel__mesh_settle(mesh);
 }

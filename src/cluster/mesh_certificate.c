@@ -64,18 +64,19 @@ artel_status artel__mesh_open_certificate(artel_cluster *mesh)
         say_farewell(mesh, &files);
         return status;
     }
-    ARTEL_TRY(artel__tls_open(mesh->ctx, &files, &mesh->tls));
-    mesh->site.tls = &mesh->tls;
+    ARTEL_TRY(artel__tls_open(mesh->ctx, &files, &mesh->certificate.tls));
+    mesh->site.tls = &mesh->certificate.tls;
     return ARTEL_OK;
 }
 
 void artel__mesh_watch_certificate(artel_cluster *mesh, int64_t now)
 {
-    if (!mesh->site.tls || now < mesh->certificate_look) return;
-    mesh->certificate_look = now + LOOK_EVERY;
-    int64_t ends = mesh->tls.part->identity_ends(mesh->tls.identity), left = ends - (int64_t)artel__wall_seconds();
-    if (ends == mesh->certificate_warned || left > WARN_SECONDS) return;
-    mesh->certificate_warned = ends;
+    if (!mesh->site.tls || now < mesh->certificate.look_ns) return;
+    mesh->certificate.look_ns = now + LOOK_EVERY;
+    int64_t ends = mesh->certificate.tls.part->identity_ends(mesh->certificate.tls.identity),
+            left = ends - (int64_t)artel__wall_seconds();
+    if (ends == mesh->certificate.warned || left > WARN_SECONDS) return;
+    mesh->certificate.warned = ends;
     artel__log(mesh->ctx, ARTEL_LOG_WARNING,
                "the certificate of this task (%s) %s %lld min%s; renew it (artel cert renew): the new file is taken "
                "without a restart",

@@ -28,25 +28,26 @@
 
 static artel__mesh_data *append(artel_cluster *mesh)
 {
-    if (mesh->data_count == mesh->data_room) {
-        int room = mesh->data_room ? 2 * mesh->data_room : 16;
-        void *block = mesh->data;
-        if (artel__realloc(mesh->quiet, (size_t)room * sizeof *mesh->data, "mesh", &block) < 0) return NULL;
-        mesh->data = block;
-        mesh->data_room = room;
+    if (mesh->data.count == mesh->data.room) {
+        int room = mesh->data.room ? 2 * mesh->data.room : 16;
+        void *block = mesh->data.list;
+        if (artel__realloc(mesh->quiet, (size_t)room * sizeof *mesh->data.list, "mesh", &block) < 0) return NULL;
+        mesh->data.list = block;
+        mesh->data.room = room;
     }
-    artel__mesh_data *d = &mesh->data[mesh->data_count++];
+    artel__mesh_data *d = &mesh->data.list[mesh->data.count++];
     *d = (artel__mesh_data){.since_ns = artel__now_ns()};
     return d;
 }
 
 bool artel__mesh_keep(artel_cluster *mesh, artel__connection *connection)
 {
-    if (mesh->data_count > 4 * ARTEL__MESH_MOST_RANKS * ARTEL__MESH_MOST_RANKS) return false;
+    if (mesh->data.count > 4 * ARTEL__MESH_MOST_RANKS * ARTEL__MESH_MOST_RANKS) return false;
     artel__mesh_data *d = append(mesh);
     if (!d) return false;
     d->connection = connection;
     d->accepted = true;
+    artel__mesh_move_way(&d->way, ARTEL__MESH_OPENING);
     d->generation.counter = artel__connection_peer(connection)->generation;
     return true;
 }
@@ -55,13 +56,13 @@ static void drop(artel__mesh_data *d)
 {
     artel__connection_close(d->connection);
     d->connection = NULL;
-    d->done = true;
+    artel__mesh_move_way(&d->way, ARTEL__MESH_GONE);
 }
 
 void artel__mesh_drop_data(artel_cluster *mesh, bool accepted)
 {
-    for (int i = 0; i < mesh->data_count; i++) {
-        if (accepted || !mesh->data[i].accepted) drop(&mesh->data[i]);
+    for (int i = 0; i < mesh->data.count; i++) {
+        if (accepted || !mesh->data.list[i].accepted) drop(&mesh->data.list[i]);
     }
 }
 
@@ -69,26 +70,26 @@ void artel__mesh_drop_data(artel_cluster *mesh, bool accepted)
 static void tidy(artel_cluster *mesh)
 {
     int kept = 0;
-    for (int i = 0; i < mesh->data_count; i++) {
-        if (!mesh->data[i].done) mesh->data[kept++] = mesh->data[i];
+    for (int i = 0; i < mesh->data.count; i++) {
+        if (mesh->data.list[i].way != ARTEL__MESH_GONE) mesh->data.list[kept++] = mesh->data.list[i];
     }
-    mesh->data_count = kept;
+    mesh->data.count = kept;
 }
 
 /* -- seats -- */
 
 static void number_ranks(artel_cluster *mesh, const artel__generation *generation)
 {
-    mesh->ranks = 0;
+    mesh->generation.ranks = 0;
     for (int r = 0; r < mesh->peers; r++) mesh->peer[r].first = mesh->peer[r].replicas = 0;
     for (int pass = 0; pass < 2;
          pass++) { /* those who compute together come first: workers, where others coordinate and serve */
         for (uint32_t i = 0; i < generation->members; i++) {
             artel__mesh_peer *p = &mesh->peer[generation->member[i].task];
             if ((mesh->options.parameter_servers && p->task->type != ARTEL__TASK_WORKER) != (pass == 1)) continue;
-            p->first = mesh->ranks;
+            p->first = mesh->generation.ranks;
             p->replicas = (int)generation->member[i].replicas;
-            mesh->ranks += p->replicas;
+            mesh->generation.ranks += p->replicas;
         }
     }
 }
@@ -120,16 +121,16 @@ static artel_status make_table(artel_cluster *mesh, artel__mesh_table *table)
     artel__mesh_table_fini(mesh, table);
     ARTEL_TRY(artel__calloc(mesh->quiet, (size_t)self->replicas, sizeof *table->activity, "mesh", &block));
     table->activity = block;
-    table->ranks = mesh->ranks;
+    table->ranks = mesh->generation.ranks;
     for (int i = 0; i < self->replicas; i++) atomic_store(&table->activity[i].since_ns, artel__now_ns());
     table->count = self->replicas;
-    if (mesh->ranks == 1) return ARTEL_OK;
+    if (mesh->generation.ranks == 1) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(mesh->quiet, (size_t)self->replicas, sizeof *table->endpoint, "mesh", &block));
     table->endpoint = block;
     for (int i = 0; i < self->replicas; i++) {
         artel__far_options options = {.rank = self->first + i,
-                                      .ranks = mesh->ranks,
-                                      .generation = mesh->generation.counter,
+                                      .ranks = mesh->generation.ranks,
+                                      .generation = mesh->generation.id.counter,
                                       .spin_ns = spin_time(mesh)};
         ARTEL_TRY(mesh->transport->create(mesh->ctx, &options, &table->endpoint[i]));
     }
@@ -146,7 +147,7 @@ static artel_status list_dials(artel_cluster *mesh)
             if (!d) return ARTEL_ERROR_NO_MEMORY;
             d->from = (uint32_t)(self->first + i);
             d->to = (uint32_t)to;
-            d->generation = mesh->generation;
+            d->generation = mesh->generation.id;
         }
     }
     return ARTEL_OK;
@@ -154,13 +155,11 @@ static artel_status list_dials(artel_cluster *mesh)
 
 artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation *generation)
 {
-    mesh->seated = false;
-    mesh->attached = 0;
+    mesh->data.attached = 0;
     artel__mesh_drop_data(mesh, false);
     number_ranks(mesh, generation);
-    artel_status status = make_table(mesh, &mesh->next);
+    artel_status status = make_table(mesh, &mesh->generation.next);
     if (status == ARTEL_OK) status = list_dials(mesh);
-    mesh->seats_taken = status == ARTEL_OK;
     return status;
 }
 
@@ -170,31 +169,32 @@ void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status
 {
     const artel_error *error = artel_context_error(mesh->ctx);
     char text[ARTEL__TEXT_MAX + 1];
-    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began",
+    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", artel__mesh_has_formed(mesh) ? "" : " before the job began",
              error->where, error->where[0] ? ": " : "", error->what);
-    artel__membership_fail(mesh->machine, artel__now_ns(), job || !mesh->ever_formed, status, text);
+    artel__membership_fail(mesh->machine, artel__now_ns(), job || !artel__mesh_has_formed(mesh), status, text);
 }
 
 /* Files or memory for a connection: what failed at first may go better in a moment. */
 static void note_lack(artel_cluster *mesh, const char *what, int64_t now)
 {
-    if (!mesh->lack_since) mesh->lack_since = now;
-    snprintf(mesh->lack, sizeof mesh->lack, "%.250s", what);
+    if (!mesh->lack.since) mesh->lack.since = now;
+    snprintf(mesh->lack.what, sizeof mesh->lack.what, "%.250s", what);
 }
 
 /* A task that others wait for and that cannot connect for so long leaves them. */
 static void check_lack(artel_cluster *mesh, int64_t now)
 {
-    bool awaited = (mesh->start && !mesh->seated) || mesh->copy;
-    for (int r = 0; r < mesh->peers; r++) awaited = awaited || mesh->serve[r];
+    artel__mesh_due due = mesh->orders.due;
+    bool awaited = due == ARTEL__MESH_SEATS || due == ARTEL__MESH_JOIN || due == ARTEL__MESH_FETCH;
+    for (int r = 0; r < mesh->peers; r++) awaited = awaited || mesh->orders.serve[r];
     if (!awaited) return;
     int error = artel__listener_lack(mesh->listener);
-    if (!error || !mesh->deaf_since) mesh->deaf_since = error ? now : 0;
-    bool mute = mesh->lack_since && now - mesh->lack_since >= mesh->crowd * LACK_NS,
-         deaf = mesh->deaf_since && now - mesh->deaf_since >= mesh->crowd * LACK_NS;
+    if (!error || !mesh->lack.deaf_since) mesh->lack.deaf_since = error ? now : 0;
+    bool mute = mesh->lack.since && now - mesh->lack.since >= mesh->crowd * LACK_NS,
+         deaf = mesh->lack.deaf_since && now - mesh->lack.deaf_since >= mesh->crowd * LACK_NS;
     if (!mute && !deaf) return;
     artel_status status = artel__fail(mesh->ctx, ARTEL_ERROR_IO, "cluster", "raise the limit on open files (ulimit -n)",
-                                      "cannot connect to the others: %s", mute ? mesh->lack : strerror(error));
+                                      "cannot connect to the others: %s", mute ? mesh->lack.what : strerror(error));
     artel__mesh_fail_machine(mesh, false, status);
 }
 
@@ -204,7 +204,7 @@ static void attach(artel_cluster *mesh, artel__mesh_data *d)
 {
     const artel__mesh_peer *self = &mesh->peer[mesh->self];
     uint32_t own = d->accepted ? d->to : d->from, other = d->accepted ? d->from : d->to;
-    int owner = other < (uint32_t)mesh->ranks ? artel__mesh_owner(mesh, (int)other) : -1;
+    int owner = other < (uint32_t)mesh->generation.ranks ? artel__mesh_owner(mesh, (int)other) : -1;
     bool right = own - (uint32_t)self->first < (uint32_t)self->replicas && owner >= 0 &&
                  (!d->accepted || other > own) &&
                  strcmp(artel__connection_peer(d->connection)->task, mesh->peer[owner].name) == 0;
@@ -212,10 +212,11 @@ static void attach(artel_cluster *mesh, artel__mesh_data *d)
         drop(d);
         return;
     }
-    right = artel__far_attach(mesh->next.endpoint[own - (uint32_t)self->first], (int)other, d->connection) == ARTEL_OK;
+    right = artel__far_attach(mesh->generation.next.endpoint[own - (uint32_t)self->first], (int)other, d->connection) ==
+            ARTEL_OK;
     d->connection = NULL;
-    d->done = true;
-    mesh->attached += right;
+    artel__mesh_move_way(&d->way, ARTEL__MESH_GONE);
+    mesh->data.attached += right;
 }
 
 /* Moves the first 16 bytes; true when they are through. False with *lost set when they never will be. */
@@ -259,7 +260,7 @@ static void wait_longer(artel__mesh_data *d, int64_t now)
 /* Whom a connection that is dialled goes to; -1: its generation is over. */
 static int dialled_peer(const artel_cluster *mesh, const artel__mesh_data *d)
 {
-    return d->from == ARTEL__MESH_STATE ? mesh->copy_from : artel__mesh_owner(mesh, (int)d->to);
+    return d->from == ARTEL__MESH_STATE ? mesh->orders.copy_from : artel__mesh_owner(mesh, (int)d->to);
 }
 
 static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
@@ -276,9 +277,10 @@ static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     d->dialled_ns = now;
     mesh->site.self.generation = d->generation.counter;
     artel_status status = artel__connection_open(&mesh->site, &request, &d->connection);
-    mesh->site.self.generation = mesh->pass;
+    mesh->site.self.generation = mesh->pass.number;
     if (status == ARTEL_OK) {
-        mesh->lack_since = 0;
+        artel__mesh_move_way(&d->way, ARTEL__MESH_OPENING);
+        mesh->lack.since = 0;
         return;
     }
     d->connection = NULL;
@@ -295,24 +297,24 @@ static void lose(artel_cluster *mesh, artel__mesh_data *d, bool unanswered, int6
     if (to >= 0 && to != mesh->self && elsewhere) artel__mesh_forget_address(&mesh->peer[to]);
     artel__connection_close(d->connection);
     d->connection = NULL;
-    d->prefaced = false;
-    d->done = d->accepted;
+    artel__mesh_move_way(&d->way, d->accepted ? ARTEL__MESH_GONE : ARTEL__MESH_TO_DIAL);
     wait_longer(d, now);
 }
 
 /* Whether the connection belongs to the generation that is being connected. */
 static bool is_due(const artel_cluster *mesh, const artel__mesh_data *d)
 {
-    return d->from != ARTEL__MESH_STATE && mesh->start && mesh->seats_taken && mesh->next.endpoint &&
-           artel__generation_same(d->generation, mesh->generation);
+    artel__mesh_due due = mesh->orders.due;
+    return d->from != ARTEL__MESH_STATE && (due == ARTEL__MESH_JOIN || due == ARTEL__MESH_READY) &&
+           mesh->generation.next.endpoint && artel__generation_same(d->generation, mesh->generation.id);
 }
 
 /* A donor that cannot be reached for so long. */
 static void give_up_state(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
 {
     drop(d);
-    mesh->copy = false;
-    artel__membership_lost(mesh->machine, now, (uint32_t)mesh->copy_from);
+    if (mesh->orders.due == ARTEL__MESH_FETCH) artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+    artel__membership_lost(mesh->machine, now, (uint32_t)mesh->orders.copy_from);
 }
 
 static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
@@ -320,23 +322,24 @@ static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     bool lost = false;
     artel__connection_state state = artel__connection_get_state(d->connection);
     if (state != ARTEL__CONNECTION_OPEN) state = artel__connection_progress(d->connection);
-    if (state == ARTEL__CONNECTION_OPEN && !d->prefaced) d->prefaced = move_preface(d, &lost);
+    if (state == ARTEL__CONNECTION_OPEN && d->way == ARTEL__MESH_OPENING && move_preface(d, &lost))
+        artel__mesh_move_way(&d->way, ARTEL__MESH_PREFACED);
     bool old = d->accepted && now - d->since_ns > mesh->crowd * KEEP_NS;
     bool unanswered = state == ARTEL__CONNECTION_CONNECTING && now - d->dialled_ns > mesh->crowd * ANSWER_NS;
     if (lost || old || unanswered || state == ARTEL__CONNECTION_LOST)
         lose(mesh, d, unanswered, now);
-    else if (d->prefaced && is_due(mesh, d))
+    else if (d->way == ARTEL__MESH_PREFACED && is_due(mesh, d))
         attach(mesh, d);
 }
 
 /* Who is not connected after so long is not reachable, whatever its heartbeats say. */
 static void check_missing(artel_cluster *mesh, int64_t now)
 {
-    if (now - mesh->start_ns < mesh->crowd * CONNECT_NS) return;
-    mesh->start_ns = now;
-    for (int rank = 0; rank < mesh->ranks; rank++) {
+    if (now - mesh->generation.start_ns < mesh->crowd * CONNECT_NS) return;
+    mesh->generation.start_ns = now;
+    for (int rank = 0; rank < mesh->generation.ranks; rank++) {
         int owner = artel__mesh_owner(mesh, rank);
-        if (owner == mesh->self || artel__far_is_attached(mesh->next.endpoint[0], rank)) continue;
+        if (owner == mesh->self || artel__far_is_attached(mesh->generation.next.endpoint[0], rank)) continue;
         artel__log(mesh->ctx, ARTEL_LOG_WARNING, "%s cannot be connected for data", mesh->peer[owner].title);
         artel__membership_lost(mesh->machine, now, (uint32_t)owner);
         return;
@@ -345,11 +348,11 @@ static void check_missing(artel_cluster *mesh, int64_t now)
 
 static void check_seated(artel_cluster *mesh, int64_t now)
 {
-    if (!mesh->start || !mesh->seats_taken || mesh->seated) return;
-    mesh->seated = mesh->attached == mesh->next.count * (mesh->ranks - 1);
-    if (mesh->seated)
+    if (mesh->orders.due != ARTEL__MESH_JOIN) return;
+    if (mesh->data.attached == mesh->generation.next.count * (mesh->generation.ranks - 1)) {
+        artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_READY);
         pthread_cond_broadcast(&mesh->changed);
-    else
+    } else
         check_missing(mesh, now);
 }
 
@@ -357,25 +360,26 @@ static void retry_seats(artel_cluster *mesh, int64_t now)
 {
     const artel__generation *generation = artel__membership_generation(mesh->machine);
     artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
-    if (status < 0)
+    if (status < 0) {
         note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
-    else
-        mesh->lack_since = 0;
+        return;
+    }
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_JOIN);
+    mesh->lack.since = 0;
 }
 
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
 {
     int open = 0;
-    if (mesh->start && !mesh->seats_taken) retry_seats(mesh, now);
-    for (int i = 0; i < mesh->data_count; i++) {
-        artel__mesh_data *d = &mesh->data[i];
-        bool state = d->from == ARTEL__MESH_STATE && !d->accepted && !d->done;
+    if (mesh->orders.due == ARTEL__MESH_SEATS) retry_seats(mesh, now);
+    for (int i = 0; i < mesh->data.count; i++) {
+        artel__mesh_data *d = &mesh->data.list[i];
+        bool state = d->from == ARTEL__MESH_STATE && !d->accepted && d->way != ARTEL__MESH_GONE;
         if (state && now - d->since_ns > mesh->crowd * CONNECT_NS) give_up_state(mesh, d, now);
-        if (!d->connection && !d->accepted && !d->done && open < ARTEL__MESH_DIALS && now >= d->dial_at)
-            dial(mesh, d, now);
-        if (!d->connection || d->done) continue;
+        if (d->way == ARTEL__MESH_TO_DIAL && open < ARTEL__MESH_DIALS && now >= d->dial_at) dial(mesh, d, now);
+        if (d->way != ARTEL__MESH_OPENING && d->way != ARTEL__MESH_PREFACED) continue;
         move(mesh, d, now);
-        open += d->connection && !d->accepted && !d->prefaced;
+        open += d->way == ARTEL__MESH_OPENING && !d->accepted;
     }
     tidy(mesh);
     check_seated(mesh, now);
@@ -390,21 +394,21 @@ void artel__mesh_dial_state(artel_cluster *mesh)
     artel__mesh_data *d = append(mesh);
     if (!d) return; /* the proposal runs out of time, and is made again */
     d->from = ARTEL__MESH_STATE;
-    d->generation.counter = mesh->generation.counter;
+    d->generation.counter = mesh->generation.id.counter;
     artel__mesh_wake(mesh);
 }
 
 artel__connection *artel__mesh_take_state(artel_cluster *mesh, bool accepted, int *peer)
 {
-    for (int i = 0; i < mesh->data_count; i++) {
-        artel__mesh_data *d = &mesh->data[i];
-        if (d->done || !d->prefaced || d->accepted != accepted || d->from != ARTEL__MESH_STATE) continue;
+    for (int i = 0; i < mesh->data.count; i++) {
+        artel__mesh_data *d = &mesh->data.list[i];
+        if (d->way != ARTEL__MESH_PREFACED || d->accepted != accepted || d->from != ARTEL__MESH_STATE) continue;
         int rank = artel__mesh_find(mesh, artel__connection_peer(d->connection)->task);
-        if (accepted && (rank < 0 || !mesh->serve[rank])) continue;
+        if (accepted && (rank < 0 || !mesh->orders.serve[rank])) continue;
         artel__connection *connection = d->connection;
         *peer = rank;
         d->connection = NULL;
-        d->done = true;
+        artel__mesh_move_way(&d->way, ARTEL__MESH_GONE);
         return connection;
     }
     return NULL;
@@ -418,7 +422,7 @@ static bool wait_socket(artel__mesh_stream *stream, short events, int64_t *quiet
     artel_cluster *mesh = stream->mesh;
     struct pollfd fd = {.fd = artel__connection_fd(stream->connection), .events = events};
     int ready = poll(&fd, 1, 20);
-    if (atomic_load(&mesh->serial) != stream->serial) return false;
+    if (atomic_load(&mesh->orders.serial) != stream->serial) return false;
     if (ready > 0) *quiet_since = artel__now_ns();
     return artel__now_ns() - *quiet_since < (int64_t)(5e9 * mesh->options.suspect_after);
 }

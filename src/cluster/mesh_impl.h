@@ -14,11 +14,15 @@
  *   mesh_name.c         looking up names of hosts, in a thread of its own
  *   mesh_who.c          who is who: this task, the others by name and rank, their hosts
  *   mesh_wake.c         between the two threads: waking, waiting, what is answered at once
+ *   mesh_state.c        which state may follow which
  *
- * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. Connections are opened, moved and
- * closed by the mesh's thread alone; others mark what they want and wake it. The machine is called by both sides, under
- * the mutex; its actions only mark and queue. Incidents may be reported by any thread, also one that holds an
- * endpoint's lock: they have a lock of their own, taken last.
+ * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. The machine is called by both
+ * sides, under the mutex. Control connections are opened, moved and closed by the mesh's thread alone: actions only
+ * mark and queue, and wake it. Connections for data and endpoints are opened and moved by it, too; whichever thread
+ * stops or ends something closes them, under the mutex. A poll that is going on then may tell of a descriptor that is
+ * closed or another's by now, which does not matter: what it tells is not looked at, everything is tried. A stream of
+ * state belongs to the caller once it has been handed out. Incidents may be reported by any thread, also one that holds
+ * an endpoint's lock: they have a lock of their own, taken last.
  */
 #ifndef ARTEL_CLUSTER_MESH_IMPL_H
 #define ARTEL_CLUSTER_MESH_IMPL_H
@@ -27,6 +31,7 @@
 
 #include "base/arena.h"
 #include "cluster/mesh.h"
+#include "cluster/mesh_state.h"
 #include "cluster/status.h"
 #include "net/far.h"
 #include "net/listener.h"
@@ -64,7 +69,7 @@ typedef struct artel__mesh_peer {
     bool wanted;               /* the machine waits for a link to it */
     artel__connection *dialled;
     int64_t dial_until;
-    bool met, greeted;   /* greeted: in this pass */
+    artel__mesh_known known;
     int first, replicas; /* in the generation; replicas 0: not a member */
 } artel__mesh_peer;
 
@@ -77,14 +82,14 @@ typedef struct artel__mesh_link {
 
 /* A connection on its way into an endpoint, or to a stream: 16 bytes tell which ranks of which generation it joins. */
 typedef struct artel__mesh_data {
-    artel__connection *connection; /* NULL: to be dialled */
+    artel__connection *connection; /* NULL: to be dialled, or gone */
+    artel__mesh_way way;
+    bool accepted; /* made by the other side */
     int64_t dial_at, pause_ns, since_ns, dialled_ns;
-    bool accepted, done;
     artel__generation_id generation;
     uint32_t from, to; /* ranks; of an accepted one once they are read. from ARTEL__MESH_STATE: a stream of state */
     uint8_t preface[ARTEL__MESH_PREFACE];
-    size_t moved;
-    bool prefaced;
+    size_t moved; /* of it */
 } artel__mesh_data;
 
 #define ARTEL__MESH_STATE UINT32_MAX
@@ -106,89 +111,169 @@ struct artel__mesh_stream {
 
 typedef struct artel__mesh_note artel__mesh_note;
 
-struct artel_cluster {
-    artel_context *ctx, *quiet; /* quiet: for failures that are ordinary here and nobody's record */
-    artel_cluster_options options;
-    const artel__far_transport *transport; /* between endpoints; the same in all tasks */
-    artel__cluster cluster;
-    bool single;
-    artel__mesh_note *notes; /* keys of a task that is alone */
-    /* Everything below is for clusters of several tasks. */
-    artel__site site;
-    artel__tls tls;
-    int crowd; /* by which limits of connecting are multiplied: 1 unless many tasks share this machine */
-    int64_t certificate_look, certificate_warned; /* when it is looked at next; the end that was warned of */
-    artel__listener *listener;
-    artel__net_address own; /* where this process reaches itself */
-    int wake;               /* eventfd */
-    pthread_t thread, name_thread;
-    bool has_thread, has_name_thread, has_mutex;
-    char told[ARTEL__MESH_TOLD]; /* of artel__mesh_tell; "": nothing */
-    pthread_mutex_t mutex;
-    pthread_cond_t changed, names; /* names: the name thread has work */
-    bool quit;
-    artel__mesh_peer *peer; /* by rank of the task */
-    const char **title;     /* of the peers, for the machine */
-    const char **named;     /* lists of titles, for a seat */
-    int peers, self;
-    artel__status_desk desk;
-    artel__status_task *view; /* of the peers, for an answer */
-    artel__mesh_link *link;
-    int links;
-    struct pollfd *poll;
-    int poll_room;
-    struct {
-        pthread_mutex_t mutex;
-        bool unwanted;               /* it is refused for what it says it is, wherever it comes from */
-        char task[ARTEL__MESH_NAME]; /* who it says it is */
-        char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY]; /* a refusal that cannot heal; "" none */
-    } incident;
+/* -- the parts of a mesh -- */
 
-    /* The pass. */
-    artel__membership *machine; /* NULL: none runs */
-    uint32_t pass;
+typedef struct artel__mesh_threads {
+    artel__mesh_life life;
+    int wake; /* eventfd: ends a poll of the first one */
+    pthread_t mover, namer;
+    pthread_cond_t names; /* the second one has work */
+} artel__mesh_threads;
+
+/* This task's certificate. */
+typedef struct artel__mesh_certificate {
+    artel__tls tls;
+    int64_t look_ns; /* it is looked at next */
+    int64_t warned;  /* the end that was warned of */
+} artel__mesh_certificate;
+
+/* Control connections, and what the thread waits for. */
+typedef struct artel__mesh_links {
+    artel__mesh_link *link;
+    int count;
+    struct pollfd *poll;
+    int room; /* in `poll` */
+} artel__mesh_links;
+
+/* Answers to questions from outside. */
+typedef struct artel__mesh_status {
+    artel__status_desk desk;
+    artel__status_task *view;    /* of the peers */
+    char told[ARTEL__MESH_TOLD]; /* of artel__mesh_tell; "": nothing */
+} artel__mesh_status;
+
+/* The last refusal that cannot heal, until the mesh's thread has judged it. */
+typedef struct artel__mesh_incident {
+    pthread_mutex_t mutex;
+    bool unwanted;               /* it is refused for what it says it is, wherever it comes from */
+    char task[ARTEL__MESH_NAME]; /* who it says it is */
+    char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY]; /* text "": there is none */
+} artel__mesh_incident;
+
+/* A pass: a fit, an evaluation, a prediction, a communicator. */
+typedef struct artel__mesh_pass {
+    artel__mesh_course course;
+    artel__mesh_leave leave;
+    uint32_t number;
     char facts[ARTEL__FACTS_MAX + 1];
-    int replicas;
-    int64_t answered_ns;                   /* the machine was last told of the training */
-    int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
-    _Atomic uint64_t step;
-    atomic_bool stopping;
-    bool drained, drain_asked;   /* the machine knows; somebody from outside wants it */
-    int64_t said_why_ns, way_ns; /* way_ns: the ways to the others were looked at last */
     char owed[ARTEL__MAX_BARRIERS]
              [ARTEL__TEXT_MAX + 1]; /* barriers that were entered and not waited for to the end; "" free */
-    /* Orders that have not been handed out, and what the caller is about. */
-    _Atomic uint64_t serial;       /* of orders */
-    bool resting;                  /* the caller is at rest with rest_step, rest_hash */
-    bool busy;                     /* it copies, serves or saves */
-    uint64_t rest_step, rest_hash; /* of the state it holds */
-    bool stop, start, save, last, writer;
-    bool seats_taken, seated; /* the generation's endpoints are made; connected */
-    bool copy;
-    int copy_from;
+    artel__cause cause;             /* of its end */
+    artel__text report;             /* how the job was when it failed; empty: it did not, or had not begun */
+} artel__mesh_pass;
+
+/* The caller's thread. */
+typedef struct artel__mesh_training {
+    artel__mesh_work work;
+    uint64_t rest_step, rest_hash; /* of the state it holds at rest */
+    _Atomic uint64_t step;
+    atomic_bool stopping;                  /* said to it: the generation is over */
+    int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
+    int64_t way_ns;                        /* the ways to the others were looked at last */
+} artel__mesh_training;
+
+/* What the machine has ordered. */
+typedef struct artel__mesh_orders {
+    artel__mesh_due due;
+    _Atomic uint64_t serial; /* of orders: another one ends a stream that was handed out */
+    bool last;               /* of START and SAVE: no more steps, all save this one and end */
+    int copy_from;           /* of COPY */
     uint64_t copy_step;
     artel__mesh_stream *stream; /* of COPY or SERVE, handed out */
     uint8_t *serve;             /* by rank: it may copy this task's state */
-    /* The end. */
-    bool over;
-    bool hopeless; /* the job failed before it began, for something that does not heal: whoever comes is told */
-    artel__cause cause;
-    artel__text report; /* how the job was when it failed; empty: it did not, or had not begun */
-    artel__mesh_say_fn *say;
+} artel__mesh_orders;
 
-    /* The generation. */
-    artel__generation_id generation;
-    artel__mesh_seat seat; /* what START told of it */
-    uint64_t start_step;
-    int64_t start_ns;
-    int64_t lack_since, deaf_since; /* since then no connection can be made here; none be accepted; 0: they can */
-    char lack[ARTEL__MESH_WHY];     /* what they cannot be made for */
-    bool ever_formed, writes;
+typedef struct artel__mesh_generation {
+    artel__generation_id id;
     int ranks;
+    bool writes;                 /* this task does, what is written while the generation runs */
+    artel__mesh_seat seat;       /* what START told of it */
+    uint64_t start_step;         /* the next step to compute */
+    int64_t start_ns;            /* connecting began, or somebody was last found missing */
     artel__mesh_table now, next; /* handed out; being connected */
-    artel__mesh_data *data;
-    int data_count, data_room, attached;
+} artel__mesh_generation;
+
+/* Connections that are being made. */
+typedef struct artel__mesh_data_list {
+    artel__mesh_data *list;
+    int count, room;
+    int attached; /* given to the endpoints of the next generation */
+} artel__mesh_data_list;
+
+/* Files, memory or sockets that this task lacks. */
+typedef struct artel__mesh_lack {
+    int64_t since, deaf_since; /* since then no connection can be made here; none be accepted; 0: they can */
+    char what[ARTEL__MESH_WHY];
+} artel__mesh_lack;
+
+struct artel_cluster {
+    artel_context *ctx, *quiet; /* quiet: for failures that are ordinary here and nobody's record */
+    artel_cluster_options options;
+    artel__cluster cluster;  /* who is who, as described */
+    bool single;             /* this task works alone, as described */
+    artel__mesh_note *notes; /* keys of a task that is alone */
+    /* Everything below is for clusters of several tasks, and guarded by the mutex. */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* the caller may go on */
+    artel__mesh_threads threads;
+    /* What this task is on the network. */
+    const artel__far_transport *transport; /* between endpoints; the same in all tasks */
+    artel__site site;
+    artel__mesh_certificate certificate;
+    artel__listener *listener;
+    artel__net_address own; /* where this process reaches itself */
+    int crowd;              /* by which limits of connecting are multiplied: 1 unless many tasks share this machine */
+    /* The tasks. */
+    artel__mesh_peer *peer; /* by rank of the task */
+    int peers, self;
+    const char **title; /* of the peers, for the machine */
+    const char **named; /* lists of titles, for a seat */
+    artel__mesh_links links;
+    artel__mesh_status status;
+    artel__mesh_incident incident;
+    /* What they do together. */
+    artel__membership *machine; /* of the pass; NULL: none runs */
+    artel__mesh_pass pass;
+    artel__mesh_training training;
+    artel__mesh_orders orders;
+    artel__mesh_generation generation;
+    artel__mesh_data_list data;
+    artel__mesh_lack lack;
+    artel__mesh_say_fn *say; /* NULL: what messages name is said as it is */
 };
+
+/* -- looking at states; the mutex is held -- */
+
+/* The pass has ended; its machine may be there yet. */
+static inline bool artel__mesh_is_over(const artel_cluster *mesh)
+{
+    artel__mesh_course c = mesh->pass.course;
+    return c == ARTEL__MESH_ENDED || c == ARTEL__MESH_UNFORMED || c == ARTEL__MESH_HOPELESS;
+}
+
+/* The pass has had a generation. */
+static inline bool artel__mesh_has_formed(const artel_cluster *mesh)
+{
+    return mesh->pass.course == ARTEL__MESH_FORMED || mesh->pass.course == ARTEL__MESH_ENDED;
+}
+
+/* There is a machine, and it has not ended. */
+static inline bool artel__mesh_is_running(const artel_cluster *mesh)
+{
+    return mesh->machine && !artel__mesh_is_over(mesh);
+}
+
+/* The caller computes, and has not been stopped. */
+static inline bool artel__mesh_is_training(const artel_cluster *mesh)
+{
+    return mesh->training.work == ARTEL__MESH_TRAINS && mesh->orders.due != ARTEL__MESH_STOP;
+}
+
+/* The machine knows that this task is to leave. */
+static inline bool artel__mesh_is_leaving(const artel_cluster *mesh)
+{
+    return mesh->pass.leave == ARTEL__MESH_NOTICED || mesh->pass.leave == ARTEL__MESH_HEEDED;
+}
 
 /* mesh_wake.c */
 /* Wakes the mesh's thread. */

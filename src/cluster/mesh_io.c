@@ -53,8 +53,8 @@ static void begin_dial(artel_cluster *mesh, int rank, int64_t now)
 
 static int free_link(const artel_cluster *mesh)
 {
-    for (int i = 0; i < mesh->links; i++) {
-        if (!mesh->link[i].connection) return i;
+    for (int i = 0; i < mesh->links.count; i++) {
+        if (!mesh->links.link[i].connection) return i;
     }
     return -1;
 }
@@ -63,15 +63,15 @@ static int free_link(const artel_cluster *mesh)
 static void add_link(artel_cluster *mesh, artel__connection *connection, int rank, bool dialled)
 {
     int i = free_link(mesh);
-    if (i < 0 || !mesh->machine || mesh->over) {
+    if (i < 0 || !artel__mesh_is_running(mesh)) {
         artel__connection_close(connection);
         return;
     }
-    mesh->link[i] = (artel__mesh_link){.connection = connection, .peer = rank};
-    mesh->peer[rank].met = mesh->peer[rank].greeted = true;
+    mesh->links.link[i] = (artel__mesh_link){.connection = connection, .peer = rank};
+    artel__mesh_move_known(&mesh->peer[rank].known, ARTEL__MESH_GREETED);
     mesh->peer[rank].why[0] = 0;
     if (!dialled) artel__mesh_check_address(&mesh->peer[rank], connection);
-    artel__mesh_say_addresses(mesh, &mesh->link[i]);
+    artel__mesh_say_addresses(mesh, &mesh->links.link[i]);
     artel__membership_link_up(mesh->machine, artel__now_ns(), i, dialled ? rank : -1);
 }
 
@@ -97,11 +97,11 @@ static void move_dial(artel_cluster *mesh, int rank, int64_t now)
 
 static void dial_all(artel_cluster *mesh, int64_t now)
 {
-    for (int r = 0; r < mesh->peers && mesh->machine && !mesh->over; r++) {
+    for (int r = 0; r < mesh->peers && artel__mesh_is_running(mesh); r++) {
         if (r == mesh->self) continue;
         if (mesh->peer[r].wanted || mesh->peer[r].dialled)
             move_dial(mesh, r, now);
-        else if (!mesh->peer[r].met)
+        else if (mesh->peer[r].known == ARTEL__MESH_UNMET)
             artel__mesh_locate(mesh, &mesh->peer[r]); /* so that it can be told from strangers when it comes */
     }
 }
@@ -112,7 +112,7 @@ static void accept_all(artel_cluster *mesh)
     for (artel__connection *c = artel__listener_take(mesh->listener); c; c = artel__listener_take(mesh->listener)) {
         int rank = artel__mesh_find(mesh, artel__connection_peer(c)->task);
         if (artel__status_asks(c))
-            artel__status_desk_take(&mesh->desk, c, artel__now_ns());
+            artel__status_desk_take(&mesh->status.desk, c, artel__now_ns());
         else if (rank < 0 || !mesh->machine)
             artel__connection_close(c);
         else if (artel__connection_peer(c)->purpose == ARTEL__NET_CONTROL)
@@ -126,7 +126,7 @@ static void accept_all(artel_cluster *mesh)
 
 static void hear_one(artel_cluster *mesh, int index, const void *bytes, size_t count)
 {
-    artel__mesh_link *link = &mesh->link[index];
+    artel__mesh_link *link = &mesh->links.link[index];
     artel__member members[1];
     artel__message m = {.member = members, .member_capacity = 1};
     bool whole = artel__message_decode(bytes, count, &m) == NULL;
@@ -146,10 +146,10 @@ static void hear_one(artel_cluster *mesh, int index, const void *bytes, size_t c
 
 static void hear(artel_cluster *mesh, int index)
 {
-    artel__mesh_link *link = &mesh->link[index];
+    artel__mesh_link *link = &mesh->links.link[index];
     const void *bytes;
     size_t count;
-    while (mesh->machine && !mesh->over && !link->closing &&
+    while (artel__mesh_is_running(mesh) && !link->closing &&
            artel__connection_hear(link->connection, &bytes, &count) == ARTEL_OK)
         hear_one(mesh, index, bytes, count);
 }
@@ -157,16 +157,16 @@ static void hear(artel_cluster *mesh, int index)
 /* After the pass has ended, links stay until what was said has left and the other end has ended, too. */
 static void move_link(artel_cluster *mesh, int index)
 {
-    artel__mesh_link *link = &mesh->link[index];
+    artel__mesh_link *link = &mesh->links.link[index];
     if (!link->connection) return;
     bool lost = artel__connection_progress(link->connection) == ARTEL__CONNECTION_LOST;
     if (!link->closing) hear(mesh, index);
-    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT) &&
+    bool said = artel__mesh_is_over(mesh) && !(artel__connection_events(link->connection) & POLLOUT) &&
                 artel__connection_part(link->connection);
     if (!lost && !link->closing && !said) return;
     artel__connection_close(link->connection);
     link->connection = NULL;
-    if (lost && !link->closing && mesh->machine && !mesh->over)
+    if (lost && !link->closing && artel__mesh_is_running(mesh))
         artel__membership_link_down(mesh->machine, artel__now_ns(), index);
     pthread_cond_broadcast(&mesh->changed);
 }
@@ -176,8 +176,8 @@ static void move_link(artel_cluster *mesh, int index)
 /* Once in a while, what share of the time since then the replicas have worked: 1 + thousandths; else 0. */
 static uint32_t measure_busy(artel_cluster *mesh, int64_t now)
 {
-    const artel__mesh_table *t = &mesh->now;
-    int64_t busy = 0, window = now - mesh->measured_ns;
+    const artel__mesh_table *t = &mesh->generation.now;
+    int64_t busy = 0, window = now - mesh->training.measured_ns;
     if (window < ARTEL__MESH_SECOND) return 0;
     for (int i = 0; i < t->count; i++) {
         const artel__mesh_activity *a = &t->activity[i];
@@ -185,20 +185,20 @@ static uint32_t measure_busy(artel_cluster *mesh, int64_t now)
         int64_t since = atomic_load(&a->since_ns);
         busy += atomic_load(&a->busy_ns) + (works && now > since ? now - since : 0);
     }
-    int64_t worked = (busy - mesh->measured_busy_ns) / t->count, share = worked * 1000 / window;
-    bool known = mesh->measured_ns > 0 && worked >= 0;
-    mesh->measured_ns = now;
-    mesh->measured_busy_ns = busy;
+    int64_t worked = (busy - mesh->training.measured_busy_ns) / t->count, share = worked * 1000 / window;
+    bool known = mesh->training.measured_ns > 0 && worked >= 0;
+    mesh->training.measured_ns = now;
+    mesh->training.measured_busy_ns = busy;
     return known ? 1 + (uint32_t)(share < 1000 ? share : 1000) : 0;
 }
 
 /* What the least advanced replica does, and for whom it waits. */
 static void tell_progress(artel_cluster *mesh, int64_t now)
 {
-    const artel__mesh_table *t = &mesh->now;
-    artel__membership_progress progress = {.step = atomic_load(&mesh->step), .waiting_for = -1};
+    const artel__mesh_table *t = &mesh->generation.now;
+    artel__membership_progress progress = {.step = atomic_load(&mesh->training.step), .waiting_for = -1};
     int least = -1;
-    if (mesh->resting || mesh->stop || mesh->busy || !t->activity) return;
+    if (!artel__mesh_is_training(mesh) || !t->activity) return;
     for (int i = 0; i < t->count; i++) {
         bool earlier = least < 0 || atomic_load(&t->activity[i].since_ns) < atomic_load(&t->activity[least].since_ns);
         if (earlier) least = i;
@@ -218,9 +218,9 @@ static void tell_progress(artel_cluster *mesh, int64_t now)
  * up, by name, and made anew in the next generation. */
 static void check_way(artel_cluster *mesh, int64_t now)
 {
-    const artel__mesh_table *t = &mesh->now;
-    if (mesh->resting || mesh->stop || mesh->busy || !t->endpoint || now - mesh->way_ns < ARTEL__MESH_SECOND) return;
-    mesh->way_ns = now;
+    const artel__mesh_table *t = &mesh->generation.now;
+    if (!artel__mesh_is_training(mesh) || !t->endpoint || now - mesh->training.way_ns < ARTEL__MESH_SECOND) return;
+    mesh->training.way_ns = now;
     for (int i = 0; i < t->count; i++) {
         bool waits = atomic_load(&t->activity[i].phase) == ARTEL__MEMBER_EXCHANGE &&
                      now - atomic_load(&t->activity[i].since_ns) > WAY_NS;
@@ -238,17 +238,19 @@ static void check_way(artel_cluster *mesh, int64_t now)
 
 static void check_requests(artel_cluster *mesh, int64_t now)
 {
+    bool asked = mesh->pass.leave == ARTEL__MESH_ASKED;
+    bool wanted = asked || (mesh->pass.leave == ARTEL__MESH_STAYS && artel__preempted(mesh->ctx));
     if (artel__cancelled(mesh->ctx))
         artel__membership_fail(mesh->machine, now, false, ARTEL_ERROR_CANCELLED, "stopped on request");
-    else if ((artel__preempted(mesh->ctx) || mesh->drain_asked) && !mesh->drained) {
-        mesh->drained = true;
+    else if (wanted) {
+        artel__mesh_move_leave(&mesh->pass.leave, asked ? ARTEL__MESH_HEEDED : ARTEL__MESH_NOTICED);
         artel__membership_drain(mesh->machine, now);
     }
 }
 
 static void tick(artel_cluster *mesh, int64_t now)
 {
-    if (!mesh->machine || mesh->over) return;
+    if (!artel__mesh_is_running(mesh)) return;
     check_requests(mesh, now);
     tell_progress(mesh, now);
     check_way(mesh, now);
@@ -263,25 +265,25 @@ static void tick(artel_cluster *mesh, int64_t now)
 
 static int add(artel_cluster *mesh, int count, int fd, short events)
 {
-    if (count < mesh->poll_room) mesh->poll[count++] = (struct pollfd){.fd = fd, .events = events};
+    if (count < mesh->links.room) mesh->links.poll[count++] = (struct pollfd){.fd = fd, .events = events};
     return count;
 }
 
 static int collect(artel_cluster *mesh)
 {
-    int count = add(mesh, 0, mesh->wake, POLLIN);
+    int count = add(mesh, 0, mesh->threads.wake, POLLIN);
     count = add(mesh, count, artel__listener_fd(mesh->listener), POLLIN);
     for (int r = 0; r < mesh->peers; r++) {
         const artel__connection *c = mesh->peer[r].dialled;
         if (c) count = add(mesh, count, artel__connection_fd(c), artel__connection_events(c));
     }
-    for (int i = 0; i < mesh->links; i++) {
-        const artel__connection *c = mesh->link[i].connection;
+    for (int i = 0; i < mesh->links.count; i++) {
+        const artel__connection *c = mesh->links.link[i].connection;
         if (c) count = add(mesh, count, artel__connection_fd(c), artel__connection_events(c));
     }
-    for (int i = 0; i < mesh->data_count; i++) {
-        const artel__mesh_data *d = &mesh->data[i];
-        if (!d->connection || d->done || d->prefaced) continue;
+    for (int i = 0; i < mesh->data.count; i++) {
+        const artel__mesh_data *d = &mesh->data.list[i];
+        if (d->way != ARTEL__MESH_OPENING) continue;
         bool open = artel__connection_get_state(d->connection) == ARTEL__CONNECTION_OPEN;
         count = add(mesh, count, artel__connection_fd(d->connection),
                     open ? POLLIN : artel__connection_events(d->connection));
@@ -289,22 +291,28 @@ static int collect(artel_cluster *mesh)
     return count;
 }
 
+static bool is_connecting(const artel_cluster *mesh)
+{
+    artel__mesh_due due = mesh->orders.due;
+    return due == ARTEL__MESH_FETCH || due == ARTEL__MESH_SEATS || due == ARTEL__MESH_JOIN || due == ARTEL__MESH_READY;
+}
+
 void *artel__mesh_main(void *user)
 {
     artel_cluster *mesh = user;
     pthread_mutex_lock(&mesh->mutex);
-    while (!mesh->quit) {
+    while (mesh->threads.life != ARTEL__MESH_CLOSING) {
         tick(mesh, artel__now_ns());
         artel__mesh_watch_certificate(mesh, artel__now_ns());
-        int count = collect(mesh), pause_ms = mesh->start || mesh->copy ? 2 : 20;
+        int count = collect(mesh), pause_ms = is_connecting(mesh) ? 2 : 20;
         pthread_mutex_unlock(&mesh->mutex);
-        poll(mesh->poll, (nfds_t)count, pause_ms);
+        poll(mesh->links.poll, (nfds_t)count, pause_ms);
         uint64_t woken;
-        while (read(mesh->wake, &woken, sizeof woken) < 0 && errno == EINTR) {
+        while (read(mesh->threads.wake, &woken, sizeof woken) < 0 && errno == EINTR) {
         }
         pthread_mutex_lock(&mesh->mutex);
         accept_all(mesh);
-        for (int i = 0; i < mesh->links; i++) move_link(mesh, i);
+        for (int i = 0; i < mesh->links.count; i++) move_link(mesh, i);
         artel__mesh_answer(mesh, artel__now_ns());
     }
     pthread_mutex_unlock(&mesh->mutex);

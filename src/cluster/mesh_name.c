@@ -12,11 +12,11 @@ void *artel__mesh_name_main(void *user)
 {
     artel_cluster *mesh = user;
     pthread_mutex_lock(&mesh->mutex);
-    while (!mesh->quit) {
+    while (mesh->threads.life != ARTEL__MESH_CLOSING) {
         int rank = 0;
         while (rank < mesh->peers && mesh->peer[rank].lookup != ARTEL__MESH_WANTED) rank++;
         if (rank == mesh->peers) {
-            pthread_cond_wait(&mesh->names, &mesh->mutex);
+            pthread_cond_wait(&mesh->threads.names, &mesh->mutex);
             continue;
         }
         artel__mesh_peer *p = &mesh->peer[rank];
@@ -44,7 +44,7 @@ bool artel__mesh_locate(artel_cluster *mesh, artel__mesh_peer *peer)
     }
     bool failed = peer->lookup == ARTEL__MESH_NO_HOST;
     peer->lookup = failed ? ARTEL__MESH_UNKNOWN : ARTEL__MESH_WANTED;
-    if (!failed) pthread_cond_signal(&mesh->names);
+    if (!failed) pthread_cond_signal(&mesh->threads.names);
     return false;
 }
 
@@ -107,8 +107,8 @@ static void learn(artel_cluster *mesh, artel__mesh_link *link, uint64_t port)
         memcpy(p->address, address, sizeof address);
         p->lookup = ARTEL__MESH_UNKNOWN;
     }
-    for (int i = 0; i < mesh->links; i++) {
-        artel__mesh_link *other = &mesh->link[i];
+    for (int i = 0; i < mesh->links.count; i++) {
+        artel__mesh_link *other = &mesh->links.link[i];
         if (other->connection && !other->closing && other->peer != link->peer) say_address(mesh, other, link->peer);
     }
 }

@@ -27,7 +27,7 @@ static const char *advice_for(artel_status status, const char *text, bool own)
 /* The cause in the context, instead of what is there. */
 static artel_status record_cause(artel_cluster *mesh)
 {
-    const artel__cause *c = &mesh->cause;
+    const artel__cause *c = &mesh->pass.cause;
     bool own = (int)c->task == mesh->self;
     const char *where = own ? "cluster" : mesh->peer[c->task].title, *text = c->text;
     size_t title = strlen(mesh->peer[c->task].title);
@@ -48,9 +48,9 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     config.tasks = (uint32_t)mesh->peers;
     config.self = (uint32_t)mesh->self;
     config.name = mesh->title;
-    config.incarnation = mesh->site.self.incarnation + mesh->pass;
-    config.facts = mesh->facts;
-    config.links = (uint32_t)mesh->links;
+    config.incarnation = mesh->site.self.incarnation + mesh->pass.number;
+    config.facts = mesh->pass.facts;
+    config.links = (uint32_t)mesh->links.count;
     config.shards = (uint32_t)request->shards;
     config.replicas = (uint32_t)request->replicas;
     config.min_members = o->min_workers > 0 ? (uint32_t)o->min_workers : 1;
@@ -74,25 +74,25 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
 /* The mutex is held. */
 static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *request)
 {
-    snprintf(mesh->facts, sizeof mesh->facts, "%s", request->facts);
-    mesh->site.self.generation = ++mesh->pass; /* in greetings, but for those of data connections */
-    mesh->replicas = request->replicas;
+    snprintf(mesh->pass.facts, sizeof mesh->pass.facts, "%s", request->facts);
+    mesh->site.self.generation = ++mesh->pass.number; /* in greetings, but for those of data connections */
     for (int r = 0; r < mesh->peers; r++) {
         mesh->peer[r].replicas = 0;
-        mesh->peer[r].greeted = false;
+        if (mesh->peer[r].known == ARTEL__MESH_GREETED) artel__mesh_move_known(&mesh->peer[r].known, ARTEL__MESH_MET);
     }
-    mesh->over = mesh->hopeless = mesh->stop = mesh->start = mesh->save = mesh->copy = mesh->drained = mesh->busy =
-        false;
-    mesh->cause = (artel__cause){.status = ARTEL_OK};
-    mesh->resting = true;
-    mesh->rest_step = request->step;
-    mesh->rest_hash = request->hash;
-    mesh->ever_formed = false;
-    memset(mesh->owed, 0, sizeof mesh->owed);
-    atomic_store(&mesh->stopping, false);
-    atomic_store(&mesh->step, request->step);
+    artel__mesh_move_course(&mesh->pass.course, ARTEL__MESH_BEGUN);
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+    artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_RESTS);
+    bool asked = mesh->pass.leave == ARTEL__MESH_ASKED || mesh->pass.leave == ARTEL__MESH_HEEDED;
+    artel__mesh_move_leave(&mesh->pass.leave, asked ? ARTEL__MESH_ASKED : ARTEL__MESH_STAYS);
+    mesh->pass.cause = (artel__cause){.status = ARTEL_OK};
+    mesh->training.rest_step = request->step;
+    mesh->training.rest_hash = request->hash;
+    memset(mesh->pass.owed, 0, sizeof mesh->pass.owed);
+    atomic_store(&mesh->training.stopping, false);
+    atomic_store(&mesh->training.step, request->step);
     artel_status status = create_machine(mesh, request);
-    if (status < 0) mesh->site.self.generation = --mesh->pass; /* it is not this one that the others are in */
+    if (status < 0) mesh->site.self.generation = --mesh->pass.number; /* it is not this one that the others are in */
     artel__mesh_wake(mesh);
     return status;
 }
@@ -115,7 +115,7 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
 bool artel__mesh_ever_formed(artel_cluster *mesh)
 {
     pthread_mutex_lock(&mesh->mutex);
-    bool formed = mesh->ever_formed;
+    bool formed = artel__mesh_has_formed(mesh);
     pthread_mutex_unlock(&mesh->mutex);
     return formed;
 }
@@ -125,12 +125,13 @@ bool artel__mesh_ever_formed(artel_cluster *mesh)
  * and not only those who were there. */
 static void linger(artel_cluster *mesh)
 {
-    bool failed = mesh->over && mesh->hopeless;
+    bool failed = mesh->pass.course == ARTEL__MESH_HOPELESS;
     int64_t until = artel__now_ns() + (failed ? 3 * ARTEL__MESH_SECOND / 2 : ARTEL__MESH_SECOND);
     while (artel__now_ns() < until) {
         bool all = failed, open = false;
-        for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].greeted);
-        for (int i = 0; i < mesh->links; i++) open = open || mesh->link[i].connection;
+        for (int r = 0; r < mesh->peers; r++)
+            all = all && (r == mesh->self || mesh->peer[r].known == ARTEL__MESH_GREETED);
+        for (int i = 0; i < mesh->links.count; i++) open = open || mesh->links.link[i].connection;
         if (all || (!failed && !open)) break;
         artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 50);
     }
@@ -140,18 +141,18 @@ void artel__mesh_end(artel_cluster *mesh)
 {
     if (artel__mesh_is_single(mesh)) return;
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->machine && !mesh->over)
+    if (artel__mesh_is_running(mesh))
         artel__membership_fail(mesh->machine, artel__now_ns(), false, ARTEL_ERROR_CANCELLED, "ended without a word");
     if (mesh->machine) artel__mesh_keep_report(mesh);
     if (mesh->machine) linger(mesh);
     artel__membership_destroy(mesh->machine);
     mesh->machine = NULL;
-    for (int i = 0; i < mesh->links; i++) mesh->link[i].closing = mesh->link[i].connection != NULL;
+    for (int i = 0; i < mesh->links.count; i++) mesh->links.link[i].closing = mesh->links.link[i].connection != NULL;
     for (int r = 0; r < mesh->peers; r++) mesh->peer[r].wanted = false;
     artel__mesh_drop_data(mesh, true);
-    artel__mesh_table_fini(mesh, &mesh->now);
-    artel__mesh_table_fini(mesh, &mesh->next);
-    mesh->seats_taken = mesh->seated = false;
+    artel__mesh_table_fini(mesh, &mesh->generation.now);
+    artel__mesh_table_fini(mesh, &mesh->generation.next);
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
     artel__mesh_wake(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -164,53 +165,56 @@ static bool give_stream(artel_cluster *mesh, bool accepted, artel__mesh_order *o
     artel__connection *connection = artel__mesh_take_state(mesh, accepted, &peer);
     void *block;
     if (!connection) return false;
-    if (artel__calloc(mesh->quiet, 1, sizeof *mesh->stream, "state", &block) < 0) {
+    if (artel__calloc(mesh->quiet, 1, sizeof *mesh->orders.stream, "state", &block) < 0) {
         artel__connection_close(connection);
         return false;
     }
-    mesh->stream = block;
-    *mesh->stream = (artel__mesh_stream){
-        .mesh = mesh, .connection = connection, .peer = peer, .serial = atomic_load(&mesh->serial)};
-    *out = (artel__mesh_order){
-        .kind = accepted ? ARTEL__MESH_SERVE : ARTEL__MESH_COPY, .stream = mesh->stream, .step = mesh->copy_step};
-    mesh->busy = true;
-    if (!accepted) mesh->copy = false;
+    mesh->orders.stream = block;
+    *mesh->orders.stream = (artel__mesh_stream){
+        .mesh = mesh, .connection = connection, .peer = peer, .serial = atomic_load(&mesh->orders.serial)};
+    *out = (artel__mesh_order){.kind = accepted ? ARTEL__MESH_SERVE : ARTEL__MESH_COPY,
+                               .stream = mesh->orders.stream,
+                               .step = mesh->orders.copy_step};
+    artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_BUSY);
+    if (!accepted) artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
     return true;
 }
 
 static void give_seat(artel_cluster *mesh, artel__mesh_order *out)
 {
-    artel__mesh_table_fini(mesh, &mesh->now);
-    mesh->now = mesh->next;
-    mesh->next = (artel__mesh_table){.endpoint = NULL};
-    mesh->start = mesh->resting = mesh->seats_taken = mesh->seated = false;
-    atomic_store(&mesh->stopping, false);
-    mesh->measured_ns = 0;
-    *out = (artel__mesh_order){.kind = ARTEL__MESH_START, .step = mesh->start_step, .last = mesh->last};
+    artel__mesh_table_fini(mesh, &mesh->generation.now);
+    mesh->generation.now = mesh->generation.next;
+    mesh->generation.next = (artel__mesh_table){.endpoint = NULL};
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+    artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_TRAINS);
+    atomic_store(&mesh->training.stopping, false);
+    mesh->training.measured_ns = 0;
+    *out =
+        (artel__mesh_order){.kind = ARTEL__MESH_START, .step = mesh->generation.start_step, .last = mesh->orders.last};
     artel__mesh_seat *seat = &out->seat;
-    *seat = mesh->seat;
-    seat->generation = mesh->generation.counter;
+    *seat = mesh->generation.seat;
+    seat->generation = mesh->generation.id.counter;
     seat->job = mesh->site.self.job;
     seat->first = mesh->peer[mesh->self].first;
-    seat->ranks = mesh->ranks;
-    seat->writer = mesh->writes;
-    seat->endpoint = mesh->now.endpoint;
-    seat->activity = mesh->now.activity;
+    seat->ranks = mesh->generation.ranks;
+    seat->writer = mesh->generation.writes;
+    seat->endpoint = mesh->generation.now.endpoint;
+    seat->activity = mesh->generation.now.activity;
 }
 
 /* Whether there is an order; the mutex is held. */
 static bool next_order(artel_cluster *mesh, artel__mesh_order *out)
 {
     if (give_stream(mesh, true, out)) return true;
-    if (mesh->copy && give_stream(mesh, false, out)) return true;
-    if (mesh->start && mesh->seated) {
+    if (mesh->orders.due == ARTEL__MESH_FETCH && give_stream(mesh, false, out)) return true;
+    if (mesh->orders.due == ARTEL__MESH_READY) {
         give_seat(mesh, out);
         return true;
     }
-    if (!mesh->save) return false;
-    *out = (artel__mesh_order){.kind = ARTEL__MESH_SAVE, .writer = mesh->writer, .last = mesh->last};
-    mesh->save = false;
-    mesh->busy = true;
+    if (mesh->orders.due != ARTEL__MESH_KEEP) return false;
+    *out = (artel__mesh_order){.kind = ARTEL__MESH_SAVE, .writer = mesh->generation.writes, .last = mesh->orders.last};
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+    artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_BUSY);
     return true;
 }
 
@@ -220,8 +224,8 @@ artel_status artel__mesh_await(artel_cluster *mesh, artel__mesh_order *out)
     pthread_mutex_lock(&mesh->mutex);
     for (;;) {
         artel__mesh_settle(mesh);
-        if (mesh->over) {
-            if (mesh->cause.status < 0) status = record_cause(mesh);
+        if (artel__mesh_is_over(mesh)) {
+            if (mesh->pass.cause.status < 0) status = record_cause(mesh);
             *out = (artel__mesh_order){.kind = ARTEL__MESH_DONE};
             break;
         }
@@ -236,7 +240,7 @@ artel_status artel__mesh_await(artel_cluster *mesh, artel__mesh_order *out)
 
 static void complain(artel_cluster *mesh)
 {
-    const artel__mesh_table *t = &mesh->now;
+    const artel__mesh_table *t = &mesh->generation.now;
     for (int i = 0; i < t->count; i++) {
         for (int r = 0; t->endpoint && r < t->ranks; r++) {
             int owner = artel__mesh_owner(mesh, r);
@@ -246,14 +250,25 @@ static void complain(artel_cluster *mesh)
     }
 }
 
+/* Who is busy stays so: what it is busy with ends by an answer of its own. */
+static void come_to_rest(artel_cluster *mesh, uint64_t step, uint64_t hash)
+{
+    if (mesh->training.work == ARTEL__MESH_TRAINS) artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_RESTS);
+    mesh->training.rest_step = step;
+    mesh->training.rest_hash = hash;
+    atomic_store(&mesh->training.step, step);
+}
+
+static void end_business(artel_cluster *mesh)
+{
+    if (mesh->training.work == ARTEL__MESH_BUSY) artel__mesh_move_work(&mesh->training.work, ARTEL__MESH_RESTS);
+}
+
 void artel__mesh_rest(artel_cluster *mesh, uint64_t step, uint64_t hash)
 {
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->machine && !mesh->stop && !mesh->over) complain(mesh);
-    mesh->resting = true;
-    mesh->rest_step = step;
-    mesh->rest_hash = hash;
-    atomic_store(&mesh->step, step);
+    if (artel__mesh_is_running(mesh) && mesh->orders.due != ARTEL__MESH_STOP) complain(mesh);
+    come_to_rest(mesh, step, hash);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -262,7 +277,7 @@ void artel__mesh_renew(artel_cluster *mesh)
 {
     pthread_mutex_lock(&mesh->mutex);
     /* Once stopped, it is about the next generation already. */
-    if (mesh->machine && !mesh->over && !atomic_load(&mesh->stopping))
+    if (artel__mesh_is_running(mesh) && !atomic_load(&mesh->training.stopping))
         artel__membership_renew(mesh->machine, artel__now_ns());
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
@@ -270,22 +285,22 @@ void artel__mesh_renew(artel_cluster *mesh)
 
 static void end_stream(artel_cluster *mesh)
 {
-    artel__connection_close(mesh->stream->connection);
-    artel__free(mesh->quiet, mesh->stream);
-    mesh->stream = NULL;
-    mesh->busy = false;
+    artel__connection_close(mesh->orders.stream->connection);
+    artel__free(mesh->quiet, mesh->orders.stream);
+    mesh->orders.stream = NULL;
+    end_business(mesh);
 }
 
 void artel__mesh_copied(artel_cluster *mesh, bool whole, uint64_t hash)
 {
     pthread_mutex_lock(&mesh->mutex);
-    int donor = mesh->stream->peer;
-    bool wanted = mesh->stream->serial == atomic_load(&mesh->serial);
+    int donor = mesh->orders.stream->peer;
+    bool wanted = mesh->orders.stream->serial == atomic_load(&mesh->orders.serial);
     end_stream(mesh);
     if (whole) {
-        mesh->rest_step = mesh->copy_step;
-        mesh->rest_hash = hash;
-        atomic_store(&mesh->step, mesh->rest_step);
+        mesh->training.rest_step = mesh->orders.copy_step;
+        mesh->training.rest_hash = hash;
+        atomic_store(&mesh->training.step, mesh->training.rest_step);
     }
     if (wanted && whole && mesh->machine) artel__membership_copied(mesh->machine, artel__now_ns(), hash);
     if (wanted && !whole && mesh->machine) artel__membership_lost(mesh->machine, artel__now_ns(), (uint32_t)donor);
@@ -304,10 +319,7 @@ void artel__mesh_served(artel_cluster *mesh)
 void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash)
 {
     pthread_mutex_lock(&mesh->mutex);
-    mesh->resting = true;
-    mesh->rest_step = step;
-    mesh->rest_hash = hash;
-    atomic_store(&mesh->step, step);
+    come_to_rest(mesh, step, hash);
     if (mesh->machine) artel__membership_finished(mesh->machine, artel__now_ns(), step, hash);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
@@ -316,8 +328,9 @@ void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash)
 void artel__mesh_saved(artel_cluster *mesh, uint64_t digest)
 {
     pthread_mutex_lock(&mesh->mutex);
-    mesh->busy = false;
-    if (mesh->machine && !mesh->stop) artel__membership_saved(mesh->machine, artel__now_ns(), digest);
+    end_business(mesh);
+    if (mesh->machine && mesh->orders.due != ARTEL__MESH_STOP)
+        artel__membership_saved(mesh->machine, artel__now_ns(), digest);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -325,7 +338,7 @@ void artel__mesh_saved(artel_cluster *mesh, uint64_t digest)
 void artel__mesh_unsaved(artel_cluster *mesh)
 {
     pthread_mutex_lock(&mesh->mutex);
-    mesh->busy = false;
+    end_business(mesh);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -351,7 +364,7 @@ artel_status artel__mesh_confirm(artel_cluster *mesh, artel__task_type type, int
     pthread_mutex_lock(&mesh->mutex);
     uint64_t asked = mesh->machine ? artel__membership_ask(mesh->machine, artel__now_ns()) : 0;
     artel__mesh_settle(mesh);
-    while (mesh->machine && !mesh->over) {
+    while (artel__mesh_is_running(mesh)) {
         int still = count_still(mesh, type, asked, &open);
         if (still >= needed) status = ARTEL_OK;
         if (status == ARTEL_OK || still + open < needed) break;
@@ -370,21 +383,21 @@ bool artel__mesh_hashes(const artel_cluster *mesh, uint64_t step)
 void artel__mesh_tell(artel_cluster *mesh, const char *json)
 {
     size_t length = json ? strlen(json) : 0;
-    if (length >= sizeof mesh->told) length = 0;
+    if (length >= sizeof mesh->status.told) length = 0;
     pthread_mutex_lock(&mesh->mutex);
-    if (length) memcpy(mesh->told, json, length);
-    mesh->told[length] = 0;
+    if (length) memcpy(mesh->status.told, json, length);
+    mesh->status.told[length] = 0;
     pthread_mutex_unlock(&mesh->mutex);
 }
 
 void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash)
 {
-    atomic_store_explicit(&mesh->step, step, memory_order_relaxed);
+    atomic_store_explicit(&mesh->training.step, step, memory_order_relaxed);
     if (!hash) return;
     artel__membership_progress progress = {
         .step = step, .hash = hash, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1};
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->machine && !mesh->resting && !mesh->stop)
+    if (mesh->machine && artel__mesh_is_training(mesh))
         artel__membership_progressed(mesh->machine, artel__now_ns(), &progress);
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
@@ -394,7 +407,9 @@ void artel__mesh_drain(artel_cluster *mesh)
 {
     if (artel__mesh_is_single(mesh)) return;
     pthread_mutex_lock(&mesh->mutex);
-    mesh->drained = true;
+    if (!artel__mesh_is_leaving(mesh))
+        artel__mesh_move_leave(&mesh->pass.leave,
+                               mesh->pass.leave == ARTEL__MESH_ASKED ? ARTEL__MESH_HEEDED : ARTEL__MESH_NOTICED);
     if (mesh->machine) artel__membership_drain(mesh->machine, artel__now_ns());
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);
@@ -406,10 +421,11 @@ void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status)
 {
     if (artel__mesh_is_single(mesh)) return;
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->machine && !mesh->over) {
+    if (artel__mesh_is_running(mesh)) {
         artel__mesh_fail_machine(mesh, job, status);
         artel__mesh_wake(mesh);
-        while (!mesh->over) artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
+        while (!artel__mesh_is_over(mesh))
+            artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
     }
     pthread_mutex_unlock(&mesh->mutex);
 }
@@ -420,10 +436,10 @@ int artel__mesh_culprit(artel_cluster *mesh, const char **host, const char **pha
     *host = *phase = "";
     if (artel__mesh_is_single(mesh)) return rank;
     pthread_mutex_lock(&mesh->mutex);
-    if (mesh->over && mesh->cause.status < 0 && (int)mesh->cause.task < mesh->peers) {
-        rank = (int)mesh->cause.task;
+    if (artel__mesh_is_over(mesh) && mesh->pass.cause.status < 0 && (int)mesh->pass.cause.task < mesh->peers) {
+        rank = (int)mesh->pass.cause.task;
         *host = mesh->peer[rank].address;
-        *phase = artel__member_phase_name(mesh->cause.phase);
+        *phase = artel__member_phase_name(mesh->pass.cause.phase);
     }
     pthread_mutex_unlock(&mesh->mutex);
     return rank;
@@ -448,6 +464,6 @@ artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
 {
     if (artel__mesh_is_single(mesh) || status >= 0) return status;
     artel__mesh_write_report(mesh, status);
-    if (mesh->pass == 0 || mesh->cause.status >= 0) artel__mesh_unbegun(mesh, status);
+    if (mesh->pass.number == 0 || mesh->pass.cause.status >= 0) artel__mesh_unbegun(mesh, status);
     return status;
 }

@@ -49,10 +49,11 @@ int artel_cluster_look(const artel_cluster *cluster, artel_cluster_task *tasks, 
 
 void artel__mesh_keep_report(artel_cluster *mesh)
 {
-    artel_status s = mesh->over ? mesh->cause.status : ARTEL_OK;
+    artel_status s = artel__mesh_is_over(mesh) ? mesh->pass.cause.status : ARTEL_OK;
     bool asked = s == ARTEL_ERROR_PREEMPTED || s == ARTEL_ERROR_CANCELLED;
-    artel__text_clear(&mesh->report);
-    if (s < 0 && !asked && mesh->ever_formed && mesh->options.post_mortem) artel__mesh_describe(mesh, &mesh->report);
+    artel__text_clear(&mesh->pass.report);
+    if (s < 0 && !asked && artel__mesh_has_formed(mesh) && mesh->options.post_mortem)
+        artel__mesh_describe(mesh, &mesh->pass.report);
 }
 
 void artel__mesh_say(artel_cluster *mesh, artel__mesh_say_fn *say)
@@ -77,7 +78,7 @@ static json_t *error_json(const artel_cluster *mesh, const artel_error *error, a
 
 static json_t *cause_json(const artel_cluster *mesh)
 {
-    const artel__cause *c = &mesh->cause;
+    const artel__cause *c = &mesh->pass.cause;
     return json_pack("{s:s, s:s, s:I, s:s}", "task", mesh->peer[c->task].title, "phase",
                      artel__member_phase_name(c->phase), "position", (json_int_t)c->step, "what", c->text);
 }
@@ -105,7 +106,8 @@ static json_t *report_json(const artel_cluster *mesh, artel_status status)
     log_of log = {mesh, json_array()};
     gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    if (artel__json_load(mesh->quiet, "report", mesh->report.data, mesh->report.length, &job) < 0) job = json_null();
+    if (artel__json_load(mesh->quiet, "report", mesh->pass.report.data, mesh->pass.report.length, &job) < 0)
+        job = json_null();
     artel__log_kept(mesh->ctx, add_line, &log);
     return json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "artel", ARTEL_VERSION, "time", when, "host",
                      host, "pid", (int)getpid(), "task", mesh->peer[mesh->self].title, "error",
@@ -116,7 +118,7 @@ static json_t *report_json(const artel_cluster *mesh, artel_status status)
 /* A failure to write it is a warning: the job has failed for a reason of its own, which stays in the context. */
 void artel__mesh_write_report(artel_cluster *mesh, artel_status status)
 {
-    if (!mesh->report.length) return;
+    if (!mesh->pass.report.length) return;
     char path[4096], *text = NULL;
     snprintf(path, sizeof path, "%.3900s/artel-post-mortem-%s.json", mesh->options.post_mortem,
              mesh->peer[mesh->self].name);
@@ -130,5 +132,5 @@ void artel__mesh_write_report(artel_cluster *mesh, artel_status status)
         artel__log(mesh->ctx, ARTEL_LOG_NOTE, "what this task knew of the job is in %s", path);
     else
         artel__log(mesh->ctx, ARTEL_LOG_WARNING, "%s: %s", path, artel_context_error(mesh->quiet)->what);
-    artel__text_clear(&mesh->report);
+    artel__text_clear(&mesh->pass.report);
 }

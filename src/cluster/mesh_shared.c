@@ -44,12 +44,12 @@ static artel_status no_job(artel_cluster *mesh, const char *what)
 static artel_status interrupted(artel_cluster *mesh, const char *what)
 {
     return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, what, "call it again when they have formed anew",
-                       mesh->over ? "the job has ended" : "the members are changing");
+                       artel__mesh_is_over(mesh) ? "the job has ended" : "the members are changing");
 }
 
 static bool runs(const artel_cluster *mesh)
 {
-    return mesh->machine && !mesh->over;
+    return artel__mesh_is_running(mesh);
 }
 
 /* Something may have changed, or the time is over. Seconds that are too many are for ever. */
@@ -142,7 +142,7 @@ static artel_status await_key(artel_cluster *mesh, const char *key, double secon
         if (mesh->single || is_late(begin, seconds))
             return artel__fail(mesh->ctx, ARTEL_ERROR_NOT_FOUND, key, "wait longer, or see whether it was put",
                                "the key has no value");
-        if (mesh->over || artel__mesh_stopping(mesh)) return interrupted(mesh, key);
+        if (artel__mesh_is_over(mesh) || artel__mesh_stopping(mesh)) return interrupted(mesh, key);
         wait_until(mesh, begin, seconds);
     }
 }
@@ -169,7 +169,7 @@ artel_status artel_cluster_get(artel_cluster *mesh, const char *key, double seco
 static char *find_owed(artel_cluster *mesh, const char *name)
 {
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) {
-        if (strcmp(mesh->owed[i], name) == 0) return mesh->owed[i];
+        if (strcmp(mesh->pass.owed[i], name) == 0) return mesh->pass.owed[i];
     }
     return NULL;
 }
@@ -212,7 +212,7 @@ artel_status artel_cluster_barrier(artel_cluster *mesh, const char *name, double
         artel__mesh_settle(mesh);
         status = await_barrier(mesh, name, seconds);
         if (status < 0 && !owed) owed = find_owed(mesh, "");
-        if (owed) snprintf(owed, sizeof mesh->owed[0], "%s", status < 0 ? name : "");
+        if (owed) snprintf(owed, sizeof mesh->pass.owed[0], "%s", status < 0 ? name : "");
     }
     pthread_mutex_unlock(&mesh->mutex);
     return status;

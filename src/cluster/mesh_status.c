@@ -11,7 +11,7 @@ static artel__status_task view_of(const artel_cluster *mesh, int rank)
                             .address = p->address,
                             .why = p->why,
                             .self = rank == mesh->self,
-                            .step = atomic_load(&mesh->step),
+                            .step = atomic_load(&mesh->training.step),
                             .busy = -1};
     if (!mesh->machine) {
         t.linked = t.self;
@@ -33,10 +33,10 @@ static artel__status_task view_of(const artel_cluster *mesh, int rank)
 /* The word for where it is; `running` when it trains, or has ended well. */
 static const char *state_of(const artel_cluster *mesh, bool *running)
 {
-    bool failed = mesh->over && mesh->cause.status < 0;
-    *running = mesh->over && !failed;
+    bool failed = artel__mesh_is_over(mesh) && mesh->pass.cause.status < 0;
+    *running = artel__mesh_is_over(mesh) && !failed;
     if (failed) return "failed";
-    if (mesh->over) return "ended";
+    if (artel__mesh_is_over(mesh)) return "ended";
     if (!mesh->machine) return "loading";
     artel__membership_state state = artel__membership_state_of(mesh->machine);
     *running = state == ARTEL__MEMBERSHIP_RUNNING || state == ARTEL__MEMBERSHIP_LEAVING;
@@ -46,23 +46,24 @@ static const char *state_of(const artel_cluster *mesh, bool *running)
 static void look(void *user, artel__status *out)
 {
     artel_cluster *mesh = user;
-    for (int r = 0; r < mesh->peers; r++) mesh->view[r] = view_of(mesh, r);
+    for (int r = 0; r < mesh->peers; r++) mesh->status.view[r] = view_of(mesh, r);
     *out = (artel__status){.job = mesh->site.self.job,
-                           .generation = mesh->generation.counter,
-                           .step = mesh->view[mesh->self].step,
-                           .leaving = mesh->drained,
-                           .task = mesh->view,
+                           .generation = mesh->generation.id.counter,
+                           .step = mesh->status.view[mesh->self].step,
+                           .leaving = artel__mesh_is_leaving(mesh),
+                           .task = mesh->status.view,
                            .tasks = mesh->peers,
-                           .servers = mesh->told[0] ? mesh->told : NULL,
+                           .servers = mesh->status.told[0] ? mesh->status.told : NULL,
                            .self = mesh->self};
     out->state = state_of(mesh, &out->running);
-    if (mesh->over && mesh->cause.status < 0) out->cause = mesh->cause.text;
+    if (artel__mesh_is_over(mesh) && mesh->pass.cause.status < 0) out->cause = mesh->pass.cause.text;
 }
 
 static void drain(void *user)
 {
     artel_cluster *mesh = user;
-    mesh->drain_asked = true; /* check_requests does the rest, now or in the next pass */
+    /* check_requests does the rest, now or in the next pass */
+    artel__mesh_move_leave(&mesh->pass.leave, artel__mesh_is_leaving(mesh) ? ARTEL__MESH_HEEDED : ARTEL__MESH_ASKED);
 }
 
 artel_status artel__mesh_describe(artel_cluster *mesh, artel__text *out)
@@ -74,5 +75,5 @@ artel_status artel__mesh_describe(artel_cluster *mesh, artel__text *out)
 void artel__mesh_answer(artel_cluster *mesh, int64_t now)
 {
     const artel__status_source source = {look, drain, mesh};
-    artel__status_desk_progress(&mesh->desk, &source, now);
+    artel__status_desk_progress(&mesh->status.desk, &source, now);
 }

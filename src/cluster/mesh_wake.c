@@ -12,7 +12,7 @@
 void artel__mesh_wake(artel_cluster *mesh)
 {
     uint64_t one = 1;
-    while (write(mesh->wake, &one, sizeof one) < 0 && errno == EINTR) {
+    while (write(mesh->threads.wake, &one, sizeof one) < 0 && errno == EINTR) {
     }
 }
 
@@ -24,19 +24,20 @@ void artel__mesh_wait(artel_cluster *mesh, int64_t ns)
 
 bool artel__mesh_stopping(const artel_cluster *mesh)
 {
-    return atomic_load_explicit(&mesh->stopping, memory_order_relaxed);
+    return atomic_load_explicit(&mesh->training.stopping, memory_order_relaxed);
 }
 
 const atomic_bool *artel__mesh_stop_flag(const artel_cluster *mesh)
 {
-    return &mesh->stopping;
+    return &mesh->training.stopping;
 }
 
 void artel__mesh_settle(artel_cluster *mesh)
 {
-    while (mesh->machine && mesh->stop && mesh->resting && !mesh->busy && !mesh->over) {
-        mesh->stop = false;
-        artel__membership_stopped(mesh->machine, artel__now_ns(), mesh->rest_step, mesh->rest_hash);
+    while (artel__mesh_is_running(mesh) && mesh->orders.due == ARTEL__MESH_STOP &&
+           mesh->training.work == ARTEL__MESH_RESTS) {
+        artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+        artel__membership_stopped(mesh->machine, artel__now_ns(), mesh->training.rest_step, mesh->training.rest_hash);
     }
     pthread_cond_broadcast(&mesh->changed);
 }

@@ -28,7 +28,7 @@ int artel_cluster_size(const artel_cluster *mesh)
 
 bool artel_cluster_writes(const artel_cluster *mesh)
 {
-    return !mesh || mesh->writes;
+    return !mesh || mesh->generation.writes;
 }
 
 int64_t artel__mesh_patience_ns(const artel_cluster *mesh)

@@ -130,7 +130,7 @@ static void take_seat(process *p, const generation *g)
         if (s->type[r] == ARTEL__TASK_PS) s->server[s->servers++] = r;
     }
     p->fit.writes = p->fit.role == ARTEL__ROLE_COORDINATOR;
-    atomic_store(&p->cluster.stopping, false);
+    atomic_store(&p->cluster.training.stopping, false);
 }
 
 /* As servers.c: without whom nothing is done. */
@@ -302,7 +302,7 @@ static void notice(storm *w, process *p, generation *g)
         storm_push(w, 50, (event){.kind = EVENT_NOTICE, .who = p, .of = g});
         return;
     }
-    atomic_store(&p->cluster.stopping, true);
+    atomic_store(&p->cluster.training.stopping, true);
     for (int r = 0; r < g->ranks; r++)
         if (g->member[r] == p) storm_cancel(&g->port[r]);
     if (p->seat == g) p->seat = NULL;
@@ -357,7 +357,7 @@ static void look_after(storm *w, const process *p)
     generation *g = w->current[p->side];
     bool member = false;
     for (int r = 0; g && r < g->ranks; r++) member = member || g->member[r] == p;
-    bool waits = p->status == ARTEL_OK || atomic_load(&p->cluster.stopping) || !may_work(&p->service);
+    bool waits = p->status == ARTEL_OK || atomic_load(&p->cluster.training.stopping) || !may_work(&p->service);
     if (member && p->state == PROCESS_RESTS && !p->seated && p->last == g && !waits) break_up(w, p->side);
 }
 

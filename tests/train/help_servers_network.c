@@ -173,7 +173,7 @@ static void hear_chief(process *p, const artel__net_request *r)
     if (p->task != 0 || r->frame.kind != ARTEL__FRAME_CALL || r->piece[0].bytes < ARTEL__LANE_HEAD) return;
     artel__slot_decode(r->piece[0].data, &head);
     if (head.op == ARTEL__SERVE_FETCH) p->fetched = head.install;
-    if (head.op == ARTEL__SERVE_MEET && head.b == ARTEL__MEET_WAITS) atomic_store(&p->cluster.stopping, true);
+    if (head.op == ARTEL__SERVE_MEET && head.b == ARTEL__MEET_WAITS) atomic_store(&p->cluster.training.stopping, true);
 }
 
 static artel_status sim_send(artel__endpoint *endpoint, artel__net_request *r)
