@@ -15,6 +15,7 @@
 #include "function/tape.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
+#include "op/gather.h"
 
 enum {
     MOST_INPUTS = 32,
@@ -399,6 +400,47 @@ static bool widen_whole(artel_graph *g, const char *class_name, artel__tensor *i
     return back && any;
 }
 
+/* A constant written with a batch axis loses it beside rows. */
+static artel__value_id align_whole(artel__graph *graph, artel__value_id x, artel__value_id beside)
+{
+    const artel__value *constant = &graph->value[x], *row = &graph->value[beside];
+    bool axis = constant->domain == ARTEL__DOMAIN_GLOBAL && row->domain != ARTEL__DOMAIN_GLOBAL &&
+                constant->shape.rank == row->shape.rank + 1 && constant->shape.dim[0] == 1;
+    if (!axis) return x;
+    artel_shape shape = {.rank = constant->shape.rank - 1};
+    for (int i = 0; i < shape.rank; i++) shape.dim[i] = constant->shape.dim[i + 1];
+    return artel__op_reshape(graph, x, &shape);
+}
+
+/* Sums, differences and products of whole numbers wrap around where they leave int32's range, as those of arrays and
+ * TensorFlow's do. ARTEL__NO_VALUE: it is none of them, or operands that the operation itself refuses. */
+static artel__value_id wrap_whole(artel_graph *g, const char *class_name, const artel__tensor *in, int count)
+{
+    static const char *const names[] = {"Add", "Subtract", "Multiply", NULL};
+    artel__graph *graph = g->graph;
+    artel__value_id x[2];
+    artel_shape joined;
+    int function = 0;
+    bool whole_one = false;
+    while (names[function] && strcmp(names[function], class_name) != 0) function++;
+    if (!names[function] || count != 2) return ARTEL__NO_VALUE;
+    for (int i = 0; i < 2; i++) {
+        artel_dtype dtype = graph->value[in[i].value].dtype;
+        if (dtype != ARTEL_DTYPE_INT32 && dtype != ARTEL_DTYPE_BOOL) return ARTEL__NO_VALUE;
+        whole_one = whole_one || dtype == ARTEL_DTYPE_INT32;
+    }
+    if (!whole_one) return ARTEL__NO_VALUE;
+    for (int i = 0; i < 2; i++) x[i] = align_whole(graph, in[i].value, in[1 - i].value);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    const artel__value *a = &graph->value[x[0]], *b = &graph->value[x[1]];
+    bool beside_rows = a->domain != b->domain;
+    const artel__value *shared = a->domain == ARTEL__DOMAIN_GLOBAL ? a : b, *rows = shared == a ? b : a;
+    if (!artel__shape_broadcast(&a->shape, &b->shape, &joined)) return ARTEL__NO_VALUE;
+    if (beside_rows && shared->shape.rank > rows->shape.rank) return ARTEL__NO_VALUE;
+    for (int i = 0; i < 2; i++) x[i] = artel__op_cast(graph, x[i], ARTEL_DTYPE_INT32);
+    return artel__op_integer(graph, (artel__integer_op)(ARTEL__INTEGER_ADD + function), x[0], x[1]);
+}
+
 static artel_value give_result(artel_graph *g, artel__value_id value, bool is_whole)
 {
     if (is_whole && value >= 0 && g->graph->status == ARTEL_OK && g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
@@ -416,6 +458,13 @@ static int call_with(artel_graph *g, const char *class_name, json_t *attributes,
         in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
         if (graph->status < 0) return graph->status;
         call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
+    }
+    artel__value_id wrapped =
+        json_object_size(attributes) == 0 ? wrap_whole(g, class_name, in, count) : ARTEL__NO_VALUE;
+    if (graph->status < 0) return graph->status;
+    if (wrapped >= 0) {
+        outputs[0] = artel__graph_give(g, wrapped);
+        return graph->status < 0 ? graph->status : 1;
     }
     bool is_whole = widen_whole(g, class_name, in, count);
     if (graph->status < 0 || !choose_real(g, class_name, in, count)) return graph->status;

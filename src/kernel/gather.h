@@ -47,6 +47,9 @@ typedef enum artel__integer_op {
     ARTEL__INTEGER_MOD,
     ARTEL__INTEGER_GCD,
     ARTEL__INTEGER_LCM,
+    ARTEL__INTEGER_ADD, /* these three wrap around */
+    ARTEL__INTEGER_SUBTRACT,
+    ARTEL__INTEGER_MULTIPLY,
     ARTEL__INTEGER_COUNT
 } artel__integer_op;
 

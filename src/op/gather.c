@@ -257,7 +257,7 @@ static void lower_integer(artel__lower *lower)
 
 const artel__op_def artel__op_integer_def = {
     .name = "integer",
-    .doc = "Bits, quotients, remainders and divisors of integers, with broadcasting.",
+    .doc = "Bits, sums, products, quotients and divisors of integers, with broadcasting.",
     .attribute_size = sizeof(integer_attributes),
     .infer = infer_integer,
     .lower = lower_integer,

@@ -145,6 +145,9 @@ void artel__lower_integer(artel__lower *lower, artel__integer_op function)
         y = artel__hlo_binary(h, "multiply", quotient(h, artel__hlo_unary(h, "abs", a), divisor(h, a, b)),
                               artel__hlo_unary(h, "abs", b));
         break;
+    case ARTEL__INTEGER_ADD: y = artel__hlo_binary(h, "add", a, b); break;
+    case ARTEL__INTEGER_SUBTRACT: y = artel__hlo_binary(h, "subtract", a, b); break;
+    case ARTEL__INTEGER_MULTIPLY: y = artel__hlo_binary(h, "multiply", a, b); break;
     case ARTEL__INTEGER_COUNT: break;
     }
     lower->out[0] = y;

@@ -119,6 +119,9 @@ static void test_integers(void **state)
             if (op == ARTEL__INTEGER_SHIFT_LEFT && b >= 0 && b < 32)
                 assert_true((uint32_t)y == (uint32_t)a * ((uint32_t)1 << b));
             if (op == ARTEL__INTEGER_DIV) assert_true(b == 0 ? y == 0 : (int32_t)(uint32_t)floored(a, b) == y);
+            if (op == ARTEL__INTEGER_ADD) assert_true((uint32_t)y == (uint32_t)a + (uint32_t)b);
+            if (op == ARTEL__INTEGER_SUBTRACT) assert_true((uint32_t)y == (uint32_t)a - (uint32_t)b);
+            if (op == ARTEL__INTEGER_MULTIPLY) assert_true((uint32_t)y == (uint32_t)a * (uint32_t)b);
             if (op == ARTEL__INTEGER_MOD) assert_int_equal(y, b ? a - floored(a, b) * b : 0);
             if (op == ARTEL__INTEGER_GCD && y > 0) assert_true(a % y == 0 && b % y == 0);
             if (op == ARTEL__INTEGER_LCM && llabs(a * b) < INT32_MAX)

@@ -38,6 +38,10 @@ ROWS += [
     ("concatenate", (X, Y), {}), ("stack", (X, Y), {}), ("hstack", (X, Y), {}), ("append", (X, Y), {"axis": 0}), ("cast", (X,), {"dtype": "float64"}),
     ("divide", (SMALL, PLUS), {}), ("mean", (SMALL,), {}), ("sqrt", (PLUS,), {}), ("add", (SMALL, np.float32(0.5)), {}),
 ]
+# What leaves int32's range wraps around here, in arrays and in functions alike, as in TensorFlow.
+WIDE, OTHER = random.integers(-(2**31), 2**31, (2, 40, 5)).astype("int32")
+WIDE.flat[:4], OTHER.flat[:4] = (2**31 - 1, -(2**31), -(2**31), 2**31 - 1), (1, -1, -(2**31), 2**31 - 1)
+ROWS += [(name, pair, {}) for name in ("add", "subtract", "multiply") for pair in ((WIDE, OTHER), (WIDE, OTHER[:1]), (OTHER[0], WIDE), (WIDE, OTHER > 0), (WIDE[0, 0], OTHER))]
 LISTS = ("concatenate", "stack", "hstack")
 
 

@@ -148,6 +148,9 @@ static int64_t compute(artel__integer_op op, int32_t a, int32_t b)
     case ARTEL__INTEGER_MOD: return floor_mod(a, b);
     case ARTEL__INTEGER_GCD: return gcd(a, b);
     case ARTEL__INTEGER_LCM: return a && b ? gcd(a, 0) / gcd(a, b) * gcd(b, 0) : 0;
+    case ARTEL__INTEGER_ADD: return (int64_t)a + b;
+    case ARTEL__INTEGER_SUBTRACT: return (int64_t)a - b;
+    case ARTEL__INTEGER_MULTIPLY: return (int64_t)a * b;
     default: return 0;
     }
 }
