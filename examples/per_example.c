@@ -90,7 +90,15 @@ static artel_status train(artel_strategy *strategy, const artel_array *in, bool 
     f.output_count = 1;
     if (status == ARTEL_OK) status = artel_function_create(strategy, &f, trace, &l, &step);
     const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &most};
-    for (int i = 0; i < STEPS && status == ARTEL_OK; i++) status = artel_function_run(step, in, 2, &out, 1);
+    const size_t in_bytes[2] = {ROWS * 2 * sizeof(float), ROWS * sizeof(float)}, out_bytes = sizeof most;
+    artel_function_call call = ARTEL_FUNCTION_CALL_INIT; /* with the sizes of its memory, which are checked */
+    call.inputs = in;
+    call.input_bytes = in_bytes;
+    call.input_count = 2;
+    call.outputs = &out;
+    call.output_bytes = &out_bytes;
+    call.output_count = 1;
+    for (int i = 0; i < STEPS && status == ARTEL_OK; i++) status = artel_function_run_checked(step, &call);
     if (status == ARTEL_OK) status = artel_variable_read(l.w, w, 2);
     if (status == ARTEL_OK) status = artel_variable_read(l.b, &b, 1);
     if (status == ARTEL_OK)

@@ -23,6 +23,7 @@
 #include "artel/status.h"
 #include "artel/strategy.h"
 #include "artel/tensor.h"
+#include "artel/text.h"
 #include "artel/trainer.h"
 #include "artel/version.h"
 

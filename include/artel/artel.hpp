@@ -168,6 +168,14 @@ inline artel_data_array array(const char *name, artel_data_role role, artel_dtyp
     return out;
 }
 
+/* Texts as the library takes them, of data and arrays; they borrow the bytes of `from`. */
+inline std::vector<artel_string> strings(const std::vector<std::string> &from)
+{
+    std::vector<artel_string> out;
+    for (const std::string &text : from) out.push_back({text.data(), text.size()});
+    return out;
+}
+
 class data : public detail::handle<artel_data, artel_data_destroy> {
   public:
     data(const context &ctx, const std::string &specification) : handle(ctx)

@@ -8,10 +8,11 @@
  * it. An operation that wants rows of a batch
  * ("conv", "batch_normalization") gets the first axis of its first array as these.
  *
- * Element types: arrays hold and convert all numeric ones. Operations compute in float32, int32 and bool, as graphs do,
- * and many in float64 (docs/eager.md lists them), which operands of other types beside it become; arrays of float16 and
- * bfloat16 are computed in float32 and the result is rounded once; arithmetic, comparisons, minima and maxima of two
- * arrays of one type know all the others, too. Everything else is refused by name: cast first.
+ * Element types: arrays hold and convert all numeric ones, and strings (artel_string). Operations compute in float32,
+ * int32 and bool, as graphs do, and many in float64 (docs/eager.md lists them), which operands of other types beside it
+ * become; arrays of float16 and bfloat16 are computed in float32 and the result is rounded once; arithmetic,
+ * comparisons, minima and maxima of two arrays of one type know all the others, too. Strings are moved, chosen,
+ * compared and put in order (docs/eager.md lists how). Everything else is refused by name: cast first.
  *
  * Threads: an eager object and its arrays belong to one thread at a time. Results do not depend on the number of
  * threads. */
@@ -63,8 +64,9 @@ ARTEL_API int64_t artel_eager_functions(const artel_eager *eager);
 
 /* -- arrays: making -- */
 
-/* Dense, row-major; the elements are copied, NULL: zeros. Errors: ARTEL_ERROR_INVALID (a shape or element type that is
- * none), ARTEL_ERROR_UNSUPPORTED (strings), ARTEL_ERROR_NO_MEMORY. On failure *out is untouched, as everywhere here. */
+/* Dense, row-major; the elements are copied, of strings their bytes too. NULL: zeros, or empty strings. Errors:
+ * ARTEL_ERROR_INVALID (a shape or element type that is none, a string that is no UTF-8), ARTEL_ERROR_NO_MEMORY. On
+ * failure *out is untouched, as everywhere here. */
 ARTEL_API artel_status artel_ndarray_create(artel_eager *eager, artel_dtype dtype, const artel_shape *shape,
                                             const void *elements, artel_ndarray **out);
 /* One number everywhere, converted as NumPy does; integers that do not fit saturate. */
@@ -86,13 +88,16 @@ ARTEL_API void artel_ndarray_release(artel_ndarray *array); /* NULL accepted; th
  * as there are axes. */
 ARTEL_API artel_status artel_ndarray_describe(const artel_ndarray *array, artel_dtype *dtype, artel_shape *shape,
                                               int64_t *strides);
-/* Where the elements lie in row-major order; NULL for views that are not dense. May be written to: views of it see
- * that. */
+/* Where the elements lie in row-major order; NULL for views that are not dense. Numbers may be written to: views of it
+ * see that. Of strings: artel_string elements, each with a NUL behind its bytes, to be read until strings are written
+ * to the array, or to a view of the same elements, or the last reference to these is gone. */
 ARTEL_API void *artel_ndarray_data(artel_ndarray *array);
-/* All elements in row-major order, converted; `count` must be their number. ARTEL_ERROR_INVALID: it is not, or the type
- * is no number. */
+/* All elements in row-major order, converted; `count` must be their number. Strings become numbers (not bool) as by
+ * artel_ndarray_cast(); read as strings they are borrowed, as by artel_ndarray_data(). ARTEL_ERROR_INVALID: the count
+ * is another, a string is no such number, or numbers are to be strings (cast them). */
 ARTEL_API artel_status artel_ndarray_read(const artel_ndarray *array, artel_dtype dtype, void *elements, int64_t count);
-/* The other way: overwrites the elements, which all views of them see. */
+/* The other way: overwrites the elements, which all views of them see. Bytes of strings are copied. A failure leaves
+ * them as they were. */
 ARTEL_API artel_status artel_ndarray_write(artel_ndarray *array, artel_dtype dtype, const void *elements,
                                            int64_t count);
 
@@ -111,7 +116,10 @@ ARTEL_API artel_status artel_ndarray_transpose(artel_ndarray *array, const int *
 /* Axes of extent 1, and new ones in front, are repeated without taking memory. What is written to such a view is
  * unspecified. */
 ARTEL_API artel_status artel_ndarray_broadcast(artel_ndarray *array, const artel_shape *shape, artel_ndarray **out);
-/* A dense copy of another element type, or of its own. Floats to integers truncate and saturate; bool is "not zero". */
+/* A dense copy of another element type, or of its own. Numbers to integers truncate and saturate; bool is "not zero".
+ * Numbers become the shortest text that reads back as the same element, laid out as Python's str() does: "1.5",
+ * "1e-05", "True"; strings the numbers that Python's int() and float() read, which must fit (ARTEL_ERROR_INVALID names
+ * the first that is none), but no bool (UNSUPPORTED). */
 ARTEL_API artel_status artel_ndarray_cast(const artel_ndarray *array, artel_dtype dtype, artel_ndarray **out);
 
 /* -- operations -- */

@@ -17,6 +17,7 @@
 #define ARTEL_PIPELINE_H
 
 #include "artel/data.h"
+#include "artel/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +70,9 @@ typedef struct artel_reader artel_reader;
 /* The data is borrowed until the reader is destroyed. Errors: INVALID (arrays of several lengths; nothing but strings).
  */
 ARTEL_API artel_status artel_reader_create(artel_data *data, artel_reader **out);
+/* The same with columns of text, which it leaves out: their elements are artel_string, whose bytes stay until the data
+ * is destroyed. */
+ARTEL_API artel_status artel_reader_create_with_text(artel_data *data, artel_reader **out);
 ARTEL_API void artel_reader_destroy(artel_reader *reader); /* NULL is accepted */
 /* Columns, and what one is: shape is that of one element, values NULL; the name is borrowed. */
 ARTEL_API int artel_reader_columns(const artel_reader *reader);

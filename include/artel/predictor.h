@@ -15,6 +15,7 @@
 
 #include "artel/model.h"
 #include "artel/tensor.h"
+#include "artel/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,9 +66,9 @@ ARTEL_API artel_status artel_predictor_output(const artel_predictor *predictor, 
 ARTEL_API artel_status artel_predictor_target(const artel_predictor *predictor, int index, artel_dtype *dtype,
                                               artel_shape *row);
 
-/* Computes `rows` rows (1 to most_rows): inputs[i] holds those of input i, outputs[k] receives float32 values of output
- * k (NULL: not wanted). Input and output do not overlap. Errors: ARTEL_ERROR_INVALID (rows, a pointer that is NULL, an
- * index beyond an embedding). */
+/* Computes `rows` rows (1 to most_rows): inputs[i] holds those of input i (artel_string where it is text, borrowed for
+ * the call), outputs[k] receives float32 values of output k (NULL: not wanted). Input and output do not overlap.
+ * Errors: ARTEL_ERROR_INVALID (rows, a pointer that is NULL, an index beyond an embedding, text that is no UTF-8). */
 ARTEL_API artel_status artel_predictor_run(artel_predictor *predictor, const void *const *inputs, int64_t rows,
                                            float *const *outputs);
 

@@ -14,6 +14,7 @@
 #define ARTEL_STRATEGY_H
 
 #include "artel/graph.h"
+#include "artel/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -169,7 +170,7 @@ typedef artel_status artel_trace_fn(void *user, artel_graph *graph, const artel_
 
 typedef struct artel_argument {
     const char *name;  /* for messages; NULL: its number */
-    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool */
+    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool; string: text for a model */
     bool shared;       /* the same on all replicas; else rows */
     artel_shape shape; /* of one row, or of the whole shared value */
 } artel_argument;
@@ -207,7 +208,7 @@ ARTEL_API artel_status artel_function_output(const artel_function *function, int
 
 /* Memory of the caller's. */
 typedef struct artel_array {
-    artel_dtype dtype; /* of `data`: any numeric one of an input, converted as NumPy does; an output's own */
+    artel_dtype dtype; /* of `data`: any numeric one, converted as NumPy does; string for text; an output's own */
     artel_shape shape; /* the batch first where it is rows; of an output: ignored */
     void *data;        /* only read of an input; an output's may be NULL: not wanted */
 } artel_array;
@@ -218,6 +219,33 @@ typedef struct artel_array {
  * ARTEL_ERROR_CANCELLED; no variable has changed. */
 ARTEL_API artel_status artel_function_run(artel_function *function, const artel_array *inputs, int input_count,
                                           const artel_array *outputs, int output_count);
+
+/* A run whose memory is measured: bytes that lie behind each `data`. */
+typedef struct artel_function_call {
+    size_t struct_size;
+    const artel_array *inputs, *outputs;
+    const size_t *input_bytes, *output_bytes; /* as many; an output that is not wanted needs none */
+    int input_count, output_count;
+} artel_function_call;
+
+#ifdef __cplusplus
+static inline artel_function_call artel_function_call_init(void)
+{
+    artel_function_call call = artel_function_call();
+    call.struct_size = sizeof call;
+    return call;
+}
+#define ARTEL_FUNCTION_CALL_INIT artel_function_call_init()
+#else
+#define ARTEL_FUNCTION_CALL_INIT                   \
+    {                                              \
+        .struct_size = sizeof(artel_function_call) \
+    }
+#endif
+
+/* artel_function_run() that reads and writes no byte beyond what is there. Errors: its own; ARTEL_ERROR_INVALID where
+ * memory is smaller than its array (strings: than their elements), with both sizes, before anything is computed. */
+ARTEL_API artel_status artel_function_run_checked(artel_function *function, const artel_function_call *call);
 /* Stable text: graph and plan. Owned by the function, until its next call; "" for NULL. The first run makes the plan.
  */
 ARTEL_API const char *artel_function_explain(artel_function *function);

@@ -23,6 +23,7 @@ Arrays = Union[np.ndarray, Sequence[np.ndarray], Dict[str, np.ndarray]]
 Record = Union[None, str, Dict[str, Any], Sequence[Any]]
 
 _DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+_STRING = 13  # behind these
 _BY_NAME, _INPUT, _TARGET, _WEIGHT = 0, 1, 2, 3
 _STEP, _EPOCH_END = 2, 3
 _p, _s, _i, _b, _d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_bool, ctypes.c_double
@@ -46,6 +47,10 @@ class _Record(ctypes.Structure):
 
 class _Shape(ctypes.Structure):
     _fields_ = [("rank", _i), ("dim", _l * 8)]
+
+
+class _String(ctypes.Structure):
+    _fields_ = [("bytes", _s), ("length", _z)]
 
 
 class _Array(ctypes.Structure):
@@ -134,6 +139,17 @@ def _plain(array: Any) -> np.ndarray:
     return np.ascontiguousarray(one, one.dtype.newbyteorder("=")).reshape(one.shape)
 
 
+def _strings(array: np.ndarray) -> Optional[ctypes.Array]:
+    """The elements of an array of text (str, bytes, or objects that are these) as the library reads them; None: it is none."""
+    if array.dtype.kind not in "USOT":
+        return None
+    items = array.reshape(-1).tolist()
+    if not all(isinstance(item, (str, bytes)) for item in items):
+        return None
+    texts = [item.encode() if isinstance(item, str) else item for item in items]
+    return (_String * max(len(texts), 1))(*[(text, len(text)) for text in texts])
+
+
 def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
     """One array, several (a list of arrays), or those of a dict by the names of the model's inputs or outputs. A list of numbers, or of lists of
     them, is one array, as to NumPy."""
@@ -183,14 +199,17 @@ class _Data:
         context.check(_lib.artel_data_from_memory(context.handle, described, len(roles), ctypes.byref(self.handle)))
 
     def describe(self, name: Optional[bytes], array: np.ndarray, role: int) -> _Array:
-        if str(array.dtype) not in _DTYPES:
+        text = _strings(array)
+        if text is None and str(array.dtype) not in _DTYPES:
             mixed = ": its rows or columns are of several kinds or lengths; choose numeric ones and convert them" if array.dtype == object else ""
             raise TypeError(f"arrays of {array.dtype} cannot be handed over{mixed}; use one of {', '.join(_DTYPES)}")
         if not 1 <= array.ndim <= 8:
             raise ValueError(f"an array of {array.ndim} axes; rows are the first of 1 to 8")
         self.kept.append(array)
+        self.kept.append(text)
         shape = _Shape(array.ndim, (_l * 8)(*array.shape))
-        return _Array(name, _BY_NAME if name else role, _DTYPES.index(str(array.dtype)), shape, array.ctypes.data)
+        dtype, values = (_STRING, ctypes.addressof(text)) if text is not None else (_DTYPES.index(str(array.dtype)), array.ctypes.data)
+        return _Array(name, _BY_NAME if name else role, dtype, shape, values)
 
     def __del__(self) -> None:
         if self.handle:

@@ -12,7 +12,7 @@ from typing import Any, List, Sequence, Union
 
 import numpy as np
 
-from . import _DTYPES, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _s, _text, _u, _z
+from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _s, _strings, _text, _u, _z
 
 __all__ = ["Function", "Functions", "load_functions"]
 
@@ -32,8 +32,9 @@ class _Values(ctypes.Structure):
     _fields_ = [("dtype", _i), ("shape", _Shape), ("data", _p)]
 
 
-def _values(array: np.ndarray) -> _Values:
-    return _Values(_DTYPES.index(str(array.dtype)), _Shape(array.ndim, (_l * 8)(*array.shape)), array.ctypes.data)
+def _values(array: np.ndarray, text: Any = None) -> _Values:
+    dtype, data = (_STRING, ctypes.addressof(text)) if text is not None else (_DTYPES.index(str(array.dtype)), array.ctypes.data)
+    return _Values(dtype, _Shape(array.ndim, (_l * 8)(*array.shape)), data)
 
 
 class Function:
@@ -66,12 +67,13 @@ class Function:
         if len(arrays) != len(self._arguments):
             raise TypeError(f"{self.name} takes {len(self._arguments)} arrays ({', '.join(self.arguments)}), and was given {len(arrays)}")
         given = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
-        for array in given:
-            if str(array.dtype) not in _DTYPES or array.ndim > 8:
+        texts = [_strings(array) for array in given]
+        for array, text in zip(given, texts):
+            if (text is None and str(array.dtype) not in _DTYPES) or array.ndim > 8:
                 raise TypeError(f"an array of {array.dtype} with {array.ndim} axes cannot be handed over")
         rows = [array.shape[0] if array.ndim else 0 for array, argument in zip(given, self._arguments) if not argument.shared]
         made = self._outputs(rows[0] if rows else 1)
-        inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given)), (_Values * (len(made) + 1))(*map(_values, made))
+        inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given, texts)), (_Values * (len(made) + 1))(*map(_values, made))
         self._owner._check(_lib.artel_function_run(self._handle, inputs, len(given), outputs, len(made)))
         return made[0] if len(made) == 1 else made
 

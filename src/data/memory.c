@@ -10,6 +10,7 @@
 #include "base/argument.h"
 #include "data/fingerprint.h"
 #include "data/source.h"
+#include "text/program_rows.h"
 
 typedef struct callback_state {
     pthread_mutex_t mutex; /* held while `fetch` runs */
@@ -30,9 +31,11 @@ static artel_status describe_array(artel__source *source, const artel_data_array
     if (name == NULL)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "data", "give each array a name or a role",
                            "array %d has neither", index);
-    if (artel_dtype_size(from->dtype) == 0) {
+    bool text = from->dtype == ARTEL_DTYPE_STRING && source->format->load_text != NULL;
+    if (artel_dtype_size(from->dtype) == 0 && !text) {
         return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, name, "pass numbers",
-                           "arrays of dtype %s cannot be passed", artel_dtype_name(from->dtype));
+                           "arrays of dtype %s cannot be passed%s", artel_dtype_name(from->dtype),
+                           from->dtype == ARTEL_DTYPE_STRING ? " by a function" : "");
     }
     if (from->shape.rank < 1 || from->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, name, "the first extent counts the samples",
@@ -46,6 +49,7 @@ static artel_status describe_array(artel__source *source, const artel_data_array
     to->row.rank = from->shape.rank - 1;
     memcpy(to->row.dim, from->shape.dim + 1, (size_t)to->row.rank * sizeof(int64_t));
     to->pixels = to->dtype == ARTEL_DTYPE_UINT8 && to->row.rank >= 2;
+    artel__array_set_text(to);
     return ARTEL_OK;
 }
 
@@ -56,21 +60,46 @@ static artel_status place_array(artel__source *source, const artel_data_array *f
                            "the array has no values");
     }
     to->base = from->values;
-    to->stride = (size_t)artel_shape_count(&to->row) * artel_dtype_size(to->dtype);
+    to->stride = (size_t)artel_shape_count(&to->row) * artel__cell_size(to->dtype);
+    const artel_string *word = from->dtype == ARTEL_DTYPE_STRING ? from->values : NULL;
+    for (int64_t i = 0; word != NULL && i < artel_shape_count(&from->shape); i++) {
+        if (word[i].bytes == NULL && word[i].length > 0)
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, to->name, "give the bytes, or length 0",
+                               "string %lld is NULL with %zu bytes", (long long)i, word[i].length);
+    }
     return ARTEL_OK;
+}
+
+static artel_status memory_text(artel__source *source, int array, const artel__string **out)
+{
+    *out = (const artel__string *)(const void *)source->arrays[array].base;
+    return ARTEL_OK;
+}
+
+static void hash_text(const artel__source_array *array, artel__sha256 *hash)
+{
+    const artel__string *word = (const artel__string *)(const void *)array->base;
+    for (int64_t i = 0; i < array->count * artel_shape_count(&array->row); i++) {
+        artel__hash_integer(hash, word[i].length);
+        if (word[i].length) artel__sha256_update(hash, word[i].bytes, word[i].length);
+    }
 }
 
 static artel_status memory_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
     for (int i = 0; i < source->array_count; i++) {
         const artel__source_array *array = &source->arrays[i];
+        if (array->dtype == ARTEL_DTYPE_STRING) {
+            hash_text(array, hash);
+            continue;
+        }
         artel__hash_ends(hash, array->base, array->stride * (size_t)array->count);
     }
     return ARTEL_OK;
 }
 
 const artel__data_format artel__data_memory = {
-    .name = "memory", .syntax = "memory", .options = "", .fingerprint = memory_fingerprint};
+    .name = "memory", .syntax = "memory", .options = "", .load_text = memory_text, .fingerprint = memory_fingerprint};
 
 artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count,
                                     artel_data **out)

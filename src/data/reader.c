@@ -4,6 +4,7 @@
 
 #include "artel/pipeline.h"
 #include "base/argument.h"
+#include "data/read.h"
 #include "data/stage.h"
 
 struct artel_reader {
@@ -14,21 +15,32 @@ struct artel_reader {
     int64_t pass, element;
 };
 
-artel_status artel_reader_create(artel_data *data, artel_reader **out)
+static artel_status create(artel_data *data, bool texts, artel_reader **out)
 {
     void *block;
-    ARTEL_TRY(artel__enter(data ? data->ctx : NULL, __func__, "data out", data, out));
     ARTEL_TRY(artel__calloc(data->ctx, 1, sizeof(artel_reader), "reader", &block));
     artel_reader *reader = block;
     reader->ctx = data->ctx;
     artel__arena_init(&reader->arena, data->ctx);
-    artel_status status = artel__rows_open(data, &reader->arena, false, &reader->rows);
+    artel_status status = artel__rows_open(data, &reader->arena, texts, &reader->rows);
     if (status < 0) {
         artel_reader_destroy(reader);
         return status;
     }
     *out = reader;
     return ARTEL_OK;
+}
+
+artel_status artel_reader_create(artel_data *data, artel_reader **out)
+{
+    ARTEL_TRY(artel__enter(data ? data->ctx : NULL, __func__, "data out", data, out));
+    return create(data, false, out);
+}
+
+artel_status artel_reader_create_with_text(artel_data *data, artel_reader **out)
+{
+    ARTEL_TRY(artel__enter(data ? data->ctx : NULL, __func__, "data out", data, out));
+    return create(data, true, out);
 }
 
 void artel_reader_destroy(artel_reader *reader)
@@ -58,19 +70,25 @@ size_t artel_reader_bytes(const artel_reader *reader, int column)
     return reader && column >= 0 && column < reader->rows.column_count ? reader->rows.columns[column].bytes : 0;
 }
 
+artel_status artel__reader_fetch(const artel_reader *reader, int64_t pass, int64_t element, void *const *buffers)
+{
+    artel_status status = ARTEL_OK;
+    uint64_t before = artel__stage_set_pass((uint64_t)pass);
+    for (int c = 0; c < reader->rows.column_count && status == ARTEL_OK; c++)
+        if (buffers[c]) status = artel__rows_fetch(&reader->rows, c, element, buffers[c]);
+    artel__stage_set_pass(before);
+    return status;
+}
+
 artel_status artel_reader_next(artel_reader *reader, void *const *buffers)
 {
     ARTEL_TRY(artel__enter(reader ? reader->ctx : NULL, __func__, "reader buffers", reader, buffers));
-    artel_status status = ARTEL_OK;
     if (reader->element >= reader->rows.count) {
         reader->pass++;
         reader->element = 0;
         return ARTEL_AGAIN;
     }
-    uint64_t before = artel__stage_set_pass((uint64_t)reader->pass);
-    for (int c = 0; c < reader->rows.column_count && status == ARTEL_OK; c++)
-        if (buffers[c]) status = artel__rows_fetch(&reader->rows, c, reader->element, buffers[c]);
-    artel__stage_set_pass(before);
+    artel_status status = artel__reader_fetch(reader, reader->pass, reader->element, buffers);
     reader->element += status == ARTEL_OK;
     return status;
 }

@@ -11,6 +11,7 @@
 #include "base/argument.h"
 #include "base/threads.h"
 #include "function/direct.h"
+#include "text/program_rows.h"
 
 enum {
     ARTEL__SMALL = 256,   /* bytes of elements inside an array */
@@ -30,6 +31,7 @@ struct artel_ndarray {
     char *data;
     artel_ndarray *owner; /* of the elements; NULL: itself */
     size_t bytes;         /* of the block behind `data`; 0: inside, or an owner's */
+    char *text;           /* of an owner of strings: the block with the bytes of all of them; NULL: none yet */
     artel_ndarray *next;  /* among the free */
     _Alignas(64) char small[ARTEL__SMALL];
 };
@@ -103,6 +105,24 @@ void artel__ndarray_settle(artel_ndarray *view);
 void artel__ndarray_gather(const artel_ndarray *array, void *to);
 /* Whether a shape and a type can be an array's. */
 artel_status artel__ndarray_check(artel_eager *eager, artel_dtype dtype, const artel_shape *shape);
+
+/* text.c. Gives an owner (or an array without elements) strings of its own, which are copies of `from`; NULL: empty
+ * ones. On failure it is as it was. ARTEL_ERROR_INVALID: one is no UTF-8. */
+artel_status artel__ndarray_take_text(artel_ndarray *array, const artel_string *from);
+/* Elements of a type into another, strings among them; numbers do not become strings here, for nobody would own these.
+ */
+artel_status artel__ndarray_convert(artel_eager *eager, artel_dtype from, const void *source, artel_dtype to,
+                                    void *target, int64_t count);
+/* Strings of numbers, in a new array of this shape. */
+artel_status artel__ndarray_print(artel_eager *eager, artel_dtype from, const void *source, const artel_shape *shape,
+                                  artel_ndarray **out);
+
+/* strings.c: an operation on strings: how many results it has, of which at most `most` are handed out, or a negative
+ * status. 0: none of its operands is a string. */
+int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
+                         const char *attributes, artel_ndarray **outputs, int most);
+/* "MaxPool" and "max_pool". */
+bool artel__same_operation(const char *a, const char *b);
 
 /* arithmetic.c: two operands of a type that graphs do not compute in; ARTEL_AGAIN: no such operation. */
 artel_status artel__eager_arithmetic(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,

@@ -173,8 +173,7 @@ static artel_status trace_all(artel_eager *e, artel__entry *entry, int64_t rows)
     return make_function(e, entry, rows, entry->outputs);
 }
 
-/* "MaxPool" and "max_pool". */
-static bool same_name(const char *a, const char *b)
+bool artel__same_operation(const char *a, const char *b)
 {
     for (;; a++, b++) {
         a += *a == '_';
@@ -217,7 +216,7 @@ static const batched *batched_of(const artel__entry *entry)
                                     {"depth_to_space", 0, false},
                                     {"space_to_depth", 0, false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (same_name(entry->name, table[i].name))
+        if (artel__same_operation(entry->name, table[i].name))
             return entry->input[0].shape.rank >= table[i].rank ? &table[i] : NULL;
     }
     return NULL;

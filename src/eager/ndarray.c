@@ -31,6 +31,7 @@ static artel_status take(artel_eager *e, artel_ndarray **out)
     a->references = 1;
     a->owner = NULL;
     a->bytes = 0;
+    a->text = NULL;
     *out = a;
     return ARTEL_OK;
 }
@@ -39,6 +40,8 @@ static void give_back(artel_ndarray *a)
 {
     artel_eager *e = a->eager;
     if (a->bytes) artel__free_aligned(e->ctx, a->data, a->bytes);
+    artel__free(e->ctx, a->text);
+    a->text = NULL;
     a->bytes = 0;
     a->references = 0;
     a->next = e->unused;
@@ -70,10 +73,7 @@ static bool fits(const artel_shape *shape)
 
 artel_status artel__ndarray_check(artel_eager *e, artel_dtype dtype, const artel_shape *shape)
 {
-    if (dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, "array", "encode them as numbers first",
-                           "arrays hold no strings");
-    if (artel_dtype_size(dtype) == 0)
+    if (artel__cell_size(dtype) == 0)
         return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "see artel/tensor.h", "%d is no element type",
                            (int)dtype);
     if (!fits(shape))
@@ -85,7 +85,7 @@ artel_status artel__ndarray_check(artel_eager *e, artel_dtype dtype, const artel
 /* Row-major strides; how many elements there are. */
 static int64_t lay_out(artel_ndarray *a)
 {
-    int64_t count = 1, size = (int64_t)artel_dtype_size(a->dtype);
+    int64_t count = 1, size = (int64_t)artel__cell_size(a->dtype);
     for (int d = a->shape.rank - 1; d >= 0; d--) {
         a->stride[d] = count * size;
         count *= a->shape.dim[d];
@@ -102,7 +102,7 @@ artel_status artel__ndarray_new(artel_eager *e, artel_dtype dtype, const artel_s
     a->count = lay_out(a);
     a->dense = true;
     a->data = a->small;
-    size_t bytes = (size_t)a->count * artel_dtype_size(dtype);
+    size_t bytes = (size_t)a->count * artel__cell_size(dtype);
     if (bytes > ARTEL__SMALL) {
         void *block;
         artel_status status = artel__alloc_aligned(e->ctx, bytes + 64, "array", &block);
@@ -132,7 +132,7 @@ artel_status artel__ndarray_view(artel_ndarray *of, artel_ndarray **out)
 
 void artel__ndarray_settle(artel_ndarray *a)
 {
-    int64_t step = (int64_t)artel_dtype_size(a->dtype);
+    int64_t step = (int64_t)artel__cell_size(a->dtype);
     a->count = artel_shape_count(&a->shape);
     a->dense = true;
     for (int d = a->shape.rank - 1; d >= 0 && a->count > 0; d--) {
@@ -147,7 +147,7 @@ void artel__ndarray_settle(artel_ndarray *a)
  * dense. */
 static void move_axis(const artel_ndarray *a, int axis, char *strided, char **dense, bool out)
 {
-    size_t size = artel_dtype_size(a->dtype);
+    size_t size = artel__cell_size(a->dtype);
     if (axis == a->shape.rank) {
         memcpy(out ? *dense : strided, out ? strided : *dense, size);
         *dense += size;
@@ -167,7 +167,7 @@ void artel__ndarray_gather(const artel_ndarray *a, void *to)
 {
     char *dense = to;
     if (a->dense)
-        memcpy(to, a->data, (size_t)a->count * artel_dtype_size(a->dtype));
+        memcpy(to, a->data, (size_t)a->count * artel__cell_size(a->dtype));
     else if (a->count > 0)
         move_axis(a, 0, a->data, &dense, true);
 }
@@ -175,9 +175,9 @@ void artel__ndarray_gather(const artel_ndarray *a, void *to)
 static artel_status check_elements(const artel_ndarray *a, artel_dtype dtype, int64_t count)
 {
     artel_context *ctx = a->eager->ctx;
-    if (artel_dtype_size(dtype) == 0)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give a numeric element type", "elements of %s",
-                           artel_dtype_name(dtype));
+    if (artel__cell_size(dtype) == 0)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "see artel/tensor.h", "%d is no element type",
+                           (int)dtype);
     if (count == a->count) return ARTEL_OK;
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "array", "give room for all of them", "%lld elements of %lld",
                        (long long)count, (long long)a->count);
@@ -190,15 +190,27 @@ artel_status artel_ndarray_read(const artel_ndarray *a, artel_dtype dtype, void 
     ARTEL_TRY(check_elements(a, dtype, count));
     if (dtype == a->dtype) {
         artel__ndarray_gather(a, elements);
-    } else if (a->dense) {
-        artel__convert(a->dtype, a->data, dtype, elements, count);
-    } else {
-        ARTEL_TRY(artel__ndarray_new(a->eager, a->dtype, &a->shape, &copy));
-        artel__ndarray_gather(a, copy->data);
-        artel__convert(a->dtype, copy->data, dtype, elements, count);
-        artel_ndarray_release(copy);
+        return ARTEL_OK;
     }
-    return ARTEL_OK;
+    if (a->dense) return artel__ndarray_convert(a->eager, a->dtype, a->data, dtype, elements, count);
+    ARTEL_TRY(artel__ndarray_new(a->eager, a->dtype, &a->shape, &copy));
+    artel__ndarray_gather(a, copy->data);
+    artel_status status = artel__ndarray_convert(a->eager, a->dtype, copy->data, dtype, elements, count);
+    artel_ndarray_release(copy);
+    return status;
+}
+
+/* Strings into an array of strings: the owner gets a block with the bytes of all that it holds then. */
+static artel_status write_strings(artel_ndarray *a, const void *elements)
+{
+    artel_ndarray *owner = a->owner ? a->owner : a, *copy;
+    ARTEL_TRY(artel__ndarray_new(a->eager, a->dtype, &owner->shape, &copy));
+    artel__ndarray_gather(owner, copy->data);
+    char *dense = (char *)(uintptr_t)elements, *at = copy->data + (a->data - owner->data);
+    if (a->count > 0) move_axis(a, 0, at, &dense, false);
+    artel_status status = artel__ndarray_take_text(owner, (const artel_string *)(const void *)copy->data);
+    artel_ndarray_release(copy);
+    return status;
 }
 
 artel_status artel_ndarray_write(artel_ndarray *a, artel_dtype dtype, const void *elements, int64_t count)
@@ -206,21 +218,42 @@ artel_status artel_ndarray_write(artel_ndarray *a, artel_dtype dtype, const void
     artel_ndarray *copy;
     ARTEL_TRY(artel__enter(a ? a->eager->ctx : NULL, __func__, "array elements", a, elements));
     ARTEL_TRY(check_elements(a, dtype, count));
+    if (dtype == a->dtype && dtype == ARTEL_DTYPE_STRING) return write_strings(a, elements);
     if (dtype == ARTEL_DTYPE_BOOL && a->dtype == dtype) dtype = ARTEL_DTYPE_UINT8; /* any byte that is not 0 is 1 */
     if (a->dense && dtype == a->dtype) { /* they may be another view's of the same array */
-        memmove(a->data, elements, (size_t)count * artel_dtype_size(dtype));
+        memmove(a->data, elements, (size_t)count * artel__cell_size(dtype));
         return ARTEL_OK;
     }
-    if (a->dense) {
-        artel__convert(dtype, elements, a->dtype, a->data, count);
-        return ARTEL_OK;
-    }
+    if (a->dense && dtype != ARTEL_DTYPE_STRING)
+        return artel__ndarray_convert(a->eager, dtype, elements, a->dtype, a->data, count);
     ARTEL_TRY(artel__ndarray_new(a->eager, a->dtype, &a->shape, &copy));
-    artel__convert(dtype, elements, a->dtype, copy->data, count);
+    artel_status status = artel__ndarray_convert(a->eager, dtype, elements, a->dtype, copy->data, count);
     char *dense = copy->data;
-    if (count > 0) move_axis(a, 0, a->data, &dense, false);
+    if (count > 0 && status == ARTEL_OK) move_axis(a, 0, a->data, &dense, false);
     artel_ndarray_release(copy);
-    return ARTEL_OK;
+    return status;
+}
+
+/* Strings of their own, of whatever the elements are. */
+static artel_status cast_to_strings(const artel_ndarray *a, artel_ndarray **out)
+{
+    artel_ndarray *dense, *made = NULL;
+    ARTEL_TRY(artel__ndarray_new(a->eager, a->dtype, &a->shape, &dense));
+    artel__ndarray_gather(a, dense->data);
+    if (a->dtype == ARTEL_DTYPE_STRING) {
+        artel_status status = artel__ndarray_new(a->eager, a->dtype, &a->shape, &made);
+        if (status == ARTEL_OK)
+            status = artel__ndarray_take_text(made, (const artel_string *)(const void *)dense->data);
+        artel_ndarray_release(dense);
+        if (status == ARTEL_OK)
+            *out = made;
+        else
+            artel_ndarray_release(made);
+        return status;
+    }
+    artel_status status = artel__ndarray_print(a->eager, a->dtype, dense->data, &a->shape, out);
+    artel_ndarray_release(dense);
+    return status;
 }
 
 artel_status artel_ndarray_cast(const artel_ndarray *a, artel_dtype dtype, artel_ndarray **out)
@@ -228,6 +261,7 @@ artel_status artel_ndarray_cast(const artel_ndarray *a, artel_dtype dtype, artel
     artel_ndarray *made;
     ARTEL_TRY(artel__enter(a ? a->eager->ctx : NULL, __func__, "array out", a, out));
     ARTEL_TRY(artel__ndarray_check(a->eager, dtype, &a->shape));
+    if (dtype == ARTEL_DTYPE_STRING) return cast_to_strings(a, out);
     ARTEL_TRY(artel__ndarray_new(a->eager, dtype, &a->shape, &made));
     artel_status status = artel_ndarray_read(a, dtype, made->data, made->count);
     if (status < 0)
@@ -246,13 +280,20 @@ artel_status artel_ndarray_create(artel_eager *e, artel_dtype dtype, const artel
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager shape out", e, shape, out));
     ARTEL_TRY(artel__ndarray_check(e, dtype, shape));
     ARTEL_TRY(artel__ndarray_new(e, dtype, shape, &a));
-    size_t bytes = (size_t)a->count * artel_dtype_size(dtype);
-    if (!elements)
+    size_t bytes = (size_t)a->count * artel__cell_size(dtype);
+    if (dtype == ARTEL_DTYPE_STRING) {
+        artel_status status = artel__ndarray_take_text(a, elements);
+        if (status < 0) {
+            artel_ndarray_release(a);
+            return status;
+        }
+    } else if (!elements) {
         memset(a->data, 0, bytes);
-    else if (dtype == ARTEL_DTYPE_BOOL)
+    } else if (dtype == ARTEL_DTYPE_BOOL) {
         artel__convert(ARTEL_DTYPE_UINT8, elements, dtype, a->data, a->count); /* any byte that is not 0 is 1 */
-    else
+    } else {
         memcpy(a->data, elements, bytes);
+    }
     *out = a;
     return ARTEL_OK;
 }
@@ -263,8 +304,11 @@ artel_status artel_ndarray_full(artel_eager *e, artel_dtype dtype, const artel_s
     artel_ndarray *a;
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "eager shape out", e, shape, out));
     ARTEL_TRY(artel__ndarray_check(e, dtype, shape));
+    if (dtype == ARTEL_DTYPE_STRING)
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "make it with artel_ndarray_create",
+                           "a number is no string");
     ARTEL_TRY(artel__ndarray_new(e, dtype, shape, &a));
-    size_t size = artel_dtype_size(dtype);
+    size_t size = artel__cell_size(dtype);
     if (a->count > 0) artel__convert(ARTEL_DTYPE_FLOAT64, &number, dtype, a->data, 1);
     for (int64_t i = 1; i < a->count; i++) memcpy(a->data + (size_t)i * size, a->data, size);
     *out = a;

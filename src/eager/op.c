@@ -43,6 +43,7 @@ void artel_eager_destroy(artel_eager *e)
         e->chunk = chunk->next;
         for (int i = 0; i < ARTEL__CHUNK; i++) {
             if (chunk->array[i].bytes) artel__free_aligned(e->ctx, chunk->array[i].data, chunk->array[i].bytes);
+            artel__free(e->ctx, chunk->array[i].text);
         }
         artel__free_aligned(e->ctx, chunk, sizeof *chunk);
     }
@@ -188,6 +189,8 @@ static int call_operation(artel_eager *e, const char *name, artel_ndarray *const
     artel__entry *entry;
     artel_status status = check_call(e, name, inputs, count, 1);
     if (status < 0) return status;
+    int strings = artel__eager_strings(e, name, inputs, count, attributes, outputs, most);
+    if (strings != 0) return strings;
     status = by_arithmetic(e, name, inputs, count, outputs);
     if (status != ARTEL_AGAIN) return status < 0 ? (int)status : 1;
     status = artel__eager_find(e, NULL, name, inputs, count, attributes, &entry);

@@ -125,7 +125,7 @@ artel_status artel_ndarray_reshape(artel_ndarray *a, const artel_shape *shape, a
     artel_ndarray_release(dense); /* the view holds it */
     ARTEL_TRY(status);
     view->shape = full;
-    int64_t stride = (int64_t)artel_dtype_size(view->dtype);
+    int64_t stride = (int64_t)artel__cell_size(view->dtype);
     for (int d = full.rank - 1; d >= 0; d--) {
         view->stride[d] = stride;
         stride *= full.dim[d];

@@ -39,10 +39,14 @@ static artel_status take_argument(artel_function *f, const artel_argument *from,
         from->name ? artel__arena_strdup(&f->arena, from->name) : artel__arena_printf(&f->arena, "argument %d", i);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
     *to = (artel__function_argument){name, from->dtype, from->shared, from->shape};
-    if (!artel__computes_with(from->dtype))
+    bool text = from->dtype == ARTEL_DTYPE_STRING;
+    if (!artel__computes_with(from->dtype) && !text)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name,
-                           "use float32, float64, int32 or bool; arrays are converted", "an argument of %s",
+                           "use float32, float64, int32, bool or string; arrays are converted", "an argument of %s",
                            artel_dtype_name(from->dtype));
+    if (text && from->shared)
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name, "give text as rows",
+                           "a shared argument of text");
     if (from->shape.rank < 0 || from->shape.rank >= ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name, "use 0 to 7 axes", "this shape is none");
     if (!from->shared) f->rows_arguments++;
@@ -109,6 +113,7 @@ static artel_status trace_function(artel_function *f, artel_trace_fn *trace, voi
     f->graph.arithmetic = s->arithmetic;
     ARTEL_TRY(trace_body(f, &g, trace, user));
     f->devices = g.devices;
+    ARTEL_TRY(artel__texts_finish(f, &g));
     return finish(f, &g);
 }
 

@@ -15,6 +15,8 @@
 #include "exec/device.h"
 #include "strategy/crew.h"
 #include "keras/model.h"
+#include "text/program_rows.h"
+#include "nn/ahead.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
 #include "comm/group.h"
@@ -135,7 +137,8 @@ struct artel_graph {
     artel_strategy
         *strategy; /* NULL: a layer, a loss, an operation of a program is called into a graph of the library's */
     artel__graph *graph;
-    struct artel__tape *tape; /* of what is asked of it (tape.h); NULL: nobody listens */
+    struct artel__tape *tape;           /* of what is asked of it (tape.h); NULL: nobody listens */
+    struct artel__function_text *texts; /* models that were called with text, the newest first */
     artel__place *place;
     int places, capacity;
     artel_optimizer *applied;
@@ -162,6 +165,18 @@ typedef struct artel__function_replica {
     bool applied; /* all ranks came through: the run counts */
 } artel__function_replica;
 
+/* A model that was called with text: what its layers make of the arguments is computed before a run (texts.c) and fed
+ * to the graph as further inputs behind the arguments. */
+typedef struct artel__function_text {
+    artel__program_rows rows; /* bases and block once the function is open */
+    int *argument;            /* by input of the program: of the function; -1: no step reads it */
+    int *fed;                 /* by value: the input of the graph that receives it; -1: none */
+    void **block;             /* by value: rows that the function holds; NULL: the caller does, or nobody */
+    size_t *bytes;
+    size_t row_bytes;
+    struct artel__function_text *next;
+} artel__function_text;
+
 typedef struct artel__function_argument {
     const char *name;
     artel_dtype dtype;
@@ -177,8 +192,10 @@ struct artel_function {
     const char *name;
     artel__device_spans devices;
     bool training, writes;
-    artel__function_argument *argument;
+    artel__function_argument *argument; /* behind them, what of texts is fed */
     int arguments, rows_arguments, outputs;
+    int fed; /* inputs of the graph */
+    artel__function_text *texts;
     artel_optimizer *applied;
     artel__executable *plan;
     artel__function_replica *replica; /* made with the plan, in `place`: for the ranks of the moment */
@@ -229,6 +246,20 @@ artel_status artel__function_check_one(const artel_function *function, int argum
 artel_status artel__function_check_rows(const artel_function *function, int64_t rows);
 artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out,
                                      int64_t rows);
+
+/* texts.c: text goes into models that take it, and nowhere else. While a function is traced: whether the model takes
+ * text; an argument of text as its input; all that is computed ahead of its graph, in `ahead`, which the graph then
+ * has. Once it is traced; memory for its runs; what a run feeds, row by row, before the replicas begin. */
+bool artel__texts_takes(const artel__model *model);
+artel__value_id artel__texts_input(artel_graph *graph, artel_value value, const char *name);
+artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel__tensor *in,
+                                artel__ahead *ahead);
+artel_status artel__texts_finish(artel_function *function, const artel_graph *graph);
+artel_status artel__texts_open(artel_function *function);
+void artel__texts_close(artel_function *function);
+artel_status artel__texts_run(artel_function *function, const artel_array *in, int64_t rows);
+/* The rows of a fed input behind the arguments. */
+const void *artel__texts_fed(const artel_function *function, int input);
 
 /* cluster.c. What all tasks must have in common. */
 artel_status artel__functions_hash(const artel_strategy *strategy, char hex[65]);

@@ -37,7 +37,10 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
     artel__tensor *out = artel__arena_alloc(graph->arena, (size_t)nn->outputs + 1, sizeof *out);
     if (!in || !out) return graph->status = ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < nn->inputs; i++) {
-        in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
+        bool text = nn->input[i].dtype == ARTEL_DTYPE_STRING;
+        in[i] = (artel__tensor){text ? artel__texts_input(g, inputs[i], nn->input[i].name)
+                                     : artel__graph_take(g, inputs[i]),
+                                ARTEL__NO_VALUE};
         ARTEL_TRY(graph->status);
         artel_dtype given = graph->value[in[i].value].dtype;
         bool wide = nn->input[i].dtype == ARTEL_DTYPE_FLOAT64;
@@ -60,9 +63,14 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
                        artel__shape_text(&wanted->shape, true, b, sizeof b)),
                    graph->status;
     }
+    artel__ahead ahead;
+    bool texts = artel__texts_takes(nn);
+    if (texts) ARTEL_TRY(artel__texts_begin(g, nn, in, &ahead));
     graph->variable_base = adopted->base;
     artel_status status = artel__model_call(nn, graph, in, out);
     graph->variable_base = 0;
+    graph->ahead = NULL;
+    if (texts && status == ARTEL_OK) status = artel__ahead_check(graph);
     if (status < 0 && graph->status == ARTEL_OK) graph->status = status;
     ARTEL_TRY(graph->status);
     ARTEL_TRY(fuse(g, out, nn->outputs));

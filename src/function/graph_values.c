@@ -70,6 +70,11 @@ artel__value_id artel__graph_take(artel_graph *g, artel_value value)
     const artel__place *place = artel__graph_place(g, value);
     if (!place) return ARTEL__NO_VALUE;
     const artel__value *found = &g->graph->value[place->value];
+    if (found->dtype == ARTEL_DTYPE_STRING) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "text", "give it to a model that takes text",
+                            "operations take numbers, and this value is an argument of text");
+        return ARTEL__NO_VALUE;
+    }
     if (found->layout == ARTEL__LAYOUT_PLAIN && artel__shape_equal(&found->shape, &place->shape)) return place->value;
     if (found->layout == ARTEL__LAYOUT_PLAIN) return artel__op_reshape(g->graph, place->value, &place->shape);
     return artel__op_reshape(g->graph, artel__op_plain(g->graph, place->value, place->rows), &place->shape);

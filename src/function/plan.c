@@ -38,11 +38,11 @@ static artel_status open_replica(artel_function *f, int index)
     artel_strategy *s = f->strategy;
     artel__function_replica *replica = &f->replica[index];
     int64_t rows = rows_of_replica(f, index);
-    replica->buffer = artel__arena_alloc(&f->place, (size_t)f->arguments + 1, sizeof *replica->buffer);
-    replica->bytes = artel__arena_alloc(&f->place, (size_t)f->arguments + 1, sizeof *replica->bytes);
+    replica->buffer = artel__arena_alloc(&f->place, (size_t)f->fed + 1, sizeof *replica->buffer);
+    replica->bytes = artel__arena_alloc(&f->place, (size_t)f->fed + 1, sizeof *replica->bytes);
     replica->start = artel__arena_alloc(&f->place, (size_t)s->options.shards + 1, sizeof *replica->start);
     ARTEL_TRY(artel__arena_status(&f->place));
-    for (int i = 0; i < f->arguments; i++) {
+    for (int i = 0; i < f->fed; i++) {
         const artel__function_argument *a = &f->argument[i];
         size_t bytes =
             (size_t)artel_shape_count(&a->shape) * (size_t)(a->shared ? 1 : rows) * artel_dtype_size(a->dtype) + 64;
@@ -75,7 +75,7 @@ void artel__function_unplace(artel_function *f)
     for (int r = 0; f->replica && r < s->plan.replicas; r++) {
         artel__function_replica *replica = &f->replica[r];
         artel__execution_destroy(replica->run);
-        for (int i = 0; replica->bytes && i < f->arguments; i++) {
+        for (int i = 0; replica->bytes && i < f->fed; i++) {
             if (replica->bytes[i]) artel__free_aligned(s->ctx, replica->buffer[i], replica->bytes[i]);
         }
         for (int i = 0; replica->gathered_bytes && i < f->outputs; i++) {
@@ -83,6 +83,7 @@ void artel__function_unplace(artel_function *f)
                 artel__free_aligned(s->ctx, replica->gathered[i], replica->gathered_bytes[i]);
         }
     }
+    artel__texts_close(f);
     artel__executable_destroy(f->plan);
     artel__arena_fini(&f->place);
     artel__arena_init(&f->place, s->ctx);
@@ -103,6 +104,7 @@ static artel_status make_plan(artel_function *f)
     f->replica = artel__arena_alloc(&f->place, (size_t)s->plan.replicas, sizeof *f->replica);
     if (!f->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < s->plan.replicas; r++) ARTEL_TRY(open_replica(f, r));
+    ARTEL_TRY(artel__texts_open(f));
     return s->common ? join_replicas(f) : ARTEL_OK;
 }
 

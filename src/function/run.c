@@ -19,9 +19,10 @@ typedef struct call {
 
 /* -- arguments -- */
 
-static bool is_number(artel_dtype dtype)
+/* Text is given as such, and numbers as any of them. */
+static bool is_kind(artel_dtype wanted, artel_dtype given)
 {
-    return artel_dtype_size(dtype) > 0;
+    return wanted == ARTEL_DTYPE_STRING ? given == wanted : artel_dtype_size(given) > 0;
 }
 
 artel_status artel__function_check_one(const artel_function *f, int i, const artel_array *given, int64_t *rows)
@@ -32,9 +33,10 @@ artel_status artel__function_check_one(const artel_function *f, int i, const art
     char text[128], has[128];
     for (int d = 0; d < a->shape.rank; d++) wanted.dim[d + (a->shared ? 0 : 1)] = a->shape.dim[d];
     if (!a->shared) wanted.dim[0] = given->shape.rank > 0 && *rows < 0 ? given->shape.dim[0] : *rows;
-    if (!given->data || !is_number(given->dtype))
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name, "give numbers",
-                           given->data ? "its element type is none" : "its data is NULL");
+    if (!given->data || !is_kind(a->dtype, given->dtype))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name,
+                           a->dtype == ARTEL_DTYPE_STRING ? "give strings (artel_string)" : "give numbers",
+                           given->data ? "its element type is none of these" : "its data is NULL");
     if (!artel__shape_equal(&wanted, &given->shape)) {
         bool rank = given->shape.rank >= 0 && given->shape.rank <= ARTEL_MAX_RANK;
         return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name,
@@ -88,8 +90,14 @@ static artel_status check_call(const artel_function *f, const artel_array *in, i
 static void copy_in(const call *c, artel__function_replica *replica)
 {
     const artel_function *f = c->function;
+    for (int i = f->arguments; i < f->fed; i++) {
+        size_t row = (size_t)artel_shape_count(&f->argument[i].shape) * artel_dtype_size(f->argument[i].dtype);
+        memcpy(replica->buffer[i], (const char *)artel__texts_fed(f, i) + (size_t)replica->fold.row * row,
+               (size_t)replica->fold.rows * row);
+    }
     for (int i = 0; i < f->arguments; i++) {
         const artel__function_argument *a = &f->argument[i];
+        if (a->dtype == ARTEL_DTYPE_STRING) continue;
         int64_t row = artel_shape_count(&a->shape), first = a->shared ? 0 : replica->fold.row,
                 rows = a->shared ? 1 : replica->fold.rows;
         const char *from = (const char *)c->in[i].data + (size_t)(first * row) * artel_dtype_size(c->in[i].dtype);
@@ -249,9 +257,60 @@ artel_status artel__function_execute(artel_function *f, const artel_array *in, c
 {
     call c = {.function = f, .in = in, .out = out, .rows = rows};
     ARTEL_TRY(artel__function_open(f));
+    ARTEL_TRY(artel__texts_run(f, in, rows));
     for (int r = 0; r < f->strategy->plan.replicas; r++) f->replica[r].faulted = f->replica[r].applied = false;
     artel__crew_work(f->strategy->crew, run_replica, &c);
     return join_status(f);
+}
+
+/* -- memory that is measured -- */
+
+static artel_status check_bytes(const artel_function *f, const char *what, int i, size_t has, size_t needed)
+{
+    if (has >= needed) return ARTEL_OK;
+    return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "give room for the whole array",
+                       "%s %d has %zu bytes and takes %zu", what, i, has, needed);
+}
+
+static artel_status check_inputs(const artel_function *f, const artel_function_call *given)
+{
+    for (int i = 0; i < given->input_count; i++) {
+        const artel_array *in = &given->inputs[i];
+        size_t size = artel__cell_size(in->dtype);
+        ARTEL_TRY(check_bytes(f, "input", i, given->input_bytes[i], (size_t)artel_shape_count(&in->shape) * size));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status check_outputs(const artel_function *f, const artel_function_call *given, int64_t rows)
+{
+    for (int i = 0; i < given->output_count; i++) {
+        const artel__value *value = &f->graph.value[f->graph.kept[i]];
+        size_t one = (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype),
+               needed = value->domain == ARTEL__DOMAIN_ROW ? one * (size_t)rows : one;
+        if (given->outputs[i].data) ARTEL_TRY(check_bytes(f, "output", i, given->output_bytes[i], needed));
+    }
+    return ARTEL_OK;
+}
+
+static const artel__range call_ranges[] = {{.name = NULL}};
+static const artel__options_kind call_kind = {"function call", "begin with ARTEL_FUNCTION_CALL_INIT",
+                                              sizeof(artel_function_call), call_ranges};
+
+artel_status artel_function_run_checked(artel_function *f, const artel_function_call *given)
+{
+    artel_function_call chosen = ARTEL_FUNCTION_CALL_INIT;
+    int64_t rows;
+    ARTEL_TRY(artel__enter(f ? f->strategy->ctx : NULL, __func__, "function call", f, given));
+    ARTEL_TRY(artel__take_options(f->strategy->ctx, &call_kind, given, &chosen));
+    const artel_function_call *c = &chosen;
+    if ((c->input_count > 0 && !c->input_bytes) || (c->output_count > 0 && !c->output_bytes))
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "give input_bytes and output_bytes",
+                           "the sizes of its memory are missing");
+    ARTEL_TRY(check_call(f, c->inputs, c->input_count, c->outputs, c->output_count, &rows));
+    ARTEL_TRY(check_inputs(f, c));
+    ARTEL_TRY(check_outputs(f, c, rows));
+    return artel_function_run(f, c->inputs, c->input_count, c->outputs, c->output_count);
 }
 
 artel_status artel_function_run(artel_function *f, const artel_array *inputs, int input_count,

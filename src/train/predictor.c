@@ -11,6 +11,7 @@
 #include "base/argument.h"
 #include "tensor/shape.h"
 #include "base/threads.h"
+#include "text/program_rows.h"
 #include "train/options.h"
 #include "train/session_impl.h"
 
@@ -27,6 +28,9 @@ typedef struct form {
     artel__feed *feed;
     const artel__feed_array *array;
     int arrays;
+    const artel_data_array *given; /* inputs, then targets, as the caller gives them */
+    artel__program_rows text;      /* of a model that takes text; program NULL: it does not */
+    size_t text_bytes;             /* of its block */
 } form;
 
 struct artel_predictor {
@@ -73,34 +77,57 @@ static void describe_target(const artel__data_want_target *want, artel_data_arra
     for (int d = 0; d < want->row.rank; d++) out->shape.dim[d + 1] = want->row.dim[d] < 0 ? 1 : want->row.dim[d];
 }
 
+/* Where values of the program lie: results that the run reads in its buffers, others in a row's block. */
+static artel_status prepare_text(artel_predictor *p, artel__mode mode)
+{
+    form *f = &p->form[mode];
+    void **buffer = p->session->replica[0].mode[mode].buffer, *block;
+    const artel__program *program = artel__feed_program(f->feed);
+    size_t values = (size_t)artel__program_values(program) + 1;
+    f->text = (artel__program_rows){.values = artel__arena_alloc(&p->arena, values, sizeof *f->text.values),
+                                    .base = artel__arena_alloc(&p->arena, values, sizeof *f->text.base),
+                                    .name = artel__arena_alloc(&p->arena, values, sizeof *f->text.name),
+                                    .scratch = {.ctx = p->ctx}};
+    ARTEL_TRY(artel__arena_status(&p->arena));
+    f->text.program = program;
+    memcpy(f->text.values, artel__feed_values(f->feed), (values - 1) * sizeof *f->text.values);
+    for (int i = 0; i < program->inputs; i++) f->text.name[i] = f->given[i].name;
+    for (int i = 0; i < f->arrays; i++) {
+        bool made = f->array[i].role == ARTEL_DATA_ROLE_INPUT && f->array[i].index >= program->inputs;
+        if (made) f->text.base[f->array[i].index] = buffer[i];
+    }
+    f->text_bytes = artel__program_block(&f->text); /* with room for inputs, which lie elsewhere */
+    ARTEL_TRY(artel__alloc_aligned(p->ctx, f->text_bytes, "predictor", &block));
+    f->text.block = block;
+    return ARTEL_OK;
+}
+
 static artel_status prepare(artel_predictor *p, artel_model *model, artel__mode mode)
 {
     artel__data_wants wants;
     form *f = &p->form[mode];
     ARTEL_TRY(artel__objective_wants(&p->arena, model->nn, &p->settings, mode, &wants));
-    wants.program = NULL; /* rows are fetched from nowhere: everything is in the graph */
-    for (int i = 0; i < wants.input_count; i++) {
-        if (wants.inputs[i].dtype == ARTEL_DTYPE_STRING)
-            return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, wants.inputs[i].name,
-                               "use artel predict, or the part of the model behind strings",
-                               "this input takes strings, and a predictor takes numbers");
-    }
+    bool text = false;
+    for (int i = 0; i < wants.input_count; i++) text = text || wants.inputs[i].dtype == ARTEL_DTYPE_STRING;
+    if (!text) wants.program = NULL; /* rows are fetched from nowhere: everything is in the graph */
     int count = wants.input_count + wants.target_count;
     artel_data_array *array = artel__arena_alloc(&p->arena, (size_t)count + 1, sizeof *array);
     ARTEL_TRY(artel__arena_status(&p->arena));
     for (int i = 0; i < wants.input_count; i++) ARTEL_TRY(describe_input(p, model, i, &array[i]));
     for (int i = 0; i < wants.target_count; i++) describe_target(&wants.targets[i], &array[wants.input_count + i]);
     for (int i = 0; i < count; i++) {
-        size_t bytes = (size_t)artel_shape_count(&array[i].shape) * artel_dtype_size(array[i].dtype);
+        size_t bytes = (size_t)artel_shape_count(&array[i].shape) * artel__cell_size(array[i].dtype);
         array[i].values = artel__arena_alloc(&p->arena, 1, bytes + 1);
     }
     ARTEL_TRY(artel__arena_status(&p->arena));
     ARTEL_TRY(artel_data_from_memory(p->ctx, array, count, &f->data));
     ARTEL_TRY(artel__data_bind(f->data, &wants, &f->feed));
     f->array = artel__feed_arrays(f->feed, &f->arrays);
+    f->given = array;
     p->inputs = wants.input_count;
     if (mode == ARTEL__MODE_EVALUATE) p->targets = wants.target_count;
-    return artel__session_prepare(p->session, mode, f->feed, p->options.most_rows);
+    ARTEL_TRY(artel__session_prepare(p->session, mode, f->feed, p->options.most_rows));
+    return text ? prepare_text(p, mode) : ARTEL_OK;
 }
 
 static artel_status open_predictor(artel_predictor *p, artel_model *model)
@@ -153,6 +180,8 @@ void artel_predictor_destroy(artel_predictor *p)
     artel_context *ctx = p->ctx;
     artel__session_destroy(p->session);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
+        if (p->form[m].text.block) artel__free_aligned(ctx, p->form[m].text.block, p->form[m].text_bytes);
+        if (p->form[m].text.program) artel__row_scratch_fini(&p->form[m].text.scratch);
         artel__feed_destroy(p->form[m].feed);
         artel_data_destroy(p->form[m].data);
     }
@@ -170,6 +199,13 @@ static artel_status no_index(const artel_predictor *p, const char *what, int ind
 static artel_status describe(const artel_predictor *p, artel__mode mode, artel_data_role role, int index,
                              artel_dtype *dtype, artel_shape *row)
 {
+    if (role == ARTEL_DATA_ROLE_INPUT && p->form[mode].text.program && index >= 0 && index < p->inputs) {
+        const artel_data_array *given = &p->form[mode].given[index];
+        if (dtype) *dtype = given->dtype;
+        if (row) *row = (artel_shape){.rank = given->shape.rank - 1};
+        for (int d = 1; row && d < given->shape.rank; d++) row->dim[d - 1] = given->shape.dim[d];
+        return ARTEL_OK;
+    }
     const artel__feed_array *array =
         p->form[mode].feed ? artel__feed_find(p->form[mode].feed, role, index, NULL) : NULL;
     if (!array) return no_index(p, role == ARTEL_DATA_ROLE_INPUT ? "input" : "target", index);
@@ -206,6 +242,21 @@ artel_status artel_predictor_output(const artel_predictor *p, int index, artel_s
 
 /* -- running -- */
 
+/* What layers make of text, to where the run reads it. */
+static artel_status fill_text(artel_predictor *p, form *f, const void *const *inputs, int64_t rows)
+{
+    for (int i = 0; i < p->inputs; i++) {
+        if (!inputs[i])
+            return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give every input, and every target",
+                               "\"%s\" is missing", f->given[i].name);
+        f->text.base[i] = (void *)(uintptr_t)inputs[i]; /* only read */
+    }
+    uint32_t caller = artel__fp_enter();
+    artel_status status = artel__program_run_rows(&f->text, rows);
+    artel__fp_leave(caller);
+    return status;
+}
+
 /* Rows of the inputs, and of the targets behind them, to where the run reads them: with room behind for kernels that
  * read whole vectors. */
 static artel_status fill(artel_predictor *p, artel__mode mode, const void *const *inputs, const void *const *targets,
@@ -217,8 +268,11 @@ static artel_status fill(artel_predictor *p, artel__mode mode, const void *const
         return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give most_rows when it is made",
                            "%lld rows (1 to %lld are possible)", (long long)rows, (long long)p->options.most_rows);
     int target = 0;
+    if (f->text.program) ARTEL_TRY(fill_text(p, &p->form[mode], inputs, rows));
     for (int i = 0; i < f->arrays; i++) {
         const artel__feed_array *array = &f->array[i];
+        bool made = f->text.program && array->role == ARTEL_DATA_ROLE_INPUT && array->index >= p->inputs;
+        if (made) continue;
         const void *from = array->role == ARTEL_DATA_ROLE_INPUT ? inputs[array->index] : targets[target++];
         if (!from)
             return artel__fail(p->ctx, ARTEL_ERROR_INVALID, "predictor", "give every input, and every target",

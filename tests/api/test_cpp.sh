@@ -73,6 +73,16 @@ int main()
     } catch (const artel::error &thrown) {
         assert(std::string(thrown.what()).find("Nonsense") != std::string::npos);
     }
+    const std::vector<std::string> text{"a", "b", "other", "a"};
+    const std::vector<artel_string> words = artel::strings(text);
+    artel::model reader = artel::builder::sequential(model.owner(), artel::shape({1}), ARTEL_DTYPE_STRING)
+                              .add("StringLookup", R"({"vocabulary": ["a", "b"], "output_mode": "one_hot"})")
+                              .add("Dense", R"({"units": 1})")
+                              .finish();
+    reader.initialise(2);
+    artel::data texts(model.owner(), {artel::array("x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_STRING, artel::shape({4, 1}), words.data())});
+    const std::vector<float> scores = reader.predict(texts).at(0).values;
+    assert(scores.at(0) == scores.at(3) && scores.at(0) != scores.at(1));
     artel::model other = made();
     other = std::move(model); /* the context of the first goes after its model */
     model = made();

@@ -3,6 +3,7 @@
 """The Python module (python/artel): its structs are those of the headers; what it trains is what the command line trains, to the bit;
 callbacks, their failures, wrong arrays and settings."""
 import ctypes
+import json
 import math
 import os
 import signal
@@ -49,7 +50,7 @@ def compare_structs():
     headers = Headers(SOURCE + "/include/artel")
     pairs = {"artel_fit_options": artel._FitOptions, "artel_evaluate_options": artel._EvaluateOptions, "artel_event": artel._Event,
              "artel_strategy_options": functions._StrategyOptions, "artel_argument": functions._Argument, "artel_array": functions._Values,
-             "artel_data_array": artel._Array, "artel_shape": artel._Shape, "artel_metric_value": artel._Metric, "artel_error": artel._Record}
+             "artel_data_array": artel._Array, "artel_string": artel._String, "artel_shape": artel._Shape, "artel_metric_value": artel._Metric, "artel_error": artel._Record}
     for name, ours in pairs.items():
         theirs = headers.structs[name]
         for field, *_ in ours._fields_:
@@ -85,6 +86,29 @@ def saved_functions(x):
     refuses(artel.Error, "", lambda: predict(x[:, :3]))
     refuses(TypeError, "the file's", lambda: artel.load_functions(file, seed=3))
     refuses(artel.Error, "not a", lambda: artel.load_functions(path("m.json")))
+
+
+def texts(y):
+    """Text in NumPy's forms feeds a model that takes it: alike, and as from a file."""
+    record = {"class_name": "Sequential", "config": {"name": "t", "layers": [
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, 1], "dtype": "string", "name": "words"}},
+        {"class_name": "StringLookup", "config": {"name": "l", "vocabulary": ["a", "b", "\u00e4"], "output_mode": "multi_hot"}},
+        {"class_name": "Dense", "config": {"name": "c", "units": 3, "activation": "softmax"}}]}}
+    with open(path("t.json"), "w") as file:
+        json.dump(record, file)
+    words = np.array(["a", "\u00e4", "other", "b", ""] * 18)[:, None]
+    digests, results = set(), []
+    for rows in (words, np.char.encode(words, "utf-8"), words.astype(object), {"words": words}, None):
+        model = artel.load(path("t.json"))
+        model.compile("adam", "sparse_categorical_crossentropy")
+        np.savez(path("t.npz"), x=words, y=y)
+        model.fit(rows, y, seed=3, batch_size=16) if rows is not None else model.fit(data="npz:" + path("t.npz"), seed=3, batch_size=16)
+        results.append(model.predict(words))
+        digests.add(model.digest())
+    expect(len(digests) == 1, "forms of one array of text train to several ends")
+    expect(all(np.array_equal(results[0], one) for one in results) and len(np.unique(results[0], axis=0)) == 4, results[0][:5])
+    refuses(artel.Error, "UTF-8", lambda: model.predict(np.array([[b"\xc3("]])))
+    refuses(artel.Error, "", lambda: new_model().predict(words))
 
 
 def plain_forms(x, y):
@@ -175,6 +199,7 @@ def main():
     expect(artel.version().count(".") == 2, artel.version())
     saved_functions(rng.normal(size=(11, 4)).astype("float32"))
     plain_forms(x, y)
+    texts(y)
     interrupted(x, y)
     missing_library()
     print("as the command line; eighteen refusals")

@@ -127,11 +127,15 @@ static void refused(void **state)
 {
     static const float values[4] = {0};
     static const struct {
+        const char *bytes;
+        size_t length;
+    } texts[4] = {{"fine", 4}, {NULL, 0}, {NULL, 3}, {"", 0}};
+    static const struct {
         artel_data_array array;
         const char *part;
     } rows[] = {
         {{NULL, ARTEL_DATA_ROLE_AUTO, ARTEL_DTYPE_FLOAT32, {1, {4}}, values}, "a name or a role"},
-        {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_STRING, {1, {4}}, values}, "string"},
+        {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_STRING, {1, {4}}, texts}, "string 2 is NULL"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {.rank = 0}, values}, "1 to 8 axes"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {4, -1}}, values}, "1 to 8 axes"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {1, {4}}, NULL}, "no values"},
@@ -145,7 +149,10 @@ static void refused(void **state)
     }
     assert_int_equal(artel_data_from_memory(b->ctx, &rows[0].array, 0, &data), ARTEL_ERROR_INVALID);
     bench_failed(b, ARTEL_ERROR_INVALID, "0 arrays");
-    const artel_data_callback none = {&rows[1].array, 1, 0, deliver, NULL};
+    const artel_data_callback strings = {&rows[1].array, 1, 4, deliver, NULL},
+                              none = {&rows[1].array, 1, 0, deliver, NULL};
+    assert_int_equal(artel_data_from_callback(b->ctx, &strings, &data), ARTEL_ERROR_UNSUPPORTED);
+    bench_failed(b, ARTEL_ERROR_UNSUPPORTED, "by a function");
     assert_int_equal(artel_data_from_callback(b->ctx, &none, &data), ARTEL_ERROR_INVALID);
     bench_failed(b, ARTEL_ERROR_INVALID, "no samples");
     assert_null(data);

@@ -220,8 +220,8 @@ static artel_model *load_categories(train_bench *b, const char *dtype, const cha
     return train_model(b->ctx, text);
 }
 
-/* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Strings are in
- * no graph. */
+/* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Text is turned
+ * into numbers in front of it (more in tests/api/test_strings.c). */
 static void bins_and_strings(void **state)
 {
     (void)state;
@@ -245,8 +245,13 @@ static void bins_and_strings(void **state)
         &b, "string",
         "{\"class_name\": \"StringLookup\", \"config\": {\"name\": \"l\", \"vocabulary\": [\"a\"], \"output_mode\": "
         "\"count\"}}");
-    train_expect(&b, artel_predictor_create(b.model, NULL, &p), ARTEL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(artel_context_error(b.ctx)->what, "takes strings"));
+    train_expect(&b, artel_model_initialise(b.model, 3), ARTEL_OK);
+    p = make(&b, 2, false);
+    const artel_string words[2][WIDTH] = {{{"a", 1}, {"b", 1}, {"a", 1}, {NULL, 0}, {"", 0}}, {{"a", 1}}};
+    train_expect(&b, artel_predictor_run(p, (const void *[]){words}, 2, (float *[]){out[0]}), ARTEL_OK);
+    train_expect(&b, artel_predictor_run(p, (const void *[]){words[0]}, 1, (float *[]){out[2]}), ARTEL_OK);
+    assert_memory_equal(out[0], out[2], sizeof out[0]);
+    artel_predictor_destroy(p);
     artel_model_destroy(b.model);
     b.model = own;
     train_close(&b);

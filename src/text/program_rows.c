@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of row functions on rows in memory. See the header. */
+#include "text/program_rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static size_t value_bytes(const artel__cells *value)
+{
+    return (size_t)value->count * artel__cell_size(value->dtype);
+}
+
+size_t artel__program_block(const artel__program_rows *rows)
+{
+    size_t used = 64;
+    for (int v = 0; v < artel__program_values(rows->program); v++) {
+        if (!rows->base[v]) used += (value_bytes(&rows->values[v]) + 63) / 64 * 64;
+    }
+    return used;
+}
+
+static artel_status check_text(const artel__program_rows *rows, int64_t row, int input)
+{
+    const artel__cells *cells = &rows->values[input];
+    const artel__string *word = cells->data;
+    for (int64_t i = 0; cells->dtype == ARTEL_DTYPE_STRING && i < cells->count; i++) {
+        bool missing = word[i].length > 0 && !word[i].bytes;
+        size_t good = word[i].length == 0 || missing ? 0 : artel__utf8_valid(word[i].bytes, word[i].length);
+        if (good == word[i].length) continue;
+        if (missing)
+            return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, rows->name[input], "give the bytes, or length 0",
+                               "row %lld: a string is NULL with %zu bytes", (long long)row, word[i].length);
+        return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, rows->name[input], "write the text in UTF-8",
+                           "row %lld: byte %zu of the text is no UTF-8", (long long)row, good);
+    }
+    return ARTEL_OK;
+}
+
+/* "'word'", shortened and cleaned. */
+static void quote(const artel__cells *cells, int64_t element, char *out, size_t size)
+{
+    char clean[128];
+    if (cells->dtype != ARTEL_DTYPE_STRING) {
+        snprintf(out, size, "%lld", (long long)artel__cell_integer(cells, element));
+        return;
+    }
+    const artel__string *word = &((const artel__string *)cells->data)[element];
+    size_t length = artel__clean(word->bytes, word->length < 60 ? word->length : 60, clean, sizeof clean - 1);
+    clean[length] = '\0';
+    snprintf(out, size, "'%s'", clean);
+}
+
+static artel_status run_row(artel__program_rows *rows, int64_t row)
+{
+    const artel__program *program = rows->program;
+    artel__row_fault fault = {NULL, 0, 0};
+    char what[160], *block = rows->block;
+    int at = 0;
+    for (int v = 0; v < artel__program_values(program); v++) {
+        size_t bytes = value_bytes(&rows->values[v]);
+        rows->values[v].data = rows->base[v] ? (char *)rows->base[v] + (size_t)row * bytes : block;
+        if (!rows->base[v]) block += (bytes + 63) / 64 * 64;
+        if (v < program->inputs && rows->base[v]) ARTEL_TRY(check_text(rows, row, v));
+    }
+    artel_status status = artel__program_run(program, rows->values, &rows->scratch, &fault, &at);
+    if (status != ARTEL_ERROR_INVALID || !fault.why) return status;
+    const artel__program_step *step = &program->step[at];
+    quote(&rows->values[step->in[fault.input]], fault.element, what, sizeof what);
+    return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, step->layer, "correct the row, or the layer",
+                       "row %lld: %s %s", (long long)row, what, fault.why);
+}
+
+artel_status artel__program_run_rows(artel__program_rows *rows, int64_t count)
+{
+    artel_status status = ARTEL_OK;
+    for (int64_t row = 0; row < count && status == ARTEL_OK; row++) status = run_row(rows, row);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program on rows in the caller's memory: where no feed fetches them. */
+#ifndef ARTEL_TEXT_PROGRAM_ROWS_H
+#define ARTEL_TEXT_PROGRAM_ROWS_H
+
+#include "artel/text.h"
+#include "text/program.h"
+
+_Static_assert(sizeof(artel_string) == sizeof(artel__string) &&
+                   offsetof(artel_string, length) == offsetof(artel__string, length),
+               "callers' strings are read as the library's");
+
+typedef struct artel__program_rows {
+    const artel__program *program;
+    artel__cells *values; /* by value, as they were inferred; their data is written over */
+    void **base;          /* by value: where its row 0 lies, in its element type; NULL, of a step: in `block` */
+    void *block;          /* room for a row of these: artel__program_block */
+    const char **name;    /* by input, for messages */
+    artel__row_scratch scratch;
+} artel__program_rows;
+
+size_t artel__program_block(const artel__program_rows *rows);
+/* Computes rows 0 to `count` - 1. ARTEL_ERROR_INVALID, with a record that names the row: an input is no UTF-8, or holds
+ * what a step cannot take. */
+artel_status artel__program_run_rows(artel__program_rows *rows, int64_t count);
+
+#endif

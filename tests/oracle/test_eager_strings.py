@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 180
+"""Arrays of strings (artel/eager.h): what moves, chooses, compares and sorts them as NumPy's and TensorFlow's; numbers to strings and back as NumPy and Python
+write and read them; lengths, buckets and letters as tf.strings'. All to the bit."""
+import ctypes
+import itertools
+import json
+import sys
+
+import numpy as np
+
+from eager import EAGER, NAMES, NUMERIC, Refused, Shape, array, check, expect, faults, finish, lib, numpy_of, shape_of
+from oracle import keras_module
+
+keras_module()
+import tensorflow as tf  # noqa: E402
+
+
+class String(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
+STRING = NAMES.index("string")
+
+
+def make(values):
+    """An array of strings of one of bytes (objects); of numbers: theirs."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "OSU":
+        return array(values)
+    texts = [v.encode() if isinstance(v, str) else v for v in values.reshape(-1).tolist()]
+    held, out = (String * max(len(texts), 1))(*[(t, len(t)) for t in texts]), ctypes.c_void_p()
+    check(lib.artel_ndarray_create(EAGER, STRING, ctypes.byref(shape_of(values.shape)), ctypes.byref(held), ctypes.byref(out)))
+    return out
+
+
+def read(a):
+    dtype, shape = ctypes.c_int(), Shape()
+    check(lib.artel_ndarray_describe(a, ctypes.byref(dtype), ctypes.byref(shape), None))
+    if dtype.value != STRING:
+        return numpy_of(a)
+    extents = list(shape.dim[: shape.rank])
+    count = int(np.prod(extents, dtype=np.int64))
+    held = (String * max(count, 1))()
+    check(lib.artel_ndarray_read(a, STRING, ctypes.byref(held), ctypes.c_int64(count)))
+    out = np.empty(count, object)
+    for i in range(count):
+        out[i] = ctypes.string_at(ctypes.cast(ctypes.byref(held, i * ctypes.sizeof(String)), ctypes.POINTER(ctypes.c_void_p))[0], held[i].length)
+    return out.reshape(extents)
+
+
+def call(name, *inputs, **attributes):
+    made, out = [make(x) for x in inputs], (ctypes.c_void_p * 32)()
+    text = json.dumps(attributes).encode() if attributes else None
+    count = check(lib.artel_eager_op_all(EAGER, name.encode(), ctypes.cast((ctypes.c_void_p * len(made))(*made), ctypes.c_void_p), len(made), text,
+                                         ctypes.cast(out, ctypes.c_void_p), 32))
+    results = [read(ctypes.c_void_p(out[i])) for i in range(count)]
+    for a in [*made, *(ctypes.c_void_p(out[i]) for i in range(count))]:
+        lib.artel_ndarray_release(a)
+    return results
+
+
+def cast(values, to):
+    out, made = ctypes.c_void_p(), make(values)
+    check(lib.artel_ndarray_cast(made, NAMES.index(to), ctypes.byref(out)))
+    return read(out)
+
+
+def same(what, got, wanted):
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    if wanted.dtype.kind == "O":
+        if got.shape != wanted.shape or got.dtype.kind != "O" or got.tolist() != wanted.tolist():
+            faults.append(f"{what}: {got.ravel()[:4]}, wanted {wanted.ravel()[:4]}")
+        return
+    expect(what, got, wanted, exact=True)
+
+
+WORDS = ["pear", "\u00e4pfel", "", "fig", "apple", "a b ", "Zoe", "fig", "\u20ac5", "\U0001f600", "apples", "  x\t"]
+A = np.array([w.encode() for w in WORDS], object).reshape(3, 4)
+B = A[::-1, ::-1].copy()
+INDEX = np.array([2, 0, 1, 1], "int32")
+
+# -- moved: as NumPy moves objects --
+
+for name, wanted, inputs, attributes in [
+    ("concatenate", np.concatenate([A, B], 1), (A, B), {"axis": 1}), ("stack", np.stack([A, B], -1), (A, B), {"axis": -1}),
+    ("take", np.take(A, INDEX, 0), (A, INDEX), {"axis": 0}), ("take", np.take(A, INDEX), (A, INDEX), {}),
+    ("take_along_axis", np.take_along_axis(A, INDEX[None, :].astype("int64") % 3, 0), (A, INDEX[None, :] % 3), {"axis": 0}),
+    ("reshape", A.reshape(2, 6), (A,), {"newshape": [2, 6]}), ("transpose", A.T, (A,), {}), ("swapaxes", A.T, (A,), {"axis1": 0, "axis2": 1}),
+    ("expand_dims", A[:, None], (A,), {"axis": 1}), ("squeeze", A[0], (A[:1],), {"axis": 0}), ("tile", np.tile(A, (2, 1)), (A,), {"repeats": [2, 1]}),
+    ("repeat", np.repeat(A, 2, 1), (A,), {"repeats": 2, "axis": 1}), ("flip", A[:, ::-1], (A,), {"axis": 1}), ("roll", np.roll(A, 1, 0), (A,), {"shift": 1, "axis": 0}),
+    ("ravel", A.ravel(), (A,), {}), ("vstack", np.vstack([A, B]), (A, B), {}), ("hstack", np.hstack([A, B]), (A, B), {}), ("append", np.append(A, B, 0), (A, B), {"axis": 0}),
+    ("broadcast_to", np.broadcast_to(A[:1], (3, 4)), (A[:1],), {"shape": [3, 4]}), ("slice", A[1:3, 2:3], (A,), {"start_indices": [1, 2], "shape": [2, 1]}),
+    ("moveaxis", np.moveaxis(A, 0, 1), (A,), {"source": 0, "destination": 1}), ("diagonal", A.diagonal(), (A,), {}), ("rot90", np.rot90(A), (A,), {}),
+    ("where", np.where(A == B, A, B), (A == B, A, B), {}), ("where", np.where(A < B, A, B[:1]), (A < B, A, B[:1]), {}),
+]:
+    same(name, call(name, *inputs, **attributes)[0], wanted)
+for got, wanted in zip(call("split", A, indices_or_sections=2, axis=1) + call("unstack", A, axis=0), [*np.split(A, 2, 1), *A]):
+    same("split", got, wanted)
+
+# -- compared and sorted: bytes, which is the order of code points --
+
+for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+    for one, two in ((A, B), (A, B[:1]), (A[:, :1], B[0]), (A[0, 0], B)):
+        same(name, call(name, one, two)[0], getattr(np, name)(one, two).astype(bool))
+same("equal", call("equal", A, B)[0], tf.equal(tf.constant(A), tf.constant(B)).numpy())
+same("sort", call("sort", A, axis=0)[0], np.sort(A, 0))
+same("sort", call("sort", A)[0], np.sort(A, -1))
+same("argsort", call("argsort", A)[0], np.argsort(A, -1, kind="stable").astype("int32"))
+
+# -- tf.strings --
+
+T = tf.constant(A)
+same("string_length", call("string_length", A)[0], tf.strings.length(T).numpy())
+same("string_length", call("string_length", A, unit="UTF8_CHAR")[0], tf.strings.length(T, "UTF8_CHAR").numpy())
+same("string_lower", call("string_lower", A)[0], tf.strings.lower(T).numpy())
+same("string_upper", call("string_upper", A)[0], tf.strings.upper(T).numpy())
+same("string_strip", call("string_strip", A)[0], tf.strings.strip(T).numpy())
+for buckets in (1, 7, 1 << 40):
+    same("string_to_hash_bucket_fast", call("string_to_hash_bucket_fast", A, num_buckets=buckets)[0], tf.strings.to_hash_bucket_fast(T, buckets).numpy())
+DIGITS = np.array([b"1.5", b"-2e-3", b" 7 ", b"1e40", b"0.1", b"inf", b"3"], object)
+for out_type in ("float32", "float64"):
+    same("string_to_number", call("string_to_number", DIGITS, out_type=out_type)[0], tf.strings.to_number(tf.constant(DIGITS), out_type).numpy())
+same("string_to_number", call("string_to_number", DIGITS[-1:], out_type="int64")[0], tf.strings.to_number(tf.constant(DIGITS[-1:]), tf.int64).numpy())
+
+# -- numbers to strings and back --
+
+random = np.random.default_rng(5)
+for dtype in NUMERIC:
+    if dtype == "bool":
+        values = np.array([True, False])
+    elif dtype.startswith("float"):
+        values = np.concatenate([random.normal(0, 1, 50) * 10.0 ** random.integers(-6, 5, 50), [0, -0.0, 1, 0.1, 1e16, 123456789, np.inf, -np.inf, np.nan, 2.0**-24]])
+        with np.errstate(all="ignore"):
+            values = np.concatenate([values.astype(dtype), random.integers(0, 2**15, 200).astype("uint16").view("float16").astype(dtype)])
+    else:
+        values = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1, 42], dtype)
+    got = cast(values, "string")
+    digits = values.astype(str)  # NumPy's shortest; where it begins with exponents depends on the type, and here it is as of Python's float
+    wanted = np.array([(repr(float(d)) if dtype.startswith("float") else d).encode() for d in digits], object)
+    same(f"{dtype} to strings", got, wanted)
+    if dtype != "bool":
+        same(f"{dtype} and back", cast(got, dtype), values)
+for text, dtype in (("1.5", "int32"), ("", "float32"), ("300", "uint8"), ("-1", "uint64"), ("18446744073709551616", "uint64"), ("one", "float64"), ("1_0", "int32")):
+    try:
+        cast(np.array([text], object), dtype)
+        faults.append(f"{text!r} became {dtype}")
+    except Refused:
+        pass
+sys.exit(finish())
