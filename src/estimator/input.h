@@ -23,8 +23,9 @@ typedef struct artel__input {
     artel__input_role *role;
     artel_argument *argument; /* of functions, by column */
     artel_array *array;       /* the batch that was read last */
-    void **cursor;
-    size_t *bytes; /* of a row */
+    void **cursor, **now;     /* room for reading */
+    size_t *bytes;            /* of a row */
+    struct artel__input_ahead *ahead;
 } artel__input;
 
 /* Lists lie in the arena. */
@@ -33,6 +34,8 @@ artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *fun
 void artel__input_close(artel__input *input);
 /* Batches until it ends; INT64_MAX: it does not. */
 int64_t artel__input_batches(const artel__input *input);
+/* Reads a batch, or takes it where it was read ahead, and has the one behind it read by a thread of the input's own
+ * while the caller computes: never more than that one. */
 artel_status artel__input_read(artel__input *input, int64_t batch, int64_t *rows);
 
 #endif
