@@ -79,6 +79,54 @@ static artel_status trace_add(void *user, artel_graph *g, const artel_value *in,
     return artel_graph_status(g);
 }
 
+/* In float64: a line through rows, its squared error and a step down. Outputs: the error, the rows of guesses. */
+static artel_status trace_digits(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    session_program *p = user;
+    artel_graph_device(g, p->place[0]);
+    artel_value product = artel_graph_binary(g, "matmul", in[0], artel_graph_variable(g, p->slope));
+    artel_graph_device_end(g);
+    artel_graph_device(g, p->place[1]);
+    out[1] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "add", product, artel_graph_variable(g, p->shift)));
+    artel_graph_device_end(g);
+    artel_graph_device(g, p->place[2]);
+    artel_value square = artel_graph_unary(g, "square", artel_graph_binary(g, "subtract", out[1], in[1]));
+    artel_value row = artel_graph_op(g, "mean", &square, 1, "{\"axis\": -1}");
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, row);
+    artel_graph_minimise(g, p->precise, out[0]);
+    artel_graph_device_end(g);
+    return artel_graph_status(g);
+}
+
+static artel_variable *precise(session_program *p, const char *name, artel_shape shape)
+{
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    double values[SESSION_DIGITS * 2];
+    artel_variable *made = NULL;
+    for (int i = 0; i < SESSION_DIGITS * 2; i++) values[i] = 1.0 / (3 + i); /* of which float32 has half the digits */
+    o.name = name;
+    o.shape = shape;
+    o.dtype = ARTEL_DTYPE_FLOAT64;
+    o.initial = values;
+    artel_variable_create(p->strategy, &o, &made);
+    return made;
+}
+
+static artel_status declare_digits(session_program *p)
+{
+    const artel_argument arguments[] = {{"x", ARTEL_DTYPE_FLOAT64, false, session_shape(1, SESSION_DIGITS, 0)},
+                                        {"y", ARTEL_DTYPE_FLOAT64, false, session_shape(1, 2, 0)}};
+    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
+    p->slope = precise(p, "slope", session_shape(2, SESSION_DIGITS, 2));
+    p->shift = precise(p, "shift", session_shape(1, 2, 0));
+    artel_status status = artel_optimizer_create(p->strategy, "adam:learning_rate=0.01",
+                                                 (artel_variable *[]){p->slope, p->shift}, 2, &p->precise);
+    f.name = "digits";
+    f.arguments = arguments;
+    f.argument_count = f.output_count = 2;
+    return status == ARTEL_OK ? artel_function_create(p->strategy, &f, trace_digits, p, &p->digits) : status;
+}
+
 static artel_status declare_adding(session_program *p)
 {
     static const artel_argument argument = {"by", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}};
@@ -126,7 +174,8 @@ artel_status session_declare(session_program *p)
     f.name = "look";
     f.arguments = look;
     status = artel_function_create(p->strategy, &f, trace_look, p, &p->look);
-    return status == ARTEL_OK ? declare_adding(p) : status;
+    if (status == ARTEL_OK) status = declare_adding(p);
+    return status == ARTEL_OK ? declare_digits(p) : status;
 }
 
 static void fill(int step, float *x, int32_t *y)
@@ -160,11 +209,27 @@ artel_status session_step(session_program *p, int number, float *loss, float *lo
     return session_run(p, p->step, in, out, false);
 }
 
+static artel_status step_digits(session_program *p, int number, double *error, double *guess)
+{
+    double x[SESSION_BATCH * SESSION_DIGITS], y[SESSION_BATCH * 2];
+    int64_t rows = number % 4 == 2 ? 7 : SESSION_BATCH;
+    const artel_array in[] = {{ARTEL_DTYPE_FLOAT64, session_shape(2, rows, SESSION_DIGITS), x},
+                              {ARTEL_DTYPE_FLOAT64, session_shape(2, rows, 2), y}};
+    const artel_array out[] = {{.dtype = ARTEL_DTYPE_FLOAT64, .data = error},
+                               {.dtype = ARTEL_DTYPE_FLOAT64, .data = guess}};
+    for (int i = 0; i < SESSION_BATCH * SESSION_DIGITS; i++) x[i] = (i * 7 + number) % 11 / 7.0 - 0.6;
+    for (int i = 0; i < SESSION_BATCH * 2; i++) y[i] = (i + number) % 5 / 9.0;
+    return session_run(p, p->digits, in, out, false);
+}
+
 artel_status session_read(session_program *p, session_outcome *o)
 {
     artel_status status = p->session ? artel_session_pull(p->session) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel_variable_read(p->hidden, o->hidden, SESSION_WIDE * SESSION_WIDE);
     if (status == ARTEL_OK) status = artel_variable_read(p->out, o->out, SESSION_WIDE * SESSION_CLASSES);
+    if (status == ARTEL_OK)
+        status = artel_variable_read_as(p->slope, ARTEL_DTYPE_FLOAT64, o->slope, SESSION_DIGITS * 2);
+    if (status == ARTEL_OK) status = artel_variable_read_as(p->shift, ARTEL_DTYPE_FLOAT64, o->shift, 2);
     return status;
 }
 
@@ -173,5 +238,7 @@ artel_status session_train(session_program *p, session_outcome *o)
     artel_status status = ARTEL_OK;
     for (int i = 0; i < SESSION_STEPS && status == ARTEL_OK; i++)
         status = session_step(p, i, &o->loss[i], i == SESSION_STEPS - 1 ? o->logits : NULL);
+    for (int i = 0; i < SESSION_STEPS && status == ARTEL_OK; i++)
+        status = step_digits(p, i, &o->error[i], i == SESSION_STEPS - 1 ? o->guess : NULL);
     return status == ARTEL_OK ? session_read(p, o) : status;
 }

@@ -10,6 +10,7 @@ enum {
     SESSION_BATCH = 24,
     SESSION_WIDE = 16,
     SESSION_CLASSES = 3,
+    SESSION_DIGITS = 4, /* of a row of float64 */
     SESSION_STEPS = 6
 };
 
@@ -19,14 +20,17 @@ typedef struct session_program {
     artel_variable *hidden, *bias, *out, *table, *count;
     artel_optimizer *optimizer;
     artel_function *step, *look, *add[2]; /* add: takes its argument off `count`, at client 0 or 1 */
-    artel_optimizer *plain;
-    artel_session *session;   /* NULL: functions are run as they are */
-    const char *const *place; /* of: first layer, second layer, loss, table; "": anywhere */
+    artel_optimizer *plain, *precise;
+    artel_variable *slope, *shift; /* of float64 */
+    artel_function *digits;        /* a step in float64 */
+    artel_session *session;        /* NULL: functions are run as they are */
+    const char *const *place;      /* of: first layer, second layer, loss, table; "": anywhere */
 } session_program;
 
 typedef struct session_outcome {
     float loss[SESSION_STEPS], logits[SESSION_BATCH * SESSION_CLASSES];
     float hidden[SESSION_WIDE * SESSION_WIDE], out[SESSION_WIDE * SESSION_CLASSES];
+    double error[SESSION_STEPS], guess[SESSION_BATCH * 2], slope[SESSION_DIGITS * 2], shift[2]; /* in float64 */
 } session_outcome;
 
 artel_status session_declare(session_program *p);

@@ -37,6 +37,7 @@ typedef struct scene {
     moment place;
     int victim;
     uint64_t n;
+    double patience; /* 0: that of the defaults, and all tasks come */
 } scene;
 
 typedef struct task {
@@ -125,12 +126,14 @@ static artel_status join(task *t)
     options.resolver = "file";
     options.file = t->scene->file;
     options.task = name;
+    if (t->scene->patience > 0) options.wait_for_cluster = t->scene->patience;
     return artel_cluster_open(t->ctx, &options, &t->cluster);
 }
 
 static void *live(void *user)
 {
     task *t = user;
+    if (t->scene->patience > 0 && t->index == t->scene->victim) return NULL; /* a program that ends at once */
     t->status = artel_context_create(NULL, &t->ctx);
     if (t->status == ARTEL_OK) t->status = join(t);
     if (t->status == ARTEL_OK) t->status = program(t);
@@ -230,8 +233,30 @@ static void the_second_of_two(void **state)
     for (int victim = 0; victim < TASKS; victim++) try_all(BEFORE_THE_SECOND, victim, stride_of(11));
 }
 
+/* Nobody starts it again: the other one waits as long as its option says, names it, and ends. */
+static void never_opened(void **state)
+{
+    (void)state;
+    for (int victim = 0; victim < TASKS; victim++) {
+        task tasks[TASKS];
+        char name[16];
+        scene s = {.victim = victim, .patience = 0.4};
+        open_scene(&s);
+        play(&s, tasks);
+        const task *other = &tasks[1 - victim];
+        snprintf(name, sizeof name, "worker %d", victim);
+        if (other->status != ARTEL_ERROR_RUN || !strstr(other->error.what, "missing: ") ||
+            !strstr(other->error.what, name) || !strstr(other->error.what, "wait_for_cluster")) {
+            tell(other);
+            fail_msg("a task that never comes");
+        }
+        close_scene(&s);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_loop), cmocka_unit_test(the_second_of_two)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(never_opened), cmocka_unit_test(one_loop),
+                                       cmocka_unit_test(the_second_of_two)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
