@@ -119,6 +119,7 @@ typedef struct artel_estimator_input {
     int64_t batch_size; /* of all replicas together; the last batch of a pass may be smaller; 32 */
     int64_t passes;     /* over the data; 1. 0: for ever */
     artel_dtype floats; /* what columns of floating-point numbers are to the model function: float32, float64 */
+    bool text;          /* columns of text are features, too, for models that take them; false: they are left out */
 } artel_estimator_input;
 
 /* Called when training or evaluation begins; *input holds the defaults. */

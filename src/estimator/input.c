@@ -39,7 +39,7 @@ static artel__input_role role_of(const artel_data_array *column)
 
 static artel_dtype dtype_of(const artel__input *in, artel_dtype dtype)
 {
-    if (dtype == ARTEL_DTYPE_BOOL) return dtype;
+    if (dtype == ARTEL_DTYPE_BOOL || dtype == ARTEL_DTYPE_STRING) return dtype;
     bool real = dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
                 dtype == ARTEL_DTYPE_BFLOAT16;
     return real ? in->given.floats : ARTEL_DTYPE_INT32;
@@ -50,9 +50,6 @@ static artel_status take_column(artel__input *in, int i, artel__arena *arena)
     artel_data_array column;
     ARTEL_TRY(artel_reader_describe(in->reader, i, &column));
     const char *name = column.name ? column.name : "";
-    if (column.dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(in->ctx, ARTEL_ERROR_UNSUPPORTED, name, "turn it into numbers by a stage, or leave it out",
-                           "a column of strings");
     in->role[i] = role_of(&column);
     in->bytes[i] = artel_reader_bytes(in->reader, i);
     in->argument[i] =
@@ -129,7 +126,9 @@ artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *fun
     *out = (artel__input){.ctx = ctx, .given = {.struct_size = sizeof out->given, .batch_size = 32, .passes = 1}};
     artel_status status = function(user, ctx, &out->given);
     if (status == ARTEL_OK) status = check(out);
-    if (status == ARTEL_OK) status = artel_reader_create(out->given.data, &out->reader);
+    if (status == ARTEL_OK)
+        status = out->given.text ? artel_reader_create_with_text(out->given.data, &out->reader)
+                                 : artel_reader_create(out->given.data, &out->reader);
     if (status == ARTEL_OK) status = take_columns(out, arena);
     if (status == ARTEL_OK) {
         int64_t rows = artel_data_count(out->given.data);

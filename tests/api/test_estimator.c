@@ -20,18 +20,47 @@ typedef struct bench {
     artel_optimizer *optimizer;
     int64_t preempt_at, passes;
     artel_dtype floats;
+    bool text;     /* rows of text, and a model that takes them */
     double poison; /* added to the loss */
     int writes, evaluations, steps, checkpoints;
     double loss, step_loss; /* of the last evaluation, of the last step */
     char folder[64];
 } bench;
 
+/* 75 rows: a word of four, and a class. */
+static artel_data *rows_of_text(artel_context *ctx)
+{
+    static const artel_string words[] = {{"good", 4}, {"bad", 3}, {"", 0}, {"plot", 4}};
+    static artel_string x[API_ROWS];
+    static int32_t y[API_ROWS];
+    artel_data *data = NULL;
+    for (int i = 0; i < API_ROWS; i++) x[i] = words[i * 7 % 4], y[i] = i % API_CLASSES;
+    const artel_data_array arrays[2] = {{"x", ARTEL_DATA_ROLE_AUTO, ARTEL_DTYPE_STRING, {2, {API_ROWS, 1}}, x},
+                                        {"y", ARTEL_DATA_ROLE_AUTO, ARTEL_DTYPE_INT32, {1, {API_ROWS}}, y}};
+    api_ok(ctx, artel_data_from_memory(ctx, arrays, 2, &data));
+    return data;
+}
+
+static artel_model *model_of_text(artel_context *ctx)
+{
+    artel_builder *b;
+    artel_model *model;
+    api_ok(ctx, artel_sequential_create(ctx, "mlp", ARTEL_DTYPE_STRING, &(artel_shape){1, {1}}, &b));
+    (void)artel_layer_add(b, "StringLookup", "{\"vocabulary\": [\"good\", \"bad\"], \"output_mode\": \"one_hot\"}");
+    (void)artel_layer_add(b, "Dense", "{\"units\": 3, \"activation\": \"softmax\"}");
+    api_ok(ctx, artel_sequential_finish(b, &model));
+    api_ok(ctx, artel_model_compile(model, "adam", "sparse_categorical_crossentropy", NULL));
+    api_ok(ctx, artel_model_initialise(model, 3));
+    return model;
+}
+
 static artel_status input(void *user, artel_context *ctx, artel_estimator_input *in)
 {
     const bench *b = user;
+    in->text = b->text;
     in->passes = b->passes;
     in->floats = b->floats;
-    in->data = api_rows(ctx, false);
+    in->data = b->text ? rows_of_text(ctx) : api_rows(ctx, false);
     return ARTEL_OK;
 }
 
@@ -230,6 +259,34 @@ static void test_bits_of_fit(void **state)
     (void)state;
     compare_with_fit(ARTEL_DTYPE_FLOAT32);
     compare_with_fit(ARTEL_DTYPE_FLOAT64);
+}
+
+/* Columns of text, through layers of words: two passes, as fit. */
+static void test_text(void **state)
+{
+    bench b;
+    char digest[65], truth[65];
+    artel_fit_options o = ARTEL_FIT_OPTIONS_INIT;
+    artel_strategy_options s = ARTEL_STRATEGY_OPTIONS_INIT;
+    (void)state;
+    open_bench(&b, false);
+    b.text = true;
+    b.model = model_of_text(b.ctx);
+    artel_model *model = model_of_text(b.ctx);
+    artel_data *data = rows_of_text(b.ctx);
+    o.epochs = 2;
+    o.shuffle = false;
+    api_ok(b.ctx, artel_model_fit(model, data, &o, NULL));
+    api_ok(b.ctx, artel_model_digest(model, truth));
+    b.passes = 2;
+    s.strategy = "mirrored";
+    s.replicas = 2;
+    api_ok(b.ctx, run(&b, &s, 0, &final, 1, 1e6, NULL));
+    digest_of(&b, "final/6/mlp.keras", digest);
+    assert_string_equal(digest, truth);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    close_bench(&b);
 }
 
 static void test_going_on(void **state)
@@ -623,9 +680,10 @@ static void test_loop_by_hand(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits),      cmocka_unit_test(test_bits_of_fit),   cmocka_unit_test(test_going_on),
-        cmocka_unit_test(test_exporters), cmocka_unit_test(test_evaluator),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_steps),     cmocka_unit_test(test_reading_ahead), cmocka_unit_test(test_loop_by_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),          cmocka_unit_test(test_bits_of_fit),
+                                       cmocka_unit_test(test_text),          cmocka_unit_test(test_going_on),
+                                       cmocka_unit_test(test_exporters),     cmocka_unit_test(test_evaluator),
+                                       cmocka_unit_test(test_refused),       cmocka_unit_test(test_steps),
+                                       cmocka_unit_test(test_reading_ahead), cmocka_unit_test(test_loop_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
