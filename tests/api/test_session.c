@@ -114,7 +114,7 @@ static void train_all(job *j, session_program *p, int task)
 
 /* -- tests -- */
 
-static void bits_of_every_placement(void **state)
+static void GS1_bits_of_every_placement(void **state)
 {
     static const struct {
         int tasks;
@@ -244,7 +244,7 @@ static void add_up(job *j, session_program *p, int task)
     }
 }
 
-static void between_graphs(void **state)
+static void GS2_between_graphs(void **state)
 {
     static const char *const place[] = {"", "", "", ""}, *const names[] = {"/job:worker/task:0", "/job:worker/task:1",
                                                                            "/job:ps/task:0"};
@@ -328,7 +328,7 @@ static void scopes(void **state)
 
 /* -- names, and parameter servers by turns -- */
 
-static void setters(void **state)
+static void GS6_GS7_GS8_setters(void **state)
 {
     session_program p = {.ctx = api_context(), .place = (const char *const[]){"", "", "", ""}};
     artel_device_setter_options o = ARTEL_DEVICE_SETTER_OPTIONS_INIT;
@@ -380,12 +380,12 @@ static void explained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_of_every_placement),
+        cmocka_unit_test(GS1_bits_of_every_placement),
         cmocka_unit_test(fetches),
-        cmocka_unit_test(between_graphs),
+        cmocka_unit_test(GS2_between_graphs),
         cmocka_unit_test(refusals),
         cmocka_unit_test(scopes),
-        cmocka_unit_test(setters),
+        cmocka_unit_test(GS6_GS7_GS8_setters),
         cmocka_unit_test(explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
