@@ -70,3 +70,20 @@ artel_status artel__cli_read_callbacks(artel__invocation *call, const char *line
     json_decref(all);
     return status;
 }
+
+artel_status artel__cli_check_checkpoints(artel__invocation *call, const char *callbacks, const char *output)
+{
+    size_t i;
+    json_t *list, *record;
+    artel_status status = ARTEL_OK;
+    ARTEL_TRY(artel__json_load_written(call->ctx, "--callbacks", callbacks, strlen(callbacks), &list));
+    json_array_foreach(list, i, record)
+    {
+        const char *name = json_string_value(json_object_get(record, "class_name"));
+        const char *path = json_string_value(json_object_get(json_object_get(record, "config"), "filepath"));
+        if (status == ARTEL_OK && name && strcmp(name, "ModelCheckpoint") == 0)
+            status = artel__cli_check_two(call, "--output", output, "what ModelCheckpoint writes", path);
+    }
+    json_decref(list);
+    return status;
+}

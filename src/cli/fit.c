@@ -205,6 +205,11 @@ static void note_idle_options(artel__invocation *call, const fit_options *o)
     if (strcmp(o->strategy, "parameter-server") != 0)
         artel__cli_note_idle(call, serving, ARTEL__COUNT(serving), "--strategy parameter-server");
     artel__cli_note_idle_device(call, o->device);
+    if (o->steps_per_epoch && !artel__cli_given(call, "batch-size"))
+        artel__log(
+            call->ctx, ARTEL_LOG_NOTE,
+            "--batch-size is 32, as it is not given; Keras divides arrays into as many batches as steps_per_epoch "
+            "says when batch_size is not given");
 }
 
 static artel_status check(artel__invocation *call, const fit_options *o)
@@ -310,7 +315,9 @@ static artel_status read_callbacks(artel__invocation *call, const char *lines, a
     *out = NULL;
     if (!lines) return ARTEL_OK;
     ARTEL_TRY(artel__cli_read_callbacks(call, lines, &text));
+    const char *output = ((const fit_options *)call->options)->output;
     artel_status status = artel__observers_take_callbacks(&call->arena, text, show, out);
+    if (status == ARTEL_OK) status = artel__cli_check_checkpoints(call, text, output);
     artel__free(call->ctx, text);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/foreign.h"
 #include "data/record_file.h"
 
 static bool is_blank(const char *text, size_t length)
@@ -117,6 +118,7 @@ static artel_status add_file(finding *f, artel__lines *lines, const char *path)
     }
     size_t skip = mark_of_utf8(blob->bytes, blob->size), rest;
     int64_t number = 0;
+    ARTEL_TRY(artel__check_foreign(f->source->ctx, blob->path, blob->bytes, blob->size));
     return add_lines(f, lines, blob->path, (const char *)blob->bytes + skip, blob->size - skip, skip, true, &number,
                      &rest);
 }

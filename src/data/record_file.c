@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/foreign.h"
 
 #define RESYNC_LOOK 65536 /* bytes from one look at cancellation to the next */
 #define WINDOW 16384      /* of a compressed file, read together */
@@ -171,6 +172,8 @@ artel__record_walk artel__record_file_walk(const artel__record_file *file, const
 static artel_status damaged(artel_context *ctx, const artel__record_file *file, int64_t record, size_t at,
                             artel__record_fault fault)
 {
+    bool begins = at == 0 && file->bytes && fault != ARTEL__RECORD_BAD_PAYLOAD;
+    if (begins) ARTEL_TRY(artel__check_foreign(ctx, file->path, file->bytes, file->size));
     return artel__fail(
         ctx, ARTEL_ERROR_CORRUPT, file->path,
         "fetch or make the file again; #skip-errors=N leaves out up to N damaged records; artel data verify lists them",

@@ -162,6 +162,8 @@ ROWS = [
     Row("nothing-trains", lambda b: b.dense("--freeze", "*"), ("warning", "any trainable weights"), 0),
     Row("something-trains", lambda b: b.dense(), (), 0, ("trainable",)),
     Row("steps-beyond", lambda b: b.pass_over("evaluate", "--steps", 9), ("ends after 1 of 9 steps",), 0),
+    Row("steps-without-batch", lambda b: b.dense("--steps-per-epoch", 1), ("--batch-size is 32",), 0),
+    Row("steps-with-batch", lambda b: b.dense("--steps-per-epoch", 1, "--batch-size", 4), (), 0, ("--batch-size is",)),
     Row("steps-within", lambda b: b.pass_over("evaluate", "--steps", 1), (), 0, ("ends after",)),
     Row("validation-steps-beyond", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 9), ("validation ends after 1 of 9 steps",), 0),
     Row("validation-steps-within", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 1), (), 0, ("ends after",)),

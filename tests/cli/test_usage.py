@@ -213,6 +213,7 @@ def same_file_twice(b):
     for args, words in ((("--output", b("o.keras"), "--history", b("o.keras")), "--history would overwrite what is written by --output"),
                         (("--history", b("h"), "--csv-log", b("sub/../h")), "--csv-log would overwrite what is written by --history"),
                         (("--csv-log", b("t"), "--profile", b("t")), "--profile would overwrite what is written by --csv-log"),
+                        (("--output", b("o.keras"), "--callbacks", "ModelCheckpoint:filepath=" + b("o.keras")), "--output would overwrite what ModelCheckpoint writes"),
                         (("--history", b.model), "--history would overwrite the model"), (("--csv-log", b.model), "--csv-log would overwrite the model")):
         has(b.fit(*args, rc=1).err, words, "name another file to write")
     equal("model afterwards", open(b.model, "rb").read() == model, True)

@@ -54,6 +54,8 @@ printf 'PAR1\025\004\025' >train.parquet
 says 1 'files of parquet are not read' fit model.keras --data train.parquet
 says 1 'files of parquet are not read' data stats train.parquet
 says 1 'it is a Parquet file' fit model.keras --data csv:train.parquet --loss sparse_categorical_crossentropy
+says 1 'it is a Parquet file' fit model.keras --data jsonl:train.parquet#label=y --loss sparse_categorical_crossentropy
+says 1 'it is a Parquet file' fit model.keras --data tfrecord:train.parquet --loss sparse_categorical_crossentropy
 for made in 'PK\003\004\024\000 zip a zip archive' 'Obj\001\004\024 avro an Avro file' '\200\005\225\001 pkl a pickle of Python' 'ORC\010\003 orc an ORC file'; do
     read -r bytes ending what <<<"$made"
     printf "$bytes" >"train.$ending"
