@@ -235,6 +235,33 @@ static artel_status match_weight(artel_data *data, artel__arena *arena, artel__m
     return ARTEL_OK;
 }
 
+static bool takes(const artel__match *matches, int count, int array)
+{
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < matches[i].count; k++)
+            if (matches[i].arrays[k] == array) return true;
+    }
+    return false;
+}
+
+/* An array that is called like weights and feeds nothing: training would count each sample once without a word. Columns
+ * of tables may be anybody's weight. */
+static void warn_of_weights(const artel_data *data, const artel__data_wants *wants, const artel__matches *found)
+{
+    const artel__source *source = first_source(data);
+    for (int i = 0; i < source->array_count && !source->format->table; i++) {
+        if (!strcasestr(source->arrays[i].name, "weight") || takes(found->inputs, wants->input_count, i) ||
+            takes(found->targets, wants->target_count, i) || takes(found->weights, wants->target_count, i) ||
+            takes(&found->weight, 1, i))
+            continue;
+        artel__log(
+            data->ctx, ARTEL_LOG_WARNING,
+            "%s: array '%s' is not used; weights of samples are an array 'sample_weight', or the one named behind "
+            "the targets after #",
+            data->specification, source->arrays[i].name);
+    }
+}
+
 artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena,
                                artel__matches *out)
 {
@@ -257,5 +284,7 @@ artel_status artel__data_match(artel_data *data, const artel__data_wants *wants,
     if (y.count > 0) ARTEL_TRY(match_side(&y));
     for (int i = 0; y.count > 1 && i < y.count; i++)
         ARTEL_TRY(match_weight_of(data, arena, y.names[i], &out->weights[i]));
-    return match_weight(data, arena, &out->weight);
+    ARTEL_TRY(match_weight(data, arena, &out->weight));
+    warn_of_weights(data, wants, out);
+    return ARTEL_OK;
 }

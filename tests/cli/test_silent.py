@@ -102,6 +102,12 @@ class Bench:
         model, data = self.model(record([source([4]), layer("Dense", "d", units=1)])), self.data(x=RNG.standard_normal((20, 4)), y=np.ones((20, 1)))
         return [command, model, "--data", data, *(["--loss", "mse"] if command == "evaluate" else []), *more]
 
+    def weighted(self, name, names=""):
+        arrays = {"x": RNG.standard_normal((20, 4)), "y": np.ones((20, 1)), name: np.ones(20)}
+        words = self.fit(record([source([4]), layer("Dense", "d", units=1)]), arrays, loss="mse")
+        words[3] += names
+        return words
+
     def compiled(self, settings):
         model = self.model({**record([source([4]), layer("Dense", "d", units=1)]), "compile_config": settings})
         return ["fit", model, "--data", self.data(x=RNG.standard_normal((20, 4)), y=np.ones((20, 1))), "--verbose", 0, "--output", self("out.keras")]
@@ -167,6 +173,12 @@ ROWS = [
     Row("steps-within", lambda b: b.pass_over("evaluate", "--steps", 1), (), 0, ("ends after",)),
     Row("validation-steps-beyond", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 9), ("validation ends after 1 of 9 steps",), 0),
     Row("validation-steps-within", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 1), (), 0, ("ends after",)),
+    # arrays that are meant for weights
+    Row("weights-misnamed", lambda b: b.weighted("sample_weights"), ("warning", "'sample_weights' is not used", "'sample_weight'"), 0),
+    Row("weights-of-the-only-output", lambda b: b.weighted("d_sample_weight"), ("'d_sample_weight' is not used",), 0),
+    Row("weights-named", lambda b: b.weighted("sample_weight"), (), 0, ("is not used",)),
+    Row("weights-listed", lambda b: b.weighted("weights", "#x,y,weights"), (), 0, ("is not used",)),
+    Row("weights-of-a-prediction", lambda b: ["predict", *b.weighted("weights")[1:4], "--output", b("p.npy")], (), 0, ("is not used",)),
     # a run that leaves nothing
     Row("nothing-left", lambda b: b.dense(output=False), ("nothing will be left", "--output"), 0),
     Row("nothing-left-dry", lambda b: b.dense("--dry-run", output=False), (), 0, ("nothing will be left",)),
