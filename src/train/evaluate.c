@@ -29,6 +29,7 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
             fit->model->nn->class_name);
     if (mode == ARTEL__MODE_EVALUATE)
         ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
+    if (mode == ARTEL__MODE_EVALUATE) artel__settings_warn(fit->model, &fit->settings);
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));
     ARTEL_TRY(artel__data_bind(data, &wants, &p->feed));
     artel__session_options session = {.model = fit->model,

@@ -43,6 +43,8 @@ typedef struct artel__settings {
  * optimizer is not read. */
 artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas,
                                   int64_t batch_size, artel__settings *out);
+/* What Keras warns of: categorical crossentropy, and softmax, of a single number. */
+void artel__settings_warn(const artel_model *model, const artel__settings *settings);
 
 /* -- objective: what a graph computes beside the model (objective.c) -- */
 

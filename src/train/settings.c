@@ -242,3 +242,31 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
     *out = settings;
     return ARTEL_OK;
 }
+
+/* Of a layer at the top of the model. */
+static bool is_softmax_of_one(const artel__layer *layer)
+{
+    json_t *config = json_object_get(layer->record, "config"), *units = json_object_get(config, "units");
+    const char *activation = json_string_value(json_object_get(config, "activation"));
+    return activation && strcmp(activation, "softmax") == 0 && json_is_integer(units) && json_integer_value(units) == 1;
+}
+
+void artel__settings_warn(const artel_model *model, const artel__settings *settings)
+{
+    for (int i = 0; i < model->nn->layers; i++) {
+        if (is_softmax_of_one(model->nn->layer[i]))
+            artel__log(model->ctx, ARTEL_LOG_WARNING,
+                       "layer %s: the softmax of one number is always 1; sigmoid says how likely one of two classes is",
+                       model->nn->layer[i]->name);
+    }
+    for (int i = 0; i < settings->outputs; i++) {
+        const artel__output_settings *output = &settings->output[i];
+        const artel_shape *shape = &model->nn->output[i].shape;
+        bool classes = output->has_loss && strncmp(output->loss.name, "categorical_", 12) == 0;
+        if (classes && shape->rank > 0 && shape->dim[shape->rank - 1] == 1)
+            artel__log(model->ctx, ARTEL_LOG_WARNING,
+                       "%s: %s takes a probability for each class, and this output has one number, of which it says 0 "
+                       "whatever it is; two classes take binary_crossentropy",
+                       model->nn->output[i].name, output->loss.name);
+    }
+}

@@ -173,6 +173,10 @@ ROWS = [
     Row("steps-within", lambda b: b.pass_over("evaluate", "--steps", 1), (), 0, ("ends after",)),
     Row("validation-steps-beyond", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 9), ("validation ends after 1 of 9 steps",), 0),
     Row("validation-steps-within", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 1), (), 0, ("ends after",)),
+    Row("categorical-of-one", lambda b: b.dense(y=np.ones((20, 1)), units=1, loss="categorical_crossentropy"), ("warning", "two classes take binary_crossentropy"), 0),
+    Row("softmax-of-one", lambda b: b.fit(record([source([4]), layer("Dense", "d", units=1, activation="softmax")]), {
+        "x": RNG.standard_normal((20, 4)), "y": np.ones((20, 1))}, loss="mse"), ("warning", "layer d: the softmax of one number"), 0),
+    Row("categorical-of-three", lambda b: b.dense(y=np.eye(3)[np.arange(20) % 3], loss="categorical_crossentropy"), (), 0, ("two classes",)),
     # arrays that are meant for weights
     Row("weights-misnamed", lambda b: b.weighted("sample_weights"), ("warning", "'sample_weights' is not used", "'sample_weight'"), 0),
     Row("weights-of-the-only-output", lambda b: b.weighted("d_sample_weight"), ("'d_sample_weight' is not used",), 0),
