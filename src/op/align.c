@@ -7,6 +7,7 @@
 #include "kernel/align.h"
 
 #include "op/align.h"
+#include "op/lower_align.h"
 
 static artel_status infer_align(artel__infer *infer)
 {
@@ -58,6 +59,7 @@ const artel__op_def artel__op_align_gradient_def = {
     .name = "align_gradient",
     .doc = "Gradient of a loss of unaligned sequences.",
     .infer = infer_gradient,
+    .lower = artel__lower_align_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__align_kernels,
@@ -79,6 +81,7 @@ const artel__op_def artel__op_align_def = {
     .doc = "Loss of sequences whose alignment with their labels is not known (CTC).",
     .infer = infer_align,
     .grad = grad_align,
+    .lower = artel__lower_align,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__align_kernels,

@@ -7,6 +7,7 @@
 #include "op/batch.h"
 
 #include "kernel/batch.h"
+#include "op/lower_batch.h"
 #include "op/reduce.h"
 
 typedef struct shuffle_attributes {
@@ -43,6 +44,11 @@ static uint32_t unread_by_shuffle(const artel__node *node)
     return 4;
 }
 
+static void lower_shuffle(artel__lower *lower)
+{
+    artel__lower_shuffle(lower, ((const shuffle_attributes *)lower->attributes)->back);
+}
+
 static artel_status grad_shuffle(artel__gradient *g);
 
 const artel__op_def artel__op_shuffle_def = {
@@ -51,6 +57,7 @@ const artel__op_def artel__op_shuffle_def = {
     .attribute_size = sizeof(shuffle_attributes),
     .infer = infer_shuffle,
     .grad = grad_shuffle,
+    .lower = lower_shuffle,
     .moves = artel__op_always_moves,
     .exec =
         &(const artel__op_exec){
@@ -95,6 +102,7 @@ const artel__op_def artel__op_largest_def = {
     .name = "largest",
     .doc = "The largest number of a batch.",
     .infer = infer_largest,
+    .lower = artel__lower_largest,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__largest_kernels,

@@ -9,6 +9,7 @@
 
 #include "kernel/pairs.h"
 #include "kernel/wide.h"
+#include "op/lower_batch.h"
 
 static artel_status infer_pairs(artel__infer *infer)
 {
@@ -72,11 +73,22 @@ static void fill_gradient(const artel__run_args *args, void *params)
     p->gradient = args->out[0];
 }
 
+static void lower_pairs(artel__lower *lower)
+{
+    artel__lower_pairs(lower, lower->attributes);
+}
+
+static void lower_gradient(artel__lower *lower)
+{
+    artel__lower_pairs_gradient(lower, lower->attributes);
+}
+
 const artel__op_def artel__op_pairs_gradient_def = {
     .name = "pairs_gradient",
     .doc = "Gradient of a loss of pairs of rows.",
     .attribute_size = sizeof(artel__pairs_settings),
     .infer = infer_gradient,
+    .lower = lower_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pairs_gradient_kernels,
@@ -103,6 +115,7 @@ const artel__op_def artel__op_pairs_def = {
     .attribute_size = sizeof(artel__pairs_settings),
     .infer = infer_pairs,
     .grad = grad_pairs,
+    .lower = lower_pairs,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pairs_forward_kernels,

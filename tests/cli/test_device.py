@@ -55,6 +55,13 @@ def gathering():
     return m
 
 
+def meeting():
+    """A loss of each row beside all rows of the batch."""
+    m = K.Sequential([K.Input((20,)), L.Dense(4), L.UnitNormalization()])
+    m.compile(O.SGD(0.01), K.losses.Circle(gamma=4.0))
+    return m
+
+
 def data(name, shape):
     random = np.random.default_rng(3)
     y = random.integers(0, 5, ROWS).astype("int32")
@@ -101,16 +108,17 @@ def replicas():
 
 def launches():
     """All shards of a replica in one launch, or one by one: the same bits, also of uneven shards, last batches with fewer rows than shards, and
-    rows that are gathered."""
+    rows that are gathered, or meet those of other shards."""
     gather = save(gathering, path("gather.keras"))
     CASES["gather"] = (gather, CASES["mlp"][1])
-    for case, more in (("cnn", ()), ("mlp", ("--shards", 8, "--batch-size", 99)), ("gather", ("--batch-norm", "groups:2"))):
+    CASES["meet"] = (save(meeting, path("meet.keras")), CASES["mlp"][1])
+    for case, more in (("cnn", ()), ("mlp", ("--shards", 8, "--batch-size", 99)), ("gather", ("--batch-norm", "groups:2")), ("meet", ("--batch-size", 99, "--shards", 2))):
         one = fit(case, "one.keras", "--device", "cpu:xla", "--device-launches", "shard", *more)
         for n in (1, 3 if case == "mlp" else 2):
             strategy = ("--strategy", "mirrored", "--replicas", n) if n > 1 else ()
             bits = fit(case, "group.keras", "--device", "cpu:xla", "--device-launches", "replica", *strategy, *more)
             expect(bits == one, case, "on", n, "devices: other bits in one launch")
-    del CASES["gather"]
+    del CASES["gather"], CASES["meet"]
 
 
 def resumption():

@@ -23,6 +23,7 @@ SHORT = {
     "layers_images": "resize-bicubic rotation",
     "layers_volumes": "conv3d-same-stride adaptive-average-2d conv-lstm2d-valid-stride",
     "losses": "bce-smooth cce-logits-smooth scce-holes huber-delta more-cosine-similarity two-losses-sample-weight short-last-batch-sum",
+    "overlaps": "ctc circle-with-itself",
     "metrics": "auc precision-class-top-k sparse-top-k-name",
     "optimizers": "sgd-nesterov rmsprop-both adagrad-options adam-amsgrad adamw-accumulation-ema more-adadelta more-adamax more-nadam "
                   "more-ftrl more-lion more-lamb dynamic-scale-clipnorm adam-embedding schedule-cosine-warmup",
