@@ -3,9 +3,13 @@
  * the state back when a phase is done. It computes nothing. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "ps/staleness.h"
 #include "train/install.h"
 #include "train/tell.h"
+
+#define SECOND INT64_C(1000000000)
+#define REMIND_NS (5 * SECOND)
 
 /* A call of a worker. */
 typedef struct held {
@@ -23,10 +27,11 @@ typedef struct held {
 typedef struct client {
     artel__lane lane;
     held held[ARTEL__MOST_TICKETS];
-    bool works;           /* it has asked */
-    int told;             /* tickets that were answered with the end */
-    int64_t finished;     /* items of this generation, for bounds */
-    int64_t serial, next; /* sync: of the phase; the item that it is given next */
+    bool works;            /* it has asked */
+    int told;              /* tickets that were answered with the end */
+    int64_t finished;      /* items of this generation, for bounds */
+    int64_t serial, next;  /* sync: of the phase; the item that it is given next */
+    int64_t out, since_ns; /* items that it has; since when it has been given and has given back none */
 } client;
 
 typedef struct coordinator {
@@ -41,6 +46,7 @@ typedef struct coordinator {
     double *sum;
     int sums;
     int64_t sum_rows, shares, late;
+    int64_t heard_ns; /* the last result came, or who is waited for was said */
 } coordinator;
 
 /* -- items -- */
@@ -142,6 +148,8 @@ static artel_status give(coordinator *c, client *who, held *h)
     artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->installed.number};
     artel__net_piece piece[] = {{&h->item, sizeof h->item}, {c->installed.placed, (size_t)h->item.placed}};
     h->state = LEAVING;
+    who->out++;
+    who->since_ns = artel__now_ns();
     return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, piece, h->item.placed ? 2 : 1));
 }
 
@@ -260,7 +268,26 @@ static artel_status hear(coordinator *c, const artel__service *s, client *who, h
         }
         who->works = true;
     }
-    return head.op == ARTEL__SERVE_RESULT ? take_result(c, s, who, h, &head) : ARTEL_OK;
+    if (head.op != ARTEL__SERVE_RESULT) return ARTEL_OK;
+    who->out--;
+    who->since_ns = c->heard_ns = artel__now_ns();
+    return take_result(c, s, who, h, &head);
+}
+
+/* Nothing has come back for long, though nobody is lost: the worker that has had what it has for longest. */
+static void say_slow(coordinator *c, const artel__service *s)
+{
+    const client *slow = NULL;
+    int64_t now = artel__now_ns();
+    if (now - c->heard_ns < REMIND_NS) return;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        const client *who = &c->client[r];
+        if (who->out > 0 && (!slow || who->since_ns < slow->since_ns)) slow = who;
+    }
+    if (!slow || now - slow->since_ns < REMIND_NS) return;
+    c->heard_ns = now;
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, which has had a batch for %lld s",
+               artel__mesh_title(s->cluster, s->task[slow->lane.peer]), (long long)((now - slow->since_ns) / SECOND));
 }
 
 /* Moves the calls of one worker on. */
@@ -299,6 +326,7 @@ static artel_status move(coordinator *c, const artel__service *s, bool wait)
     for (int r = 0; r < s->seat.ranks && status == ARTEL_OK; r++) {
         if (s->type[r] == ARTEL__TASK_WORKER) status = look_at(c, s, &c->client[r], &did);
     }
+    if (wait && !did) say_slow(c, s);
     return status == ARTEL_OK && wait && !did ? artel__service_wait(s) : status;
 }
 

@@ -79,7 +79,8 @@ static artel_status await_call(const artel__service *s, const artel__lane *lane,
                                artel__lane_head *out)
 {
     artel_status status = artel__service_move(s);
-    while (status == ARTEL_OK && !artel__slot_arrived(call)) status = artel__service_wait(s);
+    int64_t since = 0;
+    while (status == ARTEL_OK && !artel__slot_arrived(call)) status = artel__service_wait_for(s, lane->peer, &since);
     return status == ARTEL_OK ? artel__lane_take(lane, call, out) : status;
 }
 

@@ -195,7 +195,8 @@ static artel__lane_head head_for(const worker *w, const artel__service *s, int i
 static artel_status exchange(worker *w, const artel__service *s, const artel__lane_head *all, double *staleness)
 {
     artel_status status = ARTEL_OK;
-    int left = w->servers;
+    int left = w->servers, slow = 0;
+    int64_t since = 0;
     bool taken[ARTEL__MOST_SERVERS] = {false};
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {
@@ -211,7 +212,9 @@ static artel_status exchange(worker *w, const artel__service *s, const artel__la
             taken[i] = true;
             left--;
         }
-        if (left > 0 && status == ARTEL_OK && left == before) status = artel__service_wait(s);
+        while (slow + 1 < w->servers && taken[slow]) slow++;
+        if (left > 0 && status == ARTEL_OK && left == before)
+            status = artel__service_wait_for(s, w->server[slow].lane->peer, &since);
     }
     for (int i = 0; i < w->servers; i++) artel__lane_withdraw(&w->chief, &w->server[i].call);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
@@ -360,7 +363,9 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
 {
     artel__lane_head head;
     artel_status status = artel__service_move(s);
-    while (status == ARTEL_OK && !artel__slot_arrived(&t->call)) status = artel__service_wait(s);
+    int64_t since = 0;
+    while (status == ARTEL_OK && !artel__slot_arrived(&t->call))
+        status = artel__service_wait_for(s, w->chief.peer, &since);
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__lane_take(&w->chief, &t->call, &head));
     *ended = head.flags == ARTEL__ANSWER_END;

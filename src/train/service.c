@@ -5,8 +5,15 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "ps/part.h"
+
+#define SECOND INT64_C(1000000000)
+
+enum {
+    REMIND = 5 /* seconds */
+};
 
 artel_status artel__fit_find_role(artel__fit *fit)
 {
@@ -149,4 +156,16 @@ artel_status artel__service_wait(const artel__service *s)
 {
     artel__net_wait(s->endpoint);
     return artel__service_move(s);
+}
+
+artel_status artel__service_wait_for(const artel__service *s, int rank, int64_t *since)
+{
+    int64_t before = artel__now_ns();
+    if (*since == 0) *since = before;
+    artel_status status = artel__service_wait(s);
+    int64_t seconds = (artel__now_ns() - *since) / SECOND;
+    if (status == ARTEL_OK && seconds / REMIND != (before - *since) / SECOND / REMIND)
+        artel__log(s->fit->ctx, ARTEL_LOG_NOTE, "waiting for an answer of %s, %lld s",
+                   artel__mesh_title(s->cluster, s->task[rank]), (long long)seconds);
+    return status;
 }

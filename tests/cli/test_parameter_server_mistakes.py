@@ -206,4 +206,21 @@ def a_partition_without_majority():
     stops(job)
 
 
-sys.exit(run_checks(a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
+def a_slow_task():
+    """A worker, a server and the chief stop for less than --suspect-after says: who waits for them says so, and all go on."""
+    job = Job(1, 1, MODEL, DATA, "--suspect-after", "600s", epochs=None)
+    expect(job.chief.until_step(3), "no steps:", job.chief.err())
+    job.drain()
+    for who, waits, text in ((("worker", 0), ("chief", 0), r"waiting for worker 0 \(.*\), which has had a batch for \d+ s"),
+                             (("ps", 0), ("worker", 0), r"waiting for an answer of ps 0 \(.*\), \d+ s"),
+                             (("chief", 0), ("worker", 0), r"waiting for an answer of chief 0 \(.*\), \d+ s")):
+        job.tasks[who].process.send_signal(signal.SIGSTOP)
+        said = Patience(60).until(lambda: re.search(text, job.tasks[waits].err()))
+        job.tasks[who].process.send_signal(signal.SIGCONT)
+        expect(said, waits, "does not say that it waits for", who, job.tasks[waits].err()[-600:])
+    before = job.chief.last_step()
+    expect(Patience(60).until(lambda: job.chief.last_step() > before), "they do not go on", job.chief.err()[-600:])
+    stops(job)
+
+
+sys.exit(run_checks(a_slow_task, a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
