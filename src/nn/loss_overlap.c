@@ -82,7 +82,8 @@ artel__value_id artel__loss_even_weight(artel__graph *graph, artel__value_id los
     artel_shape scalar = {.rank = 0};
     weight = artel__op_cast(graph, weight, graph->value[loss].dtype);
     if (rank > 0) weight = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, weight, (1u << rank) - 1u, false);
-    artel__value_id mean =
-        artel__op_binary(graph, ARTEL__BINARY_DIV, fold(graph, weight, false), fold(graph, weight, true));
-    return artel__overlap_times(graph, artel__op_fill_like(graph, loss, 1), artel__op_reshape(graph, mean, &scalar));
+    artel__value_id sum = fold(graph, weight, false), rows = fold(graph, weight, true);
+    artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, sum, rows);
+    artel__value_id ones = artel__op_fill_like(graph, loss, 1);
+    return artel__overlap_times(graph, ones, artel__op_reshape(graph, mean, &scalar));
 }

@@ -150,7 +150,8 @@ artel_status artel__installed_balance(artel__installed *c, const artel__service 
     const artel__fit *fit = c->fit;
     uint64_t all = 0;
     outcome o;
-    bool whole = fit->at.step - c->since >= fit->at.step_in_epoch, last = fit->callbacks.stop || fit->at.epoch + 1 >= fit->options.epochs;
+    bool whole = fit->at.step - c->since >= fit->at.step_in_epoch,
+         last = fit->callbacks.stop || fit->at.epoch + 1 >= fit->options.epochs;
     if (s->placing != ARTEL__PLACING_TRAFFIC || c->weighed || !whole || last || c->parts < 2 ||
         c->parts != s->servers || c->division.pieces > ARTEL__MOST_PLACED)
         return ARTEL_OK;

@@ -20,11 +20,12 @@ asks() { # OBJECT FUNCTION, or what calls it where that is a part of it
     echo "$1: $2 asks for no memory"
     status=1
 }
-for object in embed_*.c.o; do
-    asks "$object" embed_forward_run
-    asks "$object" embed_rows_run
+for set in baseline avx2 avx512; do # three members of one name in the archive
+    vector=$ARTEL_BUILD/CMakeFiles/artel_kernel_$set.dir/src/kernel/vector
+    asks "$vector/embed.c.o" embed_forward_run
+    asks "$vector/embed.c.o" embed_rows_run
+    asks "$vector/optimize.c.o" apply_rows_run
 done
-for object in optimize_*.c.o; do asks "$object" apply_rows_run; done
 for object in recurrent_avx*.c.o; do
     asks "$object" 'step_lstm|forward_run'
     asks "$object" 'step_back|gradient_run'

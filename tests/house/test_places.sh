@@ -47,10 +47,10 @@ sed 's/LION/SIGNUM/g; s/[Ll]ion/signum/g; s/OPTIONS(/OPTIONS(FLOAT(boost, "1", 0
 sed 's/HUBER/QUARTIC/g; s/[Hh]uber/quartic/g; s/delta/knee/g' src/kernel/loss/huber.h >"$tree/loss/quartic.h"
 { cat src/kernel/optimizers.list; echo '#include "kernel/optimizer/signum.h"'; } >"$tree/optimizers.list"
 { cat src/kernel/losses.list; echo '#include "kernel/loss/quartic.h"'; } >"$tree/losses.list"
-readers="$(grep -rlE --include='*.c' '"kernel/(optimizers|losses)\.list"|"kernel/ref/optimize_body\.h"' src) src/kernel/simd/optimize_baseline.c src/kernel/simd/loss_baseline.c"
+readers="$(grep -rlE --include='*.c' '"kernel/(optimizers|losses)\.list"|"kernel/ref/optimize_body\.h"' src) src/kernel/vector/optimize.c src/kernel/vector/loss.c"
 [ "$(wc -w <<<"$readers")" -ge 11 ] || { echo "fewer files read the lists than this test knows of: $readers"; status=1; }
 for file in $readers; do
-    cc -std=c17 -fsyntax-only -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -I"$ARTEL_SCRATCH/src" -Isrc -Iinclude -isystem third_party "$file" || status=1
+    cc -std=c17 -fsyntax-only -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -DARTEL__SIMD_SET=baseline -DARTEL__SIMD_ISA=ARTEL__ISA_BASELINE -I"$ARTEL_SCRATCH/src" -Isrc -Iinclude -isystem third_party "$file" || status=1
 done
 grep -q boost "$tree/optimizer/signum.h" && grep -q knee "$tree/loss/quartic.h"
 exit $status
