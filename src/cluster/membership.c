@@ -50,18 +50,18 @@ static artel_status take_group(artel_context *ctx, const artel__membership *m, a
 static artel_status take_all(artel_context *ctx, artel__membership *m)
 {
     uint32_t n = m->config.tasks;
-    m->out_capacity = artel__message_bound(n);
+    m->buffer.room = artel__message_bound(n);
     ARTEL_TRY(take(ctx, n, sizeof *m->peer, (void **)&m->peer));
     ARTEL_TRY(take(ctx, m->config.links, sizeof *m->link, (void **)&m->link));
     ARTEL_TRY(take_group(ctx, m, &m->group));
     ARTEL_TRY(take_group(ctx, m, &m->next));
-    ARTEL_TRY(take_group(ctx, m, &m->choice));
-    ARTEL_TRY(take(ctx, (size_t)n * m->words, sizeof *m->reach, (void **)&m->reach));
-    ARTEL_TRY(take(ctx, n, sizeof *m->candidate, (void **)&m->candidate));
-    ARTEL_TRY(take(ctx, n, sizeof *m->order, (void **)&m->order));
-    ARTEL_TRY(take(ctx, n, sizeof *m->in_member, (void **)&m->in_member));
-    ARTEL_TRY(take(ctx, 1, m->out_capacity, (void **)&m->out));
-    ARTEL_TRY(take(ctx, m->words, 8, (void **)&m->bits));
+    ARTEL_TRY(take_group(ctx, m, &m->deciding.choice));
+    ARTEL_TRY(take(ctx, (size_t)n * m->words, sizeof *m->deciding.reach, (void **)&m->deciding.reach));
+    ARTEL_TRY(take(ctx, n, sizeof *m->deciding.candidate, (void **)&m->deciding.candidate));
+    ARTEL_TRY(take(ctx, n, sizeof *m->deciding.order, (void **)&m->deciding.order));
+    ARTEL_TRY(take(ctx, n, sizeof *m->buffer.member, (void **)&m->buffer.member));
+    ARTEL_TRY(take(ctx, 1, m->buffer.room, (void **)&m->buffer.out));
+    ARTEL_TRY(take(ctx, m->words, 8, (void **)&m->buffer.bits));
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++)
         ARTEL_TRY(take(ctx, n, sizeof(uint32_t), (void **)&m->barrier[i].seen));
     return ARTEL_OK;
@@ -81,20 +81,20 @@ artel_status artel__membership_create(artel_context *ctx, const artel__membershi
         artel__membership_destroy(m);
         return status;
     }
-    m->incarnation = config->incarnation;
-    m->heartbeat = config->suspect_after_ns / 4;
-    m->probe = config->suspect_after_ns / 8;
-    m->stop_limit = config->suspect_after_ns * 5;
-    m->appeal_limit = config->suspect_after_ns / 2;
-    m->again = m->appeal_limit < ARTEL__MS_AGAIN_MAX ? m->appeal_limit : ARTEL__MS_AGAIN_MAX;
+    m->life.incarnation = config->incarnation;
+    m->limits.heartbeat = config->suspect_after_ns / 4;
+    m->limits.probe = config->suspect_after_ns / 8;
+    m->limits.stop = config->suspect_after_ns * 5;
+    m->limits.appeal = config->suspect_after_ns / 2;
+    m->limits.again = m->limits.appeal < ARTEL__MS_AGAIN_MAX ? m->limits.appeal : ARTEL__MS_AGAIN_MAX;
     m->step = config->step;
     m->hash = config->hash;
     m->arithmetic = config->arithmetic;
     m->now = m->begun = -1;
-    m->waiting_for = -1;
+    m->training.waiting_for = -1;
     for (uint32_t t = 0; t < config->tasks; t++) {
-        m->peer[t].link = m->peer[t].rival = -1;
-        m->peer[t].backoff = ARTEL__MS_BACKOFF_MIN;
+        m->peer[t].link = m->peer[t].rival.link = -1;
+        m->peer[t].dial.backoff = ARTEL__MS_BACKOFF_MIN;
     }
     *out = m;
     return ARTEL_OK;
@@ -104,13 +104,21 @@ void artel__membership_destroy(artel__membership *m)
 {
     if (!m) return;
     artel_context *ctx = m->ctx;
-    artel__ms_group *const group[] = {&m->group, &m->next, &m->choice};
+    artel__ms_group *const group[] = {&m->group, &m->next, &m->deciding.choice};
     for (size_t i = 0; i < ARTEL__COUNT(group); i++) {
         artel__free(ctx, group[i]->member);
         artel__free(ctx, group[i]->set);
     }
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) artel__free(ctx, m->barrier[i].seen);
-    void *const block[] = {m->peer, m->link, m->reach, m->candidate, m->order, m->in_member, m->out, m->bits, m};
+    void *const block[] = {m->peer,
+                           m->link,
+                           m->deciding.reach,
+                           m->deciding.candidate,
+                           m->deciding.order,
+                           m->buffer.member,
+                           m->buffer.out,
+                           m->buffer.bits,
+                           m};
     for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(ctx, block[i]);
 }
 
@@ -118,8 +126,8 @@ void artel__membership_destroy(artel__membership *m)
 
 static void consider(artel__membership *m)
 {
-    if (m->ended) return;
-    if (m->failing) {
+    if (m->course == ARTEL__MS_ENDED) return;
+    if (m->course == ARTEL__MS_FAILING) {
         artel__ms_fail_tick(m);
         return;
     }
@@ -128,38 +136,41 @@ static void consider(artel__membership *m)
         artel__ms_advance(m);
     else if (!artel__ms_has_group(m))
         artel__ms_lone(m);
-    else if (m->trouble)
+    else if (m->trouble.active)
         artel__ms_regroup(m);
     else
         artel__ms_finish_tick(m);
-    if (!m->ended) artel__ms_announce(m);
+    if (m->course != ARTEL__MS_ENDED) artel__ms_announce(m);
 }
 
 /* Training that has been in one local phase for too long will not come back. */
 static void check_stuck(artel__membership *m)
 {
-    int64_t since = m->training == ARTEL__MS_STOPPING ? m->stop_since : m->phase_since;
-    bool local =
-        m->training == ARTEL__MS_STOPPING ||
-        (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__MEMBER_COMPUTE || m->phase == ARTEL__MEMBER_APPLY));
+    int64_t since = m->training.state == ARTEL__MS_STOPPING ? m->training.stop_since : m->training.phase_since;
+    bool local = m->training.state == ARTEL__MS_STOPPING ||
+                 (m->training.state == ARTEL__MS_GOING &&
+                  (m->training.phase == ARTEL__MEMBER_COMPUTE || m->training.phase == ARTEL__MEMBER_APPLY));
     if (!local || m->now - since < m->config.collective_timeout_ns) return;
     artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (.collective_timeout)",
-                        artel__member_phase_name(m->phase), (unsigned long long)m->step,
+                        artel__member_phase_name(m->training.phase), (unsigned long long)m->step,
                         (long long)((m->now - since) / ARTEL__MS_SECOND));
 }
 
 /* A step whose exchange does not come on: the member that it waits for is probed, and named. */
 static void check_exchange(artel__membership *m)
 {
-    int task = m->waiting_for;
-    if (!artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->phase != ARTEL__MEMBER_EXCHANGE) return;
-    if (m->now - m->phase_since < m->heartbeat || task < 0 || !artel__ms_in_group(m, (uint32_t)task)) return;
+    int task = m->training.waiting_for;
+    if (!artel__ms_running(m) || m->training.state != ARTEL__MS_GOING || m->training.phase != ARTEL__MEMBER_EXCHANGE)
+        return;
+    if (m->now - m->training.phase_since < m->limits.heartbeat || task < 0 || !artel__ms_in_group(m, (uint32_t)task))
+        return;
     artel__ms_peer *p = &m->peer[task];
-    if (m->now - p->beat_at >= m->heartbeat) artel__ms_probe(m, (uint32_t)task);
-    if (m->now - m->phase_since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
+    if (m->now - p->live.beat_at >= m->limits.heartbeat) artel__ms_probe(m, (uint32_t)task);
+    if (m->now - m->training.phase_since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->lone.wait_said))
         artel__ms_say(m, (uint32_t)task, ARTEL__REASON_NONE, "step %llu waits for %s, in phase %s for %lld s",
                       (unsigned long long)m->step, artel__ms_name(m, (uint32_t)task),
-                      artel__member_phase_name(p->phase), (long long)((m->now - p->phase_since) / ARTEL__MS_SECOND));
+                      artel__member_phase_name(p->said.phase),
+                      (long long)((m->now - p->said.phase_since) / ARTEL__MS_SECOND));
 }
 
 void artel__membership_tick(artel__membership *m, int64_t now)
@@ -179,7 +190,7 @@ void artel__membership_link_up(artel__membership *m, int64_t now, int link, int 
     if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks)
         return;
     m->link[link] = (artel__ms_link){.open = true, .task = task, .dialled = task >= 0, .since = m->now};
-    if (task >= 0) m->peer[task].dialling = false;
+    if (task >= 0) m->peer[task].dial.waits = false;
     if (task >= 0 && artel__ms_linked(m, (uint32_t)task))
         artel__ms_close(m, link); /* it has dialled, too, and was first */
     else
@@ -210,38 +221,38 @@ void artel__membership_receive(artel__membership *m, int64_t now, int link, cons
 static void note_hash(artel__membership *m, uint64_t step, uint64_t hash)
 {
     if (!hash || !m->config.hash_every || step % m->config.hash_every) return;
-    uint32_t last = (m->recent + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
-    if (m->recent_hash[last] && m->recent_step[last] == step) return;
-    m->recent_step[m->recent] = step;
-    m->recent_hash[m->recent] = hash;
-    m->recent = (m->recent + 1) % ARTEL__MS_RECENT;
+    uint32_t last = (m->recent.next + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
+    if (m->recent.hash[last] && m->recent.step[last] == step) return;
+    m->recent.step[m->recent.next] = step;
+    m->recent.hash[m->recent.next] = hash;
+    m->recent.next = (m->recent.next + 1) % ARTEL__MS_RECENT;
 }
 
 static void set_phase(artel__membership *m, artel__member_phase phase)
 {
-    m->phase = phase;
-    m->phase_since = m->now;
+    m->training.phase = phase;
+    m->training.phase_since = m->now;
 }
 
 void artel__membership_progressed(artel__membership *m, int64_t now, const artel__membership_progress *progress)
 {
-    if (!artel__ms_enter(m, now) || m->training == ARTEL__MS_REST) return;
-    if (m->phase != progress->phase || m->step != progress->step) set_phase(m, progress->phase);
+    if (!artel__ms_enter(m, now) || m->training.state == ARTEL__MS_REST) return;
+    if (m->training.phase != progress->phase || m->step != progress->step) set_phase(m, progress->phase);
     m->step = progress->step;
-    m->waiting_for = progress->waiting_for;
-    if (progress->busy) m->busy = progress->busy;
+    m->training.waiting_for = progress->waiting_for;
+    if (progress->busy) m->training.busy = progress->busy;
     note_hash(m, progress->step, progress->hash);
 }
 
 void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
 {
-    if (!artel__ms_enter(m, now) || m->training != ARTEL__MS_STOPPING) return;
-    m->training = ARTEL__MS_REST;
+    if (!artel__ms_enter(m, now) || m->training.state != ARTEL__MS_STOPPING) return;
+    artel__ms_move_training(m, ARTEL__MS_REST);
     m->step = step;
     m->hash = hash;
     if (step == m->copy.step && m->copy.arithmetic)
         m->arithmetic = m->copy.arithmetic; /* the copy was there, its word came late */
-    m->waiting_for = -1;
+    m->training.waiting_for = -1;
     set_phase(m, ARTEL__MEMBER_IDLE);
     consider(m);
 }
@@ -249,9 +260,9 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
 void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
 {
     if (!artel__ms_enter(m, now) || !m->proposal.active || !m->proposal.recorded || m->proposal.ready ||
-        m->training != ARTEL__MS_GOING)
+        m->training.state != ARTEL__MS_GOING)
         return;
-    m->training = ARTEL__MS_REST;
+    artel__ms_move_training(m, ARTEL__MS_REST);
     m->step = m->next.step;
     m->hash = hash;
     if (m->next.arithmetic) m->arithmetic = m->next.arithmetic;
@@ -261,8 +272,10 @@ void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
 
 void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
 {
-    if (!artel__ms_enter(m, now) || !artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->finished) return;
-    m->finished = true;
+    if (!artel__ms_enter(m, now) || !artel__ms_running(m) || m->training.state != ARTEL__MS_GOING ||
+        m->ending != ARTEL__MS_STEPPING)
+        return;
+    artel__ms_move_ending(m, ARTEL__MS_FINISHED);
     m->step = step;
     m->hash = hash;
     set_phase(m, ARTEL__MEMBER_IDLE);
@@ -277,9 +290,8 @@ void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step
 
 void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest)
 {
-    if (!artel__ms_enter(m, now) || !m->writing || !artel__ms_running(m)) return;
-    m->writing = false;
-    m->written = true;
+    if (!artel__ms_enter(m, now) || m->ending != ARTEL__MS_WRITING || !artel__ms_running(m)) return;
+    artel__ms_move_ending(m, ARTEL__MS_WRITTEN);
     if (digest) m->digest = digest;
     uint32_t lowest = artel__ms_lowest(m);
     if (lowest != m->config.self)
@@ -318,10 +330,7 @@ void artel__membership_renew(artel__membership *m, int64_t now)
 void artel__membership_drain(artel__membership *m, int64_t now)
 {
     if (!artel__ms_enter(m, now)) return;
-    if (m->config.save_on_preempt)
-        m->saving_wanted = true;
-    else
-        m->leaving = true;
+    artel__ms_move_leave(m, m->config.save_on_preempt ? ARTEL__MS_SAVE : ARTEL__MS_LEAVE);
     consider(m);
 }
 
@@ -329,38 +338,44 @@ void artel__membership_drain(artel__membership *m, int64_t now)
 
 artel__membership_state artel__membership_state_of(const artel__membership *m)
 {
-    if (m->ended) return ARTEL__MEMBERSHIP_ENDED;
+    if (m->course == ARTEL__MS_ENDED) return ARTEL__MEMBERSHIP_ENDED;
     if (m->proposal.active) return m->proposal.recorded ? ARTEL__MEMBERSHIP_COPYING : ARTEL__MEMBERSHIP_FORMING;
     if (!artel__ms_has_group(m)) return ARTEL__MEMBERSHIP_JOINING;
-    if (m->trouble) return ARTEL__MEMBERSHIP_SUSPECTING;
-    return m->leaving ? ARTEL__MEMBERSHIP_LEAVING : ARTEL__MEMBERSHIP_RUNNING;
+    if (m->trouble.active) return ARTEL__MEMBERSHIP_SUSPECTING;
+    return m->leave == ARTEL__MS_LEAVE ? ARTEL__MEMBERSHIP_LEAVING : ARTEL__MEMBERSHIP_RUNNING;
 }
 
 const artel__generation *artel__membership_generation(const artel__membership *m)
 {
-    return !m->ended && artel__ms_running(m) ? &m->view : NULL;
+    return m->course != ARTEL__MS_ENDED && artel__ms_running(m) ? &m->view : NULL;
 }
 
 uint64_t artel__membership_incarnation(const artel__membership *m)
 {
-    return m->incarnation;
+    return m->life.incarnation;
 }
 
 artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t task)
 {
     if (task >= m->config.tasks) return (artel__peer_view){0};
     if (task == m->config.self)
-        return (artel__peer_view){true,     artel__ms_in_group(m, task), m->step, m->config.memory,
-                                  m->phase, m->now - m->phase_since,     0,       m->busy};
+        return (artel__peer_view){true,
+                                  artel__ms_in_group(m, task),
+                                  m->step,
+                                  m->config.memory,
+                                  m->training.phase,
+                                  m->now - m->training.phase_since,
+                                  0,
+                                  m->training.busy};
     const artel__ms_peer *p = &m->peer[task];
     return (artel__peer_view){
         .linked = p->link >= 0,
         .member = artel__ms_in_group(m, task),
-        .step = p->step,
-        .memory = p->memory,
-        .phase = p->phase,
-        .phase_ns = m->now - p->phase_since,
-        .heard_ns = m->now - p->heard,
-        .busy = p->busy,
+        .step = p->said.step,
+        .memory = p->part.memory,
+        .phase = p->said.phase,
+        .phase_ns = m->now - p->said.phase_since,
+        .heard_ns = m->now - p->live.heard,
+        .busy = p->said.busy,
     };
 }

@@ -58,9 +58,10 @@ void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, co
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(m->line, sizeof m->line, format, args);
+    vsnprintf(m->buffer.line, sizeof m->buffer.line, format, args);
     va_end(args);
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_REPORT, .task = task, .reason = reason, .text = m->line});
+    artel__ms_act(
+        m, &(artel__action){.kind = ARTEL__ACTION_REPORT, .task = task, .reason = reason, .text = m->buffer.line});
 }
 
 void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size)
@@ -98,40 +99,41 @@ uint32_t artel__ms_flags(const artel__membership *m)
     else if (m->proposal.active || artel__ms_has_group(m))
         flags |= ARTEL__FLAG_FORMING;
     if (m->has_run) flags |= ARTEL__FLAG_HAS_RUN;
-    if (m->leaving) flags |= ARTEL__FLAG_LEAVING;
-    if (m->saving_wanted) flags |= ARTEL__FLAG_SAVING;
-    if (m->finished) flags |= ARTEL__FLAG_FINISHED;
+    if (m->leave == ARTEL__MS_LEAVE) flags |= ARTEL__FLAG_LEAVING;
+    if (m->leave == ARTEL__MS_SAVE) flags |= ARTEL__FLAG_SAVING;
+    if (m->ending != ARTEL__MS_STEPPING) flags |= ARTEL__FLAG_FINISHED;
     return flags;
 }
 
 void artel__ms_send_on(artel__membership *m, int link, artel__message *message)
 {
-    uint32_t last = (m->recent + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
+    uint32_t last = (m->recent.next + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
     int task = m->link[link].task;
     message->task = m->config.self;
-    message->incarnation = m->incarnation;
+    message->incarnation = m->life.incarnation;
     message->flags = artel__ms_flags(m) | (task >= 0 && artel__ms_in_group(m, (uint32_t)task) ? ARTEL__FLAG_YOURS : 0);
     message->counter = m->counter;
     message->generation = m->group.id;
     message->size = artel__ms_has_group(m) ? m->group.members : 0;
     message->lowest = artel__ms_has_group(m) ? artel__ms_lowest(m) : 0;
-    message->phase = m->phase;
-    message->busy = m->busy;
-    message->phase_ms = (uint32_t)((m->now - m->phase_since) / ARTEL__MS_MILLISECOND);
+    message->phase = m->training.phase;
+    message->busy = m->training.busy;
+    message->phase_ms = (uint32_t)((m->now - m->training.phase_since) / ARTEL__MS_MILLISECOND);
     if (message->kind != ARTEL__MESSAGE_REPORT && message->kind != ARTEL__MESSAGE_FINISHED) {
         message->step = m->step;
-        message->hash = m->recent_hash[last];
-        message->hash_step = m->recent_step[last];
+        message->hash = m->recent.hash[last];
+        message->hash_step = m->recent.step[last];
     }
-    size_t count = artel__message_encode(message, m->out, m->out_capacity);
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SEND, .link = link, .bytes = m->out, .count = count});
+    size_t count = artel__message_encode(message, m->buffer.out, m->buffer.room);
+    artel__ms_act(m,
+                  &(artel__action){.kind = ARTEL__ACTION_SEND, .link = link, .bytes = m->buffer.out, .count = count});
 }
 
 void artel__ms_send(artel__membership *m, uint32_t task, artel__message *message)
 {
     artel__ms_peer *p = &m->peer[task];
     if (p->link < 0) return;
-    p->beat_at = m->now;
+    p->live.beat_at = m->now;
     artel__ms_send_on(m, p->link, message);
 }
 
@@ -144,9 +146,9 @@ void artel__ms_probe(artel__membership *m, uint32_t task)
 {
     artel__ms_peer *p = &m->peer[task];
     if (p->link < 0) return;
-    if (p->pong >= p->ping) p->ping_since = m->now;
-    p->ping = ++m->nonce;
-    artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->ping});
+    if (p->live.pong >= p->live.ping) p->live.ping_since = m->now;
+    p->live.ping = ++m->life.nonce;
+    artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->live.ping});
 }
 
 void artel__ms_greet(artel__membership *m, int link)
@@ -156,7 +158,7 @@ void artel__ms_greet(artel__membership *m, int link)
                       &(artel__message){.kind = ARTEL__MESSAGE_HELLO,
                                         .protocol = ARTEL__PROTOCOL_VERSION,
                                         .life = m->config.incarnation,
-                                        .sequence = m->sequence,
+                                        .sequence = m->life.sequence,
                                         .facts = facts});
 }
 
@@ -169,9 +171,9 @@ void artel__ms_greet_all(artel__membership *m)
 void artel__ms_announce(artel__membership *m)
 {
     uint32_t flags = artel__ms_flags(m);
-    if (flags == m->said_flags && artel__generation_same(m->said_generation, m->group.id)) return;
-    m->said_flags = flags;
-    m->said_generation = m->group.id;
+    if (flags == m->said.flags && artel__generation_same(m->said.generation, m->group.id)) return;
+    m->said.flags = flags;
+    m->said.generation = m->group.id;
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         if (artel__ms_running(m) && artel__ms_in_group(m, t) && t != artel__ms_lowest(m)) continue;
         artel__ms_send(m, t, &(artel__message){.kind = ARTEL__MESSAGE_STATUS});

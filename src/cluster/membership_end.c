@@ -37,8 +37,8 @@ static void pass_on(artel__membership *m, uint32_t lost, const artel__message *e
 static void learn_failure(artel__membership *m, uint32_t task, uint64_t incarnation, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[task];
-    if (message->status == ARTEL_ERROR_PREEMPTED || message->status >= 0 || p->failed_as == incarnation) return;
-    p->failed_as = incarnation;
+    if (message->status == ARTEL_ERROR_PREEMPTED || message->status >= 0 || p->member.failed_as == incarnation) return;
+    p->member.failed_as = incarnation;
     static const char said[] = "failed"; /* as a task's driver begins */
     size_t count = message->text.count;
     const char *text = count ? (const char *)message->text.data : "";
@@ -69,9 +69,9 @@ void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message 
                       message->status == ARTEL_OK ? "finished" : "all saved and ended");
         return;
     }
-    learn_failure(m, from, p->incarnation, message);
+    learn_failure(m, from, p->who.incarnation, message);
     artel__ms_lose(m, from, ARTEL__REASON_LEFT);
-    p->dial_at = m->now + ARTEL__MS_SECOND;
+    p->dial.at = m->now + ARTEL__MS_SECOND;
 }
 
 /* -- coming and leaving -- */
@@ -83,13 +83,15 @@ static bool change_wanted(const artel__membership *m, artel__reason *reason, uin
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
         bool self = t == m->config.self;
-        uint32_t flags = self ? artel__ms_flags(m) : p->flags;
+        uint32_t flags = self ? artel__ms_flags(m) : p->said.flags;
         if (artel__ms_in_group(m, t) && (flags & (ARTEL__FLAG_LEAVING | ARTEL__FLAG_SAVING))) {
             *reason = flags & ARTEL__FLAG_SAVING ? ARTEL__REASON_SAVE : ARTEL__REASON_LEFT;
             *subject = t;
             return true;
         }
-        if (!p->joins || p->link < 0 || p->admit_at > m->now || m->now - p->joins_since < ARTEL__MS_WINDOW) continue;
+        if (!p->joining.active || p->link < 0 || p->joining.admit_at > m->now ||
+            m->now - p->joining.since < ARTEL__MS_WINDOW)
+            continue;
         *reason = ARTEL__REASON_JOIN;
         *subject = t;
         found = true;
@@ -105,8 +107,8 @@ static bool all_members(const artel__membership *m, bool saved)
         uint32_t t = m->group.member[i].task;
         const artel__ms_peer *p = &m->peer[t];
         bool self = t == m->config.self;
-        bool done = saved ? m->written : m->finished;
-        if (!self) done = artel__generation_same(saved ? p->saved_in : p->finished_in, m->group.id);
+        bool done = saved ? m->ending == ARTEL__MS_WRITTEN : m->ending != ARTEL__MS_STEPPING;
+        if (!self) done = artel__generation_same(saved ? p->member.saved_in : p->member.finished_in, m->group.id);
         if (!done) return false;
     }
     return true;
@@ -114,9 +116,9 @@ static bool all_members(const artel__membership *m, bool saved)
 
 static void save(artel__membership *m)
 {
-    m->saving = m->writing = true;
-    m->phase = ARTEL__MEMBER_SAVE;
-    m->phase_since = m->now;
+    artel__ms_move_ending(m, ARTEL__MS_WRITING);
+    m->training.phase = ARTEL__MEMBER_SAVE;
+    m->training.phase_since = m->now;
     artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SAVE,
                                       .step = m->step,
                                       .purpose = m->group.purpose,
@@ -126,7 +128,7 @@ static void save(artel__membership *m)
 static void finish(artel__membership *m)
 {
     if (!all_members(m, false)) return;
-    if (!m->saving) {
+    if (m->ending < ARTEL__MS_WRITING) {
         for (uint32_t i = 0; i < m->group.members; i++)
             artel__ms_send(m, m->group.member[i].task,
                            &(artel__message){.kind = ARTEL__MESSAGE_SAVE, .about = m->group.id});
@@ -144,9 +146,9 @@ void artel__ms_finish_tick(artel__membership *m)
     artel__reason reason = ARTEL__REASON_NONE;
     uint32_t subject = 0;
     bool coordinator = artel__ms_lowest(m) == m->config.self,
-         ending = m->group.purpose == ARTEL__PURPOSE_SAVE || m->finished;
+         ending = m->group.purpose == ARTEL__PURPOSE_SAVE || m->ending != ARTEL__MS_STEPPING;
     if (coordinator) finish(m);
-    if (m->ended || ending) return;
+    if (m->course == ARTEL__MS_ENDED || ending) return;
     if (coordinator && change_wanted(m, &reason, &subject)) {
         artel__ms_propose(m, reason, subject);
         return;
@@ -163,13 +165,13 @@ void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__messa
     bool here =
         artel__ms_running(m) && artel__generation_same(message->about, m->group.id) && artel__ms_in_group(m, from);
     switch (message->kind) {
-    case ARTEL__MESSAGE_FINISHED: p->finished_in = message->about; break;
+    case ARTEL__MESSAGE_FINISHED: p->member.finished_in = message->about; break;
     case ARTEL__MESSAGE_SAVED:
-        p->saved_in = message->about;
+        p->member.saved_in = message->about;
         if (here && message->target) m->digest = message->target;
         break;
     case ARTEL__MESSAGE_SAVE:
-        if (here && from == artel__ms_lowest(m) && m->finished && !m->saving) save(m);
+        if (here && from == artel__ms_lowest(m) && m->ending == ARTEL__MS_FINISHED) save(m);
         break;
     default: break;
     }

@@ -11,13 +11,13 @@
 
 void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text)
 {
-    artel__cause cause = m->cause;
-    if (!m->failing) {
+    artel__cause cause = m->failing.cause;
+    if (m->course != ARTEL__MS_FAILING) {
         cause = (artel__cause){.status = status,
                                .task = m->config.self,
-                               .incarnation = m->incarnation,
+                               .incarnation = m->life.incarnation,
                                .step = m->step,
-                               .phase = m->phase};
+                               .phase = m->training.phase};
         snprintf(cause.text, sizeof cause.text, "%s", text);
     }
     artel__message end = {.kind = ARTEL__MESSAGE_END,
@@ -27,7 +27,7 @@ void artel__ms_end(artel__membership *m, artel_status status, bool whole, const 
                           .target = m->digest};
     end.text = (artel__message_bytes){(const uint8_t *)cause.text, (uint32_t)strlen(cause.text)};
     artel__ms_send_all(m, &end);
-    m->ended = true;
+    artel__ms_move_course(m, ARTEL__MS_ENDED);
     artel__ms_act(
         m, &(artel__action){
                .kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
@@ -55,21 +55,21 @@ static artel__message failure(const artel__cause *cause)
 
 void artel__ms_tell_failure(artel__membership *m, uint32_t task)
 {
-    artel__message fail = failure(&m->cause);
+    artel__message fail = failure(&m->failing.cause);
     artel__ms_send(m, task, &fail);
 }
 
 void artel__ms_fail_job(artel__membership *m, const artel__cause *cause)
 {
-    if (m->ended) return;
-    bool first = !m->failing;
-    if (first || earlier(cause, &m->cause))
-        m->cause = *cause;
+    if (m->course == ARTEL__MS_ENDED) return;
+    bool first = m->course != ARTEL__MS_FAILING;
+    if (first || earlier(cause, &m->failing.cause))
+        m->failing.cause = *cause;
     else
         return;
     if (first) {
-        m->failing = true;
-        m->fail_since = m->now;
+        artel__ms_move_course(m, ARTEL__MS_FAILING);
+        m->failing.since = m->now;
         artel__ms_stop(m);
     }
     artel__message fail = failure(cause);
@@ -92,16 +92,16 @@ void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message
 
 void artel__ms_fail_tick(artel__membership *m)
 {
-    if (m->now - m->fail_since >= ARTEL__MS_FAIL_GRACE) artel__ms_end(m, m->cause.status, true, "");
+    if (m->now - m->failing.since >= ARTEL__MS_FAIL_GRACE) artel__ms_end(m, m->failing.cause.status, true, "");
 }
 
 void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(m->line, sizeof m->line, format, args);
+    vsnprintf(m->buffer.line, sizeof m->buffer.line, format, args);
     va_end(args);
-    if (!m->ended) artel__ms_end(m, status, false, m->line);
+    if (m->course != ARTEL__MS_ENDED) artel__ms_end(m, status, false, m->buffer.line);
 }
 
 void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_status status, const char *text)
@@ -112,8 +112,11 @@ void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_s
         artel__ms_fail_here(m, status, "%s", text);
         return;
     }
-    artel__cause cause = {
-        .status = status, .task = m->config.self, .incarnation = m->incarnation, .step = m->step, .phase = m->phase};
+    artel__cause cause = {.status = status,
+                          .task = m->config.self,
+                          .incarnation = m->life.incarnation,
+                          .step = m->step,
+                          .phase = m->training.phase};
     snprintf(cause.text, sizeof cause.text, "%s", text);
     artel__ms_fail_job(m, &cause);
 }

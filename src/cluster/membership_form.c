@@ -15,7 +15,7 @@
 bool artel__ms_blame_stands(const artel__membership *m)
 {
     bool self = m->blame.b == m->config.self;
-    bool lives = self || (m->peer[m->blame.b].link >= 0 && m->peer[m->blame.b].life == m->blame.life);
+    bool lives = self || (m->peer[m->blame.b].link >= 0 && m->peer[m->blame.b].who.life == m->blame.life);
     return lives && m->blame.step == m->step && m->now - m->blame.at < ARTEL__MS_PROBATION;
 }
 
@@ -26,7 +26,7 @@ void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b)
     m->blame.times = again ? m->blame.times + 1 : 1;
     m->blame.a = a;
     m->blame.b = b;
-    m->blame.life = m->peer[b].life;
+    m->blame.life = m->peer[b].who.life;
     m->blame.step = m->step;
     m->blame.at = m->now;
 }
@@ -35,17 +35,17 @@ void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b)
 static bool is_fellow(const artel__membership *m, uint32_t task)
 {
     const artel__ms_peer *p = &m->peer[task];
-    if (!artel__ms_in_group(m, task) || p->link < 0 || p->incarnation != p->member_incarnation) return false;
-    bool older = p->generation.counter < m->group.id.counter; /* it has said nothing since the start */
-    return older || artel__generation_same(p->generation, m->group.id) || !(p->flags & ARTEL__FLAG_RUNNING);
+    if (!artel__ms_in_group(m, task) || p->link < 0 || p->who.incarnation != p->member.incarnation) return false;
+    bool older = p->said.generation.counter < m->group.id.counter; /* it has said nothing since the start */
+    return older || artel__generation_same(p->said.generation, m->group.id) || !(p->said.flags & ARTEL__FLAG_RUNNING);
 }
 
 static void search(artel__membership *m)
 {
     if (m->search.active) return;
     m->search.active = true;
-    m->search.round = m->nonce + 1;
-    m->search.until = m->now + m->probe;
+    m->search.round = m->life.nonce + 1;
+    m->search.until = m->now + m->limits.probe;
     for (uint32_t t = 0; t < m->config.self; t++)
         if (is_fellow(m, t)) artel__ms_probe(m, t);
 }
@@ -57,9 +57,9 @@ static bool find_leader(const artel__membership *m, uint32_t *leader)
     *leader = m->config.self;
     for (uint32_t t = 0; t < m->config.self; t++) {
         const artel__ms_peer *p = &m->peer[t];
-        if (!is_fellow(m, t) || p->passive_until > m->now) continue;
+        if (!is_fellow(m, t) || p->member.passive_until > m->now) continue;
         *leader = t;
-        if (p->pong >= m->search.round) return true;
+        if (p->live.pong >= m->search.round) return true;
         if (m->now < m->search.until) return false;
         *leader = m->config.self;
     }
@@ -86,18 +86,18 @@ void artel__ms_regroup(artel__membership *m)
     search(m);
     if (!find_leader(m, &leader)) return;
     if (leader == m->config.self) {
-        artel__ms_propose(m, m->trouble_reason, m->trouble_subject);
+        artel__ms_propose(m, m->trouble.reason, m->trouble.subject);
     } else if (!m->appeal.active || m->appeal.task != leader) {
         m->appeal.active = true;
         m->appeal.task = leader;
-        m->appeal.until = m->now + m->appeal_limit;
+        m->appeal.until = m->now + m->limits.appeal;
         artel__ms_send(m, leader,
                        &(artel__message){.kind = ARTEL__MESSAGE_SUSPECT,
                                          .about = m->group.id,
-                                         .reason = m->trouble_reason,
-                                         .subject = m->trouble_subject});
+                                         .reason = m->trouble.reason,
+                                         .subject = m->trouble.subject});
     } else if (m->now >= m->appeal.until) {
-        m->peer[leader].passive_until = m->now + m->stop_limit;
+        m->peer[leader].member.passive_until = m->now + m->limits.stop;
         m->appeal.active = false;
     }
 }
@@ -126,21 +126,22 @@ static bool may_ask(const artel__membership *m, uint32_t task)
     const artel__ms_peer *p = &m->peer[task];
     if (task == m->config.self || p->link < 0) return false;
     if (is_fellow(m, task)) return true;
-    if (artel__ms_has_group(m) && !m->trouble && !p->joins) return false;
-    if (artel__ms_has_group(m) && p->admit_at > m->now) return false;
-    return !(p->flags & ARTEL__FLAG_RUNNING) || p->joins;
+    if (artel__ms_has_group(m) && !m->trouble.active && !p->joining.active) return false;
+    if (artel__ms_has_group(m) && p->joining.admit_at > m->now) return false;
+    return !(p->said.flags & ARTEL__FLAG_RUNNING) || p->joining.active;
 }
 
 void artel__ms_invite(artel__membership *m, uint32_t task)
 {
     artel__ms_peer *p = &m->peer[task];
-    if (!artel__ms_coordinates(m) || m->proposal.recorded || p->stage != ARTEL__MS_OUTSIDE || !may_ask(m, task)) return;
+    if (!artel__ms_coordinates(m) || m->proposal.recorded || p->part.stage != ARTEL__MS_OUTSIDE || !may_ask(m, task))
+        return;
     if (m->proposal.reported) { /* those who have reported could not probe it: once more, for all */
         artel__ms_propose(m, m->proposal.reason, m->proposal.subject);
         return;
     }
-    p->stage = ARTEL__MS_PENDING;
-    p->stage_since = p->watched = m->now;
+    p->part.stage = ARTEL__MS_PENDING;
+    p->part.since = p->live.watched = m->now;
     artel__message propose = {.kind = ARTEL__MESSAGE_PROPOSE,
                               .about = m->proposal.id,
                               .reason = m->proposal.reason,
@@ -160,14 +161,14 @@ void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coo
         .reason = reason,
         .subject = subject,
         .since = m->now,
-        .round = m->nonce + 1,
-        .probe_until = m->now + m->probe,
+        .round = m->life.nonce + 1,
+        .probe_until = m->now + m->limits.probe,
     };
     artel__ms_stop(m);
-    if (coordinator != m->config.self) m->peer[coordinator].watched = m->now;
+    if (coordinator != m->config.self) m->peer[coordinator].live.watched = m->now;
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         if (coordinator == m->config.self)
-            m->peer[t].stage = ARTEL__MS_OUTSIDE;
+            m->peer[t].part.stage = ARTEL__MS_OUTSIDE;
         else
             artel__ms_probe(m, t);
     }
@@ -180,10 +181,10 @@ void artel__ms_propose(artel__membership *m, artel__reason reason, uint32_t subj
         artel__ms_say(m, subject, reason, "%s: %s; the others form a new generation", artel__ms_name(m, subject),
                       artel__reason_text(reason));
     m->counter++;
-    artel__ms_begin(m, (artel__generation_id){m->counter, m->incarnation}, m->config.self, reason, subject);
+    artel__ms_begin(m, (artel__generation_id){m->counter, m->life.incarnation}, m->config.self, reason, subject);
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         artel__ms_invite(m, t);
-        if (m->peer[t].stage == ARTEL__MS_OUTSIDE) artel__ms_probe(m, t);
+        if (m->peer[t].part.stage == ARTEL__MS_OUTSIDE) artel__ms_probe(m, t);
     }
 }
 
@@ -192,15 +193,15 @@ void artel__ms_give_up(artel__membership *m, artel__reason why)
     if (!m->proposal.active) return;
     artel__generation_id id = m->proposal.id;
     bool mine = artel__ms_coordinates(m);
-    if (m->training == ARTEL__MS_GOING) artel__ms_stop(m); /* a copy */
+    if (m->training.state == ARTEL__MS_GOING) artel__ms_stop(m); /* a copy */
     m->proposal.active = m->proposal.recorded = false;
     artel__ms_break(m, m->proposal.reason, m->proposal.subject);
     for (uint32_t t = 0; t < m->config.tasks && mine; t++) {
-        if (m->peer[t].stage != ARTEL__MS_OUTSIDE && why != ARTEL__REASON_NONE)
+        if (m->peer[t].part.stage != ARTEL__MS_OUTSIDE && why != ARTEL__REASON_NONE)
             artel__ms_send(m, t,
                            &(artel__message){
                                .kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = why, .subject = m->config.self});
-        m->peer[t].stage = ARTEL__MS_OUTSIDE;
+        m->peer[t].part.stage = ARTEL__MS_OUTSIDE;
     }
 }
 
@@ -230,7 +231,7 @@ static void follow(artel__membership *m, uint32_t from, artel__generation_id id,
 static uint32_t find_lower(const artel__membership *m, uint32_t from)
 {
     for (uint32_t t = 0; t < from; t++)
-        if (t != m->config.self && is_fellow(m, t) && m->peer[t].passive_until <= m->now) return t;
+        if (t != m->config.self && is_fellow(m, t) && m->peer[t].member.passive_until <= m->now) return t;
     return from;
 }
 
@@ -245,8 +246,8 @@ static void hold(artel__membership *m, uint32_t from, uint32_t lower, const arte
         .id = message->about,
         .reason = (artel__reason)message->reason,
         .subject = message->subject,
-        .probe = m->peer[lower].ping,
-        .until = m->now + m->probe,
+        .probe = m->peer[lower].live.ping,
+        .until = m->now + m->limits.probe,
     };
 }
 
@@ -260,7 +261,7 @@ void artel__ms_held_tick(artel__membership *m)
         return;
     }
     bool linked = artel__ms_linked(m, h->lower);
-    if (linked && m->peer[h->lower].pong >= h->probe) {
+    if (linked && m->peer[h->lower].live.pong >= h->probe) {
         h->active = false;
         decline(m, h->from, h->id, h->lower);
         if (!artel__ms_has_group(m)) return;
@@ -294,15 +295,15 @@ void artel__ms_on_propose(artel__membership *m, uint32_t from, const artel__mess
 {
     artel__reason reason = (artel__reason)message->reason;
     if (message->about.counter > m->counter) m->counter = message->about.counter;
-    if (message->about.incarnation != m->peer[from].incarnation) return;
+    if (message->about.incarnation != m->peer[from].who.incarnation) return;
     if (m->proposal.active) {
         choose_proposal(m, from, message);
     } else if (!artel__ms_has_group(m)) {
         follow(m, from, message->about, reason, message->subject);
     } else if (message->about.counter <= m->group.id.counter && artel__ms_in_group(m, from)) {
         decline(m, from, message->about, artel__ms_lowest(m)); /* it was sent before the generation began */
-    } else if (!m->trouble && !artel__generation_same(message->generation, m->group.id)) {
-        bool wanted = m->wish.counter && artel__generation_same(message->generation, m->wish);
+    } else if (!m->trouble.active && !artel__generation_same(message->generation, m->group.id)) {
+        bool wanted = m->lone.wish.counter && artel__generation_same(message->generation, m->lone.wish);
         if (wanted)
             follow(m, from, message->about, reason, message->subject);
         else
@@ -323,7 +324,7 @@ void artel__ms_on_decline(artel__membership *m, uint32_t from, const artel__mess
 {
     if (!artel__ms_coordinates(m) || !artel__generation_same(message->about, m->proposal.id)) return;
     if (!m->proposal.recorded || !artel__bit(m->next.set, from)) {
-        m->peer[from].stage = ARTEL__MS_OUTSIDE;
+        m->peer[from].part.stage = ARTEL__MS_OUTSIDE;
         return;
     }
     bool copy = message->reason == ARTEL__REASON_DATA; /* its donor is lost to it */

@@ -57,35 +57,35 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
 void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
 {
     artel__ms_peer *p = &m->peer[hello->task];
-    bool another = p->incarnation != hello->incarnation;
-    p->incarnation = hello->incarnation;
-    p->life = hello->life;
-    p->sequence = hello->sequence;
+    bool another = p->who.incarnation != hello->incarnation;
+    p->who.incarnation = hello->incarnation;
+    p->who.life = hello->life;
+    p->who.sequence = hello->sequence;
     p->link = link;
     p->dialled = m->link[link].dialled;
-    p->heard = p->watched = p->bound_at = m->now;
-    p->ping = p->pong = 0;
+    p->live.heard = p->live.watched = p->live.bound_at = m->now;
+    p->live.ping = p->live.pong = 0;
     m->link[link].task = (int)hello->task;
     if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
     artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */
-    if (m->failing) artel__ms_tell_failure(m, hello->task);
+    if (m->course == ARTEL__MS_FAILING) artel__ms_tell_failure(m, hello->task);
 }
 
 void artel__ms_back_off(artel__membership *m, artel__ms_peer *p)
 {
-    p->dial_at = m->now + p->backoff;
-    p->backoff = p->backoff * 2 > ARTEL__MS_BACKOFF_MAX ? ARTEL__MS_BACKOFF_MAX : p->backoff * 2;
+    p->dial.at = m->now + p->dial.backoff;
+    p->dial.backoff = p->dial.backoff * 2 > ARTEL__MS_BACKOFF_MAX ? ARTEL__MS_BACKOFF_MAX : p->dial.backoff * 2;
 }
 
 static void clear_peer(artel__membership *m, artel__ms_peer *p)
 {
-    p->flags = p->size = 0;
-    p->generation = (artel__generation_id){0};
-    p->joins = false;
-    p->finished_in = p->saved_in = (artel__generation_id){0};
-    p->stage = ARTEL__MS_OUTSIDE;
-    p->ping = p->pong = 0;
-    p->heard = m->now;
+    p->said.flags = p->said.size = 0;
+    p->said.generation = (artel__generation_id){0};
+    p->joining.active = false;
+    p->member.finished_in = p->member.saved_in = (artel__generation_id){0};
+    p->part.stage = ARTEL__MS_OUTSIDE;
+    p->live.ping = p->live.pong = 0;
+    p->live.heard = m->now;
 }
 
 void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
@@ -93,13 +93,13 @@ void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
     artel__ms_peer *p = &m->peer[task];
     bool in_record = m->proposal.active && m->proposal.recorded && artel__bit(m->next.set, task);
     bool coordinator = m->proposal.active && m->proposal.coordinator == task;
-    int rival = p->rival;
+    int rival = p->rival.link;
     artel__ms_close(m, p->link);
-    p->link = p->rival = -1;
+    p->link = p->rival.link = -1;
     artel__ms_back_off(m, p);
     clear_peer(m, p);
     artel__ms_share_forget(m, task);
-    if (m->now - p->admitted_at < ARTEL__MS_PROBATION && p->admitted_at) artel__ms_punish(m, task);
+    if (m->now - p->joining.admitted_at < ARTEL__MS_PROBATION && p->joining.admitted_at) artel__ms_punish(m, task);
     if (artel__ms_in_group(m, task)) artel__ms_break(m, reason, task);
     if (coordinator)
         artel__ms_give_up(m, ARTEL__REASON_NONE);
@@ -107,9 +107,9 @@ void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
         artel__ms_propose(m, reason, task);
     if (rival >= 0 && m->link[rival].open) {
         artel__message hello = {.task = task,
-                                .incarnation = p->rival_said.incarnation,
-                                .life = p->rival_said.life,
-                                .sequence = p->rival_said.sequence};
+                                .incarnation = p->rival.said.incarnation,
+                                .life = p->rival.said.life,
+                                .sequence = p->rival.said.sequence};
         artel__ms_bind(m, rival, &hello);
         artel__ms_invite(m, task);
     }
@@ -121,7 +121,7 @@ void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason)
 static void drop(artel__membership *m, int link)
 {
     int task = m->link[link].task;
-    if (task >= 0 && m->peer[task].rival == link) m->peer[task].rival = -1;
+    if (task >= 0 && m->peer[task].rival.link == link) m->peer[task].rival.link = -1;
     if (task >= 0 && m->peer[task].link == link)
         artel__ms_lose(m, (uint32_t)task, ARTEL__REASON_RESET);
     else
@@ -169,40 +169,41 @@ static void renounced(artel__membership *m, const artel__message *hello)
 static void contest(artel__membership *m, int link, const artel__message *hello)
 {
     artel__ms_peer *p = &m->peer[hello->task];
-    if (p->rival >= 0 && p->rival != link) artel__ms_close(m, p->rival);
-    p->rival = link;
-    p->rival_said.incarnation = hello->incarnation;
-    p->rival_said.life = hello->life;
-    p->rival_said.sequence = hello->sequence;
-    p->rival_since = m->now;
-    p->rival_answered = false;
+    if (p->rival.link >= 0 && p->rival.link != link) artel__ms_close(m, p->rival.link);
+    p->rival.link = link;
+    p->rival.said.incarnation = hello->incarnation;
+    p->rival.said.life = hello->life;
+    p->rival.said.sequence = hello->sequence;
+    p->rival.since = m->now;
+    p->rival.answered = false;
     artel__ms_probe(m, hello->task);
-    p->rival_probe = p->ping;
-    p->rival_ping = ++m->nonce;
-    artel__ms_send_on(m, link, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->rival_ping});
+    p->rival.probe = p->live.ping;
+    p->rival.ping = ++m->life.nonce;
+    artel__ms_send_on(m, link, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->rival.ping});
 }
 
 /* Both answer: of one process the second link is not needed; two processes must not have one index. */
 void artel__ms_settle(artel__membership *m, uint32_t task)
 {
     artel__ms_peer *p = &m->peer[task];
-    int rival = p->rival;
-    bool one = p->rival_said.life == p->life;
-    if (rival < 0 || p->pong < p->rival_probe || (!one && !p->rival_answered)) return;
-    p->rival = -1;
+    int rival = p->rival.link;
+    bool one = p->rival.said.life == p->who.life;
+    if (rival < 0 || p->live.pong < p->rival.probe || (!one && !p->rival.answered)) return;
+    p->rival.link = -1;
     if (one) {
         artel__ms_close(m, rival);
         return;
     }
-    artel__message hello = {.task = task, .incarnation = p->rival_said.incarnation, .flags = p->flags};
+    artel__message hello = {.task = task, .incarnation = p->rival.said.incarnation, .flags = p->said.flags};
     incompatible(m, rival, &hello, ARTEL__REASON_DUPLICATE, artel__reason_text(ARTEL__REASON_DUPLICATE));
 }
 
 void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[message->task];
-    if (p->rival != link || p->rival_said.incarnation != message->incarnation || message->pong != p->rival_ping) return;
-    p->rival_answered = true;
+    if (p->rival.link != link || p->rival.said.incarnation != message->incarnation || message->pong != p->rival.ping)
+        return;
+    p->rival.answered = true;
     artel__ms_settle(m, message->task);
 }
 
@@ -212,18 +213,18 @@ static void greet_linked(artel__membership *m, int link, const artel__message *h
 {
     artel__ms_peer *p = &m->peer[hello->task];
     bool dialled = m->link[link].dialled, by_higher = dialled == (m->config.self > hello->task);
-    if (hello->life != p->life && p->link == link) {
+    if (hello->life != p->who.life && p->link == link) {
         drop(m, link); /* one process has one life */
         return;
     }
-    if (hello->life != p->life) {
+    if (hello->life != p->who.life) {
         contest(m, link, hello);
         return;
     }
-    if (hello->sequence < p->sequence) return; /* its later HELLO follows on this link */
-    if (hello->sequence > p->sequence) renounced(m, hello);
+    if (hello->sequence < p->who.sequence) return; /* its later HELLO follows on this link */
+    if (hello->sequence > p->who.sequence) renounced(m, hello);
     if (p->link == link) return;
-    if (p->rival == link) p->rival = -1;
+    if (p->rival.link == link) p->rival.link = -1;
     if (p->dialled != dialled && !by_higher) {
         contest(m, link, hello);
         return;
@@ -242,7 +243,7 @@ void artel__ms_on_hello(artel__membership *m, int link, const artel__message *he
     }
     if (known >= 0 && known != (int)hello->task) {
         drop(m, link); /* the address of one task is answered by another */
-        if (artel__ms_due(m, &m->wait_said))
+        if (artel__ms_due(m, &m->lone.wait_said))
             artel__ms_say(m, hello->task, ARTEL__REASON_FACTS, "%s answers as %s", artel__ms_name(m, (uint32_t)known),
                           artel__ms_name(m, hello->task));
         return;
@@ -256,7 +257,7 @@ void artel__ms_on_hello(artel__membership *m, int link, const artel__message *he
         snprintf(text, sizeof text, "differs in %s from %.80s", difference, artel__ms_name(m, m->config.self));
         incompatible(m, link, hello, ARTEL__REASON_FACTS, text);
     } else if (hello->task == m->config.self) {
-        if (hello->incarnation == m->incarnation)
+        if (hello->incarnation == m->life.incarnation)
             artel__ms_close(m, link);
         else
             incompatible(m, link, hello, ARTEL__REASON_DUPLICATE, artel__reason_text(ARTEL__REASON_DUPLICATE));

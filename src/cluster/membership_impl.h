@@ -11,7 +11,7 @@
  *   membership_form.c     from a broken generation to a proposal: who coordinates, who follows
  *   membership_shared.c   barriers and keys
  *   membership_fail.c     failing, and the last word
- *   membership_state.c    changes of state that several files make
+ *   membership_state.c    changes of state that several files make; tables of which may follow which
  *   membership_act.c      what comes out: actions, lines for the user, messages
  *   membership_choose.c   members from reports, a pure function
  *
@@ -23,6 +23,7 @@
 
 #include "cluster/membership.h"
 #include "cluster/membership_choose.h"
+#include "cluster/moves.h"
 
 enum {
     ARTEL__MS_RECENT = 4, /* own hashes kept for comparison */
@@ -49,28 +50,31 @@ typedef enum artel__ms_stage {
     ARTEL__MS_READY /* holds the target state */
 } artel__ms_stage;
 
-typedef struct artel__ms_peer {
-    /* Link. */
-    int link;             /* on which its HELLO has come; -1: none */
-    bool dialled;         /* this side opened it */
-    bool dialling;        /* OPEN is not answered yet */
+/* As what a process is known. */
+typedef struct artel__ms_who {
     uint64_t incarnation; /* the last one known; of the process `life`, which has had `sequence` before */
     uint64_t life;
     uint32_t sequence;
-    int64_t dial_at, backoff;
-    int rival; /* a second link, which waits until this one answers a probe or does not; -1: none */
-    uint64_t rival_probe, rival_ping; /* asked of this link and of the second one */
-    bool rival_answered;
-    struct {
-        uint64_t incarnation, life;
-        uint32_t sequence;
-    } rival_said;
-    int64_t rival_since;
-    /* Liveness. Probe numbers of this machine only grow. */
+} artel__ms_who;
+
+/* A second link to a peer, which waits until the first one answers a probe or does not. */
+typedef struct artel__ms_rival {
+    int link;             /* -1: none */
+    uint64_t probe, ping; /* asked of the first link and of this one */
+    bool answered;
+    artel__ms_who said;
+    int64_t since;
+} artel__ms_rival;
+
+/* Whether a peer lives. Probe numbers of this machine only grow. */
+typedef struct artel__ms_live {
     int64_t heard, watched, beat_at, bound_at;
     uint64_t ping, pong;         /* the highest number sent; sent back */
     int64_t ping_since, pong_at; /* the first one without answer was sent then; the last answer came then */
-    /* What it said last. */
+} artel__ms_live;
+
+/* What a peer said of itself last. */
+typedef struct artel__ms_said {
     uint32_t flags;
     artel__generation_id generation;
     uint32_t size, lowest;
@@ -79,19 +83,44 @@ typedef struct artel__ms_peer {
     int64_t phase_since;
     uint32_t busy;
     uint64_t hash, hash_step;
-    /* As a newcomer. */
-    bool joins;
-    int64_t joins_since, admit_at, penalty, admitted_at;
-    /* In a proposal of this task. */
+} artel__ms_said;
+
+/* A peer as a newcomer. */
+typedef struct artel__ms_joining {
+    bool active;
+    int64_t since, admit_at, penalty, admitted_at;
+} artel__ms_joining;
+
+/* A peer in a proposal of this task: how far it is, and what it has reported. */
+typedef struct artel__ms_part {
     artel__ms_stage stage;
-    int64_t stage_since;
-    uint64_t report_step, report_hash, memory;
-    uint32_t report_replicas, report_arithmetic, report_best;
-    /* In the running generation. */
-    uint64_t member_incarnation; /* as which it became a member */
-    uint64_t failed_as;          /* as which it has failed alone, so that it is said once; 0: it has not */
+    int64_t since;
+    uint64_t step, hash, memory;
+    uint32_t replicas, arithmetic, best;
+} artel__ms_part;
+
+/* A peer in the running generation. */
+typedef struct artel__ms_member {
+    uint64_t incarnation; /* as which it became a member */
+    uint64_t failed_as;   /* as which it has failed alone, so that it is said once; 0: it has not */
     artel__generation_id finished_in, saved_in; /* by id: what it says may come before START does */
     int64_t passive_until;                      /* it did not coordinate when it should have */
+} artel__ms_member;
+
+typedef struct artel__ms_peer {
+    int link;     /* on which its HELLO has come; -1: none */
+    bool dialled; /* this side opened it */
+    struct {
+        bool waits; /* OPEN is not answered yet */
+        int64_t at, backoff;
+    } dial;
+    artel__ms_who who;
+    artel__ms_rival rival;
+    artel__ms_live live;
+    artel__ms_said said;
+    artel__ms_joining joining;
+    artel__ms_part part;
+    artel__ms_member member;
 } artel__ms_peer;
 
 typedef struct artel__ms_link {
@@ -137,11 +166,42 @@ typedef struct artel__ms_held {
     int64_t until;
 } artel__ms_held;
 
-typedef enum artel__ms_training {
+/* -- states, with tables of moves (membership_state.c) -- */
+
+typedef enum artel__ms_training_state {
     ARTEL__MS_REST,
-    ARTEL__MS_GOING,   /* computing, copying or saving */
-    ARTEL__MS_STOPPING /* STOP has not been answered */
-} artel__ms_training;
+    ARTEL__MS_GOING,    /* computing, copying or saving */
+    ARTEL__MS_STOPPING, /* STOP has not been answered */
+    ARTEL__MS_TRAININGS
+} artel__ms_training_state;
+
+/* How far a generation's last step is behind this task. */
+typedef enum artel__ms_ending {
+    ARTEL__MS_STEPPING,
+    ARTEL__MS_FINISHED,  /* this task has */
+    ARTEL__MS_WRITING,   /* all have: SAVE was ordered, and is being done */
+    ARTEL__MS_WRITTEN,   /* is done */
+    ARTEL__MS_UNWRITTEN, /* was broken off: the generation is over */
+    ARTEL__MS_ENDINGS
+} artel__ms_ending;
+
+/* Of the machine. */
+typedef enum artel__ms_course {
+    ARTEL__MS_LIVES,
+    ARTEL__MS_FAILING, /* a moment, for other causes */
+    ARTEL__MS_ENDED,
+    ARTEL__MS_COURSES
+} artel__ms_course;
+
+/* What this task was asked for from outside (artel__membership_drain). */
+typedef enum artel__ms_leave {
+    ARTEL__MS_STAY,
+    ARTEL__MS_LEAVE, /* alone */
+    ARTEL__MS_SAVE,  /* all save and end */
+    ARTEL__MS_LEAVES
+} artel__ms_leave;
+
+extern const artel__moves artel__ms_trainings, artel__ms_endings, artel__ms_courses, artel__ms_leaves;
 
 typedef struct artel__ms_barrier {
     char name[ARTEL__TEXT_MAX + 1];
@@ -162,25 +222,91 @@ typedef struct artel__ms_key {
     uint8_t value[ARTEL__VALUE_MAX], wish[ARTEL__VALUE_MAX];
 } artel__ms_key;
 
+/* -- the parts of the machine -- */
+
+typedef struct artel__ms_limits {
+    int64_t quantum;
+    int64_t heartbeat, probe, stop, appeal; /* durations from suspect_after */
+    int64_t again; /* what came to nothing or may be lost is tried again after so long, however patient the user is */
+} artel__ms_limits;
+
+/* As what this process is known: incarnations follow one another while it lives. */
+typedef struct artel__ms_life {
+    uint64_t incarnation, nonce;
+    uint32_t sequence; /* of incarnations */
+} artel__ms_life;
+
+/* The training as it was told of last. */
+typedef struct artel__ms_training {
+    artel__ms_training_state state;
+    artel__member_phase phase;
+    int64_t phase_since, rest_since, stop_since;
+    int waiting_for;
+    uint32_t busy;
+} artel__ms_training;
+
+/* Own hashes, kept for comparison. */
+typedef struct artel__ms_hashes {
+    uint64_t step[ARTEL__MS_RECENT], hash[ARTEL__MS_RECENT];
+    uint32_t next; /* to be overwritten */
+} artel__ms_hashes;
+
+/* Why the generation cannot go on. */
+typedef struct artel__ms_trouble {
+    bool active;
+    artel__reason reason;
+    uint32_t subject;
+    int64_t since;
+} artel__ms_trouble;
+
+/* Scratch of deciding upon members. */
+typedef struct artel__ms_deciding {
+    uint64_t *reach; /* tasks x words: the sets in the reports */
+    artel__candidate *candidate;
+    uint32_t *order;
+    artel__ms_group choice;
+} artel__ms_deciding;
+
+/* Without a generation. */
+typedef struct artel__ms_alone {
+    int64_t since, settle, retry_at;
+    int64_t wait_said, few_said; /* lines for the user */
+    uint32_t linked;
+    artel__generation_id wish; /* asked to join it */
+    int64_t wish_at;
+} artel__ms_alone;
+
+typedef struct artel__ms_buffers {
+    uint8_t *out, *bits;
+    size_t room;           /* in `out` */
+    artel__member *member; /* of a message that comes in */
+    char line[ARTEL__MS_LINE];
+} artel__ms_buffers;
+
 struct artel__membership {
     artel__membership_config config;
     artel_context *ctx;
     uint32_t words; /* of a set of tasks */
-    int64_t now, begun, quantum;
-    int64_t heartbeat, probe, stop_limit, appeal_limit; /* durations from suspect_after */
-    int64_t again; /* what came to nothing or may be lost is tried again after so long, however patient the user is */
-    uint64_t incarnation, nonce;
-    uint32_t sequence; /* of incarnations */
-    uint32_t counter;  /* the highest generation counter seen */
-    bool has_run, leaving, saving_wanted, ended;
-    uint64_t leave_round; /* answers to probes from this number on know that it is leaving; 0: nobody was asked */
+    int64_t now, begun;
+    artel__ms_limits limits;
+    artel__ms_life life;
+    uint32_t counter; /* the highest generation counter seen */
+    artel__ms_course course;
+    struct {
+        int64_t since;
+        artel__cause cause;
+    } failing;
+    artel__ms_leave leave;
+    uint64_t leave_round; /* answers to probes from this number on know that it leaves; 0: nobody was asked */
+    bool has_run;         /* it has been in a generation */
 
     artel__ms_peer *peer; /* by task; its own entry carries its own reports */
     artel__ms_link *link;
-    uint32_t said_flags; /* what was announced last */
-    artel__generation_id said_generation;
+    struct {
+        uint32_t flags;
+        artel__generation_id generation;
+    } said; /* what was announced last */
 
-    /* The training. */
     artel__ms_training training;
     uint64_t step, hash;
     uint32_t arithmetic; /* in which that state was computed; 0: open */
@@ -188,22 +314,14 @@ struct artel__membership {
         uint64_t step;
         uint32_t arithmetic; /* 0: none */
     } copy;                  /* the state that was to be copied: it may be there although its generation never began */
-    artel__member_phase phase;
-    int64_t phase_since, rest_since, stop_since;
-    int waiting_for;
-    uint32_t busy;
-    uint64_t recent_step[ARTEL__MS_RECENT], recent_hash[ARTEL__MS_RECENT];
-    uint32_t recent;
+    artel__ms_hashes recent;
 
-    /* The generation: `trouble` when it cannot go on. */
     artel__ms_group group, next;
     artel__generation view;
-    bool trouble;
-    artel__reason trouble_reason;
-    uint32_t trouble_subject;
-    int64_t trouble_since, started;
-    bool finished, saving, writing, written; /* SAVE was ordered; is being done; done */
-    uint64_t digest;
+    artel__ms_trouble trouble;
+    int64_t started; /* the generation, here */
+    artel__ms_ending ending;
+    uint64_t digest; /* of what was written */
     struct {
         uint64_t round; /* answers to probes from this number on count */
         int64_t until;
@@ -223,29 +341,12 @@ struct artel__membership {
 
     artel__ms_proposal proposal;
     artel__ms_held held;
-    uint64_t *reach;             /* tasks x words: the sets in the reports */
-    artel__candidate *candidate; /* scratch of deciding */
-    uint32_t *order;
-    artel__ms_group choice;
-
-    /* Without a generation. */
-    int64_t lone_since, lone_settle, retry_at, wait_said, few_said;
-    uint32_t lone_linked;
-    artel__generation_id wish; /* asked to join it */
-    int64_t wish_at;
-
-    /* Failing. */
-    bool failing;
-    int64_t fail_since;
-    artel__cause cause;
+    artel__ms_deciding deciding;
+    artel__ms_alone lone;
 
     artel__ms_barrier barrier[ARTEL__MAX_BARRIERS];
     artel__ms_key key[ARTEL__MAX_KEYS];
-
-    uint8_t *out, *bits;
-    size_t out_capacity;
-    artel__member *in_member;
-    char line[ARTEL__MS_LINE];
+    artel__ms_buffers buffer;
 };
 
 static inline bool artel__ms_linked(const artel__membership *m, uint32_t task)
@@ -266,7 +367,7 @@ static inline bool artel__ms_in_group(const artel__membership *m, uint32_t task)
 /* A generation goes on and nothing is wrong with it. */
 static inline bool artel__ms_running(const artel__membership *m)
 {
-    return artel__ms_has_group(m) && !m->trouble && !m->proposal.active;
+    return artel__ms_has_group(m) && !m->trouble.active && !m->proposal.active;
 }
 
 static inline bool artel__ms_coordinates(const artel__membership *m)
@@ -306,6 +407,10 @@ void artel__ms_announce(artel__membership *m);
 void artel__ms_close(artel__membership *m, int link);
 
 /* -- membership_state.c -- */
+void artel__ms_move_training(artel__membership *m, artel__ms_training_state to);
+void artel__ms_move_ending(artel__membership *m, artel__ms_ending to);
+void artel__ms_move_course(artel__membership *m, artel__ms_course to);
+void artel__ms_move_leave(artel__membership *m, artel__ms_leave to);
 /* Notes the time of an input; false when the machine has ended. */
 bool artel__ms_enter(artel__membership *m, int64_t now);
 void artel__ms_stop(artel__membership *m);

@@ -16,30 +16,30 @@
 void artel__ms_court(artel__membership *m, artel__ms_other other)
 {
     uint32_t reached = 0;
-    uint64_t *silent = m->choice.set;
-    if (m->now < m->retry_at || m->now - m->wish_at < ARTEL__MS_BACKOFF_MIN) return;
-    bool again = m->now - m->wish_at >= m->again / 2;
+    uint64_t *silent = m->deciding.choice.set;
+    if (m->now < m->lone.retry_at || m->now - m->lone.wish_at < ARTEL__MS_BACKOFF_MIN) return;
+    bool again = m->now - m->lone.wish_at >= m->limits.again / 2;
     memset(silent, 0, m->words * sizeof *silent);
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
-        bool member = p->link >= 0 && artel__generation_same(p->generation, other.id);
-        bool fresh =
-            member && p->pong_at > p->bound_at - 1 && p->pong && m->now - p->pong_at < m->config.suspect_after_ns;
+        bool member = p->link >= 0 && artel__generation_same(p->said.generation, other.id);
+        bool fresh = member && p->live.pong_at > p->live.bound_at - 1 && p->live.pong &&
+                     m->now - p->live.pong_at < m->config.suspect_after_ns;
         if (member && (again || !fresh)) artel__ms_probe(m, t);
         reached += fresh;
         if (!fresh && t != m->config.self) artel__bit_set(silent, t);
     }
-    m->wish_at = m->now;
+    m->lone.wish_at = m->now;
     if (reached == other.size && artel__ms_linked(m, other.lowest)) {
-        if (artel__generation_same(m->wish, other.id) && !again) return;
-        m->wish = other.id;
+        if (artel__generation_same(m->lone.wish, other.id) && !again) return;
+        m->lone.wish = other.id;
         artel__ms_send(m, other.lowest,
                        &(artel__message){.kind = ARTEL__MESSAGE_JOIN,
                                          .about = other.id,
                                          .reason = ARTEL__REASON_JOIN,
                                          .subject = m->config.self});
-    } else if (!artel__ms_has_group(m) && m->now - m->lone_since > ARTEL__MS_SECOND &&
-               artel__ms_due(m, &m->wait_said)) {
+    } else if (!artel__ms_has_group(m) && m->now - m->lone.since > ARTEL__MS_SECOND &&
+               artel__ms_due(m, &m->lone.wait_said)) {
         char names[ARTEL__MS_LINE / 2];
         artel__ms_list(m, silent, names, sizeof names);
         artel__ms_say(
@@ -54,9 +54,9 @@ void artel__ms_on_join(artel__membership *m, uint32_t from, const artel__message
     artel__ms_peer *p = &m->peer[from];
     if (!artel__ms_has_group(m) || !artel__generation_same(message->about, m->group.id) || artel__ms_in_group(m, from))
         return;
-    if (p->joins) return;
-    p->joins = true;
-    p->joins_since = m->now;
+    if (p->joining.active) return;
+    p->joining.active = true;
+    p->joining.since = m->now;
 }
 
 /* -- no generation in sight -- */
@@ -70,15 +70,15 @@ typedef struct present {
 
 static present look(const artel__membership *m)
 {
-    present found = {.count = 1, .has_run = m->has_run, .saving = m->has_run && m->saving_wanted};
+    present found = {.count = 1, .has_run = m->has_run, .saving = m->has_run && m->leave == ARTEL__MS_SAVE};
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
         if (p->link < 0) continue;
         found.count++;
         found.lower = found.lower || t < m->config.self;
-        found.has_run = found.has_run || (p->flags & ARTEL__FLAG_HAS_RUN);
-        found.forming = found.forming || (p->flags & ARTEL__FLAG_FORMING);
-        found.saving = found.saving || (~p->flags & (ARTEL__FLAG_HAS_RUN | ARTEL__FLAG_SAVING)) == 0;
+        found.has_run = found.has_run || (p->said.flags & ARTEL__FLAG_HAS_RUN);
+        found.forming = found.forming || (p->said.flags & ARTEL__FLAG_FORMING);
+        found.saving = found.saving || (~p->said.flags & (ARTEL__FLAG_HAS_RUN | ARTEL__FLAG_SAVING)) == 0;
     }
     return found;
 }
@@ -86,13 +86,13 @@ static present look(const artel__membership *m)
 /* Attempts that came to nothing do not begin the time for the first generation anew. */
 static int64_t alone_for(const artel__membership *m)
 {
-    return m->now - (m->has_run ? m->lone_since : m->begun);
+    return m->now - (m->has_run ? m->lone.since : m->begun);
 }
 
 static void say_missing(artel__membership *m, bool last)
 {
     char names[ARTEL__MS_LINE / 2];
-    uint64_t *missing = m->choice.set;
+    uint64_t *missing = m->deciding.choice.set;
     memset(missing, 0, m->words * sizeof *missing);
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (t != m->config.self && !artel__ms_linked(m, t)) artel__bit_set(missing, t);
@@ -109,10 +109,10 @@ static void say_missing(artel__membership *m, bool last)
 static bool may_begin(const artel__membership *m, const present *found)
 {
     int64_t waited = alone_for(m);
-    if (found->lower || found->forming || m->now < m->retry_at) return false;
+    if (found->lower || found->forming || m->now < m->lone.retry_at) return false;
     if (found->count == m->config.tasks) return true;
     if (found->count < m->config.min_members && !found->saving) return false;
-    if (found->has_run) return m->now - m->lone_settle >= m->appeal_limit;
+    if (found->has_run) return m->now - m->lone.settle >= m->limits.appeal;
     return found->count >= m->config.start_members && waited >= m->config.wait_for_cluster_ns;
 }
 
@@ -127,15 +127,15 @@ typedef struct heirs {
 static heirs ask_heirs(artel__membership *m)
 {
     heirs found = {.lowest = true};
-    if (m->leave_round == 0) m->leave_round = m->nonce + 1;
+    if (m->leave_round == 0) m->leave_round = m->life.nonce + 1;
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
-        if (t == m->config.self || p->link < 0 || !(p->flags & ARTEL__FLAG_HAS_RUN)) continue;
-        if (p->ping < m->leave_round) artel__ms_probe(m, t);
+        if (t == m->config.self || p->link < 0 || !(p->said.flags & ARTEL__FLAG_HAS_RUN)) continue;
+        if (p->live.ping < m->leave_round) artel__ms_probe(m, t);
         found.lowest = found.lowest && t > m->config.self;
-        if (p->pong < m->leave_round)
+        if (p->live.pong < m->leave_round)
             found.asked = true;
-        else if (!(p->flags & ARTEL__FLAG_LEAVING))
+        else if (!(p->said.flags & ARTEL__FLAG_LEAVING))
             found.stays = true;
     }
     return found;
@@ -146,14 +146,15 @@ static heirs ask_heirs(artel__membership *m)
  * has slept. True: nothing else is to be done. */
 static bool leave(artel__membership *m, const present *found)
 {
-    if (!m->leaving && !m->saving_wanted) return false;
+    bool leaves = m->leave == ARTEL__MS_LEAVE;
+    if (m->leave == ARTEL__MS_STAY) return false;
     heirs others = {.lowest = true};
-    if (m->has_run && m->leaving && found->count > 1) others = ask_heirs(m);
+    if (m->has_run && leaves && found->count > 1) others = ask_heirs(m);
     if (!m->has_run || others.stays)
         artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "asked to leave while it was not a member");
-    else if (found->count == 1 || (m->leaving && others.lowest && !others.asked))
+    else if (found->count == 1 || (leaves && others.lowest && !others.asked))
         artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
-    return m->leaving || m->ended || found->count == 1;
+    return leaves || m->course == ARTEL__MS_ENDED || found->count == 1;
 }
 
 /* The time for others is over, and they are too few, or not to be joined. */
@@ -166,14 +167,14 @@ static bool gave_up(const artel__membership *m, const present *found, bool other
 
 void artel__ms_lone(artel__membership *m)
 {
-    if (m->training == ARTEL__MS_GOING) artel__ms_stop(m);
+    if (m->training.state == ARTEL__MS_GOING) artel__ms_stop(m);
     artel__ms_other other = artel__ms_find_other(m);
     present found = look(m);
     if (leave(m, &found)) return;
-    if (found.count != m->lone_linked) m->lone_settle = m->now;
-    m->lone_linked = found.count;
+    if (found.count != m->lone.linked) m->lone.settle = m->now;
+    m->lone.linked = found.count;
     if (gave_up(m, &found, other.id.counter != 0)) {
-        if (m->has_run && m->saving_wanted && !other.id.counter)
+        if (m->has_run && m->leave == ARTEL__MS_SAVE && !other.id.counter)
             artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self); /* at least here */
         else
             say_missing(m, true);
@@ -184,7 +185,7 @@ void artel__ms_lone(artel__membership *m)
     } else if (may_begin(m, &found)) {
         artel__ms_propose(m, ARTEL__REASON_START, m->config.self);
         artel__ms_advance(m);
-    } else if (artel__ms_due(m, &m->wait_said)) {
+    } else if (artel__ms_due(m, &m->lone.wait_said)) {
         say_missing(m, false);
     }
 }

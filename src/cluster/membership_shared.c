@@ -259,7 +259,7 @@ void artel__ms_share_forget(artel__membership *m, uint32_t task)
 /* The coordinator names those who keep a barrier waiting. */
 static void list_missing(artel__membership *m, const artel__ms_barrier *b, char *out, size_t size)
 {
-    uint64_t *missing = m->choice.set;
+    uint64_t *missing = m->deciding.choice.set;
     memset(missing, 0, m->words * sizeof *missing);
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (artel__ms_in_group(m, t) && t != m->config.self && b->seen[t] < b->entered) artel__bit_set(missing, t);
@@ -297,10 +297,11 @@ void artel__ms_shared_tick(artel__membership *m)
     bool coordinator = artel__ms_lowest(m) == m->config.self;
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) {
         artel__ms_barrier *b = &m->barrier[i];
-        if (b->waiting && m->now - b->asked_at >= 2 * m->again) ask_barrier(m, b);
-        if (coordinator && b->waiting && m->now - b->since >= ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
+        if (b->waiting && m->now - b->asked_at >= 2 * m->limits.again) ask_barrier(m, b);
+        if (coordinator && b->waiting && m->now - b->since >= ARTEL__MS_REPORT_EVERY &&
+            artel__ms_due(m, &m->lone.wait_said))
             say_waiting(m, b);
     }
     for (int i = 0; i < ARTEL__MAX_KEYS; i++)
-        if (m->key[i].wanted && m->now - m->key[i].asked_at >= 2 * m->again) ask_key(m, &m->key[i]);
+        if (m->key[i].wanted && m->now - m->key[i].asked_at >= 2 * m->limits.again) ask_key(m, &m->key[i]);
 }

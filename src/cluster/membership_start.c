@@ -19,7 +19,7 @@ static void describe(artel__membership *m, artel__generation *view)
         .members = m->group.members,
         .reason = m->proposal.reason,
         .subject = m->proposal.subject,
-        .pause_ns = m->now - m->rest_since,
+        .pause_ns = m->now - m->training.rest_since,
     };
     for (uint32_t i = 0; i < m->group.members; i++) {
         view->replicas += m->group.member[i].replicas;
@@ -41,26 +41,26 @@ static void adopt(artel__membership *m)
     describe(m, &m->view);
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         artel__ms_peer *p = &m->peer[t];
-        p->joins = false;
-        p->stage = ARTEL__MS_OUTSIDE;
-        p->passive_until = 0;
-        p->watched = m->now;
+        p->joining.active = false;
+        p->part.stage = ARTEL__MS_OUTSIDE;
+        p->member.passive_until = 0;
+        p->live.watched = m->now;
         bool was = old.id.counter && artel__bit(old.set, t);
-        if (artel__ms_in_group(m, t) && !was && old.id.counter) p->admitted_at = m->now;
-        if (m->now - p->admitted_at > ARTEL__MS_PROBATION) p->penalty = 0;
+        if (artel__ms_in_group(m, t) && !was && old.id.counter) p->joining.admitted_at = m->now;
+        if (m->now - p->joining.admitted_at > ARTEL__MS_PROBATION) p->joining.penalty = 0;
     }
     for (uint32_t i = 0; i < m->group.members; i++)
-        m->peer[m->group.member[i].task].member_incarnation = m->group.member[i].incarnation;
-    m->proposal.active = m->proposal.recorded = m->trouble = false;
-    m->finished = m->saving = m->writing = m->written = false;
-    m->wish = (artel__generation_id){0};
+        m->peer[m->group.member[i].task].member.incarnation = m->group.member[i].incarnation;
+    m->proposal.active = m->proposal.recorded = m->trouble.active = false;
+    artel__ms_move_ending(m, ARTEL__MS_STEPPING);
+    m->lone.wish = (artel__generation_id){0};
     m->has_run = true;
     if (m->group.arithmetic) m->arithmetic = m->group.arithmetic;
     m->copy.arithmetic = 0;
     m->started = m->now;
-    m->wait_said = 0;
+    m->lone.wait_said = 0;
     artel__ms_share_again(m);
-    m->training = ARTEL__MS_GOING;
+    artel__ms_move_training(m, ARTEL__MS_GOING);
     artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_START,
                                       .generation = &m->view,
                                       .step = m->group.step,
@@ -86,15 +86,15 @@ void artel__ms_compare(artel__membership *m, uint32_t from, const artel__message
     bool forming = message->flags & ARTEL__FLAG_FORMING;
     if (artel__ms_running(m) && artel__ms_in_group(m, from)) {
         bool same = artel__generation_same(message->generation, m->group.id);
-        bool late = forming && m->now - m->started > m->appeal_limit; /* START has not come there */
+        bool late = forming && m->now - m->started > m->limits.appeal; /* START has not come there */
         if (!same && (late || (!forming && message->generation.counter >= m->group.id.counter)))
             artel__ms_break(m, ARTEL__REASON_LEFT, from);
     } else if (artel__ms_coordinates(m)) {
-        if (forming || p->stage < ARTEL__MS_REPORTED) return;
+        if (forming || p->part.stage < ARTEL__MS_REPORTED) return;
         if (m->proposal.recorded)
             artel__ms_propose(m, ARTEL__REASON_LEFT, from);
         else
-            m->peer[from].stage = ARTEL__MS_OUTSIDE;
+            m->peer[from].part.stage = ARTEL__MS_OUTSIDE;
     } else if (m->proposal.active && m->proposal.coordinator == from && !forming) {
         bool begun = m->proposal.ready && artel__generation_same(message->generation, m->next.id);
         if (begun && artel__bit(m->next.set, m->config.self))
@@ -114,7 +114,7 @@ void artel__ms_start_all(artel__membership *m)
         artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_START, .about = id});
     }
     for (uint32_t t = 0; t < m->config.tasks; t++)
-        if (m->peer[t].stage == ARTEL__MS_REPORTED)
+        if (m->peer[t].part.stage == ARTEL__MS_REPORTED)
             artel__ms_send(m, t,
                            &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = id, .reason = ARTEL__REASON_LEFT});
     if (artel__bit(m->next.set, m->config.self))

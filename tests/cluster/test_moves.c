@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one thread */
-/* The tables of states of the mesh: every move, written once more; no state that cannot be reached or left. */
+/* The tables of states of the mesh and of the membership machine: every move, written once more; no state that cannot
+ * be reached or left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/membership_impl.h"
 #include "cluster/mesh_state.h"
 
 typedef struct expected {
@@ -32,6 +34,12 @@ static const expected all[] = {
     {&artel__mesh_ways, ARTEL__MOVE_TO(ARTEL__MESH_GONE),
      " to_dial>opening to_dial>gone opening>prefaced opening>to_dial opening>gone prefaced>to_dial prefaced>gone "},
     {&artel__mesh_knowns, 0, " unmet>greeted greeted>met met>greeted "},
+    {&artel__ms_trainings, 0, " rest>going going>rest going>stopping stopping>rest "},
+    {&artel__ms_endings, 0,
+     " stepping>finished finished>writing finished>stepping writing>written writing>unwritten writing>stepping"
+     " written>stepping unwritten>stepping "},
+    {&artel__ms_courses, ARTEL__MOVE_TO(ARTEL__MS_ENDED), " lives>failing lives>ended failing>ended "},
+    {&artel__ms_leaves, ARTEL__MOVE_TO(ARTEL__MS_LEAVE) | ARTEL__MOVE_TO(ARTEL__MS_SAVE), " stay>leave stay>save "},
 };
 
 enum {

@@ -16,6 +16,8 @@ BARS = [
     ("src/cluster/mesh_impl.h", "artel__mesh_training", 10, 1),
     ("src/cluster/mesh_impl.h", "artel__mesh_orders", 10, 1),
     ("src/cluster/mesh_impl.h", "artel__mesh_generation", 10, 1),
+    ("src/cluster/membership_impl.h", "artel__membership", 40, 1),
+    ("src/cluster/membership_impl.h", "artel__ms_peer", 25, 1),
 ]
 
 
