@@ -8,6 +8,7 @@
 #include "artel/eager.h"
 #include "artel/pipeline.h"
 #include "artel/predictor.h"
+#include "artel/saved.h"
 #include "base/context.h"
 
 #define WORD(text)             \
@@ -484,6 +485,44 @@ static void test_refusals_of_functions(void **state)
     end(&s);
 }
 
+/* A function of text in a file, run on by another strategy. */
+static void test_saved(void **state)
+{
+    (void)state;
+    char folder[64], path[96];
+    float truth[BATCH * CLASSES], got[BATCH * CLASSES];
+    artel_context *ctx = api_context();
+    artel_strategy *strategy;
+    artel_function *f;
+    artel_argument argument;
+    artel_model *model = text_model(ctx);
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    api_folder_make(folder);
+    snprintf(path, sizeof path, "%s/text.artel", folder);
+    o.batch_size = BATCH;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
+    api_ok(ctx, artel_strategy_add_model(strategy, model));
+    api_ok(ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_numbers, model, &f));
+    const artel_array in = {ARTEL_DTYPE_STRING, {2, {BATCH, 1}}, (void *)(uintptr_t)texts};
+    artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = truth};
+    api_ok(ctx, artel_function_run(f, &in, 1, &out, 1));
+    api_ok(ctx, artel_functions_save(strategy, &f, 1, path));
+    artel_strategy_destroy(strategy);
+    artel_model_destroy(model);
+    o.strategy = "mirrored";
+    o.replicas = 3;
+    api_ok(ctx, artel_functions_load(ctx, path, &o, &strategy));
+    api_ok(ctx, artel_strategy_function(strategy, "function", &f));
+    api_ok(ctx, artel_function_argument(f, 0, &argument));
+    assert_int_equal(argument.dtype, ARTEL_DTYPE_STRING);
+    out.data = got;
+    api_ok(ctx, artel_function_run(f, &in, 1, &out, 1));
+    assert_memory_equal(got, truth, sizeof truth);
+    artel_strategy_destroy(strategy);
+    artel_context_destroy(ctx);
+    api_folder_remove(folder);
+}
+
 /* Elements of data, one by one, into an array. */
 static void test_reading(void **state)
 {
@@ -519,6 +558,7 @@ int main(void)
                                        cmocka_unit_test(test_loop_of_text),
                                        cmocka_unit_test(test_predictor_of_text),
                                        cmocka_unit_test(test_refusals_of_functions),
+                                       cmocka_unit_test(test_saved),
                                        cmocka_unit_test(test_reading)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
