@@ -322,6 +322,31 @@ static void try(const char *path)
     artel_strategy_destroy(s);
 }
 
+/* A model that takes text, and a function that calls it. */
+static artel_status trace_words(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    return artel_graph_call(g, model, in, 1, out, 1);
+}
+
+static void save_words(const char *path)
+{
+    artel_builder *b;
+    artel_function *f;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    const artel_argument words = {"words", ARTEL_DTYPE_STRING, false, {1, {1}}};
+    must(artel_sequential_create(ctx, NULL, ARTEL_DTYPE_STRING, &words.shape, &b), "builder");
+    (void)artel_layer_add(b, "StringLookup", "{\"vocabulary\": [\"a\", \"b\"], \"output_mode\": \"one_hot\"}");
+    must(artel_sequential_finish(b, &model), "model");
+    must(artel_strategy_create(ctx, NULL, &strategy), "strategy");
+    must(artel_strategy_add_model(strategy, model), "weights");
+    o.name = "find";
+    o.arguments = &words;
+    o.argument_count = o.output_count = 1;
+    must(artel_function_create(strategy, &o, trace_words, NULL, &f), "function");
+    must(artel_functions_save(strategy, &f, 1, path), "save");
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3 || artel_context_create(NULL, &ctx) < 0) return 2;
@@ -345,13 +370,15 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "resave") == 0 && argc > 3) {
         load(path, NULL, 0);
         must(artel_functions_save(strategy, NULL, 0, argv[3]), "save");
+    } else if (strcmp(what, "words") == 0) {
+        save_words(path);
     } else if (strcmp(what, "try") == 0) {
         must(artel_context_add_operation(ctx, &cube), "operation");
         for (int i = 2; i < argc; i++) try(argv[i]);
     } else {
         return 2;
     }
-    bool own = strcmp(what, "save") == 0 || strcmp(what, "cut") == 0;
+    bool own = strcmp(what, "save") == 0 || strcmp(what, "cut") == 0 || strcmp(what, "words") == 0;
     artel_strategy_destroy(strategy);
     if (own) artel_model_destroy(model);
     artel_cluster_close(cluster);

@@ -107,6 +107,12 @@ def texts(y):
         digests.add(model.digest())
     expect(len(digests) == 1, "forms of one array of text train to several ends")
     expect(all(np.array_equal(results[0], one) for one in results) and len(np.unique(results[0], axis=0)) == 4, results[0][:5])
+    file = path("words.artel")
+    subprocess.run([os.path.join(BUILD, "tests", "api", "prog_saved"), "words", file], check=True)
+    find = artel.load_functions(file)["find"]
+    for rows in (words[:5], np.char.encode(words[:5], "utf-8"), words[:5].astype(object)):
+        expect(np.array_equal(find(rows).reshape(5, 3).argmax(1), [1, 0, 0, 2, 0]), find(rows))
+    refuses(artel.Error, "strings", lambda: find(np.ones((5, 1))))
     refuses(artel.Error, "UTF-8", lambda: model.predict(np.array([[b"\xc3("]])))
     refuses(artel.Error, "", lambda: new_model().predict(words))
 
