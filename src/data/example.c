@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "data/features.h"
 
 /* The last of its fields 1 to 3. */
@@ -62,6 +63,40 @@ bool artel__example_find(artel__proto record, const char *name, size_t length, a
 {
     artel__proto value;
     return find_value(record, 1, name, length, &value) && artel__example_open(value, out);
+}
+
+/* A table of the names that are wanted, which the names of the record are looked up in: a record of many features is
+ * gone through once, not once for each of them. */
+bool artel__example_find_all(artel__proto record, const artel__features *features, const artel__row_want *wants,
+                             int count, artel__proto *out)
+{
+    enum {
+        SLOTS = 4 * ARTEL__EXAMPLE_TOGETHER
+    };
+    uint8_t slot[SLOTS] = {0}; /* the place in wants + 1; 0: free */
+    artel__proto_field field, entry;
+    for (int i = 0; i < count; i++) {
+        const artel__feature *f = &features->item[wants[i].array];
+        size_t at = (size_t)artel__hash64(f->name, f->length) % SLOTS;
+        while (slot[at] != 0) at = (at + 1) % SLOTS;
+        slot[at] = (uint8_t)(i + 1);
+        out[i] = artel__proto_of(record.at, 0);
+    }
+    while (artel__proto_next_here(&record, &field)) {
+        if (field.number != 1 || field.wire != 2) continue;
+        while (artel__proto_next_here(&field.bytes, &entry)) {
+            artel__proto name, value;
+            if (entry.number != 1 || entry.wire != 2) continue;
+            if (!open_entry(entry.bytes, &name, &value)) return false;
+            size_t at = (size_t)artel__hash64(name.at, (size_t)(name.end - name.at)) % SLOTS;
+            for (; slot[at] != 0; at = (at + 1) % SLOTS) { /* two features may be read from one */
+                const artel__feature *f = &features->item[wants[slot[at] - 1].array];
+                if (has_name(name, f->name, f->length)) out[slot[at] - 1] = value;
+            }
+        }
+        if (field.bytes.damaged) return false;
+    }
+    return !record.damaged;
 }
 
 bool artel__example_find_steps(artel__proto record, const char *name, size_t length, artel__proto *out)

@@ -264,10 +264,12 @@ static artel_status place_steps(const row *r, artel__proto steps, int64_t most)
 
 /* ---- */
 
-artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
-                                const artel_shape *shape, void *out)
+/* `value`: the Feature, or NULL: it is looked for. */
+static artel_status read_row(const artel__example_reader *reader, artel__proto record, const artel__proto *value,
+                             const artel__feature *feature, const artel__row_want *want)
 {
-    const row r = {reader, feature, artel_shape_count(shape), artel__cell_size(feature->dtype), out};
+    const artel_shape *shape = want->shape;
+    const row r = {reader, feature, artel_shape_count(shape), artel__cell_size(feature->dtype), want->out};
     artel__example_list list;
     int64_t filled = 0;
     if (feature->sequence) {
@@ -275,7 +277,9 @@ artel_status artel__example_row(const artel__example_reader *reader, artel__prot
         if (!artel__example_find_steps(record, feature->name, feature->length, &steps)) return damaged(&r);
         return steps.at == steps.end && feature->has_default ? missing(&r) : place_steps(&r, steps, shape->dim[0]);
     }
-    if (!artel__example_find(record, feature->name, feature->length, &list)) return damaged(&r);
+    bool whole =
+        value ? artel__example_open(*value, &list) : artel__example_find(record, feature->name, feature->length, &list);
+    if (!whole) return damaged(&r);
     if (list.kind == ARTEL__FEATURE_NONE) return missing(&r);
     if (list.kind != feature->kind) return wrong_kind(&r, list.kind);
     if (feature->index_count > 0) return place_sparse(&r, record, &list, shape);
@@ -284,5 +288,26 @@ artel_status artel__example_row(const artel__example_reader *reader, artel__prot
     if (filled == 0 && r.count > 0 && (feature->has_default || feature->ragged)) return missing(&r);
     if (filled < r.count && !feature->ragged) return wrong_count(&r, filled, r.count);
     fill_from(&r, filled);
+    return ARTEL_OK;
+}
+
+artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
+                                const artel_shape *shape, void *out)
+{
+    const artel__row_want want = {0, shape, out};
+    return read_row(reader, record, NULL, feature, &want);
+}
+
+artel_status artel__example_rows(const artel__example_reader *reader, artel__proto record,
+                                 const artel__features *features, const artel__row_want *wants, int count)
+{
+    artel__proto value[ARTEL__EXAMPLE_TOGETHER];
+    for (int i = 0; i < count; i += ARTEL__EXAMPLE_TOGETHER) {
+        int some = count - i < ARTEL__EXAMPLE_TOGETHER ? count - i : ARTEL__EXAMPLE_TOGETHER;
+        bool found = some > 2 && artel__example_find_all(record, features, wants + i, some, value);
+        for (int k = 0; k < some; k++)
+            ARTEL_TRY(
+                read_row(reader, record, found ? &value[k] : NULL, &features->item[wants[i + k].array], &wants[i + k]));
+    }
     return ARTEL_OK;
 }

@@ -102,6 +102,13 @@ typedef struct artel__example_list {
 /* The feature of that name; kind NONE when the record lacks it (or holds an empty one). False when the record is
  * damaged. */
 bool artel__example_find(artel__proto record, const char *name, size_t length, artel__example_list *out);
+/* Of up to ARTEL__EXAMPLE_TOGETHER features of these the values (Features) by name, in one pass over the record; empty
+ * where it lacks one. False when the record is damaged. */
+enum {
+    ARTEL__EXAMPLE_TOGETHER = 64
+};
+bool artel__example_find_all(artel__proto record, const artel__features *features, const artel__row_want *wants,
+                             int count, artel__proto *out);
 /* The steps (Features in field 1) of the feature list of that name in a SequenceExample; empty when it lacks it. */
 bool artel__example_find_steps(artel__proto record, const char *name, size_t length, artel__proto *out);
 /* The list in a Feature: in one of a step. */
@@ -128,5 +135,8 @@ typedef struct artel__example_reader {
 /* One row of a feature from a record, in feature->dtype; `shape`: its extents, all known. Thread-safe. */
 artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
                                 const artel_shape *shape, void *out);
+/* Rows of several features, together; wants[i].array: which feature. */
+artel_status artel__example_rows(const artel__example_reader *reader, artel__proto record,
+                                 const artel__features *features, const artel__row_want *wants, int count);
 
 #endif

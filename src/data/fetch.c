@@ -16,7 +16,7 @@
 
 #define STACK_BYTES 4096
 #define SHARED_BYTES 65536 /* from which on waking other threads pays */
-#define WANTED 16          /* arrays that are read together at most */
+#define WANTED 64          /* arrays that are read together at most */
 #define TOLD 512           /* rows that a source is told of before they are asked for one by one */
 
 /* The row of the core that row `row` of the feed stands for. */
@@ -145,8 +145,11 @@ static artel_status produce_records(const artel__feed *feed, const record_job *j
         scratch = heap;
     }
     artel_status status = ARTEL_OK;
-    for (int64_t i = 0; i < count && status == ARTEL_OK; i++)
+    for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
+        if (feed->core->draws) artel__stage_set_pass(rows[i] >> 44);
         status = produce_record(feed, job, core_row(feed, rows[i]), i, scratch);
+    }
+    if (feed->core->draws) artel__stage_set_pass(0);
     artel__free(feed->core->ctx, heap);
     return status;
 }

@@ -17,6 +17,7 @@
 #include "data/texts.h"
 
 #define DEEPEST 32
+#define DEEPEST_STAGES 500 /* one upon another, for a value: each takes some kilobytes of a thread's stack */
 
 typedef struct builder {
     artel_context *ctx;
@@ -86,8 +87,13 @@ static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
         if (from->open)
             return artel__stage_wrong(stage, "say how large images are: #size=HxW", "the size of '%s' is open",
                                       from->name);
-        stage->columns[i] = (artel__stage_column){from->name,     from->role,  from->dtype,  from->row,
-                                                  from->elements, from->bytes, from->pixels, false};
+        stage->columns[i] = (artel__stage_column){.name = from->name,
+                                                  .role = from->role,
+                                                  .dtype = from->dtype,
+                                                  .row = from->row,
+                                                  .elements = from->elements,
+                                                  .bytes = from->bytes,
+                                                  .pixels = from->pixels};
     }
     return ARTEL_OK;
 }
@@ -169,34 +175,92 @@ static artel_status take_print(builder *b, artel__stage *stage, json_t *object, 
     return ARTEL_OK;
 }
 
+static bool has_column(const artel__stage_ops *ops)
+{
+    return ops->options[0].name != NULL && strcmp(ops->options[0].name, "column") == 0;
+}
+
+/* Those of the first input. Within a run they are taken over, as nobody but this stage asks that input: a stage for
+ * each of thousands of columns takes no thousand tables of thousands. */
+static artel_status take_columns(builder *b, artel__stage *stage)
+{
+    artel__stage *first = stage->inputs[0];
+    bool runs = has_column(stage->ops) && stage->ops->at == NULL && stage->ops->locate == NULL;
+    stage->column_count = first->column_count;
+    if (runs) stage->base = first->base != NULL ? first->base : first;
+    if (runs && first->base != NULL) {
+        stage->columns = first->columns;
+        return ARTEL_OK;
+    }
+    stage->columns = artel__arena_alloc(b->arena, (size_t)first->column_count + 1, sizeof *stage->columns);
+    if (stage->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
+    memcpy(stage->columns, first->columns, (size_t)first->column_count * sizeof *stage->columns);
+    for (int i = 0; i < stage->column_count; i++) stage->columns[i].maker = NULL;
+    return ARTEL_OK;
+}
+
+static int deepest_of(const artel__stage *stage)
+{
+    int deepest = 0;
+    for (int k = 0; k < stage->input_count; k++) {
+        for (int i = 0; i < stage->inputs[k]->column_count; i++)
+            if (stage->inputs[k]->columns[i].deep > deepest) deepest = stage->inputs[k]->columns[i].deep;
+    }
+    return deepest;
+}
+
+/* How deep its values lie, and who makes them. */
+static artel_status settle_columns(artel__stage *stage)
+{
+    int deep = stage->base != NULL ? stage->given.deep : deepest_of(stage);
+    if (++deep > DEEPEST_STAGES)
+        return artel__stage_wrong(stage, "keep what comes out as records (artel data make), and begin anew there",
+                                  "more than %d stages stand on one another", DEEPEST_STAGES);
+    if (stage->base == NULL) {
+        for (int i = 0; i < stage->column_count; i++) {
+            stage->columns[i].deep = deep;
+            stage->columns[i].maker = NULL;
+        }
+        return ARTEL_OK;
+    }
+    artel__stage_column *column = &stage->columns[stage->target];
+    if (stage->ops->map != NULL) {
+        column->deep = deep;
+        column->maker = stage;
+    }
+    stage->made = *column;
+    stage->is_open = true;
+    return ARTEL_OK;
+}
+
 /* Settings, columns of the first input, then what the stage makes of them. `passed`: the member that names the stage.
  */
 static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, const char *passed)
 {
     const artel__stage *first = stage->inputs[0];
     stage->options = artel__arena_alloc(b->arena, 1, stage->ops->options_size);
-    stage->columns = artel__arena_alloc(b->arena, (size_t)first->column_count + 1, sizeof *stage->columns);
     ARTEL_TRY(artel__arena_status(b->arena));
     ARTEL_TRY(artel__json_options(b->arena, stage->ops->options, stage->options, stage->where, object, passed));
     ARTEL_TRY(hash_settings(b, stage, object, passed, b->hash));
     ARTEL_TRY(take_print(b, stage, object, passed));
-    memcpy(stage->columns, first->columns, (size_t)first->column_count * sizeof *stage->columns);
-    stage->column_count = first->column_count;
+    ARTEL_TRY(take_columns(b, stage));
     stage->count = first->count;
     stage->reach = first->reach;
     for (int k = 0; k < stage->input_count; k++) stage->hinted |= stage->inputs[k]->hinted;
-    bool one_column = stage->ops->options[0].name != NULL && strcmp(stage->ops->options[0].name, "column") == 0;
+    bool one_column = has_column(stage->ops);
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
     if (one_column && !stage->ops->texts && stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING)
         return artel__stage_wrong(
             stage, "lookup makes numbers of words, as do layers in front of a model (docs/layers-text.md)",
             "column '%s' holds text", stage->columns[stage->target].name);
+    stage->given = stage->columns[stage->target];
+    stage->under = stage->given.maker;
     ARTEL_TRY(stage->ops->open(stage));
     if (stage->ops->draws) stage->columns[stage->target].draws = true;
     for (int k = 1; stage->ops->joins && stage->ops->locate != NULL && k < stage->input_count; k++) {
         for (int i = 0; i < stage->column_count; i++) stage->columns[i].draws |= stage->inputs[k]->columns[i].draws;
     }
-    return ARTEL_OK;
+    return settle_columns(stage);
 }
 
 static const artel__stage_ops *find_ops(const char *name, bool joins)

@@ -84,6 +84,19 @@ static artel_status pipeline_fetch(const artel__source *source, int array, const
     return artel__stage_at(((const pipeline_state *)source->state)->top, array, row, out);
 }
 
+static artel_status pipeline_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants,
+                                          int count)
+{
+    const artel__stage *top = ((const pipeline_state *)source->state)->top;
+    artel__stage_want some[ARTEL__STAGE_TOGETHER];
+    for (int i = 0; i < count; i += ARTEL__STAGE_TOGETHER) {
+        int least = count - i < ARTEL__STAGE_TOGETHER ? count - i : ARTEL__STAGE_TOGETHER;
+        for (int k = 0; k < least; k++) some[k] = (artel__stage_want){wants[i + k].array, wants[i + k].out};
+        ARTEL_TRY(artel__stage_at_some(top, some, least, row));
+    }
+    return ARTEL_OK;
+}
+
 static int64_t pipeline_expect(const artel__source *source, const int64_t *rows, int64_t count)
 {
     return artel__stage_expect(((const pipeline_state *)source->state)->top, rows, count);
@@ -114,6 +127,7 @@ const artel__data_format artel__data_pipeline = {
     .open = pipeline_open,
     .reads_ahead = true,
     .fetch_row = pipeline_fetch,
+    .fetch_record = pipeline_fetch_record,
     .expect = pipeline_expect,
     .hash_row = pipeline_hash_row,
     .fingerprint = pipeline_fingerprint,

@@ -5,20 +5,29 @@
 #include <string.h>
 
 #define OPEN_SIDE 64
-#define WANTED 16 /* columns that are read together at most */
+#define WANTED 64 /* columns that are read together at most */
 #define TOLD 512  /* rows that a source is told of at a time */
 
-/* Whether the column is one of those that the specification names; true when it names none. */
-static bool is_named(artel_data *data, artel__arena *arena, const char *name)
-{
-    const char *list = data->sources[0].options.names;
+/* The columns that the specification names; all when it names none. */
+typedef struct naming {
     char **names;
-    int count = 0;
-    if (list == NULL || artel__data_list_parse(arena, list, &names, &count) < 0) return true;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) return true;
+    int count;
+} naming;
+
+static naming read_names(artel_data *data, artel__arena *arena)
+{
+    naming all = {NULL, 0}, some;
+    const char *list = data->sources[0].options.names;
+    if (list == NULL || artel__data_list_parse(arena, list, &some.names, &some.count) < 0) return all;
+    return some;
+}
+
+static bool is_named(const naming *those, const char *name)
+{
+    for (int i = 0; i < those->count; i++) {
+        if (strcmp(those->names[i], name) == 0) return true;
     }
-    return false;
+    return those->names == NULL;
 }
 
 static void settle_extents(const artel__source *source, artel__rows_column *column)
@@ -104,8 +113,9 @@ artel_status artel__rows_open(artel_data *data, artel__arena *arena, bool texts,
     out->columns = artel__arena_alloc(arena, (size_t)source->array_count, sizeof *out->columns);
     if (out->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
     out->has_records = source->format->has_records;
+    const naming named = read_names(data, arena);
     for (int i = 0; i < source->array_count; i++) {
-        if (!is_named(data, arena, source->arrays[i].name)) continue;
+        if (!is_named(&named, source->arrays[i].name)) continue;
         const char *why = why_left_out(&source->arrays[i], texts);
         if (why != NULL) {
             artel__log(data->ctx, ARTEL_LOG_NOTE, "%s: '%s' is left out: %s", data->specification,
@@ -157,12 +167,13 @@ typedef struct gathering {
     int count;
 } gathering;
 
-static gathering begin_gathering(const artel__rows *rows, int64_t row)
+/* `wants` is written as columns come. */
+static void begin_gathering(gathering *g, const artel__rows *rows, int64_t row)
 {
-    gathering g = {.rows = rows};
-    g.source = artel__rows_source(rows, &row);
-    g.row = row;
-    return g;
+    g->rows = rows;
+    g->source = artel__rows_source(rows, &row);
+    g->row = row;
+    g->count = 0;
 }
 
 static artel_status fetch_gathered(gathering *g)
@@ -187,14 +198,16 @@ static artel_status gather_column(gathering *g, int column, void *out)
 artel_status artel__rows_fetch_some(const artel__rows *rows, const int *columns, int count, int64_t row,
                                     void *const *out)
 {
-    gathering g = begin_gathering(rows, row);
+    gathering g;
+    begin_gathering(&g, rows, row);
     for (int i = 0; i < count; i++) ARTEL_TRY(gather_column(&g, columns[i], out[i]));
     return fetch_gathered(&g);
 }
 
 artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out)
 {
-    gathering g = begin_gathering(rows, row);
+    gathering g;
+    begin_gathering(&g, rows, row);
     for (int c = 0; c < rows->column_count; c++) ARTEL_TRY(gather_column(&g, c, (uint8_t *)out + rows->columns[c].at));
     return fetch_gathered(&g);
 }

@@ -40,7 +40,9 @@ typedef struct artel__stage_column {
     int64_t elements;
     size_t bytes;
     bool pixels;
-    bool draws; /* its values differ from pass to pass */
+    bool draws;                /* its values differ from pass to pass */
+    int deep;                  /* stages that stand on one another for a value of it */
+    const artel__stage *maker; /* within a run of stages on single columns: the last that made its values, or NULL */
 } artel__stage_column;
 
 /* The row of the column that a stage changes or looks at, first in its table; its settings begin with `const char
@@ -71,6 +73,8 @@ typedef struct artel__stage_ops {
     /* With `at`: its elements are made of the inputs' elements of the same number, in so far as they are not kept here
      * (NULL: all are made). Others with `at` say nothing of what they ask for. */
     bool same_number;
+    /* With `at`, where columns are those of the input by other numbers: which one (NULL: they are not). */
+    int (*which)(const artel__stage *stage, int column);
     bool (*keeps)(const artel__stage *stage, int64_t index);
     void (*close)(artel__stage *stage);
 } artel__stage_ops;
@@ -91,7 +95,13 @@ struct artel__stage {
     int input_count;
     artel__stage_column *columns;
     int column_count;
-    int target;  /* of stages on one column */
+    int target; /* of stages on one column */
+    /* Of those of them that change no numbers of elements: such stages one upon another are a run, and have one table
+     * of columns, that of the uppermost. */
+    const artel__stage *base;        /* what the run stands on; NULL: it is in none */
+    const artel__stage *under;       /* the one before that made values of the target; NULL: none in the run */
+    artel__stage_column given, made; /* the target in front of this stage and behind it, once it is open */
+    bool is_open;
     bool frozen; /* its elements are those of the first pass for ever: the stage keeps values, or what follows from them
                   */
     int64_t count; /* -1: endless */
@@ -106,6 +116,15 @@ uint64_t artel__stage_set_pass(uint64_t pass);
 
 /* One column of element `index` (below count). */
 artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out);
+/* Several columns of an element: of a source that reads rows as a whole they are asked for together. */
+typedef struct artel__stage_want {
+    int column;
+    void *out;
+} artel__stage_want;
+enum {
+    ARTEL__STAGE_TOGETHER = 64
+};
+artel_status artel__stage_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index);
 /* A hash of what the element is made from in the sources. */
 artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out);
 /* That this thread asks for these elements next: of how many their sources have been told, at least 1 (stage_expect.c).
@@ -136,6 +155,17 @@ artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *aren
 artel_status artel__pipeline_data(artel_context *ctx, const artel__pipeline_recipe *recipe, artel_data **out);
 
 /* ---- for stages ---- */
+
+/* Of stages on one column: the column in front of it, and behind it as far as that is settled. */
+static inline const artel__stage_column *artel__stage_given(const artel__stage *stage)
+{
+    return &stage->given;
+}
+
+static inline const artel__stage_column *artel__stage_made(const artel__stage *stage)
+{
+    return stage->is_open ? &stage->made : &stage->columns[stage->target];
+}
 
 #define ARTEL__STAGE_STACK 4096
 

@@ -97,7 +97,7 @@ static const artel__option pad_table[] = {
 /* The value as the column holds it, 16 bytes at most; stage->state. */
 static artel_status pad_value(artel__stage *stage, double value, void *out)
 {
-    artel_dtype dtype = stage->columns[stage->target].dtype;
+    artel_dtype dtype = artel__stage_made(stage)->dtype;
     if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
         dtype == ARTEL_DTYPE_BFLOAT16) {
         artel__convert(ARTEL_DTYPE_FLOAT64, &value, dtype, out, 1);
@@ -121,7 +121,7 @@ static artel_status pad_value(artel__stage *stage, double value, void *out)
 static artel_status pad_open(artel__stage *stage)
 {
     const pad_options *o = stage->options;
-    const artel__stage_column *c = &stage->columns[stage->target];
+    const artel__stage_column *c = artel__stage_made(stage);
     artel_shape row = c->row;
     uint64_t *value = artel__arena_alloc(stage->arena, 2, sizeof *value);
     if (value == NULL) return ARTEL_ERROR_NO_MEMORY;
@@ -145,8 +145,8 @@ static artel_status pad_open(artel__stage *stage)
 /* What lies along the last axis goes over in one piece; the place of the next one is counted up axis by axis. */
 static artel_status pad_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
-    const artel__stage_column *to = &stage->columns[stage->target];
-    const artel_shape *from = &stage->inputs[0]->columns[stage->target].row;
+    const artel__stage_column *to = artel__stage_made(stage);
+    const artel_shape *from = &artel__stage_given(stage)->row;
     int last = to->row.rank - 1;
     size_t size = artel__cell_size(to->dtype), run = (last >= 0 ? (size_t)from->dim[last] : 1) * size;
     int64_t place[ARTEL_MAX_RANK] = {0}, left = artel_shape_count(from);

@@ -236,40 +236,14 @@ static artel_status join_open(artel__stage *stage)
 
 /* ---- elements ---- */
 
-/* Where the parts are elements of a source as they are, or in another order, the source is found: it reads them
- * together. */
-static artel_status find_source(const artel__stage *stage, const join_state *state, const artel__stage **out,
-                                int64_t *index)
-{
-    int input = 0;
-    while (stage->ops->at == NULL && !stage->frozen) {
-        if (stage->ops->map != NULL && state->part[stage->target]) break;
-        if (stage->ops->map == NULL && stage->ops->locate != NULL)
-            ARTEL_TRY(stage->ops->locate(stage, *index, &input, index));
-        stage = stage->inputs[input];
-        input = 0;
-    }
-    *out = stage;
-    return ARTEL_OK;
-}
-
 static artel_status read_parts(const artel__stage *stage, const join_state *state, int64_t index, uint8_t *room)
 {
-    const artel__stage *from;
-    enum {
-        TOGETHER = 64
-    };
-    ARTEL_TRY(find_source(stage->inputs[0], state, &from, &index));
-    if (from->ops != &artel__stage_source) {
-        for (int i = 0; i < state->count; i++)
-            ARTEL_TRY(artel__stage_at(from, state->chosen[i], index, room + state->parts[i].place));
-        return ARTEL_OK;
-    }
-    for (int i = 0; i < state->count; i += TOGETHER) {
-        void *out[TOGETHER];
-        int count = state->count - i < TOGETHER ? state->count - i : TOGETHER;
-        for (int k = 0; k < count; k++) out[k] = room + state->parts[i + k].place;
-        ARTEL_TRY(artel__rows_fetch_some(from->state, state->chosen + i, count, index, out));
+    artel__stage_want wants[ARTEL__STAGE_TOGETHER];
+    for (int i = 0; i < state->count; i += ARTEL__STAGE_TOGETHER) {
+        int count = state->count - i < ARTEL__STAGE_TOGETHER ? state->count - i : ARTEL__STAGE_TOGETHER;
+        for (int k = 0; k < count; k++)
+            wants[k] = (artel__stage_want){state->chosen[i + k], room + state->parts[i + k].place};
+        ARTEL_TRY(artel__stage_at_some(stage->inputs[0], wants, count, index));
     }
     return ARTEL_OK;
 }

@@ -51,13 +51,13 @@ static const char *const axes[] = {"horizontal", "vertical", NULL};
 
 static const artel__stage_column *input_of(const artel__stage *stage)
 {
-    return &stage->inputs[0]->columns[stage->target];
+    return artel__stage_given(stage);
 }
 
 /* Checks that the column holds images, and gives it its new extents; 0: as they are. */
 static artel_status open_image(artel__stage *stage, int64_t height, int64_t width)
 {
-    artel_shape row = stage->columns[stage->target].row;
+    artel_shape row = artel__stage_made(stage)->row;
     if (row.rank != 3 || row.dim[0] < 1 || row.dim[1] < 1)
         return artel__stage_wrong(stage, "reshape it to [height, width, channels]", "column '%s' holds no images",
                                   input_of(stage)->name);
@@ -132,7 +132,7 @@ const artel__stage_ops artel__stage_resize = {.name = "resize",
 static artel_status crop_open(artel__stage *stage)
 {
     const image_options *o = stage->options;
-    const artel_shape *row = &stage->columns[stage->target].row;
+    const artel_shape *row = &artel__stage_made(stage)->row;
     if (row->rank == 3 && (o->height > row->dim[0] || o->width > row->dim[1] || o->top > row->dim[0] - o->height ||
                            o->left > row->dim[1] - o->width))
         return artel__stage_wrong(stage, "choose a smaller part", "the part is not inside %lld x %lld pixels",
@@ -143,7 +143,7 @@ static artel_status crop_open(artel__stage *stage)
 /* The part from (top, left) on. */
 static void cut(const artel__stage *stage, const void *in, float *out, int64_t top, int64_t left)
 {
-    const artel__stage_column *from = input_of(stage), *to = &stage->columns[stage->target];
+    const artel__stage_column *from = input_of(stage), *to = artel__stage_made(stage);
     size_t size = artel_dtype_size(from->dtype);
     int64_t line = to->row.dim[1] * to->row.dim[2];
     for (int64_t y = 0; y < to->row.dim[0]; y++) {
@@ -212,7 +212,7 @@ static void swap_pixels(float *a, float *b, int64_t channels)
 static artel_status flip_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
     const image_options *o = stage->options;
-    const artel_shape *row = &stage->columns[stage->target].row;
+    const artel_shape *row = &artel__stage_made(stage)->row;
     int64_t h = row->dim[0], w = row->dim[1], c = row->dim[2];
     uint32_t words[4];
     float *values = out;
@@ -263,7 +263,7 @@ static float drawn_between(const artel__stage *stage, int64_t index)
 static artel_status brightness_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
     float add = drawn_between(stage, index), *values = out;
-    int64_t count = stage->columns[stage->target].elements;
+    int64_t count = artel__stage_made(stage)->elements;
     artel__convert(input_of(stage)->dtype, in, ARTEL_DTYPE_FLOAT32, out, count);
     for (int64_t i = 0; i < count; i++) values[i] += add;
     return ARTEL_OK;
@@ -282,7 +282,7 @@ const artel__stage_ops artel__stage_random_brightness = {.name = "random_brightn
 static artel_status contrast_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
     float factor = drawn_between(stage, index), *values = out;
-    const artel_shape *row = &stage->columns[stage->target].row;
+    const artel_shape *row = &artel__stage_made(stage)->row;
     int64_t pixels = row->dim[0] * row->dim[1], channels = row->dim[2];
     artel__convert(input_of(stage)->dtype, in, ARTEL_DTYPE_FLOAT32, out, pixels * channels);
     for (int64_t c = 0; c < channels; c++) {

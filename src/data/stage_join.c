@@ -177,7 +177,7 @@ static artel_status interleave_open(artel__stage *stage)
     int *slots = artel__arena_alloc(stage->arena, (size_t)cycle, sizeof *slots);
     if (slots == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int s = 0; s < cycle; s++) slots[s] = -1;
-    for (int s = 0; at < stage->count; s = (s + 1) % cycle) {
+    for (int s = 0; at < stage->count; s = s + 1 < cycle ? s + 1 : 0) {
         ARTEL_TRY(artel__data_go_on(stage->ctx, stage->where));
         if (slots[s] < 0 && begun < stage->input_count) slots[s] = begun++;
         for (int64_t i = 0; slots[s] >= 0 && i < o->block; i++) {
@@ -186,6 +186,9 @@ static artel_status interleave_open(artel__stage *stage)
             else
                 add_entry(order, &at, slots[s], next);
         }
+        if (slots[s] >= 0 || begun < stage->input_count) continue;
+        memmove(slots + s, slots + s + 1, (size_t)(--cycle - s) * sizeof *slots); /* nobody takes its place */
+        s--;
     }
     return ARTEL_OK;
 }

@@ -11,7 +11,7 @@
 
 static artel_status float_input(const artel__stage *stage, const void *in, float *out)
 {
-    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
+    const artel__stage_column *from = artel__stage_given(stage);
     artel__convert(from->dtype, in, ARTEL_DTYPE_FLOAT32, out, from->elements);
     return ARTEL_OK;
 }
@@ -34,15 +34,15 @@ static artel_status cast_open(artel__stage *stage)
     const char *name = ((const cast_options *)stage->options)->dtype;
     if (artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING)
         return artel__stage_wrong(stage, "write float32, int64, uint8, ...", "no dtype of numbers '%s'", name);
-    artel_shape row = stage->columns[stage->target].row;
+    artel_shape row = artel__stage_made(stage)->row;
     return artel__stage_set_column(stage, stage->target, dtype, &row);
 }
 
 static artel_status cast_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
-    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
+    const artel__stage_column *from = artel__stage_given(stage);
     (void)index;
-    artel__convert(from->dtype, in, stage->columns[stage->target].dtype, out, from->elements);
+    artel__convert(from->dtype, in, artel__stage_made(stage)->dtype, out, from->elements);
     return ARTEL_OK;
 }
 
@@ -66,7 +66,7 @@ static const artel__option scale_table[] = {
 
 static artel_status become_float(artel__stage *stage)
 {
-    artel_shape row = stage->columns[stage->target].row;
+    artel_shape row = artel__stage_made(stage)->row;
     return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_FLOAT32, &row);
 }
 
@@ -81,7 +81,7 @@ static artel_status scale_map(const artel__stage *stage, int64_t index, const vo
 {
     const scale_options *o = stage->options;
     float *values = out, by = (float)o->multiply, over = (float)o->divide, add = (float)o->add;
-    int64_t count = stage->columns[stage->target].elements;
+    int64_t count = artel__stage_made(stage)->elements;
     (void)index;
     ARTEL_TRY(float_input(stage, in, values));
     for (int64_t i = 0; i < count && by != 1; i++) values[i] *= by;
@@ -114,7 +114,7 @@ static const artel__option normalise_table[] = {
 static artel_status normalise_open(artel__stage *stage)
 {
     const normalise_options *o = stage->options;
-    const artel_shape *row = &stage->columns[stage->target].row;
+    const artel_shape *row = &artel__stage_made(stage)->row;
     int64_t last = row->rank > 0 ? row->dim[row->rank - 1] : 1;
     if ((o->mean.count != 1 && o->mean.count != last) || (o->std.count != 1 && o->std.count != last))
         return artel__stage_wrong(stage, "give one number, or one for each place", "the last axis has %lld places",
@@ -131,7 +131,7 @@ static artel_status normalise_map(const artel__stage *stage, int64_t index, cons
     float *values = out;
     (void)index;
     ARTEL_TRY(float_input(stage, in, values));
-    for (int64_t i = 0; i < stage->columns[stage->target].elements; i++)
+    for (int64_t i = 0; i < artel__stage_made(stage)->elements; i++)
         values[i] = (values[i] - (float)o->mean.item[i % o->mean.count]) / (float)o->std.item[i % o->std.count];
     return ARTEL_OK;
 }
@@ -157,7 +157,7 @@ static const artel__option one_hot_table[] = {
 
 static artel_status one_hot_open(artel__stage *stage)
 {
-    artel_shape row = stage->columns[stage->target].row;
+    artel_shape row = artel__stage_made(stage)->row;
     if (row.rank == ARTEL_MAX_RANK) return artel__stage_wrong(stage, "reshape first", "the column has too many axes");
     row.dim[row.rank++] = ((const one_hot_options *)stage->options)->classes;
     return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_FLOAT32, &row);
@@ -165,11 +165,11 @@ static artel_status one_hot_open(artel__stage *stage)
 
 static artel_status one_hot_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
-    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
+    const artel__stage_column *from = artel__stage_given(stage);
     int64_t classes = ((const one_hot_options *)stage->options)->classes;
     size_t size = artel_dtype_size(from->dtype);
     float *values = out;
-    memset(out, 0, stage->columns[stage->target].bytes);
+    memset(out, 0, artel__stage_made(stage)->bytes);
     for (int64_t i = 0; i < from->elements; i++) {
         int64_t class;
         double number;
@@ -210,7 +210,7 @@ static const artel__option reshape_table[] = {
 static artel_status reshape_open(artel__stage *stage)
 {
     const reshape_options *o = stage->options;
-    int64_t elements = stage->columns[stage->target].elements, known = 1;
+    int64_t elements = artel__stage_made(stage)->elements, known = 1;
     artel_shape row = {o->shape.count, {0}};
     int open = -1;
     for (int i = 0; i < o->shape.count; i++) {
@@ -226,7 +226,7 @@ static artel_status reshape_open(artel__stage *stage)
     if (artel_shape_count(&row) != elements)
         return artel__stage_wrong(stage, "choose a shape of as many elements", "%lld elements do not make this shape",
                                   (long long)elements);
-    return artel__stage_set_column(stage, stage->target, stage->columns[stage->target].dtype, &row);
+    return artel__stage_set_column(stage, stage->target, artel__stage_made(stage)->dtype, &row);
 }
 
 const artel__stage_ops artel__stage_reshape = {.name = "reshape",
@@ -258,6 +258,11 @@ static artel_status select_open(artel__stage *stage)
     return ARTEL_OK;
 }
 
+static int select_which(const artel__stage *stage, int column)
+{
+    return ((const int *)stage->state)[column];
+}
+
 static artel_status select_at(const artel__stage *stage, int column, int64_t index, void *out)
 {
     return artel__stage_at(stage->inputs[0], ((const int *)stage->state)[column], index, out);
@@ -274,6 +279,7 @@ const artel__stage_ops artel__stage_select = {.name = "select",
                                               .open = select_open,
                                               .at = select_at,
                                               .hash = select_hash,
+                                              .which = select_which,
                                               .same_number = true};
 
 /* ---- rename ---- */

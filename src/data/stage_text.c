@@ -26,7 +26,7 @@ static double round_key(artel_dtype dtype, double number)
 
 artel_status artel__stage_numbers(const artel__stage *stage, const json_t *value, artel__stage_keys *out)
 {
-    out->dtype = stage->columns[stage->target].dtype;
+    out->dtype = artel__stage_made(stage)->dtype;
     out->count = json_is_array(value) ? json_array_size(value) : 1;
     out->numbers = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->numbers);
     out->whole = artel__arena_alloc(stage->arena, out->count + 1, sizeof *out->whole);
@@ -60,7 +60,7 @@ artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel_
     if (json_is_array(value)) return artel__vocabulary_read(stage->arena, stage->where, value, out);
     if (!json_is_string(value))
         return artel__stage_wrong(stage, "write a string, or a list of strings", "column '%s' holds text",
-                                  stage->columns[stage->target].name);
+                                  artel__stage_made(stage)->name);
     json_t *list = json_pack("[O]", value);
     if (!list) return artel__fail_memory(stage->ctx, stage->where, 0);
     artel_status status = artel__vocabulary_read(stage->arena, stage->where, list, out);
@@ -91,7 +91,7 @@ static const artel__option lookup_table[] = {
 
 static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_state *out)
 {
-    const artel__stage_column *column = &stage->columns[stage->target];
+    const artel__stage_column *column = artel__stage_made(stage);
     bool text = column->dtype == ARTEL_DTYPE_STRING;
     artel_status status = ARTEL_ERROR_INVALID;
     if (json_is_array(list) && text) return artel__stage_words(stage, list, &out->words);
@@ -106,7 +106,7 @@ static artel_status lookup_open(artel__stage *stage)
 {
     const char *text = ((const lookup_options *)stage->options)->keys;
     lookup_state *state = artel__arena_alloc(stage->arena, 1, sizeof *state);
-    artel_shape row = stage->columns[stage->target].row;
+    artel_shape row = artel__stage_made(stage)->row;
     json_t *list;
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
@@ -145,7 +145,7 @@ static artel_status find_words(const artel__stage *stage, int64_t index, const a
 {
     const lookup_state *state = stage->state;
     int64_t fallback = ((const lookup_options *)stage->options)->fallback;
-    for (int64_t i = 0; i < stage->columns[stage->target].elements; i++) {
+    for (int64_t i = 0; i < artel__stage_made(stage)->elements; i++) {
         out[i] = artel__vocabulary_find(&state->words, in[i].bytes, in[i].length);
         if (out[i] < 0) out[i] = fallback;
         if (out[i] < 0) return no_word(stage, index, &in[i]);
@@ -156,7 +156,7 @@ static artel_status find_words(const artel__stage *stage, int64_t index, const a
 static artel_status lookup_map(const artel__stage *stage, int64_t index, const void *in, void *out)
 {
     const lookup_state *state = stage->state;
-    const artel__stage_column *from = &stage->inputs[0]->columns[stage->target];
+    const artel__stage_column *from = artel__stage_given(stage);
     size_t size = artel_dtype_size(from->dtype);
     if (from->dtype == ARTEL_DTYPE_STRING) return find_words(stage, index, in, out);
     for (int64_t i = 0; i < from->elements; i++) {

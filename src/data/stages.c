@@ -69,9 +69,14 @@ void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch
     artel__free(ctx, scratch->heap);
 }
 
-artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out)
+/* `likely`: where it is looked for first, as lists follow the order of the columns. */
+static artel_status find_column(const artel__stage *stage, const char *name, int likely, int *out)
 {
     const artel__stage *input = stage->inputs[0];
+    if (likely < input->column_count && strcmp(input->columns[likely].name, name) == 0) {
+        *out = likely;
+        return ARTEL_OK;
+    }
     const char *names[65];
     int count = 0;
     for (int i = 0; i < input->column_count; i++) {
@@ -90,26 +95,42 @@ artel_status artel__stage_find(const artel__stage *stage, const char *name, int 
                                            : "none");
 }
 
-artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count)
+artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out)
 {
-    json_t *list, *name;
+    return find_column(stage, name, 0, out);
+}
+
+static artel_status read_list(const artel__stage *stage, const json_t *list, bool *named, int *out)
+{
+    const json_t *name;
     size_t i, most = (size_t)stage->inputs[0]->column_count;
-    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
-    artel_status status = ARTEL_OK;
     if (json_array_size(list) < 1 || json_array_size(list) > most)
-        status = artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
+        return artel__stage_wrong(stage, "write \"columns\": [\"x\", \"y\"]", "columns is no list of some columns");
     json_array_foreach(list, i, name)
     {
-        if (status == ARTEL_OK && !json_is_string(name))
-            status = artel__stage_wrong(stage, "write names", "columns holds no names");
-        if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &out[i]);
-        for (size_t k = 0; status == ARTEL_OK && k < i; k++)
-            if (out[k] == out[i])
-                status = artel__stage_wrong(stage, "name each column once", "column '%s' is named twice",
-                                            json_string_value(name));
+        if (!json_is_string(name)) return artel__stage_wrong(stage, "write names", "columns holds no names");
+        ARTEL_TRY(find_column(stage, json_string_value(name), i > 0 ? out[i - 1] + 1 : 0, &out[i]));
+        if (named[out[i]])
+            return artel__stage_wrong(stage, "name each column once", "column '%s' is named twice",
+                                      json_string_value(name));
+        named[out[i]] = true;
     }
-    *count = (int)json_array_size(list);
-    json_decref(list);
+    return ARTEL_OK;
+}
+
+artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count)
+{
+    json_t *list;
+    void *named;
+    size_t columns = (size_t)stage->inputs[0]->column_count;
+    ARTEL_TRY(artel__calloc(stage->ctx, columns + 1, sizeof(bool), stage->where, &named));
+    artel_status status = artel__json_load(stage->ctx, stage->where, text, strlen(text), &list);
+    if (status == ARTEL_OK) {
+        status = read_list(stage, list, named, out);
+        *count = (int)json_array_size(list);
+        json_decref(list);
+    }
+    artel__free(stage->ctx, named);
     return status;
 }
 
@@ -178,15 +199,15 @@ void artel__stage_freeze(artel__stage *stage, int column)
 
 /* ---- elements ---- */
 
-static artel_status map_at(const artel__stage *stage, int column, int64_t index, void *out)
+/* The value that a stage of a run makes of what the one under it made, or of what the run stands on. */
+static artel_status made_at(const artel__stage *maker, int64_t index, void *out)
 {
-    const artel__stage *input = stage->inputs[0];
     artel__stage_scratch scratch;
-    if (column != stage->target) return artel__stage_at(input, column, index, out);
-    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
-    artel_status status = artel__stage_at(input, column, index, scratch.bytes);
-    if (status == ARTEL_OK) status = stage->ops->map(stage, index, scratch.bytes, out);
-    artel__stage_scratch_fini(stage->ctx, &scratch);
+    ARTEL_TRY(artel__stage_scratch_init(maker->ctx, maker->given.bytes, &scratch));
+    artel_status status = maker->under != NULL ? made_at(maker->under, index, scratch.bytes)
+                                               : artel__stage_at(maker->base, maker->target, index, scratch.bytes);
+    if (status == ARTEL_OK) status = maker->ops->map(maker, index, scratch.bytes, out);
+    artel__stage_scratch_fini(maker->ctx, &scratch);
     return status;
 }
 
@@ -195,7 +216,10 @@ static artel_status at_this_pass(const artel__stage *stage, int column, int64_t 
     int input = 0;
     int64_t at = index;
     if (stage->ops->at != NULL) return stage->ops->at(stage, column, index, out);
-    if (stage->ops->map != NULL) return map_at(stage, column, index, out);
+    if (stage->base != NULL) {
+        const artel__stage *maker = stage->columns[column].maker;
+        return maker != NULL ? made_at(maker, index, out) : artel__stage_at(stage->base, column, index, out);
+    }
     if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &at));
     return artel__stage_at(stage->inputs[input], column, at, out);
 }
@@ -209,10 +233,99 @@ artel_status artel__stage_at(const artel__stage *stage, int column, int64_t inde
     return status;
 }
 
+/* ---- several columns ---- */
+
+/* What `maker`, and those of its run under it, make of the value that the run stands on. */
+static artel_status make_from(const artel__stage *maker, int64_t index, const void *in, void *out)
+{
+    artel__stage_scratch scratch;
+    if (maker->under == NULL) return maker->ops->map(maker, index, in, out);
+    ARTEL_TRY(artel__stage_scratch_init(maker->ctx, maker->given.bytes, &scratch));
+    artel_status status = make_from(maker->under, index, in, scratch.bytes);
+    if (status == ARTEL_OK) status = maker->ops->map(maker, index, scratch.bytes, out);
+    artel__stage_scratch_fini(maker->ctx, &scratch);
+    return status;
+}
+
+/* Bytes of a column where a run begins; 0: the run leaves it as it is. */
+static size_t raw_bytes(const artel__stage *stage, int column)
+{
+    const artel__stage *maker = stage->columns[column].maker;
+    if (maker == NULL) return 0;
+    while (maker->under != NULL) maker = maker->under;
+    return (maker->given.bytes + 15) / 16 * 16 + 16;
+}
+
+static artel_status run_at(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    artel__stage_want raw[ARTEL__STAGE_TOGETHER];
+    artel__stage_scratch scratch;
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += raw_bytes(stage, wants[i].column);
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, bytes, &scratch));
+    uint8_t *at = scratch.bytes;
+    for (int i = 0; i < count; i++) {
+        size_t own = raw_bytes(stage, wants[i].column);
+        raw[i] = (artel__stage_want){wants[i].column, own > 0 ? at : wants[i].out};
+        at += own;
+    }
+    artel_status status = artel__stage_at_some(stage->base, raw, count, index);
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
+        const artel__stage *maker = stage->columns[wants[i].column].maker;
+        if (maker != NULL) status = make_from(maker, index, raw[i].out, wants[i].out);
+    }
+    artel__stage_scratch_fini(stage->ctx, &scratch);
+    return status;
+}
+
+static artel_status source_at(const artel__stage *source, const artel__stage_want *wants, int count, int64_t index)
+{
+    int columns[ARTEL__STAGE_TOGETHER];
+    void *out[ARTEL__STAGE_TOGETHER];
+    for (int i = 0; i < count; i++) {
+        columns[i] = wants[i].column;
+        out[i] = wants[i].out;
+    }
+    return artel__rows_fetch_some(source->state, columns, count, index, out);
+}
+
+/* Up to ARTEL__STAGE_TOGETHER of them, in this pass. */
+static artel_status some_at(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    artel__stage_want below[ARTEL__STAGE_TOGETHER];
+    int input = 0;
+    if (stage->ops == &artel__stage_source) return source_at(stage, wants, count, index);
+    if (stage->base != NULL) return run_at(stage, wants, count, index);
+    if (stage->ops->which != NULL) {
+        for (int i = 0; i < count; i++)
+            below[i] = (artel__stage_want){stage->ops->which(stage, wants[i].column), wants[i].out};
+        return artel__stage_at_some(stage->inputs[0], below, count, index);
+    }
+    if (stage->ops->at == NULL) {
+        if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &index));
+        return artel__stage_at_some(stage->inputs[input], wants, count, index);
+    }
+    for (int i = 0; i < count; i++) ARTEL_TRY(stage->ops->at(stage, wants[i].column, index, wants[i].out));
+    return ARTEL_OK;
+}
+
+artel_status artel__stage_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    uint64_t pass = stage->frozen ? artel__stage_set_pass(0) : 0;
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < count && status == ARTEL_OK; i += ARTEL__STAGE_TOGETHER) {
+        int some = count - i < ARTEL__STAGE_TOGETHER ? count - i : ARTEL__STAGE_TOGETHER;
+        status = some_at(stage, wants + i, some, index);
+    }
+    if (stage->frozen) artel__stage_set_pass(pass);
+    return status;
+}
+
 artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
     int input = 0;
     int64_t at = index;
+    if (stage->base != NULL) stage = stage->base; /* runs keep numbers */
     if (stage->ops->hash != NULL) return stage->ops->hash(stage, column, index, out);
     if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &at));
     return artel__stage_hash(stage->inputs[input], column, at, out);

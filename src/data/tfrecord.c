@@ -149,10 +149,7 @@ static artel_status read_features(const artel__source *source, const one_record 
                                     .row = record->local,
                                     .offset = record->file->offsets[record->local],
                                     .texts = record->file->compressed ? &state->texts : NULL};
-    for (int i = 0; i < count; i++)
-        ARTEL_TRY(artel__example_row(&reader, record->payload, &state->features.item[wants[i].array], wants[i].shape,
-                                     wants[i].out));
-    return ARTEL_OK;
+    return artel__example_rows(&reader, record->payload, &state->features, wants, count);
 }
 
 /* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */

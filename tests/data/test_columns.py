@@ -11,7 +11,7 @@ import numpy as np
 import data
 from data import ARTEL, check, report, run, same, same_texts, texts
 import pipelines
-from pipelines import chain, refused, save
+from pipelines import chain, column, refused, save
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -150,6 +150,68 @@ def errors():
     refused("the name of tf", chain("npz:e.npz", ("stack", {})), "no stage 'stack'", "stack_columns")
 
 
-for part in (shapes, training, errors):
+def runs():
+    """Stages on single columns one upon another, in any order and among others, against NumPy: each column goes its own way."""
+    f = np.float32
+    for turn in range(12):
+        n, names = int(RNG.integers(3, 9)), ["a", "b", "c"]
+        values = {c: RNG.integers(0, 50, (n, 4)).astype("i8") for c in names}
+        np.savez("runs.npz", **values)
+        stages = []
+        for k in range(int(RNG.integers(1, 25))):
+            c = str(RNG.choice(list(values)))
+            v, kind = values[c], RNG.choice(["cast", "scale", "reshape", "lookup", "pad", "rename", "take", "repeat", "select", "skip"])
+            if kind == "cast":
+                dtype = str(RNG.choice(["int32", "float32", "uint8", "float64"]))
+                stages.append((kind, dict(column=c, dtype=dtype)))
+                values[c] = np.clip(v, 0, 255).astype(dtype) if dtype == "uint8" else v.astype(dtype)
+            elif kind == "scale":
+                stages.append((kind, dict(column=c, multiply=2, add=1)))
+                values[c] = v.astype(f) * f(2) + f(1)
+            elif kind == "reshape":
+                shape = [-1] if v.ndim > 2 else [2, -1] if v.shape[1] % 2 == 0 else [1, -1]
+                stages.append((kind, dict(column=c, shape=shape)))
+                values[c] = v.reshape([len(v)] + shape)
+            elif kind == "lookup":
+                stages.append((kind, dict(column=c, keys=[1, 3, 5], default=7)))
+                values[c] = np.select([v == 1, v == 3, v == 5], [0, 1, 2], 7).astype("i8")
+            elif kind == "pad" and v.shape[-1] < 9:
+                stages.append((kind, dict(column=c, shape=[-1] * (v.ndim - 2) + [v.shape[-1] + 1], value=k)))
+                values[c] = np.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, 1)], constant_values=k)
+            elif kind == "rename":
+                stages.append((kind, dict(column=c, to="n%d" % k)))
+                values = {"n%d" % k if old == c else old: w for old, w in values.items()}
+            elif kind in ("take", "skip") and len(v) > 2:
+                stages.append((kind, dict(count=len(v) - 1 if kind == "take" else 1)))
+                values = {name: w[:-1] if kind == "take" else w[1:] for name, w in values.items()}
+            elif kind == "repeat" and len(v) < 30:
+                stages.append((kind, dict(count=2)))
+                values = {name: np.concatenate([w, w]) for name, w in values.items()}
+            elif kind == "select" and len(values) > 1 and k % 3 == 0:
+                order = list(RNG.permutation(list(values)))[:max(1, len(values) - k % 2)]
+                stages.append((kind, dict(columns=[str(name) for name in order])))
+                values = {str(name): values[str(name)] for name in order}
+        for name, wanted in values.items():
+            only = chain("npz:runs.npz", *stages, ("select", dict(columns=[name])), ("rename", dict(column=name, to="x")))
+            same("run %d, %s: %s" % (turn, name, stages), rows(only, str(wanted.dtype)), wanted)
+    wide = 1500
+    np.savez("wide.npz", **{"c%d" % i: np.arange(3) + i for i in range(wide)})
+    each = [("scale", dict(column="c%d" % i, add=i)) for i in range(wide)] + [("scale", dict(column="c%d" % i, multiply=2)) for i in range(wide)]
+    found = rows(chain("npz:wide.npz", *each, ("stack_columns", dict(columns=["c%d" % i for i in range(wide)])), ("select", dict(columns=["x"]))))
+    same("a stage for each of many columns", found, ((np.arange(3)[:, None] + 2 * np.arange(wide)[None]) * 2).astype(f))
+    many = {"c%d" % i: RNG.standard_normal((5, 1 + i % 3)).astype(f) for i in range(150)}
+    np.savez("many.npz", **many)
+    rc, _, err = run(ARTEL, "data", "make", "npz:many.npz", "-o", "many", "--shards", 1)
+    check("many features are written", rc == 0, err)
+    order = [str(c) for c in RNG.permutation(list(many))]
+    found = rows(chain("tfrecord:many", ("scale", dict(column="c7", multiply=3)), ("concatenate_columns", dict(columns=order)), ("select", dict(columns=["x"]))))
+    same("many features of a record", found, np.concatenate([many[c] * f(3 if c == "c7" else 1) for c in order], axis=1))
+    one = column("deep.npz", np.arange(4))
+    same("500 stages for a value", rows(chain(one, *[("scale", dict(column="x", add=1))] * 500)), (np.arange(4) + 500).astype(f))
+    refused("501 stages for a value", chain(one, *[("scale", dict(column="x", add=1))] * 501), "stage 502 (scale): more than 500 stages")
+    refused("501 stages", chain(one, *[("take", dict(count=3))] * 30000), "stage 502 (take): more than 500 stages")
+
+
+for part in (shapes, training, errors, runs):
     part()
 sys.exit(report())
