@@ -267,7 +267,8 @@ static artel_status read_facts(reading *r, said *heard)
     char *rest = NULL;
     for (char *line = strtok_r(heard->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         ARTEL_TRY(take_line(r, line));
-    for (int i = 0; i < f->devices; i++) f->device[i].id = artel__arena_printf(r->arena, "%s:%d", r->plugin->kind, i);
+    const char *word = artel__device_word(r->plugin->kind);
+    for (int i = 0; i < f->devices; i++) f->device[i].id = artel__arena_printf(r->arena, "%s:%d", word, i);
     return artel__arena_status(r->arena);
 }
 

@@ -43,6 +43,11 @@ static const char *kind_of(const char *path)
     return "?";
 }
 
+const char *artel__device_word(const char *kind)
+{
+    return strcmp(kind, "cpu") == 0 ? "cpu:xla" : kind;
+}
+
 static artel_status add(search *s, const char *kind, const char *path)
 {
     artel__plugin_list *list = s->list;

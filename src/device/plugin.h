@@ -22,6 +22,8 @@ typedef struct artel__plugin_list {
     const char *looked; /* the places, for messages */
 } artel__plugin_list;
 
+/* What --device calls devices of this kind: "cpu:xla" those of a plug-in for the CPU, for "cpu" are the cores. */
+const char *artel__device_word(const char *kind);
 /* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None
  * found is no error. */
 artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);
@@ -32,7 +34,7 @@ artel_status artel__device_auto(artel_context *ctx, const char *named, bool tell
 
 /* What a plug-in says of itself in a process of its own. */
 typedef struct artel__device_facts {
-    const char *id;   /* "cuda:0" */
+    const char *id;   /* "cuda:0", as --device takes it */
     const char *name; /* "NVIDIA H100 80GB HBM3" */
     int64_t memory;   /* bytes; -1: it does not say */
 } artel__device_facts;

@@ -65,6 +65,7 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
         size_t length = strcspn(text, ",");
         ARTEL_TRY(read_one(ctx, text, length, out));
         out->names++;
+        if (strcmp(text + length, ",") == 0) return refuse(ctx, text);
         text += length + (text[length] == ',');
     }
     if (out->names > 1 && out->count != out->names)
@@ -75,7 +76,7 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
             if (out->device[i] == out->device[k])
                 return artel__fail(ctx, ARTEL_ERROR_INVALID, "device",
                                    "name it once; .replicas says how many replicas share the devices",
-                                   "%s:%d is named twice", out->kind, out->device[i]);
+                                   "%s:%d is named twice", artel__device_word(out->kind), out->device[i]);
         }
     }
     return ARTEL_OK;
@@ -116,7 +117,7 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
             : "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries "
               "(docs/devices.md), or name "
               "a plug-in's file",
-        "%s: no PJRT plug-in was found (looked in %.300s)", w->kind, list.looked);
+        "%s: no PJRT plug-in was found (looked in %.300s)", artel__device_word(w->kind), list.looked);
 }
 
 /* Of the plug-in's version, which may be long, its hash. */
@@ -199,8 +200,8 @@ static artel_status list_devices(artel__device_set *set, const wanted *w)
         device[i] = w->count ? w->device[i] : i;
         if (device[i] >= p->devices)
             return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", "artel devices lists what there is",
-                               "%s:%d is not here: %s has %d device%s", w->kind, device[i], w->kind, p->devices,
-                               p->devices == 1 ? "" : "s");
+                               "%s:%d is not here: %s has %d device%s", artel__device_word(w->kind), device[i],
+                               artel__device_word(w->kind), p->devices, p->devices == 1 ? "" : "s");
         const artel__device_facts *one = &p->facts.device[device[i]], *first = &p->facts.device[device[0]];
         if (strcmp(one->name, first->name) != 0)
             return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name devices of one kind",

@@ -105,15 +105,24 @@ static artel_status add_identity(artel_context *ctx, facts *f, const json_t *ide
     return ARTEL_OK;
 }
 
+/* What is agreed is no fact yet: the record of each generation states it. Of processors without the instruction set,
+ * which changes no bit; of a device the platform can be read, the rest is a hash. */
+static void write_arithmetic(const artel__fit *fit, char out[64])
+{
+    const char *class = artel__session_arithmetic(fit->session), *open = strchr(class, '(');
+    if (artel__session_has_products(fit->session))
+        snprintf(out, 64, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
+    else if (fit->session->devices)
+        snprintf(out, 64, "%.*s %016llx", (int)strcspn(class, ",") < 15 ? (int)strcspn(class, ",") : 15, class,
+                 (unsigned long long)artel__hash64(class, strlen(class)));
+    else
+        snprintf(out, 64, "%.*s", open > class ? (int)(open - class) - 1 : (int)strlen(class), class);
+}
+
 static artel_status add_version(artel__fit *fit, facts *f)
 {
     char arithmetic[64];
-    const char *class = artel__session_arithmetic(fit->session);
-    if (artel__session_has_products(
-            fit->session)) /* what is agreed is no fact yet: the record of each generation states it */
-        snprintf(arithmetic, sizeof arithmetic, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
-    else /* without the instruction set, which changes no bit */
-        snprintf(arithmetic, sizeof arithmetic, "%.*s", (int)strcspn(class, "("), class);
+    write_arithmetic(fit, arithmetic);
     ARTEL_TRY(add_fact(fit->ctx, f, "version of artel", ARTEL_VERSION));
     return add_fact(fit->ctx, f, "arithmetic", arithmetic);
 }

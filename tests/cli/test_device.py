@@ -148,11 +148,21 @@ def evaluation():
 
 
 def tasks():
-    """Two tasks by their own clients give the bits of one."""
+    """Two tasks by their own clients give the bits of one, also of two devices each; a task on processors is no member of such a job."""
     one = fit("cnn", "alone.keras", "--device", "cpu:xla")
-    answer = artel("launch", "-n", 2, *words("cnn", "two.keras", "--device", "cpu:xla", "--strategy", "multi-worker"))
-    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
-    expect(digest(path("two.keras")) == one, "two tasks give other bits than one")
+    for more in ((), ("--replicas", 2)):
+        answer = artel("launch", "-n", 2, *words("cnn", "two.keras", "--device", "cpu:xla", "--strategy", "multi-worker", *more))
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        expect(digest(path("two.keras")) == one, "two tasks give other bits than one", more)
+    addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]
+    line = [str(w) for w in words("mlp", "mixed.keras", "--strategy", "multi-worker", "--shards", 4, "--post-mortem", "none")]
+    pair = [Task(line + ["--device", device], {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}})})
+            for i, device in enumerate(("cpu:xla", "cpu"))]
+    for task in pair:
+        task.drain()
+    for task, mine, other in zip(pair, ("pjrt cpu ", "artel-1 float32"), ("artel-1 float32", "pjrt cpu ")):
+        expect(task.finish(120) == 1, "a mixed job goes on", task.err()[-500:])
+        expect("differs in arithmetic (there " + other in task.err() and "here " + mine in task.err(), "it says", task.err()[-500:])
 
 
 def killed():

@@ -198,8 +198,8 @@ def lists():
     expect(two == one, "two devices by number have other bits than one")
     expect(answer.events("start")[0]["replicas"] == 2, answer.events("start"))
     model, source = CASES["mlp"]
-    for device, text in (("cpu:xla:1,cpu:xla:1", "cpu:1 is named twice"), ("cpu:xla:0,cpu:xla:8", "cpu:8 is not here: cpu has 8 devices"),
-                         ("cpu:xla:x", "names no device"), ("cpu:xla,cpu:xla:1", "do not compute together")):
+    for device, text in (("cpu:xla:1,cpu:xla:1", "cpu:xla:1 is named twice"), ("cpu:xla:0,cpu:xla:8", "cpu:xla:8 is not here: cpu:xla has 8 devices"),
+                         ("cpu:xla:x", "names no device"), ("cpu:xla:1,", "names no device"), ("cpu:xla,cpu:xla:1", "do not compute together")):
         answer = artel("fit", model, "--data", source, "--device", device)
         expect(answer.rc == 1 and text in answer.err, device, "is answered", answer.rc, answer.err)
 

@@ -65,7 +65,7 @@ def lost():
         whole = bits("whole.keras", fit("whole.keras", *more))
         folder = ("--checkpoint-dir", path("ck%d" % len(more)), "--save-every", "3steps")
         says(fit("cut.keras", *more, *folder, call="launch", at=16, code=13, text="CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error", on=True), "cut.keras",
-             "the device is lost", "on cpu:0", "ECC", "--resume")
+             "the device is lost", "on cpu:xla:0", "ECC", "--resume")
         expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
         expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits", more)
 
@@ -81,7 +81,7 @@ def ahead():
             expect(digest(path("once.keras")) == whole, "launch", at, "failed once: other bits")
             os.remove(path("once.keras"))
         else:
-            says(answer, "once.keras", "the device has no memory to launch a program on cpu:0", "--batch-size")
+            says(answer, "once.keras", "the device has no memory to launch a program on cpu:xla:0", "--batch-size")
     expect(0 in ends.values() and len(set(ends.values())) == 2, "launches that fail once end in", ends)
 
 
@@ -93,7 +93,7 @@ def meanings():
         ("compile", 12, "custom op is unknown", ("cannot compile", "update the plug-in")),
         ("put", 14, "the link is down", ("device is lost", "take an array", "--resume")),
         ("launch", 13, "CUDA driver version is insufficient for CUDA runtime version", ("driver is older", "update the driver")),
-        ("launch", 13, "something else", ("the plug-in cannot launch a program on cpu:0", "something else")),
+        ("launch", 13, "something else", ("the plug-in cannot launch a program on cpu:xla:0", "something else")),
     ):
         more = ("--device-kernels", "measured") if call == "compile" else ()  # what was compiled before is another program
         says(fit("x.keras", *more, call=call, at=1, code=code, text=text), "x.keras", *told)
