@@ -18,6 +18,7 @@ BARS = [
     ("src/cluster/mesh_impl.h", "artel__mesh_generation", 10, 1),
     ("src/cluster/membership_impl.h", "artel__membership", 40, 1),
     ("src/cluster/membership_impl.h", "artel__ms_peer", 25, 1),
+    ("src/train/fit_impl.h", "artel__fit", 25, 1),
 ]
 
 
