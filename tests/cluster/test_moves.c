@@ -55,7 +55,7 @@ static void test_moves(void **state)
         for (int from = 0; from < m->states; from++) {
             assert_true(artel__may_move(m, from, from));
             assert_false(artel__may_move(m, from, m->states) || artel__may_move(m, m->states, from));
-            assert_false(artel__may_move(m, from, -1) || artel__may_move(m, 0, from));
+            assert_false(artel__may_move(m, from, -1) || artel__may_move(m, -1, from));
             for (int to = 0; to < m->states; to++) {
                 char move[64];
                 snprintf(move, sizeof move, " %s>%s ", m->state[from].name, m->state[to].name);
