@@ -45,15 +45,6 @@ int64_t artel__partition_offset(int64_t rows, int64_t pieces, int64_t piece);
 /* Which piece has the row. */
 int64_t artel__partition_find(int64_t rows, int64_t pieces, int64_t row);
 
-/* Which server owns row `row` where rows are dealt in stripes of 64 over the servers, and which of its rows that is.
- * Frequent ids are the low ones of most vocabularies, which the division rule sends to one server. */
-enum {
-    ARTEL__STRIPE_ROWS = 64
-};
-int artel__stripe_server(int64_t row, int servers);
-int64_t artel__stripe_row(int64_t row, int servers);
-int64_t artel__stripe_rows(int64_t rows, int servers, int server); /* rows of one server */
-
 /* -- placing: `place[i]` becomes the server of piece i; at most ARTEL__PLACE_SERVERS servers -- */
 
 enum {

@@ -108,21 +108,3 @@ int64_t artel__partition_find(int64_t rows, int64_t pieces, int64_t row)
     int64_t each = rows / pieces, longer = rows % pieces, in_longer = longer * (each + 1);
     return row < in_longer ? row / (each + 1) : longer + (row - in_longer) / each;
 }
-
-/* -- stripes -- */
-
-int artel__stripe_server(int64_t row, int servers)
-{
-    return (int)(row / ARTEL__STRIPE_ROWS % servers);
-}
-
-int64_t artel__stripe_row(int64_t row, int servers)
-{
-    return row / ARTEL__STRIPE_ROWS / servers * ARTEL__STRIPE_ROWS + row % ARTEL__STRIPE_ROWS;
-}
-
-int64_t artel__stripe_rows(int64_t rows, int servers, int server)
-{
-    int64_t whole = rows / ARTEL__STRIPE_ROWS, own = whole / servers + (server < whole % servers);
-    return own * ARTEL__STRIPE_ROWS + (server == whole % servers ? rows % ARTEL__STRIPE_ROWS : 0);
-}

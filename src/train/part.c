@@ -160,7 +160,7 @@ static artel_status deal_in_turn(maker *m)
         if (all->item[v].kind == ARTEL__VARIABLE_SLOT) continue;
         turn += i < 0;
         for (; i >= 0 && i < l->pieces && l->piece[i].variable == v; i++)
-            l->piece[i].server = (int)(turn++ % l->servers);
+            artel__place_in_turn(turn++, 1, l->servers, &l->piece[i].server);
     }
     return ARTEL_OK;
 }

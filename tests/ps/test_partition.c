@@ -95,20 +95,6 @@ static void the_first_pieces_are_one_longer(void **state)
             }
 }
 
-static void stripes_cover_each_row_once(void **state)
-{
-    (void)state;
-    for (int64_t rows = 1; rows < 700; rows += 23)
-        for (int servers = 1; servers < 6; servers++) {
-            int64_t next[6] = {0};
-            for (int64_t row = 0; row < rows; row++) {
-                int s = artel__stripe_server(row, servers);
-                assert_int_equal(artel__stripe_row(row, servers), next[s]++);
-            }
-            for (int s = 0; s < servers; s++) assert_int_equal(artel__stripe_rows(rows, servers, s), next[s]);
-        }
-}
-
 static void texts_are_read(void **state)
 {
     artel_context *ctx = *state;
@@ -128,7 +114,7 @@ static void texts_are_read(void **state)
         assert_int_equal(artel__partition_read(ctx, bad[i], 2, &r), ARTEL_ERROR_INVALID);
 }
 
-/* The wide model: 8 tables of a million rows of 16, in stripes of so many pieces, and small dense layers. */
+/* The wide model: 8 tables of a million rows of 16, in so many pieces, and small dense layers. */
 static void loads_are_level(void **state)
 {
     (void)state;
@@ -192,7 +178,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_tensorflows),
         cmocka_unit_test(the_first_pieces_are_one_longer),
-        cmocka_unit_test(stripes_cover_each_row_once),
         cmocka_unit_test(texts_are_read),
         cmocka_unit_test(loads_are_level),
         cmocka_unit_test(measured_traffic_moves_few),
