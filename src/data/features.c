@@ -221,6 +221,7 @@ artel_status artel__features_read(artel__arena *arena, const char *path, bool op
 typedef struct inference {
     artel__arena *arena;
     artel__features *out;
+    bool more; /* than there is room for */
 } inference;
 
 static bool looks_like_image(artel__proto bytes)
@@ -251,7 +252,11 @@ static void infer_one(void *user, artel__proto name, const artel__example_list *
     inference *job = user;
     artel__features *out = job->out;
     int64_t count = 0;
-    if (list->kind == ARTEL__FEATURE_NONE || out->count == MOST_INFERRED) return;
+    if (list->kind == ARTEL__FEATURE_NONE) return;
+    if (out->count == MOST_INFERRED) {
+        job->more = true;
+        return;
+    }
     if (name.at != name.end &&
         memchr(name.at, '\0', (size_t)(name.end - name.at)) != NULL) { /* nothing could name it */
         artel__log(job->arena->ctx, ARTEL_LOG_NOTE, "%s: a feature with a zero byte in its name is left out",
@@ -288,7 +293,7 @@ static int by_name(const void *a, const void *b)
 
 artel_status artel__features_infer(artel__arena *arena, const char *where, artel__proto record, artel__features *out)
 {
-    inference job = {arena, out};
+    inference job = {arena, out, false};
     memset(out, 0, sizeof *out);
     out->where = where;
     out->item = artel__arena_alloc(arena, MOST_INFERRED, sizeof *out->item);
@@ -299,6 +304,10 @@ artel_status artel__features_infer(artel__arena *arena, const char *where, artel
         return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, "say what the records hold with #features=FILE.json",
                            "the first record is no tf.train.Example with features");
     }
+    if (job.more)
+        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where,
+                           "say what the records hold with #features=FILE.json",
+                           "more than %d features in the first record, without a description of them", MOST_INFERRED);
     qsort(out->item, (size_t)out->count, sizeof *out->item, by_name);
     return ARTEL_OK;
 }

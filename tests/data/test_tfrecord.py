@@ -302,6 +302,20 @@ def training():
     same("predict", np.load("b.npy"), np.load("a.npy"))
 
 
+def several():
+    """Features that are read together: the last of two entries of one name counts, two may be read from one, one may be missing; too many to guess."""
+    records = [example(a=ints([i]), b=ints([i, 7]), c=ints([9])) + example(a=ints([i * 100])) for i in range(5)]
+    write("several.r", records)
+    spec = {"a": tf.io.FixedLenFeature([], tf.int64), "b": tf.io.FixedLenFeature([2], tf.int64), "e": tf.io.FixedLenFeature([], tf.int64, 4)}
+    wanted = {k: v.numpy().reshape(5, -1) for k, v in parsed(records, **spec).items()}
+    with_two = features("several.json", a=dict(dtype="int64"), b=dict(dtype="int64", shape=[2]), again=dict(dtype="int64", shape=[2], key="b"), e=dict(dtype="int64", default=4))
+    with open("several.p.json", "w") as f:
+        json.dump({"from": "tfrecord:several.r" + with_two, "stages": [{"stage": "concatenate_columns", "columns": ["a", "b", "again", "e"]}]}, f)
+    same("several", deliver("pipeline:several.p.json#x", "int64"), np.concatenate([wanted[k] for k in ("a", "b", "b", "e")], axis=1))
+    write("many.r", [example(**{"f%d" % i: ints([i]) for i in range(4097)})])
+    refused("too many to guess", "tfrecord:many.r", "more than 4096 features", "#features=")
+
+
 def main():
     records, x = kinds()
     unpacked()
@@ -310,6 +324,7 @@ def main():
     pictures()
     damage(records, x)
     words()
+    several()
     odd_names()
     unreadable()
     shards(records, x)
