@@ -40,13 +40,17 @@ const char fit_table[] =
     "\"Embedding\", \"config\": {\"name\": \"e\", \"input_dim\": 64, \"output_dim\": 6}}, {\"class_name\": "
     "\"Flatten\", \"config\": {\"name\": \"f\"}}, " DENSE("a", "21", "relu") ", " DENSE("b", "4", "softmax") "]}}";
 
+static void make_folder(fit_bench *b)
+{
+    strcpy(b->folder, "/tmp/artel-fit-XXXXXX");
+    assert_non_null(mkdtemp(b->folder));
+}
+
 static void open_with(fit_bench *b, const artel_context_options *options, const char *json, int64_t rows, int64_t width,
                       artel_shape row)
 {
     memset(b, 0, sizeof *b);
     assert_int_equal(artel_context_create(options, &b->ctx), ARTEL_OK);
-    strcpy(b->folder, "/tmp/artel-fit-XXXXXX");
-    assert_non_null(mkdtemp(b->folder));
     b->model = train_model(b->ctx, json);
     assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"),
                      ARTEL_OK);
@@ -69,6 +73,7 @@ static void open_with(fit_bench *b, const artel_context_options *options, const 
 void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel_shape row)
 {
     open_with(b, NULL, json, rows, width, row);
+    make_folder(b);
 }
 
 void fit_open_mlp(fit_bench *b, int64_t rows)
@@ -79,6 +84,7 @@ void fit_open_mlp(fit_bench *b, int64_t rows)
 void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *options)
 {
     open_with(b, options, fit_mlp, rows, 9, (artel_shape){.rank = 1, .dim = {9}});
+    make_folder(b);
 }
 
 void fit_open_either(fit_bench *b, bool table, int64_t rows, const artel_context_options *options)

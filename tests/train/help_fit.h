@@ -31,7 +31,7 @@ void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel
 void fit_open_mlp(fit_bench *b, int64_t rows);
 /* The same in a context with these options. */
 void fit_open_logged(fit_bench *b, int64_t rows, const artel_context_options *options);
-/* `table`: fit_table, else fit_mlp. */
+/* `table`: fit_table, else fit_mlp. Without a folder. */
 void fit_open_either(fit_bench *b, bool table, int64_t rows, const artel_context_options *options);
 void fit_close(fit_bench *b);
 /* Two epochs in 16 shards; events go to the bench. */

@@ -74,29 +74,6 @@ static event pop(storm *w)
     return top;
 }
 
-/* -- turns -- */
-
-static void run(process *p)
-{
-    storm *w = p->world;
-    pthread_mutex_lock(&w->mutex);
-    w->turn = p->id;
-    pthread_cond_signal(&p->turn);
-    while (w->turn >= 0) pthread_cond_wait(&w->back, &w->mutex);
-    pthread_mutex_unlock(&w->mutex);
-}
-
-void storm_yield(process *p, process_state state)
-{
-    storm *w = p->world;
-    pthread_mutex_lock(&w->mutex);
-    p->state = state;
-    w->turn = -1;
-    pthread_cond_signal(&w->back);
-    while (state != PROCESS_OVER && w->turn != p->id) pthread_cond_wait(&p->turn, &w->mutex);
-    pthread_mutex_unlock(&w->mutex);
-}
-
 void storm_wake(process *p)
 {
     if (p->woken || p->state == PROCESS_OVER) return;
@@ -178,12 +155,8 @@ static void await_change(process *p)
     while (!is_over(p) && !(p->seat && p->seat != p->last)) storm_yield(p, PROCESS_RESTS);
 }
 
-static void *process_main(void *user)
+void storm_live(process *p)
 {
-    process *p = user;
-    pthread_mutex_lock(&p->world->mutex);
-    while (p->world->turn != p->id) pthread_cond_wait(&p->turn, &p->world->mutex);
-    pthread_mutex_unlock(&p->world->mutex);
     while (!is_over(p)) {
         await_change(p);
         if (is_over(p)) break;
@@ -195,8 +168,6 @@ static void *process_main(void *user)
         if (p->status >= 0) artel__operation_begin(p->bench.ctx);
         p->seated = NULL;
     }
-    storm_yield(p, PROCESS_OVER);
-    return NULL;
 }
 
 static void fill_cluster(process *p)
@@ -252,10 +223,9 @@ static process *start(storm *w, int task, int side)
     if (w->processes == STORM_PROCESSES) abort();
     *p = (process){.world = w, .id = w->processes, .task = task, .side = side, .alive = true, .dies_after = -1};
     w->process[w->processes++] = p;
-    pthread_cond_init(&p->turn, NULL);
     fill_cluster(p);
     open_fit(p);
-    if (pthread_create(&p->thread, NULL, process_main, p) != 0) abort();
+    storm_turn_create(p);
     storm_trace(w, p, "begins on side %d", side);
     storm_wake(p);
     return p;
@@ -269,7 +239,6 @@ static void destroy(process *p)
     p->fit.options.cluster = NULL;
     artel__fit_close(&p->fit);
     pthread_mutex_destroy(&p->cluster.mutex);
-    pthread_cond_destroy(&p->turn);
     fit_close(&p->bench);
     free(p);
 }
@@ -367,11 +336,12 @@ static void end_process(storm *w, process *p)
 {
     p->killed = true;
     p->alive = false;
-    if (p->state != PROCESS_OVER) run(p);
-    while (p->state != PROCESS_OVER) run(p);
+    while (p->state != PROCESS_OVER) storm_turn_give(p);
     if (w->over) return;
     w->result->deaths++;
     storm_trace(w, p, "is dead");
+    if (p->id == w->o.dies - 1 && !w->o.stays_dead)
+        storm_push(w, 300, (event){.kind = EVENT_RESTART, .who = p, .a = p->task});
     break_up(w, p->side);
 }
 
@@ -478,7 +448,7 @@ static void give_turn(storm *w, process *p)
 {
     if (p->asleep || p->state == PROCESS_OVER) return;
     p->woken = false;
-    run(p);
+    storm_turn_give(p);
     if (p->killed) {
         if (p->alive) end_process(w, p);
     } else if (p->state == PROCESS_OVER && p->status < 0) {
@@ -525,8 +495,8 @@ static void finish(storm *w)
     for (int i = 0; i < w->processes; i++) {
         process *p = w->process[i];
         p->killed = true;
-        while (p->state != PROCESS_OVER) run(p);
-        pthread_join(p->thread, NULL);
+        while (p->state != PROCESS_OVER) storm_turn_give(p);
+        storm_turn_destroy(p);
     }
     for (int i = 0; i < w->events; i++)
         if (w->heap[i].kind == EVENT_ARRIVE) storm_arrive(w, w->heap[i].of, w->heap[i].at);
@@ -535,21 +505,18 @@ static void finish(storm *w)
         next = g->next;
         storm_close_generation(g);
     }
-    pthread_cond_destroy(&w->back);
-    pthread_mutex_destroy(&w->mutex);
     free(w->heap);
     free(w->log);
 }
 
 void storm_run(const storm_options *options, storm_result *out)
 {
-    storm w = {.o = *options, .result = out, .random = options->seed * 0x9e3779b97f4a7c15u, .turn = -1};
+    storm w = {.o = *options, .result = out, .random = options->seed * 0x9e3779b97f4a7c15u};
     *out = (storm_result){.states = 0};
-    pthread_mutex_init(&w.mutex, NULL);
-    pthread_cond_init(&w.back, NULL);
     w.faults_left = options->faults;
     make_tasks(&w);
     for (int t = 0; t < w.tasks; t++) start(&w, t, 0);
+    if (options->dies) w.process[options->dies - 1]->dies_after = options->message;
     form_soon(&w, 0);
     storm_push(&w, 50 + (int64_t)storm_random(&w, 400), (event){.kind = EVENT_FAULT});
     while (w.events && !w.over && !*out->wrong && w.now < LONGEST) {

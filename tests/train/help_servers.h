@@ -3,7 +3,7 @@
  * meet.c, serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a model that
  * trains.
  *
- * Each process is a thread that runs only when the simulation gives it its turn, and gives it back where it would wait;
+ * Each process has a stack and runs only when the simulation gives it its turn, and gives it back where it would wait;
  * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared. What the
  * membership machine promises (tests/cluster/help_simulator.h shows that) is assumed: a process is a member of one
  * generation at a time, and one begins when all its members are at rest. Who is cut off or asleep goes on in the
@@ -23,10 +23,13 @@
 
 typedef enum storm_mistake {
     STORM_NO_MISTAKE,
-    STORM_EARLY, /* copies answer for what they do not have yet */
-    STORM_TWICE, /* a copy forgets which items have been applied */
-    STORM_LEVEL, /* how far each holder has come is not told apart */
-    STORM_VOID,  /* what was left out counts as a copy */
+    STORM_EARLY,     /* copies answer for what they do not have yet */
+    STORM_TWICE,     /* a copy forgets which items have been applied */
+    STORM_LEVEL,     /* how far each holder has come is not told apart */
+    STORM_VOID,      /* what was left out counts as a copy */
+    STORM_UNAPPLIED, /* some updates are acknowledged and not applied */
+    STORM_MISSED,    /* some updates are not sent to a copy, as if it had them */
+    STORM_OTHER,     /* what is left of another state counts */
     STORM_MISTAKES
 } storm_mistake;
 
@@ -41,14 +44,21 @@ typedef struct storm_options {
     bool moves;  /* pieces move however little is gained */
     bool chiefs; /* chiefs are lost, too, and replaced on the other side of cuts */
     storm_mistake mistake;
+    int dies, message; /* 1 + a task, 0: none; it dies before it sends its message of that number, from 0 on */
+    bool stays_dead;
     bool trace;
 } storm_options;
+
+enum {
+    STORM_TASKS = 8 /* chief, workers, ps */
+};
 
 typedef struct storm_result {
     char wrong[512]; /* "": nothing */
     char digest[65]; /* of the trained weights */
     int states, acknowledged, generations, deaths, cuts;
-    int moves; /* decisions to place pieces by their traffic */
+    int moves;             /* decisions to place pieces by their traffic */
+    int sent[STORM_TASKS]; /* messages of the first process of each task */
 } storm_result;
 
 void storm_run(const storm_options *options, storm_result *out);

@@ -13,7 +13,6 @@
 #include "train/servers.h"
 
 enum {
-    STORM_TASKS = 8,      /* chief, workers, ps */
     STORM_PROCESSES = 96, /* in all lives */
     STORM_SIDES = 2       /* of a cut */
 };
@@ -21,6 +20,7 @@ enum {
 typedef struct storm storm;
 typedef struct generation generation;
 typedef struct process process;
+typedef struct storm_turn storm_turn;
 
 typedef struct message {
     struct message *next;
@@ -54,7 +54,7 @@ struct generation {
 
 typedef enum process_state {
     PROCESS_RESTS,
-    PROCESS_WORKS, /* its thread may be run */
+    PROCESS_WORKS, /* it may be given its turn */
     PROCESS_WAITS, /* in the network */
     PROCESS_OVER
 } process_state;
@@ -65,8 +65,7 @@ struct process {
     bool alive, asleep, killed, woken;
     int dies_after; /* messages sent; -1: it does not */
     process_state state;
-    pthread_t thread;
-    pthread_cond_t turn;
+    storm_turn *turn;
     generation *seat, *seated, *last; /* given; in; that it has been in */
     fit_bench bench;
     artel__fit fit;
@@ -76,7 +75,7 @@ struct process {
     artel__service service;
     void *user;
     artel_status status;
-    uint64_t fetched; /* by a chief: the state that it has taken back last */
+    uint64_t fetched, installed; /* by a chief: the state that it has taken back, and given, last */
 };
 
 typedef enum event_kind {
@@ -121,9 +120,6 @@ struct storm {
     int64_t now;
     event *heap;
     int events, room;
-    pthread_mutex_t mutex;
-    pthread_cond_t back;
-    int turn; /* -1: the simulation's */
     process *process[STORM_PROCESSES];
     int processes, tasks;
     generation *generations, *current[STORM_SIDES];
@@ -140,10 +136,16 @@ uint64_t storm_random(storm *w, uint64_t below);
 void storm_push(storm *w, int64_t after, event e);
 void storm_accuse(storm *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void storm_trace(const storm *w, const process *p, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The process's thread gives its turn back, until it has it again. */
-void storm_yield(process *p, process_state state);
+/* What a process does in its turns, until it is over. */
+void storm_live(process *p);
 /* Something has happened to a process that waits. */
 void storm_wake(process *p);
+
+/* help_servers_turns.c: a process has its turn until it gives it back, or is over. One that is over has none. */
+void storm_turn_create(process *p);
+void storm_turn_give(process *p);
+void storm_yield(process *p, process_state state);
+void storm_turn_destroy(process *p);
 
 /* help_servers_network.c */
 void storm_open_port(generation *g, int rank);

@@ -116,14 +116,36 @@ static bool answer_early(storm *w, port *from, message *m)
     return true;
 }
 
-static void change_held(storm_mistake mistake, message *m)
+/* The copy is not told, and seems to have answered. */
+static void tell_nobody(storm *w, port *from, const message *m)
+{
+    message *answer = copy_of(m);
+    artel__lane_head head = {.op = ARTEL__SERVE_FORWARD};
+    answer->from = m->to;
+    answer->to = m->from;
+    answer->frame.kind = ARTEL__FRAME_ANSWER;
+    answer->frame.length = ARTEL__LANE_HEAD;
+    artel__slot_encode(&head, answer->bytes);
+    send_away(w, &from->of->port[m->to], answer, 0);
+}
+
+static void change_head(storm_mistake mistake, artel__lane_head *head, message *m)
+{
+    if (mistake == STORM_UNAPPLIED && head->op == ARTEL__SERVE_PUSH)
+        *head = (artel__lane_head){.op = ARTEL__SERVE_PULL, .part = head->part, .install = head->install};
+    artel__slot_encode(head, m->bytes);
+}
+
+/* What a server says that it has; `installed`: what the chief has installed last. */
+static void change_held(storm_mistake mistake, uint64_t installed, message *m)
 {
     for (size_t at = ARTEL__LANE_HEAD; at + sizeof(artel__held_part) <= m->frame.length;
          at += sizeof(artel__held_part)) {
         artel__held_part held;
         memcpy(&held, m->bytes + at, sizeof held);
         if (mistake == STORM_LEVEL) held.position = 1;
-        if (mistake == STORM_VOID) held.epoch = UINT64_MAX;
+        if (mistake == STORM_VOID || mistake == STORM_OTHER) held.epoch = UINT64_MAX;
+        if (mistake == STORM_OTHER) held.install = installed;
         memcpy(m->bytes + at, &held, sizeof held);
     }
 }
@@ -140,7 +162,13 @@ static bool mistake(storm *w, port *from, const artel__net_request *r, message *
         size_t bits = artel__net_padded(r->piece[r->pieces - 1].bytes);
         memset(m->bytes + m->frame.length - bits, 0, bits);
     }
-    if (!call && head.op == ARTEL__SERVE_ASK) change_held(w->o.mistake, m);
+    if (w->o.mistake == STORM_MISSED && call && head.op == ARTEL__SERVE_FORWARD && storm_random(w, 8) == 0) {
+        tell_nobody(w, from, m);
+        free_message(m);
+        return true;
+    }
+    if (call && storm_random(w, 8) == 0) change_head(w->o.mistake, &head, m);
+    if (!call && head.op == ARTEL__SERVE_ASK) change_held(w->o.mistake, from->of->member[m->to]->installed, m);
     return false;
 }
 
@@ -173,6 +201,7 @@ static void hear_chief(process *p, const artel__net_request *r)
     if (p->task != 0 || r->frame.kind != ARTEL__FRAME_CALL || r->piece[0].bytes < ARTEL__LANE_HEAD) return;
     artel__slot_decode(r->piece[0].data, &head);
     if (head.op == ARTEL__SERVE_FETCH) p->fetched = head.install;
+    if (head.op == ARTEL__SERVE_INSTALL) p->installed = head.install;
     if (head.op == ARTEL__SERVE_MEET && head.b == ARTEL__MEET_WAITS) atomic_store(&p->cluster.training.stopping, true);
 }
 
@@ -184,6 +213,7 @@ static artel_status sim_send(artel__endpoint *endpoint, artel__net_request *r)
     r->sending = true;
     r->next = NULL;
     atomic_store(&r->state, ARTEL__NET_POSTED);
+    if (owner->id == owner->task) w->result->sent[owner->task]++;
     if (owner->dies_after == 0) owner->killed = true;
     if (owner->dies_after > 0) owner->dies_after--;
     if (is_dead(p)) return ARTEL_OK;

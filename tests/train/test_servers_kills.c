@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 240 */
+/* long form: 1800 */
+/* one thread */
+/* Every kill point of a run of 30 updates over the code of parameter servers that runs use (help_servers.h): two
+ * servers, each with a copy of the other's part, two workers, a chief. Each of them dies before each single message
+ * that it sends in an undisturbed run, and comes back; in the long form it also stays dead, where the job can do
+ * without it. Each acknowledged update is there once, and the run ends with all of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "help_servers.h"
+
+enum {
+    CHIEF = 0,
+    TASKS = 5,
+    UPDATES = 30
+};
+
+static storm_options options_of(uint64_t seed, const char *consistency)
+{
+    return (storm_options){.seed = seed,
+                           .workers = 2,
+                           .servers = 2,
+                           .copies = 2,
+                           .consistency = consistency,
+                           .partitioner = "none",
+                           .epochs = 6};
+}
+
+/* Whether it does no harm. A server's or a worker's death costs no update that was made where there are copies, so
+ * there is one state from beginning to end, once it is installed. */
+static bool stands(const storm_options *o, const storm_result *calm, bool keeps)
+{
+    storm_result r;
+    storm_run(o, &r);
+    bool same = !calm->digest[0] || strcmp(o->consistency, "sync") != 0 || strcmp(calm->digest, r.digest) == 0,
+         kept = !keeps || r.states == 1;
+    if (*r.wrong || !same || !kept)
+        fprintf(stderr, "%s, task %d dies before message %d%s: %s\n", o->consistency, o->dies - 1, o->message,
+                o->stays_dead ? " for good" : "",
+                *r.wrong ? r.wrong
+                : !same  ? "other bits"
+                         : "all went back");
+    return !*r.wrong && same && kept;
+}
+
+/* Points, and how many of them failed. */
+static int kill_everywhere(storm_options o, int *points)
+{
+    storm_result calm;
+    int failed = 0;
+    bool async = strcmp(o.consistency, "async") == 0;
+    storm_run(&o, &calm);
+    assert_string_equal(calm.wrong, "");
+    assert_int_equal(calm.acknowledged, UPDATES * 2); /* of two parts */
+    for (o.dies = 1; o.dies <= TASKS; o.dies++) {
+        int sent = calm.sent[o.dies - 1], begun = sent / 5; /* by then parts and copies are installed */
+        for (o.message = 0; o.message < sent && failed < 5; o.message++, (*points)++) {
+            bool keeps = async && o.dies - 1 != CHIEF && o.message > begun;
+            failed += !stands(&o, &calm, keeps);
+        }
+    }
+    return failed;
+}
+
+static void every_kill_point(void **state)
+{
+    (void)state;
+    bool all = getenv("ARTEL_LONG") != NULL;
+    static const char *const modes[] = {"async", "sync"};
+    int points = 0, failed = 0;
+    for (uint64_t seed = 1; seed <= (all ? 8 : 1); seed++)
+        for (int mode = 0; mode < (all ? 2 : 1); mode++)
+            failed += kill_everywhere(options_of(seed, modes[mode]), &points);
+    printf("%d kill points\n", points);
+    assert_int_equal(failed, 0);
+    assert_true(points > 300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kill_point)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
