@@ -152,7 +152,11 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
         artel__store_table to = artel__store_locate_table(s->store, p->piece);
         size_t bytes = rows_of(p);
         *to.count = p->count;
-        for (int32_t k = 0; k < p->count; k++) to.token[k] = (int32_t)(p->token[k] - p->first);
+        size_t row = (size_t)p->width * sizeof(float);
+        for (int32_t k = 0; k < p->count; k++) { /* a copy has not read these rows before: they are asked for here */
+            to.token[k] = (int32_t)(p->token[k] - p->first);
+            artel__fetch_soon(to.values + to.token[k] * p->width, row < ASKED ? row : ASKED);
+        }
         if (p->count) memcpy(to.rows, p->row, bytes);
         if (p->count && to.squares) memcpy(to.squares, p->square, bytes);
     }
