@@ -36,7 +36,7 @@ typedef enum artel_data_role {
 typedef struct artel_data_array {
     const char *name; /* may be NULL or empty when the role says enough */
     artel_data_role role;
-    artel_dtype dtype;  /* strings cannot be passed from memory or a callback */
+    artel_dtype dtype;  /* strings (artel_string) from memory, not from a callback */
     artel_shape shape;  /* the leading extent counts the samples */
     const void *values; /* row-major, native byte order; unused in descriptions */
 } artel_data_array;

@@ -28,10 +28,10 @@ typedef enum artel_dtype {
     ARTEL_DTYPE_UINT32 = 10,
     ARTEL_DTYPE_UINT64 = 11,
     ARTEL_DTYPE_BOOL = 12,
-    ARTEL_DTYPE_STRING = 13 /* UTF-8; only in files and input pipelines */
+    ARTEL_DTYPE_STRING = 13 /* artel_string (artel/text.h); who takes it says so */
 } artel_dtype;
 
-/* Bytes of one element; 0 for strings and unknown values. */
+/* Bytes of one number; 0 for strings (artel_string) and unknown values. */
 ARTEL_API size_t artel_dtype_size(artel_dtype dtype);
 /* The NumPy and Keras name: "float32", "bfloat16", "bool"; "?" for unknown values. */
 ARTEL_API const char *artel_dtype_name(artel_dtype dtype);

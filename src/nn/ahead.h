@@ -3,7 +3,7 @@
  *
  * Layers that make numbers of words and categories are functions of a row (text/row_function.h). Where all that such a
  * layer takes comes from the inputs by way of such functions alone, it is a step of the model's program
- * (text/program.h), which runs where rows are fetched: on the host, also with a device. Strings exist nowhere else.
+ * (text/program.h), which runs where rows are fetched: on the host, also with a device. No graph knows of strings.
  * Everywhere else the layer is an operation of the graph.
  *
  * The program is written down while the model is made, which builds a graph once. Every later graph of the model meets

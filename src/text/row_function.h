@@ -3,7 +3,7 @@
  *
  * A function takes the elements of one row of one or several tensors and makes those of another; it sees no other row,
  * so its results do not depend on how rows are divided among replicas. It is run in two places: where rows are fetched,
- * for tensors that depend on the model's inputs alone (strings exist nowhere else), and as an operation of the graph
+ * for tensors that depend on the model's inputs alone (strings are in no graph), and as an operation of the graph
  * (op/row_function.c) behind other layers.
  *
  * A function and its settings are read-only and may be used by any number of threads; each brings a scratch of its own.
