@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
+# labels: long
 """bench/device.py, which measures a device that is lent for minutes, on XLA's plug-in for the CPU: every run has the digest it has to have, what there
 is no time for is named, and a run that fails is told and makes the whole fail. Skipped without the plug-in."""
 
