@@ -3,12 +3,7 @@
 #ifndef ARTEL_TEXT_PROGRAM_ROWS_H
 #define ARTEL_TEXT_PROGRAM_ROWS_H
 
-#include "artel/text.h"
 #include "text/program.h"
-
-_Static_assert(sizeof(artel_string) == sizeof(artel__string) &&
-                   offsetof(artel_string, length) == offsetof(artel__string, length),
-               "callers' strings are read as the library's");
 
 typedef struct artel__program_rows {
     const artel__program *program;

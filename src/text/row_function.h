@@ -11,15 +11,13 @@
 #ifndef ARTEL_TEXT_ROW_FUNCTION_H
 #define ARTEL_TEXT_ROW_FUNCTION_H
 
+#include "artel/text.h"
 #include "tensor/shape.h"
 
 #define ARTEL__ROW_INPUTS 16 /* of one function */
 
-/* One element of a tensor of strings; the bytes belong to whoever made it and are UTF-8, without a NUL behind them. */
-typedef struct artel__string {
-    const char *bytes;
-    size_t length;
-} artel__string;
+/* One element of a tensor of strings, as callers have them; the bytes belong to whoever made it. */
+typedef artel_string artel__string;
 
 /* Bytes of one element in memory: as artel_dtype_size, and that of artel__string for strings. */
 size_t artel__cell_size(artel_dtype dtype);
