@@ -169,14 +169,35 @@ static artel_status check_same(artel__service_client *client, const json_t *answ
     return status;
 }
 
+/* What any session has heard last: without a dispatcher the others go on with it, too. */
+static void remember(artel__service_client *client, const json_t *list)
+{
+    json_t *copy = json_deep_copy(list);
+    pthread_mutex_lock(&client->mutex);
+    json_t *before = client->workers;
+    client->workers = copy;
+    pthread_mutex_unlock(&client->mutex);
+    json_decref(before);
+}
+
+static artel_status learn_remembered(artel__service_client *client, artel__service_session *session)
+{
+    pthread_mutex_lock(&client->mutex);
+    json_t *copy = json_deep_copy(client->workers);
+    pthread_mutex_unlock(&client->mutex);
+    artel_status status = copy ? learn_peers(client, session, copy) : ARTEL_OK;
+    json_decref(copy);
+    return status < 0 ? status : ARTEL_AGAIN;
+}
+
 artel_status artel__service_ask_who(artel__service_client *client, artel__service_session *session, bool waits)
 {
     json_t *answer = NULL;
     if (waits) {
         pthread_mutex_lock(&client->asking); /* one record of failure, one question at a time */
     } else if (pthread_mutex_trylock(&client->asking) != 0) {
-        session->asked_ns = artel__now_ns(); /* another session asks: this one goes on with whom it knows */
-        return ARTEL_AGAIN;
+        session->asked_ns = artel__now_ns(); /* another session asks: this one goes on with whom all know */
+        return learn_remembered(client, session);
     }
     artel_status status = waits ? ask_patiently(client, &answer) : ask_once(client, &answer);
     if (status == ARTEL_OK && !is_described(answer)) status = ARTEL_AGAIN; /* a dispatcher that was just born */
@@ -191,7 +212,12 @@ artel_status artel__service_ask_who(artel__service_client *client, artel__servic
     session->ask_every_ns = status == ARTEL_OK ? ASK_EVERY_NS : session->ask_every_ns * 2;
     if (session->ask_every_ns < SECOND / 2) session->ask_every_ns = SECOND / 2;
     if (session->ask_every_ns > ASK_RARELY_NS) session->ask_every_ns = ASK_RARELY_NS;
-    if (status == ARTEL_OK) status = learn_peers(client, session, json_object_get(answer, "workers"));
+    if (status == ARTEL_OK) {
+        remember(client, json_object_get(answer, "workers"));
+        status = learn_peers(client, session, json_object_get(answer, "workers"));
+    } else if (status == ARTEL_AGAIN) {
+        status = learn_remembered(client, session);
+    }
     json_decref(answer);
     return status;
 }
@@ -255,6 +281,7 @@ void artel__service_client_close(artel__service_client *client)
     }
     artel__service_site_close(&client->site);
     artel_context_destroy(client->quiet);
+    json_decref(client->workers);
     pthread_mutex_destroy(&client->mutex);
     pthread_mutex_destroy(&client->asking);
     artel__texts_fini(&client->texts);

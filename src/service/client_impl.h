@@ -56,8 +56,9 @@ struct artel__service_client {
     artel__texts texts;     /* of elements whose reader keeps none himself (data/texts.h), as long as the client */
     uint64_t number;        /* of this client, for the policy `off` */
     pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered */
-    pthread_mutex_t mutex;  /* guards `idle`; innermost */
+    pthread_mutex_t mutex;  /* guards what follows; innermost */
     artel__service_session *idle;
+    json_t *workers; /* as a dispatcher has named them last; NULL: none has */
     atomic_bool stopped;
 };
 

@@ -85,6 +85,8 @@ typedef struct scene {
     pthread_t thread;
     atomic_bool quit;
     atomic_int lies;
+    atomic_int named; /* the only worker that is there, counted from 1; 0: all are */
+    atomic_bool dispatcher_gone;
 } scene;
 
 /* ---- what is true ---- */
@@ -222,7 +224,9 @@ static void describe(scene *s, artel__line *line)
 {
     char address[32];
     json_t *workers = json_array();
+    int named = atomic_load(&s->named);
     for (int i = 0; i < s->players; i++) {
+        if (named && named != i + 1) continue;
         snprintf(address, sizeof address, "127.0.0.1:%d", artel__listener_port(s->player[i].listener));
         json_array_append_new(workers, json_pack("{s:s, s:s, s:s}", "address", address, "task",
                                                  s->player[i].site.site.self.task, "here", ""));
@@ -239,8 +243,11 @@ static void hear(scene *s, player *p, int at)
     bool ends = false;
     artel__line *line = &p->line[at];
     while (!ends && !p->tricks[at] && artel__line_hear(line, &kind, &bytes, &size) == ARTEL_OK) {
-        if (kind == ARTEL__LINE_ASK) ends = answer(s, p, at, bytes, size);
-        if (kind == ARTEL__LINE_JSON && memmem(bytes, size, "open", 4)) describe(s, line);
+        bool opens = kind == ARTEL__LINE_JSON && memmem(bytes, size, "open", 4);
+        int named = atomic_load(&s->named);
+        ends = opens ? atomic_load(&s->dispatcher_gone) : named && p != &s->player[named - 1];
+        if (kind == ARTEL__LINE_ASK && !ends) ends = answer(s, p, at, bytes, size);
+        if (opens && !ends) describe(s, line);
     }
     if (p->tricks[at] && !line->first) {
         uint8_t byte = 0;
@@ -470,9 +477,63 @@ static void liars_alone(void **state)
 
 #define CASE(name) cmocka_unit_test(name)
 
+/* ---- sessions ---- */
+
+typedef struct nested {
+    taken taken;
+    artel__service_client *client;
+    const uint64_t *rows;
+    artel_status inner;
+    bool begun;
+} nested;
+
+/* Reads all again while the outer call has its session. */
+static void take_nested(void *user, int64_t at, const uint8_t *row)
+{
+    nested *n = user;
+    taken inner = {.s = n->taken.s};
+    take(&n->taken, at, row);
+    if (n->begun) return;
+    n->begun = true;
+    n->inner = artel__service_client_fetch(n->client, n->rows, ROWS, take, &inner);
+}
+
+static void read_twice(scene *s, artel__service_client *client, const uint64_t *rows)
+{
+    nested n = {.taken = {.s = s}, .client = client, .rows = rows};
+    artel_status outer = artel__service_client_fetch(client, rows, ROWS, take_nested, &n);
+    if (outer < 0 || n.inner < 0) fail_msg("outer %d, inner %d: %s", outer, n.inner, artel_context_error(s->ctx)->what);
+}
+
+/* A worker ends and another comes, and one session hears of it; then the dispatcher ends. The other session finds the
+ * new worker all the same. */
+static void sessions_tell_one_another(void **state)
+{
+    (void)state;
+    scene s;
+    char address[32];
+    uint64_t rows[ROWS];
+    taken alone = {.s = &s};
+    artel__service_client *client;
+    open_scene(&s, TRUTH, true, false);
+    snprintf(address, sizeof address, "127.0.0.1:%d", artel__listener_port(s.player[0].listener));
+    const artel__service_client_options options = {.address = address, .dataset = "d", .wait_ns = 20 * SECOND};
+    for (uint64_t i = 0; i < ROWS; i++) rows[i] = i;
+    atomic_store(&s.named, 1);
+    assert_int_equal(artel__service_client_open(s.ctx, &options, &client), ARTEL_OK);
+    read_twice(&s, client, rows);
+    atomic_store(&s.named, 2);
+    assert_int_equal(artel__service_client_fetch(client, rows, ROWS, take, &alone), ARTEL_OK);
+    atomic_store(&s.dispatcher_gone, true);
+    read_twice(&s, client, rows);
+    artel__service_client_close(client);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {CASE(liars_beside_an_honest_worker), CASE(liars_alone),
-                                       CASE(a_failure_is_cleaned), CASE(a_worker_that_does_not_come_to_an_end)};
+                                       CASE(a_failure_is_cleaned), CASE(a_worker_that_does_not_come_to_an_end),
+                                       CASE(sessions_tell_one_another)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
