@@ -39,6 +39,15 @@ static artel_status read_seconds(artel__invocation *call, const char *option, co
                             text);
 }
 
+/* A folder that is made when something is to be written: it could be. */
+static artel_status check_folder(artel_context *ctx, const char *path)
+{
+    char buffer[4096];
+    if (artel__file_exists(path)) return artel__probe_directory(ctx, path);
+    const char *folder = artel__folder_of(path, buffer, sizeof buffer);
+    return folder && artel__is_directory(folder) ? artel__probe_directory(ctx, folder) : ARTEL_OK;
+}
+
 /* What is typed for a cluster, where this run is none. */
 static void note_idle_options(artel__invocation *call)
 {
@@ -116,7 +125,7 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     options.no_shared_memory = !choice->shared_memory;
     options.post_mortem = strcmp(choice->post_mortem, "none") != 0 ? choice->post_mortem : NULL;
     if (options.post_mortem && artel__cli_given(call, "post-mortem"))
-        ARTEL_TRY(artel__probe_directory(call->ctx, options.post_mortem));
+        ARTEL_TRY(check_folder(call->ctx, options.post_mortem));
     ARTEL_TRY(artel_cluster_open(call->ctx, &options, out));
     artel__mesh_say(*out, artel__cli_name_options);
     return ARTEL_OK;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Each header compiles alone, with gcc and clang; the public ones as C99, C11, C++98 and C++11 too. Excepted are those
-# that are compiled otherwise: kernel/simd, bodies (once for each instruction set or type of number), the HDF5
+# that are compiled otherwise: kernel/simd and vector, bodies (once for each instruction set or type of number), the HDF5
 # helper, the parts.
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
@@ -23,7 +23,7 @@ compile_public() {
 export -f compile compile_public
 export flags scratch
 status=0
-headers=$(find src include -name '*.h' ! -path '*/kernel/simd/*' ! -path '*/kernel/optimizer/*' ! -path '*/kernel/loss/*' ! -name '*_body.h' ! -path '*/hdf5_helper/*' ! -path '*/part_*' | sort)
+headers=$(find src include -name '*.h' ! -path '*/kernel/simd/*' ! -path '*/kernel/vector/*' ! -path '*/kernel/optimizer/*' ! -path '*/kernel/loss/*' ! -name '*_body.h' ! -path '*/hdf5_helper/*' ! -path '*/part_*' | sort)
 for compiler in gcc clang; do
     printf '%s\n' $headers | xargs -P 2 -I{} bash -c 'compile "$1" "$2"' _ "$compiler" {} || status=1
 done
