@@ -142,8 +142,9 @@ typedef struct artel_fit_options {
     const char
         *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
                         has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
-    const char *consistency;    /* of parameter-server: "async" (NULL), "bounded:S", "sync", "sync:K" */
-    const char *ps_partitioner; /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
+    const char *consistency; /* of parameter-server: "async" (NULL), "bounded:S", "sync", "sync:K" */
+    const char
+        *ps_partitioner; /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES", "auto": min */
     const char *
         device; /* "cpu" (NULL): the cores; "auto", "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
     const char *plugin; /* the file of the device's PJRT plug-in; NULL: searched */
@@ -167,6 +168,9 @@ typedef struct artel_fit_options {
     const char *ps_placement; /* of parameter-server: which ps task owns which piece: "bytes", each goes to the one with
                                  the fewest; "traffic" (NULL), so, and once as the first epoch's measured traffic says;
                                  "round-robin", in turn as TensorFlow's. Same bits */
+    const char *ps_loss; /* of parameter-server: when nobody has a part any more: "checkpoint" (NULL), all go back to
+                            the newest whole state, and the updates since are made again; "stop", the run ends with
+                            ARTEL_ERROR_RUN */
 } artel_fit_options;
 
 #ifdef __cplusplus

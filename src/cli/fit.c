@@ -19,8 +19,8 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
         *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *ps_placement,
-        *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data, *auto_shard,
-        *spill, *data_memory;
+        *ps_loss, *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data,
+        *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
@@ -152,11 +152,14 @@ static const artel__option options[] = {
     {"ps-copies",
      "servers that have each part of parameter-server's variables, 1 to 3; all but one may die and no update is lost",
      ARTEL__OPTION_INT, AT(ps_copies), "1", 1, 3, NULL},
-    {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING,
-     AT(ps_partitioner), "none", 0, 0, NULL},
+    {"partitioner", "how parameter-server cuts variables: none, auto, fixed:N, min:BYTES, max:BYTES",
+     ARTEL__OPTION_STRING, AT(ps_partitioner), "none", 0, 0, NULL},
     {"ps-placement",
      "which server of parameter-server owns what: traffic (by bytes, then once as measured), bytes, round-robin",
      ARTEL__OPTION_STRING, AT(ps_placement), "traffic", 0, 0, NULL},
+    {"ps-loss",
+     "when no server has a part any more: checkpoint (all go back to the newest whole state), stop (the run ends)",
+     ARTEL__OPTION_STRING, AT(ps_loss), "checkpoint", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
     {.name = NULL},
 };
@@ -198,7 +201,7 @@ static void note_idle_options(artel__invocation *call, const fit_options *o)
 {
     static const char *const saving[] = {"save-every", "keep", "fresh", "preempt-exit-code"};
     static const char *const validating[] = {"validation-steps", "validation-freq", "validation-batch-size"};
-    static const char *const serving[] = {"consistency", "ps-copies", "ps-partitioner"};
+    static const char *const serving[] = {"consistency", "ps-copies", "partitioner", "ps-placement", "ps-loss"};
     if (!o->checkpoint_dir) artel__cli_note_idle(call, saving, ARTEL__COUNT(saving), "--checkpoint-dir DIR");
     if (!o->validation && o->validation_split == 0)
         artel__cli_note_idle(call, validating, ARTEL__COUNT(validating), "--validation or --validation-split");
@@ -364,6 +367,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->ps_copies = o->ps_copies;
     fit->ps_partitioner = o->ps_partitioner;
     fit->ps_placement = o->ps_placement;
+    fit->ps_loss = o->ps_loss;
     fit->replicas = (int)o->replicas;
     fit->threads = (int)o->threads;
     fit->validation_data = validation;

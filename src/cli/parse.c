@@ -28,6 +28,7 @@ artel_status artel__cli_usage(artel__invocation *call, const char *where, const 
 
 static int option_index(const artel__command *command, const char *name)
 {
+    if (strcmp(name, "ps-partitioner") == 0) name = "partitioner"; /* as its neighbours are called, and its field */
     for (int i = 0; command->options && command->options[i].name; i++) {
         if (strcmp(command->options[i].name, name) == 0) return i;
     }

@@ -29,9 +29,9 @@ typedef struct artel__partition_rule {
     int64_t shards; /* pieces: so many (FIXED), at most (MIN, MAX; 0: MAX has no limit) */
 } artel__partition_rule;
 
-/* "none", "fixed:N", "min[:BYTES[:N]]", "max:BYTES[:N]"; BYTES with the suffix K, M or G. MIN without N: at most
- * `servers` pieces, where TensorFlow's default of one would cut nothing. ARTEL_ERROR_INVALID: anything else, and
- * numbers below 1. */
+/* "none", "fixed:N", "auto" (min), "min[:BYTES[:N]]", "max:BYTES[:N]"; BYTES with the suffix K, M or G. MIN without N:
+ * at most `servers` pieces, where TensorFlow's default of one would cut nothing. ARTEL_ERROR_INVALID: anything else,
+ * and numbers below 1. */
 artel_status artel__partition_read(artel_context *ctx, const char *text, int servers, artel__partition_rule *out);
 
 /* Pieces of a variable of that shape, cut along its first axis: between 1 and its rows. Scalars (rank 0) and variables

@@ -47,8 +47,8 @@ artel_status artel__partition_read(artel_context *ctx, const char *text, int ser
     } else if (begins(text, "fixed:")) {
         good = take_rest(text + 5, number) && !number[1];
         rule = (artel__partition_rule){ARTEL__PARTITION_FIXED, 0, number[0]};
-    } else if (begins(text, "min")) {
-        good = take_rest(text + 3, number);
+    } else if (begins(text, "min") || strcmp(text, "auto") == 0) {
+        good = text[0] == 'a' || take_rest(text + 3, number);
         rule = (artel__partition_rule){ARTEL__PARTITION_MIN, number[0] ? number[0] : ARTEL__PARTITION_MIN_BYTES,
                                        number[1] ? number[1] : servers};
     } else if (begins(text, "max:")) {
@@ -56,11 +56,12 @@ artel_status artel__partition_read(artel_context *ctx, const char *text, int ser
         rule = (artel__partition_rule){ARTEL__PARTITION_MAX, number[0], number[1]};
     }
     if (!good)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".ps_partitioner",
-                           "give none, fixed:N, min, min:BYTES, min:BYTES:N, max:BYTES or max:BYTES:N, with numbers of "
-                           "at least 1; K, M and G "
-                           "stand for 1024, its square and its cube",
-                           "not a partitioner: %s", text);
+        return artel__fail(
+            ctx, ARTEL_ERROR_INVALID, ".ps_partitioner",
+            "give none, auto, fixed:N, min, min:BYTES, min:BYTES:N, max:BYTES or max:BYTES:N, with numbers of "
+            "at least 1; K, M and G "
+            "stand for 1024, its square and its cube",
+            "not a partitioner: %s", text);
     *out = rule;
     return ARTEL_OK;
 }

@@ -182,7 +182,8 @@ static artel_status hold(artel__installed *c, const artel__service *s, holdings 
     return status;
 }
 
-artel_status artel__installed_hold(artel__installed *c, const artel__service *s, int *lost)
+/* `gives`: parts are given to their holders, too. */
+static artel_status look(artel__installed *c, const artel__service *s, bool gives, int *lost)
 {
     holdings *h;
     void *block;
@@ -196,7 +197,18 @@ artel_status artel__installed_hold(artel__installed *c, const artel__service *s,
         head[i] = choose_head(c, s, h->at[i], i);
         if (head[i] < 0) *lost = i;
     }
-    for (int i = 0; i < c->parts && status == ARTEL_OK && *lost < 0; i++) status = hold(c, s, h, i, head[i]);
+    gives = gives && *lost < 0;
+    for (int i = 0; i < c->parts && status == ARTEL_OK && gives; i++) status = hold(c, s, h, i, head[i]);
     artel__free(c->fit->ctx, h);
     return status;
+}
+
+artel_status artel__installed_hold(artel__installed *c, const artel__service *s, int *lost)
+{
+    return look(c, s, true, lost);
+}
+
+artel_status artel__installed_find(artel__installed *c, const artel__service *s, int *lost)
+{
+    return look(c, s, false, lost);
 }

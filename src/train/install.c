@@ -158,6 +158,22 @@ static void say_cost(const artel__installed *c, const artel__phase_run *phase, c
                (long long)(phase->open ? phase->saved.step : c->fit->at.step), (long long)done);
 }
 
+/* .ps_loss "stop": nothing is made again, and the job ends. */
+static artel_status refuse_loss(const artel__installed *c, const artel__service *s, const artel__phase_run *phase)
+{
+    const artel_fit_options *o = &c->fit->options;
+    int64_t done = phase->open && phase->mode == ARTEL__MODE_TRAIN ? phase->done : 0;
+    artel_status status =
+        artel__fail(c->fit->ctx, ARTEL_ERROR_RUN, "parameter servers",
+                    o->checkpoint_dir ? "start the job again: it goes on from its newest checkpoint"
+                                      : "set .checkpoint_dir, so that a job that is started again goes on",
+                    "a parameter server is gone or has lost its part, which no other has: %lld updates since step %lld "
+                    "are lost, and .ps_loss is \"stop\"",
+                    (long long)done, (long long)(phase->open ? phase->saved.step : c->fit->at.step));
+    artel__mesh_fail(s->cluster, true, status);
+    return status;
+}
+
 static artel_status tell_placement(artel__installed *c, const artel__service *s)
 {
     artel__text text;
@@ -235,7 +251,11 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
         artel_status status = artel__installed_hold(c, s, &lost);
         c->since = c->fit->at.step;
         if (status != ARTEL_OK || lost < 0) return status;
+    } else if (had && halfway && s->stops) {
+        artel_status status = artel__installed_find(c, s, &lost);
+        if (status != ARTEL_OK) return status;
     }
+    if (lost >= 0 && s->stops) return refuse_loss(c, s, phase);
     c->number = 0;
     if (had && !c->moves)
         say_cost(c, phase,

@@ -77,6 +77,8 @@ artel_status artel__installed_place(artel__installed *installed);
 /* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part),
  * else -1. */
 artel_status artel__installed_hold(artel__installed *installed, const artel__service *service, int *lost);
+/* Only looks for one that nobody has. */
+artel_status artel__installed_find(artel__installed *installed, const artel__service *service, int *lost);
 /* Roles of parts that have just been installed at heads and copies. */
 artel_status artel__installed_assign(artel__installed *installed, const artel__service *service);
 

@@ -154,6 +154,7 @@ static artel_status add_course(artel__fit *fit, facts *f)
         ARTEL_TRY(add_number(fit->ctx, f, "copies of parts", o->ps_copies ? o->ps_copies : 1));
         ARTEL_TRY(add_fact(fit->ctx, f, "partitioner", o->ps_partitioner ? o->ps_partitioner : "none"));
         ARTEL_TRY(add_fact(fit->ctx, f, "placement", o->ps_placement ? o->ps_placement : "traffic"));
+        ARTEL_TRY(add_fact(fit->ctx, f, "loss of parts", o->ps_loss ? o->ps_loss : "checkpoint"));
     }
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
 }

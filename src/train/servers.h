@@ -124,6 +124,7 @@ typedef struct artel__service {
     int some;                        /* K of sync:K: a step is the first K of all workers' shares of a batch; 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
     artel__part_placing placing;
+    bool stops; /* where nobody has a part any more, instead of going back */
     artel__division_rule rule;
     int copies;     /* of each part, with its head */
     uint64_t worth; /* ARTEL__WORTH */

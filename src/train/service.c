@@ -115,6 +115,15 @@ static artel_status read_placement(artel__service *s)
     return ARTEL_OK;
 }
 
+static artel_status read_loss(artel__service *s)
+{
+    const char *text = s->fit->options.ps_loss;
+    s->stops = text && strcmp(text, "stop") == 0;
+    if (!text || s->stops || strcmp(text, "checkpoint") == 0) return ARTEL_OK;
+    return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_loss", "use checkpoint or stop",
+                       "\"%.40s\" is not what can be done about a loss", text);
+}
+
 artel_status artel__service_read_options(artel__service *s)
 {
     const artel_fit_options *o = &s->fit->options;
@@ -138,6 +147,7 @@ artel_status artel__service_read_options(artel__service *s)
     ARTEL_TRY(read_copies(s));
     artel__partition_rule rule;
     ARTEL_TRY(read_placement(s));
+    ARTEL_TRY(read_loss(s));
     s->rule.partitioner = o->ps_partitioner ? o->ps_partitioner : "none";
     return artel__partition_read(s->fit->ctx, s->rule.partitioner, 1, &rule);
 }

@@ -47,7 +47,7 @@ def one_worker():
     """One worker in rounds does what one process does, however variables are cut."""
     bits, kept = one_process(MODEL, DATA)
     for servers, cut in ((1, "none"), (2, "fixed:3"), (3, "max:1K")):
-        h, _ = trains(1, servers, MODEL, DATA, "--consistency", "bounded:0", "--ps-partitioner", cut)
+        h, _ = trains(1, servers, MODEL, DATA, "--consistency", "bounded:0", "--partitioner", cut)
         expect(digest(path("o.keras")) == bits, "other bits with", servers, cut)
         expect(h == kept, "another history", h, kept)
 
@@ -57,7 +57,7 @@ def optimizers():
     for optimizer in ("rmsprop:centered=true", "nadam", "ftrl", "lamb", "adam:global_clipnorm=0.1",
                       "adagrad:clipvalue=0.001", "sgd:learning_rate=cosine_decay(initial=0.1,steps=15)"):
         bits, kept = one_process(TEXT, WORDS, "--optimizer", optimizer)
-        h, _ = trains(1, 2, TEXT, WORDS, "--consistency", "bounded:0", "--ps-partitioner", "fixed:3", "--optimizer", optimizer, falls=False)
+        h, _ = trains(1, 2, TEXT, WORDS, "--consistency", "bounded:0", "--partitioner", "fixed:3", "--optimizer", optimizer, falls=False)
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", optimizer)
 
 
@@ -131,7 +131,7 @@ def refuses():
                                 ({"chief": ports[:1], "worker": ports[1:2]}, "chief", "ps task")):
         env = {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": task, "index": 0}})}
         says(artel(*alone, env=env), "needs a " + lack)
-    says(launch(1, 1, MODEL, DATA, "--ps-partitioner", "thirds"), "--ps-partitioner", "not a partitioner")
+    says(launch(1, 1, MODEL, DATA, "--partitioner", "thirds"), "--partitioner", "not a partitioner")
     says(launch(1, 1, MODEL, DATA, "--consistency", "sometimes"), "--consistency", "sometimes")
     for odd in ("sync:0", "sync:two", "bounded:-1"):
         says(launch(1, 1, MODEL, DATA, "--consistency", odd), "--consistency", odd)

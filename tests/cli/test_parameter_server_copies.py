@@ -39,7 +39,7 @@ def without_loss():
     """Copies change no bit: of one worker in rounds, with variables that are cut, and in sync."""
     bits, kept = one_process(SMOOTH, DATA)
     for workers, servers, mode, cut, copies in ((1, 2, "bounded:0", "none", 2), (1, 3, "bounded:0", "fixed:4", 3), (2, 2, "sync", "fixed:3", 2), (2, 3, "sync", "none", 3)):
-        h, ran = trains(workers, servers, SMOOTH, DATA, "--consistency", mode, "--ps-partitioner", cut, "--ps-copies", copies)
+        h, ran = trains(workers, servers, SMOOTH, DATA, "--consistency", mode, "--partitioner", cut, "--ps-copies", copies)
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", workers, servers, mode)
         expect(ran.err.count("has a copy") == servers * (copies - 1), "who has a copy is not said", ran.err[-400:])
     trains(3, 2, MODEL, DATA, "--ps-copies", 2)
@@ -49,7 +49,7 @@ def a_server():
     """One worker in rounds: the bits are those of a run that has lost nobody, so no update was lost, doubled or made again."""
     bits, _ = one_process(SMOOTH, DATA, "--epochs", "20")
     for servers, index in ((2, 0), (3, 1)):
-        job = Job(1, servers, SMOOTH, DATA, "--consistency", "bounded:0", "--ps-copies", 2, "--ps-partitioner", "fixed:3")
+        job = Job(1, servers, SMOOTH, DATA, "--consistency", "bounded:0", "--ps-copies", 2, "--partitioner", "fixed:3")
         expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
         job.kill(("ps", index))
         said = job.ends()

@@ -28,7 +28,7 @@ def sync():
     model = save(plain, path("m.keras"))
     bits, kept = one_process(model, DATA)
     for servers, workers, copies in ALL if LONG else SOME:
-        h, _ = trains(workers, servers, model, DATA, "--consistency", "sync", "--ps-partitioner", "fixed:3", "--ps-copies", copies)
+        h, _ = trains(workers, servers, model, DATA, "--consistency", "sync", "--partitioner", "fixed:3", "--ps-copies", copies)
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", servers, "servers,", workers, "workers,", copies, "copies")
 
 

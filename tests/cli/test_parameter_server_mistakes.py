@@ -61,7 +61,7 @@ def cluster_of(**count):
 
 
 def a_wrong_partitioner():
-    all_end(start(jobs(1, 1), more=lambda who: ["--ps-partitioner", "thirds"]), "--ps-partitioner", 'not a partitioner: thirds')
+    all_end(start(jobs(1, 1), more=lambda who: ["--partitioner", "thirds"]), "--partitioner", 'not a partitioner: thirds')
 
 
 def no_ps():
@@ -73,7 +73,7 @@ def no_worker():
 
 
 def unequal_programs():
-    for option, value, name in (("--consistency", "sync", "consistency"), ("--ps-partitioner", "fixed:2", "partitioner"), ("--epochs", "7", "epochs")):
+    for option, value, name in (("--consistency", "sync", "consistency"), ("--partitioner", "fixed:2", "partitioner"), ("--epochs", "7", "epochs")):
         all_end(start(jobs(1, 1), more=lambda who: [option, value] if who[0] == "ps" else []), "differs in " + name)  # pylint: disable=cell-var-from-loop
 
 
@@ -119,6 +119,24 @@ def a_stale_view():
     given = Patience(60).until(lambda: "has a new copy" in job.chief.err() or "are made again" in job.chief.err())
     expect(given, "it gets no part", job.chief.err()[-600:], slow.err()[-400:])
     stops(job)
+
+
+def a_loss_that_stops():
+    """With --ps-loss stop nothing is made again: all end, and the chief says what is lost. A worker may be lost all the same."""
+    for mode in ("async", "sync"):
+        job = Job(2, 2, MODEL, DATA, "--ps-loss", "stop", "--consistency", mode, "--save-every", "1epoch", epochs=None)
+        expect(job.chief.until_step(STEPS + 3), mode, "no steps:", job.chief.err())
+        job.drain()
+        job.kill(("worker", 1))
+        expect(Patience(60).until(lambda: job.left(("worker", 1))), mode, "the worker is not missed", job.chief.err()[-600:])  # pylint: disable=cell-var-from-loop
+        before = job.chief.last_step()
+        expect(Patience(60).until(lambda: job.chief.last_step() > before + 3), mode, "they do not go on", job.chief.err()[-600:])  # pylint: disable=cell-var-from-loop
+        job.kill(("ps", 1))
+        patience = Patience(60)
+        for who in (("chief", 0), ("worker", 0), ("ps", 0)):
+            expect(job.tasks[who].finish(patience) == 2, mode, who, "does not end with 2:", job.tasks[who].process.returncode, job.tasks[who].err()[-600:])
+        said = job.chief.err()
+        expect(re.search(r'which no other has: \d+ updates since step \d+ are lost, and --ps-loss is "stop"', said) and "from its newest checkpoint" in said, mode, "the loss", said[-600:])
 
 
 def two_chiefs():
@@ -223,4 +241,4 @@ def a_slow_task():
     stops(job)
 
 
-sys.exit(run_checks(a_slow_task, a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
+sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))

@@ -48,7 +48,7 @@ def all_of_them():
         _, kept = one_process(model, data)
         digests = set()
         for servers in (1, 2):
-            h, ran = trains(3, servers, model, data, "--consistency", "sync:3", "--ps-partitioner", "fixed:2", falls=False)
+            h, ran = trains(3, servers, model, data, "--consistency", "sync:3", "--partitioner", "fixed:2", falls=False)
             digests.add(digest(path("o.keras")))
             for key in kept:
                 expect(np.allclose(h[key], kept[key], rtol=2e-4, atol=2e-5), key, h[key], "and one process", kept[key])

@@ -49,7 +49,7 @@ def rules():
     for i, rule in enumerate(RULES):
         bits, kept = one_process(MODEL, TABLES, "--optimizer", rule)
         workers, mode = ((1, "bounded:0"), (2, "sync"))[i % 2]
-        h, _ = trains(workers, 2, MODEL, TABLES, "--consistency", mode, "--ps-partitioner", "fixed:3", "--optimizer", rule, falls=False)
+        h, _ = trains(workers, 2, MODEL, TABLES, "--consistency", mode, "--partitioner", "fixed:3", "--optimizer", rule, falls=False)
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", rule, mode)
 
 
@@ -95,7 +95,7 @@ def shared():
 
 def free():
     """Without order: every batch counts once, and it learns."""
-    trains(3, 2, MODEL, TABLES, "--ps-partitioner", "fixed:4", secure=True)
+    trains(3, 2, MODEL, TABLES, "--partitioner", "fixed:4", secure=True)
     trains(2, 2, MODEL, TABLES, "--consistency", "bounded:1")
 
 
@@ -104,7 +104,7 @@ def losing():
     bits, _ = one_process(MODEL, TABLES, "--epochs", "20")
     loses("worker", 0, MODEL, TABLES, "--consistency", "sync")
     expect(digest(path("lost.keras")) == bits, "a lost worker changes bits in sync")
-    loses("ps", 1, MODEL, TABLES, "--consistency", "sync", "--ps-partitioner", "fixed:3")
+    loses("ps", 1, MODEL, TABLES, "--consistency", "sync", "--partitioner", "fixed:3")
     expect(digest(path("lost.keras")) == bits, "a lost server changes bits in sync")
     loses("worker", 1, MODEL, TABLES)
 

@@ -79,7 +79,7 @@ def bits():
 def stays():
     """What cannot be evened out is named; what is even is not mentioned."""
     _, ran = trains(1, 2, save(heavy, path("heavy.keras")), DATA.replace("#a,c", "#c"), falls=False)
-    expect("last/kernel alone has" in ran.err and "--ps-partitioner" in ran.err and not MOVED.search(ran.err), ran.err[-800:])
+    expect("last/kernel alone has" in ran.err and "--partitioner" in ran.err and not MOVED.search(ran.err), ran.err[-800:])
     _, ran = trains(1, 1, MODEL, DATA, falls=False)
     expect("mean traffic" not in ran.err, ran.err[-800:])
 

@@ -101,6 +101,8 @@ static void texts_are_read(void **state)
     artel__partition_rule r;
     assert_int_equal(artel__partition_read(ctx, "fixed:3", 2, &r), ARTEL_OK);
     assert_true(r.kind == ARTEL__PARTITION_FIXED && r.shards == 3);
+    assert_int_equal(artel__partition_read(ctx, "auto", 3, &r), ARTEL_OK);
+    assert_true(r.kind == ARTEL__PARTITION_MIN && r.bytes == 256 << 10 && r.shards == 3);
     assert_int_equal(artel__partition_read(ctx, "min", 2, &r), ARTEL_OK);
     assert_true(r.kind == ARTEL__PARTITION_MIN && r.bytes == 256 << 10 && r.shards == 2);
     assert_int_equal(artel__partition_read(ctx, "min:64K:7", 2, &r), ARTEL_OK);
