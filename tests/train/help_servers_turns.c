@@ -8,7 +8,7 @@
 
 #include "help_servers_impl.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef STORM_THREADS
 
 struct storm_turn {
     pthread_t thread;

@@ -77,7 +77,7 @@ static const storm_options shapes[] = {
 };
 
 /* Of each shape: of all 3,003, and 100,100 in the long form; sanitizers have a fixed sample of them. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef STORM_THREADS
 enum {
     SEEDS = 16,
     SEEDS_LONG = 160
