@@ -158,7 +158,7 @@ static const artel__option options[] = {
      "which server of parameter-server owns what: traffic (by bytes, then once as measured), bytes, round-robin",
      ARTEL__OPTION_STRING, AT(ps_placement), "traffic", 0, 0, NULL},
     {"ps-loss",
-     "when no server has a part any more: checkpoint (all go back to the newest whole state), stop (the run ends)",
+     "when nobody has a part any more: checkpoint (all go back to the last whole state), stop (the run ends)",
      ARTEL__OPTION_STRING, AT(ps_loss), "checkpoint", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
     {.name = NULL},

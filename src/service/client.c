@@ -170,9 +170,10 @@ static artel_status check_same(artel__service_client *client, const json_t *answ
 }
 
 /* What any session has heard last: without a dispatcher the others go on with it, too. */
-static void remember(artel__service_client *client, const json_t *list)
+static void remember(artel__service_client *client, json_t *list)
 {
-    json_t *copy = json_deep_copy(list);
+    json_t *copy = artel__json_copy_deep(list);
+    if (!copy) return; /* what was known before is still there */
     pthread_mutex_lock(&client->mutex);
     json_t *before = client->workers;
     client->workers = copy;
@@ -183,7 +184,7 @@ static void remember(artel__service_client *client, const json_t *list)
 static artel_status learn_remembered(artel__service_client *client, artel__service_session *session)
 {
     pthread_mutex_lock(&client->mutex);
-    json_t *copy = json_deep_copy(client->workers);
+    json_t *copy = artel__json_copy_deep(client->workers);
     pthread_mutex_unlock(&client->mutex);
     artel_status status = copy ? learn_peers(client, session, copy) : ARTEL_OK;
     json_decref(copy);
