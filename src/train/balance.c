@@ -108,11 +108,11 @@ static void say_kept(const artel__installed *c, const artel__service *s, const o
     if (o->better)
         artel__log(ctx, ARTEL_LOG_NOTE,
                    "%s has %.2f times the mean traffic; variables stay where they are, for to even that out one server "
-                   "would need %llu bytes for them (with --partitioner pieces are smaller)",
+                   "would need %llu bytes for them (with .ps_partitioner pieces are smaller)",
                    title, o->before, (unsigned long long)o->bytes);
     else if (share > 1)
         artel__log(ctx, ARTEL_LOG_NOTE,
-                   "%s has %.2f times the mean traffic, for %s%s alone has %.2f times (with --partitioner pieces are "
+                   "%s has %.2f times the mean traffic, for %s%s alone has %.2f times (with .ps_partitioner pieces are "
                    "smaller)",
                    title, o->before, p->whole ? "" : "a piece of ", name_of(c, o->heaviest), share);
     else
