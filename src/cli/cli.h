@@ -62,9 +62,7 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words);
 /* Whether --help or -h is among the options; *all: --all, too. */
 bool artel__cli_wants_help(const artel__command *command, int count, char **words, bool *all);
 bool artel__cli_given(const artel__invocation *call, const char *name);
-/* Given by a word, not by the environment, which is set for many runs of different kinds. */
-bool artel__cli_typed(const artel__invocation *call, const char *name);
-/* A note for each of these options that was typed: it does nothing without `what`. */
+/* A note for each of these options that was given by a word, not by the environment: it does nothing without `what`. */
 void artel__cli_note_idle(artel__invocation *call, const char *const *names, size_t count, const char *what);
 /* The same for the options of a device where `device` is the processor. */
 void artel__cli_note_idle_device(artel__invocation *call, const char *device);

@@ -41,7 +41,8 @@ bool artel__cli_given(const artel__invocation *call, const char *name)
     return i >= 0 && call->given[i];
 }
 
-bool artel__cli_typed(const artel__invocation *call, const char *name)
+/* Given by a word, not by the environment, which is set for many runs of different kinds. */
+static bool typed(const artel__invocation *call, const char *name)
 {
     int i = option_index(call->command, name);
     return i >= 0 && call->typed[i];
@@ -50,7 +51,7 @@ bool artel__cli_typed(const artel__invocation *call, const char *name)
 void artel__cli_note_idle(artel__invocation *call, const char *const *names, size_t count, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
-        if (artel__cli_typed(call, names[i]))
+        if (typed(call, names[i]))
             artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without %s", names[i], what);
     }
 }

@@ -109,6 +109,8 @@ artel_status artel__ndarray_check(artel_eager *eager, artel_dtype dtype, const a
 /* text.c. Gives an owner (or an array without elements) strings of its own, which are copies of `from`; NULL: empty
  * ones. On failure it is as it was. ARTEL_ERROR_INVALID: one is no UTF-8. */
 artel_status artel__ndarray_take_text(artel_ndarray *array, const artel_string *from);
+/* The part between spaces, tabs and line breaks at both ends. */
+artel_string artel__strip(artel_string text);
 /* Elements of a type into another, strings among them; numbers do not become strings here, for nobody would own these.
  */
 artel_status artel__ndarray_convert(artel_eager *eager, artel_dtype from, const void *source, artel_dtype to,

@@ -248,21 +248,12 @@ static artel_status run_upper(const call *c)
     return change_case(c, 'a', 'z');
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static artel_status run_strip(const call *c)
 {
     void *block;
     ARTEL_TRY(artel__alloc(c->e->ctx, (size_t)c->out->count * sizeof(artel_string) + 1, "strings", &block));
     artel_string *part = block;
-    for (int64_t i = 0; i < c->out->count; i++) {
-        part[i] = c->in[i];
-        while (part[i].length && is_space(part[i].bytes[part[i].length - 1])) part[i].length--;
-        for (; part[i].length && is_space(part[i].bytes[0]); part[i].length--) part[i].bytes++;
-    }
+    for (int64_t i = 0; i < c->out->count; i++) part[i] = artel__strip(c->in[i]);
     artel_status status = artel__ndarray_take_text(c->out, part);
     artel__free(c->e->ctx, block);
     return status;

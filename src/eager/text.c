@@ -56,15 +56,20 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The text between spaces, with a NUL behind it; false: there is none, or it is longer than any number. */
-static bool trim(const artel_string *s, char *out, size_t size)
+artel_string artel__strip(artel_string s)
 {
-    size_t begin = 0, end = s->length;
-    while (begin < end && is_space(s->bytes[begin])) begin++;
-    while (end > begin && is_space(s->bytes[end - 1])) end--;
-    if (begin == end || end - begin >= size || memchr(s->bytes + begin, 0, end - begin)) return false;
-    memcpy(out, s->bytes + begin, end - begin);
-    out[end - begin] = '\0';
+    while (s.length && is_space(s.bytes[s.length - 1])) s.length--;
+    for (; s.length && is_space(s.bytes[0]); s.length--) s.bytes++;
+    return s;
+}
+
+/* The text between spaces, with a NUL behind it; false: there is none, or it is longer than any number. */
+static bool copy_stripped(const artel_string *from, char *out, size_t size)
+{
+    artel_string s = artel__strip(*from);
+    if (s.length == 0 || s.length >= size || memchr(s.bytes, 0, s.length)) return false;
+    memcpy(out, s.bytes, s.length);
+    out[s.length] = '\0';
     return true;
 }
 
@@ -108,10 +113,12 @@ static artel_status parse_all(artel_eager *e, const artel_string *from, artel_dt
                            "strings do not become bool");
     for (int64_t i = 0; i < count; i++) {
         uint64_t number = 0;
-        bool is = trim(&from[i], text, sizeof text) && parse_one(text, to, &number);
+        ARTEL_TRY(check_string(e, &from[i], i));
+        bool is = copy_stripped(&from[i], text, sizeof text) && parse_one(text, to, &number);
         if (!is)
             return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "array", "write numbers as Python does",
-                               "element %lld, \"%.60s\", is no %s", (long long)i, from[i].length ? from[i].bytes : "",
+                               "element %lld, \"%.*s\", is no %s", (long long)i,
+                               (int)(from[i].length < 60 ? from[i].length : 60), from[i].length ? from[i].bytes : "",
                                artel_dtype_name(to));
         memcpy(out + (size_t)i * artel_dtype_size(to), &number, artel_dtype_size(to));
     }

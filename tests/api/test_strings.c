@@ -174,6 +174,17 @@ static void test_numbers(void **state)
     const artel_string half[] = {WORD("1"), WORD("one")};
     refused(&s, artel_ndarray_write(c, ARTEL_DTYPE_STRING, half, 2), ARTEL_ERROR_INVALID, "one");
     expect_numbers(&s, c, ARTEL_DTYPE_FLOAT32, 2, (const double[]){3, 3});
+    /* Bytes without a NUL behind them, at the end of their block; and none at all. */
+    char *bare = malloc(3);
+    assert_non_null(bare);
+    memcpy(bare, "1x2", 3);
+    const artel_string ends[] = {WORD("1"), {bare, 3}}, none[] = {WORD("1"), {NULL, 2}},
+                       broken[] = {WORD("1"), WORD("\xFF")};
+    refused(&s, artel_ndarray_write(c, ARTEL_DTYPE_STRING, ends, 2), ARTEL_ERROR_INVALID, "element 1, \"1x2\", is");
+    free(bare);
+    refused(&s, artel_ndarray_write(c, ARTEL_DTYPE_STRING, none, 2), ARTEL_ERROR_INVALID, "element 1 is NULL");
+    refused(&s, artel_ndarray_write(c, ARTEL_DTYPE_STRING, broken, 2), ARTEL_ERROR_INVALID, "byte 0 of element 1");
+    expect_numbers(&s, c, ARTEL_DTYPE_FLOAT32, 2, (const double[]){3, 3});
     end(&s);
 }
 

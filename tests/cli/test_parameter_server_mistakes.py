@@ -61,7 +61,12 @@ def cluster_of(**count):
 
 
 def a_wrong_partitioner():
-    all_end(start(jobs(1, 1), more=lambda who: ["--partitioner", "thirds"]), "--partitioner", 'not a partitioner: thirds')
+    for option in ("--partitioner", "--ps-partitioner"):
+        all_end(start(jobs(1, 1), more=lambda who: [option, "thirds"]), "--partitioner", 'not a partitioner: thirds')  # pylint: disable=cell-var-from-loop
+
+
+def a_wrong_loss():
+    all_end(start(jobs(1, 1), more=lambda who: ["--ps-loss", "panic"]), "--ps-loss", "panic")
 
 
 def no_ps():
@@ -225,20 +230,22 @@ def a_partition_without_majority():
 
 
 def a_slow_task():
-    """A worker, a server and the chief stop for less than --suspect-after says: who waits for them says so, and all go on."""
+    """A worker, a server and the chief stop for less than --suspect-after says: who waits for them says so, and all go on. A server is waited for by
+    whoever needs it next: the worker, or, at the end of an epoch, the chief, for whom the worker waits then."""
     job = Job(1, 1, MODEL, DATA, "--suspect-after", "600s", epochs=None)
     expect(job.chief.until_step(3), "no steps:", job.chief.err())
     job.drain()
-    for who, waits, text in ((("worker", 0), ("chief", 0), r"waiting for worker 0 \(.*\), which has had a batch for \d+ s"),
-                             (("ps", 0), ("worker", 0), r"waiting for an answer of ps 0 \(.*\), \d+ s"),
-                             (("chief", 0), ("worker", 0), r"waiting for an answer of chief 0 \(.*\), \d+ s")):
+    for who, wait, text in ((("worker", 0), (("chief", 0),), r"waiting for worker 0 \(.*\), which has had a batch for \d+ s"),
+                            (("ps", 0), (("worker", 0), ("chief", 0)), r"waiting for an answer of ps 0 \(.*\), \d+ s"),
+                            (("chief", 0), (("worker", 0),), r"waiting for an answer of chief 0 \(.*\), \d+ s")):
+        before = {one: len(job.tasks[one].err()) for one in wait}
         job.tasks[who].process.send_signal(signal.SIGSTOP)
-        said = Patience(60).until(lambda: re.search(text, job.tasks[waits].err()))
+        said = Patience(60).until(lambda: any(re.search(text, job.tasks[one].err()[before[one]:]) for one in wait))  # pylint: disable=cell-var-from-loop
         job.tasks[who].process.send_signal(signal.SIGCONT)
-        expect(said, waits, "does not say that it waits for", who, job.tasks[waits].err()[-600:])
+        expect(said, wait, "do not say that they wait for", who, [job.tasks[one].err()[-600:] for one in wait])
     before = job.chief.last_step()
     expect(Patience(60).until(lambda: job.chief.last_step() > before), "they do not go on", job.chief.err()[-600:])
     stops(job)
 
 
-sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
+sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, a_wrong_loss, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
