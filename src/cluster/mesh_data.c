@@ -352,15 +352,17 @@ static void check_seated(artel_cluster *mesh, int64_t now)
     if (mesh->data.attached == mesh->generation.next.count * (mesh->generation.ranks - 1)) {
         artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_READY);
         pthread_cond_broadcast(&mesh->changed);
-    } else
+    } else {
         check_missing(mesh, now);
+    }
 }
 
+/* While the generation is in doubt there are no seats to take: it goes on, or is stopped. */
 static void retry_seats(artel_cluster *mesh, int64_t now)
 {
     const artel__generation *generation = artel__membership_generation(mesh->machine);
-    artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
-    if (status < 0) {
+    if (!generation) return;
+    if (artel__mesh_take_seats(mesh, generation) < 0) {
         note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
         return;
     }

@@ -12,6 +12,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cluster/help_players.h"
 #include "cluster/mesh_impl.h"
 #include "net/connection_impl.h"
@@ -376,6 +377,34 @@ static void test_lives_leave_nothing(void **state)
     }
 }
 
+/* Endpoints could not be made when START came, and then the generation is in doubt: nobody is seated without them. */
+static void test_no_seats_without_a_generation(void **state)
+{
+    artel_context *ctx;
+    artel_cluster *mesh;
+    (void)state;
+    players_open(&scene, 2, STEPS);
+    artel_cluster_options options = scene.options;
+    options.resolver = "file";
+    options.file = scene.file;
+    options.task = "worker:0";
+    artel__mesh_request request = {.facts = "game=toy\n", .replicas = 1, .shards = 8};
+    assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+    assert_int_equal(artel_cluster_open(ctx, &options, &mesh), ARTEL_OK);
+    assert_int_equal(artel__mesh_begin(mesh, &request), ARTEL_OK);
+    pthread_mutex_lock(&mesh->mutex);
+    assert_null(artel__membership_generation(mesh->machine));
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_SEATS);
+    artel__mesh_move_data(mesh, artel__now_ns());
+    assert_int_equal(mesh->orders.due, ARTEL__MESH_SEATS);
+    artel__mesh_move_due(&mesh->orders.due, ARTEL__MESH_NOTHING);
+    pthread_mutex_unlock(&mesh->mutex);
+    artel__mesh_end(mesh);
+    artel_cluster_close(mesh);
+    artel_context_destroy(ctx);
+    players_close(&scene);
+}
+
 static void *nothing(void *user)
 {
     return user;
@@ -405,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_leaving_before_the_beginning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_comes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_seats_without_a_generation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lives_leave_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
