@@ -59,6 +59,17 @@ static artel__function_text *new_text(artel_graph *g, const artel__program *prog
     return artel__arena_status(arena) < 0 ? NULL : t;
 }
 
+/* Inputs of the graph are arguments, and, behind them, what is fed for models that were called before. */
+static bool is_argument(const artel_graph *g, int input)
+{
+    for (const artel__function_text *t = g->texts; t && input >= 0; t = t->next) {
+        for (int v = 0; v < artel__program_values(t->rows.program); v++) {
+            if (t->fed[v] == input) return false;
+        }
+    }
+    return input >= 0;
+}
+
 /* Which argument each input of the program is, where a step reads it. */
 static artel_status find_arguments(artel_graph *g, const artel__model *model, const artel__tensor *in,
                                    artel__function_text *t)
@@ -70,7 +81,7 @@ static artel_status find_arguments(artel_graph *g, const artel__model *model, co
         artel__cells_describe(&t->rows.values[i], value->dtype, &value->shape);
         if (!is_read(t->rows.program, i)) continue;
         t->argument[i] = value->input;
-        if (value->input < 0)
+        if (!is_argument(g, value->input))
             return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, model->input[i].name,
                                        "call the model with an argument of the function",
                                        "layers that make numbers of text read this input, which is computed"),

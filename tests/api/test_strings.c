@@ -496,6 +496,48 @@ static void test_refusals_of_functions(void **state)
     end(&s);
 }
 
+/* Numbers that one model makes of text, beside the text into another model whose layers would read them with it. */
+static artel_model *hashing_model(artel_context *ctx, bool both)
+{
+    artel_builder *b;
+    artel_model *model;
+    artel_tensor in[2], out[2];
+    api_ok(ctx, artel_functional_create(ctx, both ? "second" : "first", &b));
+    api_ok(ctx, artel_input(b, "words", ARTEL_DTYPE_STRING, &(artel_shape){1, {1}}, &in[0]));
+    if (both) api_ok(ctx, artel_input(b, "numbers", ARTEL_DTYPE_INT32, &(artel_shape){1, {1}}, &in[1]));
+    for (int i = 0; i <= both; i++) api_ok(ctx, artel_apply(b, "Hashing", "{\"num_bins\": 9}", &in[i], 1, &out[i]));
+    api_ok(ctx, artel_functional_finish(b, out, 1 + both, &model));
+    return model;
+}
+
+static artel_status trace_two(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_model *const *models = user;
+    artel_value next[2] = {in[0]}, made[2];
+    artel_graph_call(g, models[0], in, 1, &next[1], 1);
+    artel_graph_call(g, models[1], next, 2, made, 2);
+    out[0] = made[1];
+    return artel_graph_status(g);
+}
+
+static void test_numbers_of_another_model(void **state)
+{
+    (void)state;
+    scene s = begin();
+    artel_strategy *strategy;
+    artel_function *f;
+    artel_model *models[2] = {hashing_model(s.ctx, false), hashing_model(s.ctx, true)};
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    o.batch_size = 2;
+    api_ok(s.ctx, artel_strategy_create(s.ctx, &o, &strategy));
+    for (int i = 0; i < 2; i++) api_ok(s.ctx, artel_strategy_add_model(strategy, models[i]));
+    refused(&s, make(strategy, ARTEL_DTYPE_STRING, false, trace_two, models, &f), ARTEL_ERROR_UNSUPPORTED,
+            "which is computed");
+    artel_strategy_destroy(strategy);
+    for (int i = 0; i < 2; i++) artel_model_destroy(models[i]);
+    end(&s);
+}
+
 /* A function of text in a file, run on by another strategy. */
 static void test_saved(void **state)
 {
@@ -569,6 +611,7 @@ int main(void)
                                        cmocka_unit_test(test_loop_of_text),
                                        cmocka_unit_test(test_predictor_of_text),
                                        cmocka_unit_test(test_refusals_of_functions),
+                                       cmocka_unit_test(test_numbers_of_another_model),
                                        cmocka_unit_test(test_saved),
                                        cmocka_unit_test(test_reading)};
     return cmocka_run_group_tests(tests, NULL, NULL);
