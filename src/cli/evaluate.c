@@ -298,7 +298,7 @@ static double border_of(artel__invocation *call, const artel_model *model)
 {
     artel__settings settings;
     bool known = artel__settings_read(&call->arena, model, false, 1, 1, &settings) == ARTEL_OK;
-    artel_context_clear(call->ctx); /* a model without a loss */
+    artel__operation_begin(call->ctx); /* a model without a loss */
     return known && settings.output[0].has_loss ? (double)artel__loss_border(&settings.output[0].loss) : 0.5;
 }
 

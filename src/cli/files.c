@@ -135,7 +135,7 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path)
         artel__arena_printf(&call->arena, "%s.index", path); /* of a TensorFlow checkpoint that begins so */
     if (index && artel__file_exists(index)) return ARTEL_OK;
     const char *near = nearest_file(call, path);
-    artel_context_clear(call->ctx);
+    artel__operation_begin(call->ctx);
     if (!near) return ARTEL_OK; /* whoever opens it says why it cannot */
     char advice[4200];
     snprintf(advice, sizeof advice, "did you mean %s?", near);
@@ -162,7 +162,7 @@ static artel_status check_target(artel__invocation *call, const char *text)
     if (!names_a_file(text) || artel__is_remote(path) || artel__file_exists(path) || artel__is_directory(path))
         return ARTEL_OK;
     const char *near = nearest_file(call, path);
-    artel_context_clear(call->ctx);
+    artel__operation_begin(call->ctx);
     if (!near) return ARTEL_OK;
     char advice[4200];
     snprintf(advice, sizeof advice, "did you mean %.*s:%s?", (int)(path - text) - 1, text, near);

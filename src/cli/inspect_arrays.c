@@ -282,7 +282,7 @@ artel_status artel__inspect_checkpoints(artel__invocation *call, const char *pat
         if (!artel__starts_with(names.items[i], "ckpt-") || !artel__file_exists(file)) continue;
         if (artel__json_load_file(call->ctx, file, &manifest) < 0) {
             artel__show(stdout, "  %-24s damaged: %s\n", names.items[i], artel_context_error(call->ctx)->what);
-            artel_context_clear(call->ctx);
+            artel__operation_begin(call->ctx);
             continue;
         }
         artel__show(stdout, "  %-24s ", names.items[i]);

@@ -139,6 +139,6 @@ bool artel__data_reads(artel_context *ctx, const char *specification, const char
     artel__arena_init(&arena, ctx);
     bool found = realpath(path, q.path) && reads(&q, specification);
     artel__arena_fini(&arena);
-    artel_context_clear(ctx); /* whoever opens the data says what is wrong with it */
+    artel__operation_begin(ctx); /* whoever opens the data says what is wrong with it */
     return found;
 }

@@ -39,8 +39,26 @@ static void opening(void **state)
     }
 }
 
+/* Whether a file is among those that are read is asked before all else, perhaps after Ctrl-C. */
+static void asking(void **state)
+{
+    bench *b = *state;
+    char spec[640];
+    const char *path = bench_text(b, "a.csv", "a,b\n1,2\n");
+    snprintf(spec, sizeof spec, "csv:%s", path);
+    for (int i = 0; i < 2; i++) {
+        if (i == 1) artel_context_cancel(b->ctx);
+        assert_true(artel__data_reads(b->ctx, spec, path));
+        assert_false(artel__data_reads(b->ctx, "csv:#", path));
+        assert_null(strstr(artel_context_error(b->ctx)->what, "csv"));
+        assert_int_equal(artel__cancelled(b->ctx), i);
+    }
+    artel_context_clear(b->ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(opening, bench_setup, bench_teardown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(opening, bench_setup, bench_teardown),
+                                       cmocka_unit_test_setup_teardown(asking, bench_setup, bench_teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
