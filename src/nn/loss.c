@@ -314,7 +314,6 @@ static artel__value_id add_float64(artel__graph *graph, const artel__loss_config
                                 .a = number_at(loss, def->constant[0]),
                                 .b = number_at(loss, def->constant[1]),
                                 .c = number_at(loss, def->constant[2]),
-                                .smooths = true,
                                 .balanced = is_at(loss, def->balance),
                                 .has_ignored = loss->has_ignored,
                                 .ignored = loss->ignored};

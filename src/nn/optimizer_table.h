@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a class of optimizers is: its settings, its rule, its slots. Of those whose rule makes the step element by
- * element the file of the rule has it (kernel/optimizers.list); of those that see matrices a file that matrices.list
- * names.
+ * element the file of the rule has it (kernel/optimizers.list); of those that see matrices a file that
+ * matrix_optimizers.list names.
  */
 #ifndef ARTEL_NN_OPTIMIZER_TABLE_H
 #define ARTEL_NN_OPTIMIZER_TABLE_H

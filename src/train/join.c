@@ -116,7 +116,7 @@ static void write_arithmetic(const artel__fit *fit, char out[64])
         snprintf(out, 64, "%.*s %016llx", (int)strcspn(class, ",") < 15 ? (int)strcspn(class, ",") : 15, class,
                  (unsigned long long)artel__hash64(class, strlen(class)));
     else
-        snprintf(out, 64, "%.*s", open > class ? (int)(open - class) - 1 : (int)strlen(class), class);
+        snprintf(out, 64, "%.*s", open && open > class ? (int)(open - class) - 1 : (int)strlen(class), class);
 }
 
 static artel_status add_version(artel__fit *fit, facts *f)
