@@ -302,16 +302,6 @@ artel_status artel_data_array_describe(const artel_data *data, int index, artel_
     return ARTEL_OK;
 }
 
-artel_context *artel__data_context(const artel_data *data)
-{
-    return data->ctx;
-}
-
-const char *artel__data_specification(const artel_data *data)
-{
-    return data->specification;
-}
-
 void artel__source_array_describe(const artel__source_array *array, int64_t rows, artel__text *out)
 {
     char shape[128];

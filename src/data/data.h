@@ -181,8 +181,4 @@ void artel__data_describe(const artel_data *data, artel__text *out);
 /* For `artel check` and --explain: one line for each array: what it is, what it becomes and which layer it feeds. */
 void artel__feed_describe(const artel__feed *feed, artel__text *out);
 
-/* The context and the specification text ("memory", "callback" for the others); borrowed. */
-artel_context *artel__data_context(const artel_data *data);
-const char *artel__data_specification(const artel_data *data);
-
 #endif

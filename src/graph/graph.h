@@ -186,10 +186,6 @@ artel__value_id artel__graph_add(artel__graph *graph, const struct artel__op_def
                                  const artel__value_id *inputs, int count);
 /* The n-th output of the node that made `value`. */
 artel__value_id artel__graph_output(const artel__graph *graph, artel__value_id value, int n);
-static inline const artel__value *artel__graph_value(const artel__graph *graph, artel__value_id id)
-{
-    return &graph->value[id];
-}
 
 /* Reverse-mode differentiation. seeds[i] is the gradient of targets[i]. Adds BACKWARD nodes for everything between
  * the targets and the wanted values. Gradients that meet are added, with `add` (two operands), in the order in which

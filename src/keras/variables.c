@@ -105,11 +105,6 @@ artel_status artel__keras_tree_list(const artel__model *model, artel__arena *are
     return list_all(model, arena, true, out);
 }
 
-int64_t artel__keras_variable_count(const artel_model *model, const artel__keras_variable *variable)
-{
-    return artel_shape_count(&artel__keras_variable_of(model, variable)->shape);
-}
-
 artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where,
                               const artel__keras_variable *variable, const artel__keras_array *array)
 {

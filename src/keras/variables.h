@@ -46,9 +46,6 @@ static inline const artel__variable *artel__keras_variable_of(const artel_model 
     return &model->nn->variables->item[variable->index];
 }
 
-/* Elements of a variable in plain, unpadded form. */
-int64_t artel__keras_variable_count(const artel_model *model, const artel__keras_variable *variable);
-
 /* An array found in a file. */
 typedef struct artel__keras_array {
     const char *name; /* what it is called there, for messages */

@@ -176,9 +176,3 @@ int artel__shared_fd(const artel__shared *s)
 {
     return s->wake;
 }
-
-void *artel__shared_memory(artel__shared *s, size_t *out_bytes)
-{
-    *out_bytes = sizeof *s->segment;
-    return s->segment;
-}

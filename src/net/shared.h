@@ -119,7 +119,4 @@ bool artel__shared_is_intact(const artel__shared_block *block, uint64_t recalls)
 /* The lender has freed the block. */
 void artel__shared_forget(artel__shared *shared, uint64_t id);
 
-/* For tests of what a peer may do: the segment. */
-void *artel__shared_memory(artel__shared *shared, size_t *out_bytes);
-
 #endif

@@ -38,11 +38,6 @@ artel_status artel__row_list_make(artel__arena *arena, const artel__division *di
                                   artel__row_list *out);
 /* The most bytes of a message of an update, or of tokens; and of an answer. */
 size_t artel__row_list_bytes(const artel__row_list *list);
-/* Net pieces that a message has at most. */
-static inline int artel__row_list_pieces(const artel__row_list *list)
-{
-    return 1 + 3 * list->count;
-}
 
 /* Worker: what of the tokens, and rows, that `mode` has kept in the session's last step lies at the server. `rows`:
  * with the gradient. */

@@ -251,11 +251,6 @@ void artel__plan_destroy(artel__plan *plan)
     artel__free(plan->ctx, plan);
 }
 
-size_t artel__plan_bytes(const artel__plan *plan)
-{
-    return plan->block_bytes + plan->lent_bytes + plan->scratch_bytes;
-}
-
 static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
 {
     const artel__node *node = &plan->graph->node[index];

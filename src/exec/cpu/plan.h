@@ -18,7 +18,6 @@ typedef struct artel__run artel__run;
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options,
                                 artel__plan **out);
 void artel__plan_destroy(artel__plan *plan);
-size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scratch of one run, without variables */
 /* The kernel of a node ("view", "collective" when it has none) and its floating-point operations for `rows` rows of a
  * replica; 0 when the operation does not count them. */
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations);
