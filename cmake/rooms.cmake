@@ -3,7 +3,7 @@
 # scripts/check-includes reads the order from this list.
 set(ARTEL_ROOMS
     base tensor text kernel graph op exec device data nn keras
-    net cluster coll ps
+    net cluster launch coll ps
     comm strategy function eager train observe estimator service cli)
 
 # What sanitizers run all the time; the rest compiles in a third of the time without optimisation, and runs seldom.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel attend: a task of a launcher on another machine, see cluster/attend.h. */
+/* artel attend: a task of a launcher on another machine, see launch/attend.h. */
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cluster/attend.h"
+#include "launch/attend.h"
 
 typedef struct attend_options {
     const char *host, *shell, *artel;

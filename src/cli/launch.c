@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel launch: a cluster of processes on this machine, or on several.
  *
- * What is started, watched and decided lies in cluster/launch*.h. Here are the options, the command that each task
+ * What is started, watched and decided lies in launch/. Here are the options, the command that each task
  * runs, and the state of this process that a library may not touch: signals, the limit of descriptors, the terminal.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "cli/cli.h"
-#include "cluster/launch.h"
+#include "launch/launch.h"
 
 typedef struct launch_options {
     int64_t workers, ps, restarts, threads, port;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/launch_output.h"
+#include "launch/output.h"
 
 typedef struct bench {
     artel_context *ctx;

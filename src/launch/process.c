@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting, watching and ending the processes of a launcher; see launch_process.h.
+/* Starting, watching and ending the processes of a launcher; see process.h.
  *
  * fork and not posix_spawn: PR_SET_PDEATHSIG has to be set in the child. A child writes its number to the guard's pipe
  * before it runs anything, so that no group is unknown to it; the launcher writes the negative when the group is no
  * more. Such a record is 4 bytes, and pipes do not tear them. The guard has all signals blocked and ends with the pipe.
  */
-#include "cluster/launch_process.h"
+#include "launch/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

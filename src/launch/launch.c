@@ -6,7 +6,7 @@
  * Certificates lie in a folder that only this user can enter, in memory where the system offers that; the authority's
  * key is deleted as soon as all are issued, so nobody can be admitted later.
  */
-#include "cluster/launch.h"
+#include "launch/launch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

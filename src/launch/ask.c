@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that asks, and what the answers mean; see launch_ask.h. */
-#include "cluster/launch_ask.h"
+/* The thread that asks, and what the answers mean; see ask.h. */
+#include "launch/ask.h"
 
 #include <string.h>
 

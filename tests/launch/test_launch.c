@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cluster/launch.h"
+#include "launch/launch.h"
 #include "net/cert.h"
 
 static artel_context *ctx;

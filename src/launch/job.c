@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's decisions; the rules are in launch_job.h. */
-#include "cluster/launch_job.h"
+/* The launcher's decisions; the rules are in job.h. */
+#include "launch/job.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "cluster/attend.h"
-#include "cluster/launch_process.h"
+#include "launch/attend.h"
+#include "launch/process.h"
 
 #define MOST_ORDER ((size_t)8 << 20)
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/launch_process.h"
+#include "launch/process.h"
 
 #define LONG_MS 60000
 

@@ -9,8 +9,8 @@
  * A child that has ended stays a zombie until artel__process_reap, so that its number names its group and nothing else.
  * Objects belong to the thread that made them, and it must live as long as the children.
  */
-#ifndef ARTEL_CLUSTER_LAUNCH_PROCESS_H
-#define ARTEL_CLUSTER_LAUNCH_PROCESS_H
+#ifndef ARTEL_LAUNCH_PROCESS_H
+#define ARTEL_LAUNCH_PROCESS_H
 
 #include <sys/types.h>
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/launch.h"
+#include "launch/launch.h"
 
 static artel_context *ctx;
 

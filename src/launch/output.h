@@ -6,8 +6,8 @@
  * only as much as a descriptor that is ready takes at once (see artel__outlet_write), so that a reader who does not
  * read stops the tasks' output and never the launcher. Each belongs to one thread.
  */
-#ifndef ARTEL_CLUSTER_LAUNCH_OUTPUT_H
-#define ARTEL_CLUSTER_LAUNCH_OUTPUT_H
+#ifndef ARTEL_LAUNCH_OUTPUT_H
+#define ARTEL_LAUNCH_OUTPUT_H
 
 #include "base/text.h"
 

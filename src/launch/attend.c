@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The near end, at the launcher; the far end is attend_far.c. */
-#include "cluster/attend.h"
+#include "launch/attend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cluster/launch_process.h"
+#include "launch/process.h"
 #include "net/cert.h"
 
 /* -- the order -- */

@@ -12,8 +12,8 @@
  * ["NAME=value", ...], "share": tasks on that machine, "certificate": {"tls.crt": text, "tls.key": text, "ca.crt":
  * text} or null}.
  */
-#ifndef ARTEL_CLUSTER_ATTEND_H
-#define ARTEL_CLUSTER_ATTEND_H
+#ifndef ARTEL_LAUNCH_ATTEND_H
+#define ARTEL_LAUNCH_ATTEND_H
 
 #include "base/context.h"
 

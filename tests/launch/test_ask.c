@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "cluster/launch_ask.h"
+#include "launch/ask.h"
 
 static void test_what_answers_mean(void **state)
 {

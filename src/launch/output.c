@@ -5,7 +5,7 @@
  * of at most ARTEL__LAUNCH_LINE_MAX is held for each stream, and whoever feeds stops at ARTEL__OUTLET_FULL. When
  * memory is out, output is lost and the job goes on; the outlet says so.
  */
-#include "cluster/launch_output.h"
+#include "launch/output.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -7,12 +7,12 @@
  * it. Belongs to one thread. The library sets no signal handler: signals reach a running launcher as bytes on a
  * descriptor.
  */
-#ifndef ARTEL_CLUSTER_LAUNCH_H
-#define ARTEL_CLUSTER_LAUNCH_H
+#ifndef ARTEL_LAUNCH_LAUNCH_H
+#define ARTEL_LAUNCH_LAUNCH_H
 
 #include "cluster/cluster.h"
-#include "cluster/launch_process.h"
 #include "cluster/status.h"
+#include "launch/process.h"
 
 #define ARTEL__LAUNCH_MAX_TASKS 1024
 
@@ -77,10 +77,10 @@ void artel__launch_close(artel__launch *launch);
 
 typedef struct artel__launch_run_options {
     int restarts;   /* of each task */
-    bool together;  /* the tasks work at one result: see launch_job.h */
+    bool together;  /* the tasks work at one result: see job.h */
     bool verdicts;  /* codes 1 and 2 are final: likewise */
     int needed;     /* of a job together, to begin: likewise */
-    bool json;      /* events of tasks go through unchanged, see launch_output.h */
+    bool json;      /* events of tasks go through unchanged, see output.h */
     int control;    /* bytes read here are signals to the launcher: SIGINT, SIGTERM, ...; -1: none */
     int out, err;   /* where output goes */
     bool colour[2]; /* of out and err */
@@ -91,7 +91,7 @@ typedef struct artel__launch_run_options {
 } artel__launch_run_options;
 
 /* Starts all tasks and returns when they have ended and their output is written. Notes go to `err`. What ends a task is
- * no error here: *out_code is the exit code by the rule of launch_job.h, or 2 when all was well and output could not be
+ * no error here: *out_code is the exit code by the rule of job.h, or 2 when all was well and output could not be
  * written. Errors: NOT_FOUND, INVALID, IO when a task could not be started for the first time; all are ended then. */
 artel_status artel__launch_run(artel__launch *launch, const artel__launch_run_options *options, int *out_code);
 

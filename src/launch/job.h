@@ -30,8 +30,8 @@
  *
  * Times are nanoseconds of any clock that only grows. Belongs to one thread.
  */
-#ifndef ARTEL_CLUSTER_LAUNCH_JOB_H
-#define ARTEL_CLUSTER_LAUNCH_JOB_H
+#ifndef ARTEL_LAUNCH_JOB_H
+#define ARTEL_LAUNCH_JOB_H
 
 #include "cluster/cluster.h"
 

@@ -6,8 +6,8 @@
  * that is still in the pipes is read; then the group is killed and the job is told. A reader that does not read fills
  * the outlet, and streams are read no further: tasks wait in write(2), the launcher never does.
  */
-#include "cluster/attend.h"
-#include "cluster/launch.h"
+#include "launch/attend.h"
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cluster/launch_ask.h"
-#include "cluster/launch_job.h"
-#include "cluster/launch_output.h"
+#include "launch/ask.h"
+#include "launch/job.h"
+#include "launch/output.h"
 
 #define MS ((int64_t)1000000)
 #define LEFTOVER (2000 * MS)   /* for what a task left running in its group */

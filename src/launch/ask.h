@@ -4,8 +4,8 @@
  *
  * Life: zero it; start, then look until there is an answer, again and again; fini. Belongs to one thread.
  */
-#ifndef ARTEL_CLUSTER_LAUNCH_ASK_H
-#define ARTEL_CLUSTER_LAUNCH_ASK_H
+#ifndef ARTEL_LAUNCH_ASK_H
+#define ARTEL_LAUNCH_ASK_H
 
 #include <pthread.h>
 #include <stdatomic.h>

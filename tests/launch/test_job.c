@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/launch_job.h"
+#include "launch/job.h"
 
 #define MS ((int64_t)1000000)
 #define MOST 8
