@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of one's own for models that Keras has saved with them: a layer, a loss, a metric, and a layer around an
- * operation with a kernel.
+/* Classes of one's own for models that Keras has saved with them: a layer, a loss, a metric, an optimizer, and a
+ * layer around an operation with a kernel.
  *
  *     cc -shared -fPIC my_layers.c -o my_layers.so $(pkg-config --cflags --libs artel)
  *     artel fit model.keras --extensions ./my_layers.so --data npz:train.npz --output trained.keras
@@ -11,6 +11,7 @@
  *     class Mish2(keras.layers.Layer):     # x * tanh(log(1 + e^x))
  *     def log_cosh2(y, p):                 # log(cosh(2 (p - y))), the mean over the last axis
  *     def within_half(y, p):               # the share of |p - y| < 0.5
+ *     class Bounded(keras.optimizers.Optimizer):  # its steps are at most the rate: see step_bounded
  */
 #include <artel/artel.h>
 #include <math.h>
@@ -105,6 +106,27 @@ static artel_value call_within(void *user, const char *config, artel_graph *g, a
     return artel_graph_op(g, "mean", &each, 1, "{\"axis\": -1}");
 }
 
+/* -- an optimizer: m = beta m + (1 - beta) g; with m' = m / (1 - beta^t), w -= rate m' / (|m'| + softness) -- */
+
+static const artel_optimizer_slot bounded_slots[] = {{.name = "momentum"}};
+
+static artel_status step_bounded(void *user, const char *config, artel_graph *g, artel_optimizer_update *u)
+{
+    (void)user;
+    double beta = artel_graph_setting(g, config, "beta", 0.9);
+    artel_value softness = artel_graph_number(g, artel_graph_setting(g, config, "softness", 0.01));
+    artel_value left = artel_graph_binary(g, "multiply", u->slots[0], artel_graph_number(g, beta));
+    artel_value fresh = artel_graph_binary(g, "multiply", u->gradient, artel_graph_number(g, 1 - beta));
+    artel_value power = artel_graph_binary(g, "power", artel_graph_number(g, beta), u->count);
+    artel_value less = artel_graph_binary(g, "subtract", artel_graph_number(g, 1), power);
+    u->next_slots[0] = artel_graph_binary(g, "add", left, fresh);
+    artel_value mean = artel_graph_binary(g, "divide", u->next_slots[0], less);
+    artel_value size = artel_graph_binary(g, "add", artel_graph_unary(g, "absolute", mean), softness);
+    artel_value step = artel_graph_binary(g, "multiply", artel_graph_binary(g, "divide", mean, size), u->rate);
+    u->next = artel_graph_binary(g, "subtract", u->variable, step);
+    return artel_graph_status(g);
+}
+
 ARTEL_EXTENSION artel_status artel_extension(artel_context *ctx);
 ARTEL_EXTENSION artel_status artel_extension(artel_context *ctx)
 {
@@ -114,8 +136,16 @@ ARTEL_EXTENSION artel_status artel_extension(artel_context *ctx)
     const artel_loss_definition loss = {.struct_size = sizeof loss, .name = "mine>log_cosh2", .call = call_log_cosh};
     const artel_loss_definition metric = {
         .struct_size = sizeof metric, .name = "mine>within_half", .call = call_within};
+    const artel_optimizer_definition bounded = {.struct_size = sizeof bounded,
+                                                .class_name = "mine>Bounded",
+                                                .settings = "{\"beta\": 0.9, \"softness\": 0.01}",
+                                                .learning_rate = 0.01,
+                                                .slots = bounded_slots,
+                                                .slot_count = 1,
+                                                .update = step_bounded};
     artel_status status = artel_context_add_layer(ctx, &gate);
     if (status == ARTEL_OK) status = artel_context_add_layer(ctx, &curve);
     if (status == ARTEL_OK) status = artel_context_add_loss(ctx, &loss);
-    return status < 0 ? status : artel_context_add_metric(ctx, &metric);
+    if (status == ARTEL_OK) status = artel_context_add_metric(ctx, &metric);
+    return status < 0 ? status : artel_context_add_optimizer(ctx, &bounded);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers, losses, metrics and operations of one's own, in C.
+/* Layers, losses, metrics, optimizers and operations of one's own, in C.
  *
  * What is added to a context is there for all models that are read or made in it afterwards: a `.keras` file whose
  * classes are the user's own loads when they have been added under the names that the file has (`class_name`, or Keras'
  * registered name "package>Name"), and trains under every strategy, as models of Keras' classes do. A shared object may
  * hold them: `artel fit --extensions my_layers.so`, artel_context_load_extension().
  *
- * Layers, losses and metrics are written over graph building (artel/graph.h), so they have gradients and the library's
- * bits. An operation has a kernel of its own; its bits are its author's affair: the same inputs must give the same
- * outputs on every machine.
+ * Layers, losses, metrics and optimizers are written over graph building (artel/graph.h), so they have gradients and
+ * the library's bits. An operation has a kernel of its own; its bits are its author's affair: the same inputs must give
+ * the same outputs on every machine.
  *
  * Callbacks run on the thread that makes or reads models, kernels on any. `user` is handed through, and outlives the
  * context. */
@@ -76,6 +76,58 @@ typedef struct artel_loss_definition {
 ARTEL_API artel_status artel_context_add_loss(artel_context *context, const artel_loss_definition *definition);
 /* A metric is the weighted mean over the samples of what `call` says of each. */
 ARTEL_API artel_status artel_context_add_metric(artel_context *context, const artel_loss_definition *definition);
+
+/* -- optimizers -- */
+
+/* What is kept beside each variable from update to update, of its shape and type; Keras' add_optimizer_variables(). */
+typedef struct artel_optimizer_slot {
+    const char *name; /* the end of its path in Keras: "momentum" */
+    double start;     /* every element of it before the first update */
+    int group;        /* 0 to 2: files have slots of one group variable by variable, groups one after another. 0 for all
+                         unless the class in Python adds one slot for all variables before it adds the next */
+} artel_optimizer_slot;
+
+/* The update of one variable: what there is, and room for what it becomes. All are shared values. */
+typedef struct artel_optimizer_update {
+    artel_value variable; /* after weight_decay */
+    artel_value gradient; /* after clipping, of the variable's shape */
+    artel_value rate;     /* a scalar: the learning rate of this step */
+    artel_value count;    /* a scalar: 1 at the first update; Keras' iterations + 1 */
+    const artel_value *slots;
+    artel_value next;        /* the variable afterwards; it has to be written */
+    artel_value *next_slots; /* ARTEL_NO_VALUE: the slot stays as it is */
+} artel_optimizer_update;
+
+/* Keras' update_step(): adds the update of one variable to a graph. Called for each variable of each graph that trains;
+ * the same settings and shapes give the same nodes. `config`: all settings as JSON text (artel_graph_setting()).
+ * Nothing of it may be random, look up by indices or differentiate. */
+typedef artel_status artel_optimizer_update_fn(void *user, const char *config, artel_graph *graph,
+                                               artel_optimizer_update *update);
+
+typedef struct artel_optimizer_definition {
+    size_t struct_size;
+    const char *class_name; /* "Signum", "package>Signum" */
+    const char *settings; /* its own settings with their defaults, a JSON object of at most 16: "{\"beta\": 0.9}". Those
+                             of Keras' base class (learning_rate, weight_decay, clipnorm, use_ema, ...) are there for
+                             all. NULL: none */
+    double learning_rate; /* unless it is given; 0: 0.001 */
+    const artel_optimizer_slot *slots;
+    int slot_count; /* at most 3 */
+    artel_optimizer_update_fn *update;
+    void *user;
+} artel_optimizer_definition;
+
+/* Found by its name wherever Keras' optimizers are: in model files, artel_model_compile(), `--optimizer`,
+ * artel_optimizer_create(). The definition is copied. Weight decay, clipping, moving averages, gradient accumulation,
+ * scaling of the loss and schedules are made around it, as Keras does. Not with parameter servers. Errors:
+ * ARTEL_ERROR_INVALID (no name, no update, a name that is taken or Keras', slots without names, settings that are no
+ * object, more than 3 slots or 16 settings). */
+ARTEL_API artel_status artel_context_add_optimizer(artel_context *context,
+                                                   const artel_optimizer_definition *definition);
+
+/* In callbacks that get a `config`: a number among its settings; true counts as 1, false as 0. `fallback` where it is
+ * not there, or neither. A config that is no JSON object marks the graph as failed. */
+ARTEL_API double artel_graph_setting(artel_graph *graph, const char *config, const char *key, double fallback);
 
 /* -- operations -- */
 

@@ -78,8 +78,9 @@ typedef struct artel__slot_row {
     const char *name; /* the end of Keras' path: "momentum" */
     artel__slot_when when;
     int group;
-    bool accumulator; /* starts at initial_accumulator_value; else at 0 */
+    bool accumulator; /* starts at initial_accumulator_value; else at `start` */
     artel__slot_form form;
+    float start;
 } artel__slot_row;
 
 typedef struct artel__rule_def {

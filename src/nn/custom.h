@@ -9,6 +9,8 @@
 
 /* Of the kind "layer": an artel__layer_def whose `custom` is set. */
 #define ARTEL__EXTENSION_LAYER "layer"
+/* Of the kind "optimizer": an artel__optimizer_def whose `registered` is set, with a step on matrices. */
+#define ARTEL__EXTENSION_OPTIMIZER "optimizer"
 
 /* Of the kinds "loss" and "metric": by sample, as artel__loss_add; a metric is the weighted mean. */
 #define ARTEL__EXTENSION_LOSS "loss"

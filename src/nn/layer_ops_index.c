@@ -124,7 +124,7 @@ artel_status artel__raw_take(artel__layer *layer, artel__call *call)
         return artel__raw_refuse(layer, "indices by row, which Keras takes from every row; see take_along_axis");
     if (!artel__raw_setting(layer, call, "axis", 0))
         return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
-    return rows ? take_constant(layer, call, x, indices) : take_lines(layer, call, x, index);
+    return rows || index < 0 ? take_constant(layer, call, x, indices) : take_lines(layer, call, x, index);
 }
 
 /* Extents that both have, those of 1 repeated, but for the axis. False when they do not fit. */

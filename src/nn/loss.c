@@ -151,9 +151,11 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
         artel__record inner;
         ARTEL_TRY(unwrap(arena, &record, &inner, &own));
         record.name = inner.name;
+        record.registered = inner.registered;
     }
-    const artel__loss_def *def = artel__loss_find(record.name);
-    const artel__custom_loss *custom = artel__extension_find(arena->ctx, ARTEL__EXTENSION_LOSS, record.name);
+    const artel__loss_def *def = record.registered ? NULL : artel__loss_find(record.name);
+    const artel__custom_loss *custom =
+        artel__extension_find(arena->ctx, ARTEL__EXTENSION_LOSS, record.registered ? record.registered : record.name);
     bool instance = def && strcmp(record.name, def->class_name) == 0;
     if (!given && def) given = instance ? instance_name(def) : record.name;
     artel_status status = ARTEL_OK;

@@ -126,9 +126,10 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
     const char *name = record.by_name ? record.name : json_string_value(json_object_get(record.config, "name"));
     const char *class_name = resolve(&record, prediction, loss);
     if (strcmp(record.name, "MeanMetricWrapper") == 0) return read_wrapper(&setup, name);
-    const artel__metric_def *def = artel__metric_find(class_name ? class_name : record.name);
+    const artel__metric_def *def = record.registered ? NULL : artel__metric_find(class_name ? class_name : record.name);
     if (def) return artel__metric_configure(def, name, &setup);
-    const artel__custom_loss *custom = artel__extension_find(arena->ctx, ARTEL__EXTENSION_METRIC, record.name);
+    const artel__custom_loss *custom =
+        artel__extension_find(arena->ctx, ARTEL__EXTENSION_METRIC, record.registered ? record.registered : record.name);
     if (custom) return read_custom(&setup, custom, name ? name : record.name);
     return record.function || (record.by_name && artel__loss_find(record.name))
                ? read_function(&setup, record.name, name)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "nn/custom.h"
 #include "nn/loss_scale.h"
 #include "nn/optimizer_table.h"
 #include "nn/record.h"
@@ -68,16 +69,31 @@ static const artel__optimizer_def *const table[] = {
 #undef MATRIX_OPTIMIZER
 };
 
-/* Keras looks classes up without regard to case. */
-static artel_status find(artel_context *ctx, const char *name, const artel__optimizer_def **out)
+bool artel__optimizer_is_keras(const char *class_name)
 {
-    const char *names[ARTEL__COUNT(table) + 1] = {0};
     for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
+        if (strcasecmp(table[i]->class_name, class_name) == 0) return true;
+    }
+    return strcasecmp(class_name, ARTEL__LOSS_SCALE_CLASS) == 0;
+}
+
+bool artel__optimizer_has_setting(const char *key)
+{
+    return artel__options_find(base_options, key) != NULL;
+}
+
+/* Keras looks classes up without regard to case. */
+static artel_status find(artel_context *ctx, const artel__record *record, const artel__optimizer_def **out)
+{
+    const char *name = record->name, *names[ARTEL__COUNT(table) + 1] = {0};
+    for (size_t i = 0; i < ARTEL__COUNT(table) && !record->registered; i++) {
         names[i] = table[i]->class_name;
         if (strcasecmp(table[i]->class_name, name) != 0) continue;
         *out = table[i];
         return ARTEL_OK;
     }
+    *out = artel__extension_find(ctx, ARTEL__EXTENSION_OPTIMIZER, record->registered ? record->registered : name);
+    if (*out) return ARTEL_OK;
     return artel__record_unknown(ctx, "optimizer", "optimizer", name, names, "docs/optimizers.md");
 }
 
@@ -169,6 +185,18 @@ static artel_status read_rate(artel__optimizer *out, json_t *config, int replica
     return status;
 }
 
+/* As Keras writes it; takes `config`. NULL when memory is out. */
+static json_t *make_record(const artel__optimizer_def *def, json_t *config)
+{
+    json_t *record = artel__record_make("keras.optimizers", def->class_name, config);
+    if (!record || !def->registered) return record;
+    if (json_object_set_new(record, "module", json_null()) == 0 &&
+        json_object_set_new(record, "registered_name", json_string(def->registered)) == 0)
+        return record;
+    json_decref(record);
+    return NULL;
+}
+
 static artel_status read_given(artel__optimizer *out, json_t *given, int replicas, int64_t batch_size)
 {
     artel_context *ctx = out->arena->ctx;
@@ -184,7 +212,7 @@ static artel_status read_given(artel__optimizer *out, json_t *given, int replica
     take_settings(s, out);
     ARTEL_TRY(take_own(given, s + 1, out));
     json_t *config = json_object();
-    out->record = artel__record_make("keras.optimizers", out->class_name, config);
+    out->record = make_record(out->def, config);
     if (!out->record) return artel__fail_memory(ctx, "optimizer", 64);
     ARTEL_TRY(artel__record_complete(ctx, options, given, config));
     return read_rate(out, config, replicas, batch_size);
@@ -198,7 +226,7 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
     ARTEL_TRY(artel__record_parse(arena->ctx, "optimizer", "optimizer", json, &record));
     if (strcasecmp(record.name, ARTEL__LOSS_SCALE_CLASS) == 0)
         return artel__loss_scale_read(arena, record.config, replicas, batch_size, out);
-    ARTEL_TRY(find(arena->ctx, record.name, &out->def));
+    ARTEL_TRY(find(arena->ctx, &record, &out->def));
     out->class_name = out->def->class_name;
     json_t *given = record.config ? artel__json_copy(record.config) : json_object();
     if (!given) return artel__fail_memory(arena->ctx, "optimizer", 64);

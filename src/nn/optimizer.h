@@ -63,6 +63,10 @@ json_t *artel__optimizer_inner(json_t *record);
  * before the run is known, the table itself. Errors: unknown optimizers and settings. */
 artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size,
                                    artel__optimizer *out);
+/* Whether Keras has an optimizer of this class name, in any case; whether all optimizers have a setting of this name.
+ */
+bool artel__optimizer_is_keras(const char *class_name);
+bool artel__optimizer_has_setting(const char *key);
 /* For a model with variables of float64: a constant rate becomes what was given, in the record too. Errors:
  * UNSUPPORTED, an optimizer that does not step in float64. */
 artel_status artel__optimizer_widen(artel__optimizer *optimizer);

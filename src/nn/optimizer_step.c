@@ -107,7 +107,7 @@ static artel_status declare_group(declaring *d, int group)
         for (int k = 0; k < slots->per_variable; k++) {
             const artel__slot_row *row = &optimizer->def->slot[k];
             if (row->group != group || !exists(optimizer, row->when)) continue;
-            double initial = row->accumulator ? (double)(float)optimizer->options.initial_accumulator_value : 0.0;
+            float initial = row->accumulator ? (float)optimizer->options.initial_accumulator_value : row->start;
             artel__variable like = d->variables->item[slots->trainable[i]];
             if (!form_of(d, row, &like)) continue;
             ARTEL_TRY(declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH,

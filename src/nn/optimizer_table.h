@@ -29,6 +29,8 @@ struct artel__optimizer_def {
                                      of `matrix` */
     const artel__slot_row *slot;  /* [ARTEL__APPLY_SLOTS] */
     const artel__matrix_ops *matrix; /* NULL: the rule makes the step */
+    const char *registered; /* of a class that a program has added (custom.h): its name in files, perhaps with a
+                               package; NULL: it is Keras' */
 };
 
 /* Rows of options, of the struct that SETTINGS is defined as; OPTIONS is what `options` are set to. */

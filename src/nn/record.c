@@ -31,7 +31,9 @@ artel_status artel__record_parse(artel_context *ctx, const char *where, const ch
 {
     *out = (artel__record){0};
     if (json_is_string(json)) {
-        *out = (artel__record){.name = json_string_value(json), .by_name = true};
+        const char *name = json_string_value(json);
+        bool own = strchr(name, '>') && artel__extension_find(ctx, kind, name);
+        *out = (artel__record){.name = name, .by_name = true, .registered = own ? name : NULL};
         return ARTEL_OK;
     }
     const char *class_name = json_string_value(json_object_get(json, "class_name"));
@@ -41,11 +43,13 @@ artel_status artel__record_parse(artel_context *ctx, const char *where, const ch
                            "write a name, or {\"class_name\": NAME, \"config\": {...}}",
                            "the %s is neither a name nor a record", kind);
     const char *registered = json_string_value(json_object_get(json, "registered_name"));
+    if (!registered && strchr(class_name, '>')) registered = class_name;
     bool added = artel__extension_find(ctx, kind, registered ? registered : class_name) != NULL;
     if ((is_registered(json) && !added) || strcmp(class_name, "__lambda__") == 0)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along",
                            "the %s %s is Python code of yours", kind, class_name);
     out->name = class_name;
+    if (added && registered && strchr(registered, '>')) out->registered = registered;
     if (json_is_object(config)) out->config = config;
     if (strcmp(class_name, "function") != 0) return ARTEL_OK;
     out->function = true;

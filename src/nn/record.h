@@ -13,10 +13,12 @@
 
 /* Strings are borrowed from the JSON. */
 typedef struct artel__record {
-    const char *name; /* of the class, or of the function; what the string says */
-    json_t *config;   /* an object, or NULL */
-    bool by_name;     /* it was a plain string */
-    bool function;    /* a record of a function: {"class_name": "function", "config": NAME} */
+    const char *name;       /* of the class, or of the function; what the string says */
+    json_t *config;         /* an object, or NULL */
+    const char *registered; /* "package>Name" of what a program has added (base/extension.h): it goes before what Keras
+                               has under the name; NULL: it is none */
+    bool by_name;           /* it was a plain string */
+    bool function;          /* a record of a function: {"class_name": "function", "config": NAME} */
 } artel__record;
 
 /* `kind` says what is wanted ("loss"), for messages. Errors: CORRUPT when it is neither; UNSUPPORTED for classes that a

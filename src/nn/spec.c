@@ -86,6 +86,15 @@ static size_t word_length(piece text)
     return n > 0 && isdigit((unsigned char)*text.at) ? 0 : n;
 }
 
+/* The same of a name, in front of which a package may stand: "package>Name". */
+static size_t name_length(piece text)
+{
+    size_t n = word_length(text), more = 0;
+    if (n > 0 && n < text.length && text.at[n] == '>')
+        more = word_length((piece){text.at + n + 1, text.length - n - 1});
+    return more > 0 ? n + 1 + more : n;
+}
+
 /* Where the '=' of key=value is; 0 when the text is something else. */
 static size_t equals_sign(piece text)
 {
@@ -215,7 +224,7 @@ static artel_status read_item(const parsing *p, piece text, json_t **out)
     if (*text.at == '{' || *text.at == '[') return read_json(p, text, out);
     size_t colon = find(text, ':');
     piece name = trim((piece){text.at, colon});
-    if (!name.length || word_length(name) != name.length)
+    if (!name.length || name_length(name) != name.length)
         return wrong(p, text, "this is no name", "write NAME, NAME:key=value,... or @FILE.json");
     if (colon == text.length) return read_word(p, name, out);
     return read_record(p, name, (piece){text.at + colon + 1, text.length - colon - 1}, out);

@@ -4,6 +4,7 @@
  *   RATE        the learning rate
  *   RATE_DOWN   the smaller one of it and 1 / sqrt(t)
  *   KEPT        1 - t^parameter
+ *   COUNT       t
  * t is 1 at the first update; where gradients are accumulated an update is a period of steps. Of float32, or of what
  * graph->real says, as Keras computes them.
  */
@@ -38,6 +39,7 @@ static uint64_t wide_number(const artel__run_args *args)
     uint64_t bits;
     if (a->kind == ARTEL__STEP_RATE_DOWN) number = fmin(number, 1 / artel__sqrt64(t));
     if (a->kind == ARTEL__STEP_KEPT) number = 1 - artel__pow64(t, a->parameter);
+    if (a->kind == ARTEL__STEP_COUNT) number = t;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
@@ -52,6 +54,7 @@ static void fill_number(const artel__run_args *args, void *params)
     float t = (float)(args->step->iteration / args->node->period + 1), number = (float)args->step->learning_rate;
     if (a->kind == ARTEL__STEP_RATE_DOWN) number = artel__minf(number, 1.0f / artel__sqrtf(t));
     if (a->kind == ARTEL__STEP_KEPT) number = 1.0f - artel__powf(t, (float)a->parameter);
+    if (a->kind == ARTEL__STEP_COUNT) number = t;
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
     *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = args->out[0]};

@@ -112,7 +112,7 @@ class Scene:
                      "artel_pipeline_map_fn": [ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p] * 3,
                      "artel_worker_open_fn": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p],
                      "artel_worker_next_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int],
-                     "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3,
+                     "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3, "artel_optimizer_update_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_build_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int], "artel_estimator_model_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_input_fn": [ctypes.c_void_p] * 3,
                      "artel_operation_gradient_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]}[kind]
@@ -315,6 +315,7 @@ class Scene:
                                     "input_bytes": self.array(ctypes.c_size_t, 32), "output_bytes": self.array(ctypes.c_size_t, 32)},
             "artel_layer_definition": {"class_name": self.text("Word"), "call": self.callback("artel_layer_call_fn", None)},
             "artel_loss_definition": {"name": self.text("word"), "call": self.callback("artel_loss_call_fn", None)},
+            "artel_optimizer_definition": {"class_name": self.text("Word"), "update": self.callback("artel_optimizer_update_fn", None)},
             "artel_operation": {"name": self.text("word"), "infer": self.callback("artel_operation_infer_fn", None),
                                 "compute": self.callback("artel_operation_compute_fn", None)},
             "artel_all_reduce_definition": {"name": self.text("word"), "list": self.callback("artel_all_reduce_list_fn", None)},
@@ -388,6 +389,8 @@ class Scene:
             named["config"] = '{"rate": 0.5}'
         if self.function == "artel_layer_add":
             named["config"] = '{"rate": 0.5}'
+        if self.function == "artel_graph_setting":
+            named.update(config='{"loss": 0.5}')
         if field.type == "char" and field.stars == 1 and field.name in named:
             return self.text(named[field.name])
         special = {"artel_eager_op.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),

@@ -13,6 +13,8 @@ typedef struct spec_row {
 } spec_row;
 
 static const spec_row single[] = {
+    {"mine>Bounded", "'mine>Bounded'"},
+    {"mine>Bounded:beta=0.5", "{'class_name': 'mine>Bounded', 'config': {'beta': 0.5}}"},
     {"adam", "'adam'"},
     {"adam:", "{'class_name': 'adam', 'config': {}}"},
     {"adam:learning_rate=0.001,beta_1=0.9",
@@ -95,8 +97,9 @@ static void test_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "",          ":a=1",        "adam:a",       "adam:a=", "adam:=1",      "two words",
-        "adam:a=(1", "adam:a=f(1)", "adam:a=f(b=1", "a-b",     "adam:a=1,,b=2"};
+        "",          ":a=1",        "adam:a",       "adam:a=", "adam:=1",       "two words",
+        "adam:a=(1", "adam:a=f(1)", "adam:a=f(b=1", "a-b",     "adam:a=1,,b=2", "a>",
+        ">a",        "a>b>c:d=1"};
     nn_bench bench;
     json_t *json;
     nn_init(&bench, 1);
