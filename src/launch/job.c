@@ -84,17 +84,27 @@ static bool anybody_trains(const artel__launch_job *job)
     return false;
 }
 
-/* Whether the chief that parameter servers and their workers wait for has ended for good, and not well. */
-static bool has_lost_chief(const artel__launch_job *job)
+/* Whether all members of a type have ended for good, and none of them well. */
+static bool all_lost(const artel__launch_job *job, artel__task_type type)
 {
-    bool served = false, lost = false;
+    int lost = 0;
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
-        served = served || member->type == ARTEL__TASK_PS;
-        lost = lost || (member->type == ARTEL__TASK_CHIEF && member->state == ARTEL__LAUNCH_ENDED &&
-                        outcome_of(member) != WELL);
+        if (member->type != type) continue;
+        if (member->state != ARTEL__LAUNCH_ENDED || outcome_of(member) == WELL) return false;
+        lost++;
     }
-    return job->together && served && lost;
+    return lost > 0;
+}
+
+int artel__launch_job_lost(const artel__launch_job *job)
+{
+    static const artel__task_type needed[] = {ARTEL__TASK_CHIEF, ARTEL__TASK_WORKER, ARTEL__TASK_PS};
+    bool served = false;
+    for (int i = 0; i < job->members; i++) served = served || job->member[i].type == ARTEL__TASK_PS;
+    for (size_t k = 0; job->together && served && k < ARTEL__COUNT(needed); k++)
+        if (all_lost(job, needed[k])) return (int)needed[k];
+    return -1;
 }
 
 static bool may_restart(const artel__launch_job *job, const artel__launch_member *member)
@@ -187,7 +197,7 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
     artel__launch_member *member = &job->member[i];
     if (member->state != ARTEL__LAUNCH_RUNNING || member->told) return ARTEL__LAUNCH_STAYS;
     bool needed = trains(member) ? artel__launch_job_patience(job, now) != 0 : anybody_trains(job);
-    if (needed && !has_lost_chief(job)) return ARTEL__LAUNCH_STAYS;
+    if (needed && artel__launch_job_lost(job) < 0) return ARTEL__LAUNCH_STAYS;
     if (member->type == ARTEL__TASK_EVALUATOR && last_well(job)) return ARTEL__LAUNCH_STAYS;
     member->told = member->dismissed = true;
     return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;

@@ -91,6 +91,9 @@ typedef enum artel__launch_dismissal {
     ARTEL__LAUNCH_HURRIED
 } artel__launch_dismissal;
 artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now);
+/* In a job together with parameter servers nothing goes on without a chief, a worker and a server: the type of which
+ * all have ended for good, and none well, or -1. The others are dismissed. */
+int artel__launch_job_lost(const artel__launch_job *job);
 /* The time, in ns, until those who train too long are dismissed; -1 when nobody will be. */
 int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now);
 

@@ -267,6 +267,14 @@ static void read_control(runner *r)
     }
 }
 
+static const char *without(const artel__launch_job *job)
+{
+    int lost = artel__launch_job_lost(job);
+    if (lost == ARTEL__TASK_WORKER) return "no worker is left, and none is started again";
+    if (lost == ARTEL__TASK_PS) return "no parameter server is left, and none is started again";
+    return "the others have lost their chief";
+}
+
 /* Parameter servers and the evaluator, once nobody trains; who trains when the job is done. */
 static void dismiss(runner *r, int64_t now)
 {
@@ -281,8 +289,8 @@ static void dismiss(runner *r, int64_t now)
         }
         if (dismissal == ARTEL__LAUNCH_HURRIED && !s->noticed) s->deadline = now + DISMISSAL;
         if (dismissal == ARTEL__LAUNCH_ASKED)
-            note(r, "note", "%s is told to end: the others have %s", r->launch->task[i].label,
-                 done ? "finished the job" : "lost their chief");
+            note(r, "note", "%s is told to end: %s", r->launch->task[i].label,
+                 done ? "the others have finished the job" : without(&r->job));
         if (member->type <= ARTEL__TASK_WORKER && member->state != ARTEL__LAUNCH_ENDED && !member->dismissed)
             training = true;
     }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
+# processors: 2
 # long form: 3600
-# Allocations and system calls that fail, one in each run, through load, fit, save, evaluate, predict, convert, launch (there in every
+# Allocations and system calls that fail, one in each run, through load, fit, save, resume, evaluate, predict, convert, data, launch (there in every
 # process; allocations in plaintext): the command ends
 # with a message and an exit code, or its files are the same bytes as without a fault. A sample here, every single one in the long form.
 """A failure that is taken for "there is no such setting" ends with 0 and another file; that is what this looks for."""
@@ -11,6 +12,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
+
+import numpy as np
 
 ARTEL, LONG = os.environ["ARTEL"], os.environ.get("ARTEL_LONG") == "1"
 PRELOAD = os.path.abspath("failing.so")
@@ -26,35 +29,59 @@ MODEL = {
 }
 CALLBACKS = [{"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 0, "restore_best_weights": True}},
              {"class_name": "TerminateOnNaN", "config": {}}]
-FIT = ["--data", "synthetic:48", "--validation", "synthetic:16", "--batch-size", "16", "--epochs", "3", "--threads", "1", "--replicas", "1",
+FIT = ["--data", "synthetic:48", "--validation", "synthetic:16", "--batch-size", "16", "--epochs", "3", "--threads", "1",
        "--optimizer", "adam:learning_rate=cosine_decay(initial=0.1,steps=9),weight_decay=0.01,clipnorm=0.5", "--loss",
        "sparse_categorical_crossentropy", "--metrics", "accuracy", "--class-weight", '{"0": 2, "1": 0.5}', "--callbacks", "callbacks.json"]
-# command, the files it makes, every how many calls of each kind one fails in the short form
+JOB = ["fit", "model.json", *FIT, "--insecure-network", "--output", "o.safetensors", "--strategy"]
+PLAIN = ["launch", "-n", "2", "--insecure-network"]
+PIPELINE = {"from": "npz:d.npz", "stages": [{"stage": "cache", "file": "kept"}]}
+ONE = ["--replicas", "1"]
+# command, the files it makes, every how many calls of each kind one fails in the short form; 0: it makes no such call
 COMMANDS = {
-    "fit": (["fit", "model.json", *FIT, "--output", "o.safetensors", "--history", "h.json", "--csv-log", "c.csv"],
-            ["o.safetensors", "h.json", "c.csv"], {"malloc": 61}),
-    "save": (["fit", "start.keras", *FIT[:10], "--output", "o.keras", "--checkpoint-dir", "ck"], ["o.keras"],
-             {"malloc": 97, "write": 2, "fsync": 2, "open": 3, "rename": 1, "thread": 1, "spawn": 1}),
-    "evaluate": (["evaluate", "start.keras", "--data", "synthetic:32", "--threads", "1"], ["stdout"], {"malloc": 53, "open": 3, "spawn": 1, "seal": 1}),
-    "predict": (["predict", "start.keras", "--data", "synthetic:32", "--threads", "1", "--output", "p.npy"], ["p.npy"],
-                {"malloc": 59, "write": 1, "open": 3, "rename": 1}),
-    "convert": (["convert", "start.keras", "o.weights.h5"], ["o.weights.h5"], {"malloc": 31, "open": 2, "spawn": 1}),
-    "onnx": (["convert", "start.keras", "o.onnx"], ["o.onnx"], {"malloc": 31, "write": 1}),
-    "inspect": (["inspect", "start.keras", "--digest"], ["stdout"], {"malloc": 29}),
-    "summary": (["summary", "model.json"], ["stdout"], {"malloc": 17}),
+    "fit": (["fit", "model.json", *FIT, "--replicas", "2", "--output", "o.safetensors", "--history", "h.json", "--csv-log", "c.csv"],
+            ["o.safetensors", "h.json", "c.csv"],
+            {"malloc": 61, "write": 3, "fsync": 1, "open": 3, "rename": 1, "thread": 1, "spawn": 0, "map": 3, "folder": 0, "handle": 0, "read": 2}),
+    "save": (["fit", "start.keras", *FIT[:10], *ONE, "--output", "o.keras", "--checkpoint-dir", "ck"], ["o.keras"],
+             {"malloc": 97, "write": 11, "fsync": 5, "open": 5, "rename": 3, "thread": 1, "spawn": 1, "map": 3, "folder": 1, "handle": 1, "read": 5}),
+    "evaluate": (["evaluate", "start.keras", "--data", "synthetic:32", "--threads", "2", "--replicas", "2", "--confusion", "c.csv"],
+                 ["stdout", "c.csv"],
+                 {"malloc": 53, "write": 1, "fsync": 1, "open": 2, "rename": 1, "thread": 1, "spawn": 1, "seal": 1, "map": 3, "folder": 0, "handle": 1,
+                  "read": 2}),
+    "predict": (["predict", "start.keras", "--data", "synthetic:32", "--threads", "2", "--replicas", "2", "--output", "p.npy"], ["p.npy"],
+                {"malloc": 59, "write": 1, "fsync": 1, "open": 3, "rename": 1, "thread": 1, "spawn": 1, "map": 3, "folder": 0, "handle": 1, "read": 2}),
+    "load": (["inspect", "start.keras", "--digest"], ["stdout"],
+             {"malloc": 5, "write": 1, "fsync": 0, "open": 1, "rename": 0, "thread": 0, "spawn": 1, "seal": 1, "map": 1, "folder": 0, "handle": 1, "read": 1}),
+    "resume": (["fit", "start.keras", *FIT[:6], "--epochs", "4", *FIT[8:10], *ONE, "--output", "o.keras", "--checkpoint-dir", "begun"], ["o.keras"],
+               {"malloc": 97, "write": 11, "fsync": 5, "open": 5, "rename": 2, "thread": 1, "spawn": 1, "map": 3, "handle": 1, "read": 7}),
+    "convert": (["convert", "start.keras", "o.weights.h5"], ["o.weights.h5"], {"malloc": 31, "write": 1, "fsync": 1, "open": 2, "rename": 1, "spawn": 1}),
+    "onnx": (["convert", "start.keras", "o.onnx"], ["o.onnx"], {"malloc": 31, "write": 1, "fsync": 1, "rename": 1}),
+    "summary": (["summary", "model.json"], ["stdout"], {"malloc": 17, "open": 1}),
+    "pipeline": (["fit", "model.json", "--data", "pipeline:p.json", *FIT[4:10], *ONE, *FIT[10:14], "--output", "o.safetensors"], ["o.safetensors"],
+                 {"malloc": 43, "write": 5, "fsync": 1, "open": 2, "rename": 1, "map": 2, "folder": 0, "read": 9}),
+    "records": (["data", "make", "npz:d.npz", "-o", "r"], ["r", "r.index", "r.features.json", "r.sha256"],
+                {"malloc": 13, "write": 1, "fsync": 1, "open": 1, "rename": 1, "read": 1}),
     "launch": (["launch", "-n", "2", "fit", "model.json", *FIT, "--strategy", "multi-worker", "--output", "o.safetensors"],
-               ["o.safetensors"], {"write": 5, "fsync": 2, "open": 13, "rename": 1, "thread": 2, "spawn": 1}), # making keys, OpenSSL 3.0 itself does not bear a failed malloc
-    "plain": (["launch", "-n", "2", "--insecure-network", "fit", "model.json", *FIT, "--strategy", "multi-worker", "--insecure-network", "--output",
-               "o.safetensors"], ["o.safetensors"], {"malloc": 43}),
+               ["o.safetensors"], {"write": 5, "fsync": 2, "open": 7, "rename": 1, "thread": 1, "spawn": 1, "folder": 1}), # making keys, OpenSSL 3.0 itself does not bear a failed malloc
+    "plain": ([*PLAIN, *JOB, "multi-worker"], ["o.safetensors"],
+              {"malloc": 53, "write": 7, "fsync": 1, "open": 3, "rename": 1, "thread": 1, "spawn": 1, "map": 5, "folder": 0, "handle": 3, "read": 31}),
+    "one of two": ([*PLAIN, *JOB, "multi-worker"], ["o.safetensors"], # the other goes on
+                   {"malloc": 53, "write": 7, "open": 3, "thread": 1, "map": 5, "handle": 3, "read": 31}),
+    "servers": (["launch", "-n", "2", "--ps", "2", "--chief", "--insecure-network", *JOB, "parameter-server", "--consistency", "sync",
+                 "--wait-for-cluster", "3s"], ["o.safetensors"],
+                {"malloc": 97, "write": 13, "fsync": 1, "open": 5, "rename": 1, "thread": 1, "spawn": 1, "map": 7, "handle": 3, "read": 31}),
 }
+ONLY = {"one of two": "worker:1"}
 
 
-def run(words, fault, files):
+def run(name, fault):
     """Runs the command in an own folder; (exit code, standard error, the bytes of its files)."""
+    words, files, _ = COMMANDS[name]
     shutil.rmtree("run", ignore_errors=True)
     pathlib.Path("counts").unlink(missing_ok=True)
     shutil.copytree("given", "run")
     env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=os.path.abspath("counts"))
+    if name in ONLY:
+        env["FAULT_ONLY"] = ONLY[name]
     try:
         done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
@@ -66,7 +93,7 @@ def run(words, fault, files):
 
 def judge(name, fault, answer, whole):
     code, errors, made = answer
-    words, files, _ = COMMANDS[name]
+    files = COMMANDS[name][1]
     if code not in (0, 1, 2):
         return f"ends with {code}"
     if code and not errors.strip():
@@ -88,20 +115,24 @@ def main():
     os.mkdir("given")
     pathlib.Path("given/model.json").write_text(json.dumps(MODEL))
     pathlib.Path("given/callbacks.json").write_text(json.dumps(CALLBACKS))
-    subprocess.run([ARTEL, "fit", "model.json", *FIT, "--output", "start.keras", "--verbose", "0"], cwd="given", check=True)
+    pathlib.Path("given/p.json").write_text(json.dumps(PIPELINE))
+    rng = np.random.default_rng(5)
+    np.savez("given/d.npz", x=rng.standard_normal((48, 6)).astype("f4"), y=rng.integers(0, 3, 48))
+    for more in (["model.json", *FIT, *ONE, "--output", "start.keras"], ["start.keras", *FIT[:10], *ONE, "--checkpoint-dir", "begun"]):
+        subprocess.run([ARTEL, "fit", *more, "--verbose", "0"], cwd="given", check=True)
     faults, cases = [], 0
     for name in sys.argv[1:] or COMMANDS:
-        words, files, steps = COMMANDS[name]
-        code, errors, whole = run(words, "", files)
+        code, errors, whole = run(name, "")
         assert code == 0 and None not in whole, (name, code, errors)
-        assert run(words, "", files)[2] == whole, f"{name}: two runs differ"
+        assert run(name, "")[2] == whole, f"{name}: two runs differ"
         counts = {}
         for line in pathlib.Path("counts").read_text().split():
             kind, number = line.split("=")
             counts[kind] = max(counts.get(kind, 0), int(number))
-        for kind, step in steps.items():
-            for n in range(1, counts[kind] + 1, 1 if LONG else step):
-                wrong = judge(name, f"{kind}:{n}", run(words, f"{kind}:{n}", files), whole)
+        for kind, step in COMMANDS[name][2].items():
+            assert (counts[kind] == 0) == (step == 0), f"{name}: {counts[kind]} calls of {kind}"
+            for n in range(1, counts[kind] + 1, 1 if LONG else max(step, 1)):
+                wrong = judge(name, f"{kind}:{n}", run(name, f"{kind}:{n}"), whole)
                 cases += 1
                 if wrong:
                     faults.append(f"{name}, {kind} {n} of {counts[kind]}: {wrong}")

@@ -120,6 +120,13 @@ static void test_exit_codes(void **state)
         {"cwp", 0, true, "0=1 + 1=143 2=s15", 1, 0}, /* nothing goes on without the chief */
         {"cwp", 0, true, "0=s9 + 1=143 2=s15", 137, 0},
         {"cwp", 1, true, "0=s9 + 0=0 1=0 + 2=s15", 0, -1}, /* it comes back */
+        {"cwp", 0, true, "1=2 + 0=143 2=s15", 2, 1},       /* nor without a worker */
+        {"cwwp", 0, true, "1=s9 + 2=143 + 0=143 3=s15", 137, 1},
+        {"cwwp", 0, true, "1=2 + 0=0 2=0 + 3=s15", 0, -1}, /* one is left */
+        {"cwp", 1, true, "1=s9 + 1=0 0=0 + 2=s15", 0, -1},
+        {"cwp", 0, true, "1=0 + 0=0 + 2=s15", 0, -1},   /* the chief still writes */
+        {"cwp", 0, true, "2=s9 + 0=143 1=143", 137, 2}, /* nor without a server */
+        {"cwpp", 0, true, "2=s9 + 0=0 1=0 + 3=s15", 0, -1},
         {"cwe", 0, true, "0=0 1=0 + 2=0", 0, -1},
         {"cwe", 0, true, "0=0 1=0 + 2=1", 1, 2},
         {"cwe", 0, true, "0=3 1=3 + 2=s15", 3, 0},

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with
- * ENOMEM; likewise write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY).
+ * ENOMEM; likewise write, fsync, rename (ENOSPC), open (EMFILE), thread (EAGAIN), spawn, seal of a file in memory
+ * (EBUSY), map (ENOMEM), folder (ENOSPC), handle: a pipe, an event, a socket or a file in memory (EMFILE), read (EIO).
  * Calls of all kinds are counted; at the end the counts are appended to the file FAULT_COUNTS. A child that is a copy
- * is left alone, a program that it becomes is not: of a cluster every process fails at its own twelfth.
+ * is left alone, a program that it becomes is not: of a cluster every process fails at its own twelfth, or, with
+ * FAULT_ONLY=TASK, the one whose ARTEL_TASK is that.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum {
@@ -26,9 +34,14 @@ enum {
     THREAD,
     SPAWN,
     SEAL,
+    MAP,
+    FOLDER,
+    HANDLE,
+    READ,
     KINDS
 };
-static const char *const names[KINDS] = {"malloc", "write", "fsync", "open", "rename", "thread", "spawn", "seal"};
+static const char *const names[KINDS] = {"malloc", "write", "fsync", "open",   "rename", "thread",
+                                         "spawn",  "seal",  "map",   "folder", "handle", "read"};
 static atomic_ulong count[KINDS];
 static unsigned long failing[KINDS];
 static pid_t process;
@@ -53,7 +66,8 @@ static void *original(const char *name)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *fault = getenv("FAULT");
+    const char *fault = getenv("FAULT"), *only = getenv("FAULT_ONLY"), *self = getenv("ARTEL_TASK");
+    if (only && !(self && !strcmp(self, only))) fault = NULL;
     for (int kind = 0; fault && kind < KINDS; kind++) {
         size_t length = strlen(names[kind]);
         if (!strncmp(fault, names[kind], length) && fault[length] == ':')
@@ -114,6 +128,24 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
     return fails(WRITE, ENOSPC) ? -1 : real(fd, bytes, size, at);
 }
 
+ssize_t pwritev(int fd, const struct iovec *pieces, int n, off_t at)
+{
+    ssize_t (*real)(int, const struct iovec *, int, off_t) = original("pwritev");
+    return fails(WRITE, ENOSPC) ? -1 : real(fd, pieces, n, at);
+}
+
+ssize_t read(int fd, void *bytes, size_t size)
+{
+    ssize_t (*real)(int, void *, size_t) = original("read");
+    return fd > 2 && fails(READ, EIO) ? -1 : real(fd, bytes, size);
+}
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t at)
+{
+    ssize_t (*real)(int, void *, size_t, off_t) = original("pread");
+    return fails(READ, EIO) ? -1 : real(fd, bytes, size, at);
+}
+
 int fcntl(int fd, int command, ...)
 {
     int (*real)(int, int, ...) = original("fcntl");
@@ -128,6 +160,60 @@ int fsync(int fd)
 {
     int (*real)(int) = original("fsync");
     return fails(FSYNC, ENOSPC) ? -1 : real(fd);
+}
+
+int fdatasync(int fd)
+{
+    int (*real)(int) = original("fdatasync");
+    return fails(FSYNC, ENOSPC) ? -1 : real(fd);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *(*real)(void *, size_t, int, int, int, off_t) = original("mmap");
+    return fails(MAP, ENOMEM) ? MAP_FAILED : real(at, size, protection, flags, fd, offset);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    int (*real)(const char *, mode_t) = original("mkdir");
+    return fails(FOLDER, ENOSPC) ? -1 : real(path, mode);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    int (*real)(int[2], int) = original("pipe2");
+    return fails(HANDLE, EMFILE) ? -1 : real(ends, flags);
+}
+
+int eventfd(unsigned int value, int flags)
+{
+    int (*real)(unsigned int, int) = original("eventfd");
+    return fails(HANDLE, EMFILE) ? -1 : real(value, flags);
+}
+
+int epoll_create1(int flags)
+{
+    int (*real)(int) = original("epoll_create1");
+    return fails(HANDLE, EMFILE) ? -1 : real(flags);
+}
+
+int memfd_create(const char *name, unsigned int flags)
+{
+    int (*real)(const char *, unsigned int) = original("memfd_create");
+    return fails(HANDLE, EMFILE) ? -1 : real(name, flags);
+}
+
+int socket(int domain, int type, int protocol)
+{
+    int (*real)(int, int, int) = original("socket");
+    return fails(HANDLE, EMFILE) ? -1 : real(domain, type, protocol);
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    int (*real)(int, struct sockaddr *, socklen_t *, int) = original("accept4");
+    return fails(HANDLE, EMFILE) ? -1 : real(fd, address, size, flags);
 }
 
 int open(const char *path, int flags, ...)
