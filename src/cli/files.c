@@ -57,7 +57,8 @@ artel_status artel__cli_check_two(artel__invocation *call, const char *option, c
                        option, other[0] == '-' ? "what is written by " : "", other);
 }
 
-void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, uint64_t bytes)
+void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, const char *what,
+                           uint64_t bytes)
 {
     char buffer[4096];
     struct statvfs disk;
@@ -65,9 +66,9 @@ void artel__cli_check_room(artel__invocation *call, const char *option, const ch
     if (!folder || statvfs(folder, &disk) != 0) return;
     uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (room < bytes)
-        artel__log(call->ctx, ARTEL_LOG_WARNING,
-                   "%s: %.1f MB are free where %s will be written, and the weights alone take %.1f MB", path,
-                   (double)room / 1e6, option, (double)bytes / 1e6);
+        artel__log(call->ctx, ARTEL_LOG_WARNING, "%s: %.1f MB are free where %s will be written, and %s take%s %.1f MB",
+                   path, (double)room / 1e6, option, what, artel__starts_with(what, "a ") ? "s" : "",
+                   (double)bytes / 1e6);
 }
 
 artel_status artel__cli_check_log(artel__invocation *call, const char *path)

@@ -77,8 +77,8 @@ static const artel__option options[] = {
      ARTEL__OPTION_STRING, AT(dtype), "null", 0, 0, NULL},
     {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state",
      ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},
-    {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT,
-     AT(learning_rate), "0", 0, 1e9, NULL},
+    {"learning-rate", "of the model's own optimizer, whose state is kept; without it, the rate that it has",
+     ARTEL__OPTION_FLOAT, AT(learning_rate), "0", 0, 1e9, NULL},
     {"loss", "loss instead of the model's: NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null",
      0, 0, NULL},
     {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING,
@@ -230,6 +230,10 @@ static artel_status check(artel__invocation *call, const fit_options *o)
     if (!batch_norm_groups(o->batch_norm))
         return artel__cli_usage(call, "--batch-norm",
                                 "the value does not fit (found %.60s, expected global or groups:G)", o->batch_norm);
+    if (o->learning_rate == 0 && artel__cli_given(call, "learning-rate"))
+        return artel__cli_usage(call, "--learning-rate",
+                                "a rate of 0 changes no weight; leave the option out for the rate that the optimizer "
+                                "has, or give --optimizer NAME:learning_rate=0 for Keras' run at rate 0");
     double percent;
     if (!artel__parse_double(o->recompute, &percent) || !(percent >= 0 && percent <= 100))
         return artel__cli_usage(call, "--recompute",
@@ -474,19 +478,6 @@ static artel_status freeze(artel__invocation *call, artel_model *model, const ch
     return ARTEL_OK;
 }
 
-/* A full disk is better found now than behind the last epoch; what it has in the end nobody knows. */
-static void check_room(artel__invocation *call, const artel_model *model)
-{
-    const fit_options *o = call->options;
-    uint64_t bytes = 0;
-    for (int i = 0; i < model->nn->variables->count; i++) {
-        const artel__variable *variable = &model->nn->variables->item[i];
-        bytes += (uint64_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
-    }
-    if (o->output) artel__cli_check_room(call, "--output", o->output, bytes);
-    if (o->checkpoint_dir) artel__cli_check_room(call, "--checkpoint-dir", o->checkpoint_dir, bytes);
-}
-
 static artel_status run_with(artel__invocation *call, artel_model *model, artel_cluster *cluster)
 {
     const fit_options *o = call->options;
@@ -499,7 +490,8 @@ static artel_status run_with(artel__invocation *call, artel_model *model, artel_
         artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s drops the optimizer state saved in %s%s",
                    o->optimizer ? "optimizer" : "freeze", call->argument[0],
                    o->freeze ? "" : "; --learning-rate alone would keep it");
-    if (!o->dry_run) check_room(call, model);
+    artel__fit_files files = {o->output, o->checkpoint_dir, o->keep, o->epochs, o->batch_size};
+    if (status == ARTEL_OK && !o->dry_run) status = artel__cli_check_fit_room(call, model, &files);
     return status < 0 ? status : train(call, o, model, cluster);
 }
 

@@ -336,6 +336,9 @@ static artel_status parse_scale(artel_context *ctx, artel__data_options *options
             return artel__fail(ctx, ARTEL_ERROR_INVALID, "scale", "write scale=1/255",
                                "'%s' is not a number or a quotient of two", options->scale_text);
         }
+        if (options->scale_by == 0)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "scale", "write scale=1/255, or leave it out",
+                               "%s makes all values the same", options->scale_text);
         options->has_scale = true;
     }
     if (options->shift_text != NULL) {

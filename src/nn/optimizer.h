@@ -93,6 +93,8 @@ typedef struct artel__optimizer_slots {
 } artel__optimizer_slots;
 artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables,
                                       const int *trainable, int count, artel__optimizer_slots *out);
+/* The bytes in files that a trainable variable's slots take. */
+uint64_t artel__optimizer_slot_bytes(const artel__optimizer *optimizer, const artel__variable *of);
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and
  * Ftrl, 1 for Nadam's product. */
 double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);

@@ -200,6 +200,19 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
     return rule_of(optimizer)->product ? declare_product(&d) : ARTEL_OK;
 }
 
+uint64_t artel__optimizer_slot_bytes(const artel__optimizer *optimizer, const artel__variable *of)
+{
+    declaring d = {.optimizer = optimizer};
+    uint64_t others = (uint64_t)optimizer->use_ema + (optimizer->accumulation_steps > 1);
+    uint64_t bytes = others * artel__variable_bytes(of);
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) {
+        artel__variable like = *of;
+        if (artel__optimizer_has_slot(optimizer, k) && form_of(&d, &optimizer->def->slot[k], &like))
+            bytes += artel__variable_bytes(&like);
+    }
+    return bytes;
+}
+
 double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
 {
     (void)optimizer;

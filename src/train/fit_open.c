@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "op/ops.h"
 #include "train/audit.h"
 #include "train/content.h"
 #include "train/deal.h"
@@ -175,6 +176,18 @@ artel_status artel__check_class(artel_model *model, bool standard_step)
     return ARTEL_OK;
 }
 
+/* Said, not refused: it may come from the environment, and frozen layers have no statistics of the batch either. */
+static void note_idle_groups(const artel__fit *fit)
+{
+    const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_TRAIN);
+    if (fit->options.batch_norm_groups <= 1 || !objective) return;
+    for (int i = 0; i < objective->graph.nodes; i++) {
+        if (objective->graph.node[i].op == &artel__op_batch_groups_def) return;
+    }
+    artel__log(fit->ctx, ARTEL_LOG_NOTE,
+               ".batch_norm_groups does nothing: the model has no BatchNormalization that takes statistics of a batch");
+}
+
 artel_status artel__fit_open(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
@@ -207,6 +220,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__deal_open(fit));
     ARTEL_TRY(artel__audit_begin(fit));
     ARTEL_TRY(prepare_modes(fit));
+    note_idle_groups(fit);
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
         fit->pace.profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->pace.profile);

@@ -158,6 +158,7 @@ ROWS = [
     Row("scaled-twice-nested", lambda b: b.scaled("fit", "#scale=1/255", [record([source([4], "in"), RESCALING], "inner")]), TWICE, 0),
     Row("scaled-once", lambda b: b.scaled("fit", "#scale=1/255", []), (), 0, ("scaled twice",)),
     Row("scaled-by-model", lambda b: b.scaled("fit", "", [RESCALING]), (), 0, ("scaled twice", "0..255")),
+    Row("scaled-to-nothing", lambda b: b.scaled("fit", "#scale=0/255", []), ("scale", "0/255 makes all values the same")),
     Row("scaled-later", lambda b: b.scaled("fit", "#scale=1/255", [layer("Dense", "e", units=4), RESCALING]), (), 0, ("scaled twice",)),
     # what is drawn, chosen or left out without being asked for
     Row("drawn-weights", lambda b: b.pass_over("evaluate"), ("warning", "model.json holds no weights", "seed 0"), 0),
@@ -167,6 +168,11 @@ ROWS = [
     Row("optimizer-named", lambda b: b.compiled({"loss": "mse", "optimizer": "sgd"}), (), 0, ("RMSprop",)),
     Row("nothing-trains", lambda b: b.dense("--freeze", "*"), ("warning", "any trainable weights"), 0),
     Row("something-trains", lambda b: b.dense(), (), 0, ("trainable",)),
+    Row("rate-of-nothing", lambda b: b.dense("--learning-rate", 0), ("--learning-rate", "a rate of 0 changes no weight", "learning_rate=0")),
+    Row("rate-of-nothing-by-optimizer", lambda b: b.dense("--optimizer", "sgd:learning_rate=0"), (), 0),
+    Row("groups-of-nothing", lambda b: b.dense("--batch-norm", "groups:2"), ("--batch-norm does nothing", "no BatchNormalization"), 0),
+    Row("groups-of-something", lambda b: b.fit(record([source([4]), layer("BatchNormalization", "n"), layer("Dense", "d", units=1)]), {
+        "x": RNG.standard_normal((20, 4)), "y": np.ones((20, 1))}, "--batch-norm", "groups:2", loss="mse"), (), 0, ("does nothing",)),
     Row("steps-beyond", lambda b: b.pass_over("evaluate", "--steps", 9), ("ends after 1 of 9 steps",), 0),
     Row("steps-without-batch", lambda b: b.dense("--steps-per-epoch", 1), ("--batch-size is 32",), 0),
     Row("steps-with-batch", lambda b: b.dense("--steps-per-epoch", 1, "--batch-size", 4), (), 0, ("--batch-size is",)),

@@ -698,10 +698,10 @@ def full_disk(b):
     prefix = ["unshare", "-m", "sh", "-c", script, b("disk")]
     if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode:
         return  # only root of a whole machine may mount
-    for option, name in (("--output", "disk/o.keras"), ("--checkpoint-dir", "disk/ck")):
+    for option, name, what in (("--output", "disk/o.keras", "weights and optimizer state take"), ("--checkpoint-dir", "disk/ck", "a checkpoint takes")):
         ran = subprocess.run([*prefix, ARTEL, "fit", b.model, "--data", b.data, option, b(name)], capture_output=True, text=True, env=clean_environment())
         equal("exit code with " + option, ran.returncode, 2)
-        has(ran.stderr, "warning: %s: 0.0 MB are free where %s will be written" % (b(name), option), "No space left on device; free some space")
+        has(ran.stderr, "warning: %s: 0.0 MB are free where %s will be written, and %s" % (b(name), option, what), "No space left on device; free some space")
 
 
 ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room on disks: what a run will write, as far as it is known before it begins.
+ *
+ * Weights and the optimizer's slots are counted by variable; what files have around them is little and not counted, so
+ * a warning is never wrong, and one that is missing promises nothing. Nothing is refused: room may be made meanwhile.
+ */
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "keras/model.h"
+#include "nn/optimizer.h"
+#include "train/session.h"
+
+typedef struct room {
+    const artel__optimizer *optimizer;
+    const artel__variables *variables;
+    uint64_t weights, slots; /* bytes */
+} room;
+
+static artel_status add_room(void *user, const artel__model_variable *variable)
+{
+    room *r = user;
+    const artel__variable *of = &r->variables->item[variable->variable->index];
+    r->weights += artel__variable_bytes(of);
+    if (variable->trainable) r->slots += artel__optimizer_slot_bytes(r->optimizer, of);
+    return ARTEL_OK;
+}
+
+/* A full disk is better found now than behind the last epoch; what it has in the end nobody knows. While a checkpoint
+ * is written those that are kept are still there. */
+artel_status artel__cli_check_fit_room(artel__invocation *call, artel_model *model, const artel__fit_files *files)
+{
+    artel__settings settings = {0};
+    if (artel__settings_read(&call->arena, model, true, 0, files->batch_size, &settings) < 0) {
+        artel__operation_begin(call->ctx); /* fit will say it in its turn */
+        return ARTEL_OK;
+    }
+    room r = {.optimizer = &settings.optimizer, .variables = model->nn->variables};
+    artel_status status = artel__model_visit(model->nn, add_room, &r);
+    json_decref(settings.optimizer.record);
+    if (status < 0) return status;
+    bool whole = files->output && !artel__ends_with(files->output, ".weights.h5") &&
+                 (artel__ends_with(files->output, ".keras") || artel__ends_with(files->output, ".h5"));
+    if (files->output)
+        artel__cli_check_room(call, "--output", files->output, whole ? "weights and optimizer state" : "the weights",
+                              r.weights + (whole ? r.slots : 0));
+    int64_t most = files->keep + 1 < files->epochs ? files->keep + 1 : files->epochs;
+    if (files->keep <= 0 || most < 1 || artel__is_directory(files->checkpoint_dir ? files->checkpoint_dir : "."))
+        most = 1;
+    const char *what = most == 1
+                           ? "a checkpoint"
+                           : artel__arena_printf(&call->arena, "%d checkpoints (--keep %d, and one being written)",
+                                                 (int)most, (int)files->keep);
+    if (files->checkpoint_dir && what)
+        artel__cli_check_room(call, "--checkpoint-dir", files->checkpoint_dir, what,
+                              (r.weights + r.slots) * (uint64_t)most);
+    return ARTEL_OK;
+}
