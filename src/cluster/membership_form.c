@@ -296,6 +296,10 @@ void artel__ms_on_propose(artel__membership *m, uint32_t from, const artel__mess
     artel__reason reason = (artel__reason)message->reason;
     if (message->about.counter > m->counter) m->counter = message->about.counter;
     if (message->about.incarnation != m->peer[from].who.incarnation) return;
+    bool begun = m->proposal.active && m->proposal.recorded && !artel__ms_coordinates(m) &&
+                 artel__generation_same(message->generation, m->next.id);
+    if (begun) /* START has come to the proposer, and is on its way here on another link */
+        artel__ms_on_start(m, m->proposal.coordinator, &(artel__message){.about = m->next.id});
     if (m->proposal.active) {
         choose_proposal(m, from, message);
     } else if (!artel__ms_has_group(m)) {

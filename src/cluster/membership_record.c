@@ -271,6 +271,15 @@ static bool forming_elsewhere(const artel__membership *m)
     return false;
 }
 
+/* Members of the generation before that are on this side of whatever cut there is: those chosen, and those that leave
+ * in order. */
+static uint32_t count_here(const artel__membership *m, const artel__choice *choice, uint32_t count)
+{
+    uint32_t here = choice->members;
+    for (uint32_t i = 0; i < count; i++) here += m->deciding.candidate[i].leaving && m->deciding.candidate[i].former;
+    return here;
+}
+
 static void decide(artel__membership *m)
 {
     artel__choice choice;
@@ -291,7 +300,7 @@ static void decide(artel__membership *m)
     }
     /* Much smaller than before: this side may be the one that is cut off. Others get a moment to come back, or, where
      * members follow another coordinator, the time to begin, so that this task sees it and joins. */
-    bool small = artel__ms_has_group(m) && 2 * choice.members < m->group.members;
+    bool small = artel__ms_has_group(m) && 2 * count_here(m, &choice, count) < m->group.members;
     if (small && m->now - m->proposal.since < (forming_elsewhere(m) ? m->limits.stop : m->limits.appeal)) return;
     artel__ms_other other = artel__ms_find_other(m);
     if (other.id.counter &&

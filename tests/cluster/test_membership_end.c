@@ -73,6 +73,48 @@ static void members_leave_in_order(void **state)
     }
 }
 
+static bool have_left(sim *s, void *user)
+{
+    uint32_t who = *(const uint32_t *)user;
+    for (uint32_t t = 0; t < 5; t++)
+        if (who >> t & 1 && !sim_look(s, t).ended) return false;
+    return true;
+}
+
+/* Most of them, in one instant or nearly: those that stay know that nobody is cut off, and nobody waits for that. Some
+ * are asked for another generation before they have heard that the last one has begun. */
+static void most_leave_and_nobody_waits(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < 300; k++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        uint32_t who = 1 + k % 30;
+        o.tasks = 5;
+        o.steps = 60;
+        o.seed = 1 + k;
+        o.suspect_ns = 30 * SIM_SECOND;
+        sim *s = sim_create(&o);
+        sim_start_all(s);
+        sim_run(s, sim_now(s) + 150 * SIM_MS, NULL, NULL);
+        int64_t began = sim_now(s);
+        for (uint32_t t = 0; t < 5; t++) {
+            if (!(who >> t & 1)) continue;
+            sim_drain(s, t);
+            sim_run(s, sim_now(s) + (int64_t)(k / 30) * SIM_MS / 4, NULL, NULL);
+        }
+        int64_t took = sim_run(s, began + 60 * SIM_SECOND, have_left, &who) - began;
+        if (took > SIM_SECOND / 2)
+            fail_msg("%u, seed %u: they have left after %lld ms", who, k + 1, (long long)(took / SIM_MS));
+        run_to_end(s);
+        for (uint32_t t = 0; t < 5; t++)
+            if (who >> t & 1)
+                check(s, t, ARTEL_ERROR_PREEMPTED, "left the job in order");
+            else
+                check(s, t, ARTEL_OK, "finished");
+        sim_destroy(s);
+    }
+}
+
 /* All leave: all save the same step. */
 static void the_last_ones_save(void **state)
 {
@@ -341,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_save_before_the_end),
         cmocka_unit_test(members_leave_in_order),
+        cmocka_unit_test(most_leave_and_nobody_waits),
         cmocka_unit_test(the_last_ones_save),
         cmocka_unit_test(all_save_on_preemption),
         cmocka_unit_test(a_successor_writes),
