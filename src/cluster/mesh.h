@@ -60,6 +60,7 @@ typedef struct artel__mesh_request {
     uint64_t step;     /* of the state this process holds */
     uint64_t hash;     /* of its bits: equal steps must have equal hashes */
     uint32_t arithmetic, best; /* as in artel__membership_config */
+    bool saves_first;    /* told to leave while the others go on, the caller is asked first (artel__mesh_leaving) */
     int64_t patience_ns; /* shorter than --wait-for-cluster: for others, when nothing is left to be done; 0: none */
 } artel__mesh_request;
 
@@ -89,6 +90,7 @@ typedef enum artel__mesh_order_kind {
     ARTEL__MESH_SERVE,
     ARTEL__MESH_START,
     ARTEL__MESH_SAVE,
+    ARTEL__MESH_LEAVE, /* artel__mesh_leaving, between two seats */
     ARTEL__MESH_DONE
 } artel__mesh_order_kind;
 
@@ -161,6 +163,9 @@ enum {
     ARTEL__MESH_TOLD = 16384
 };
 void artel__mesh_tell(artel_cluster *mesh, const char *json);
+/* A caller that saves first has been told to leave: it saves, and calls artel__mesh_drain. Until then it is a member as
+ * before. Any thread. */
+bool artel__mesh_leaving(const artel_cluster *mesh);
 /* Asks to leave in order, or (--on-preempt save) that all save and end: what a SIGTERM does. */
 void artel__mesh_drain(artel_cluster *mesh);
 

@@ -168,6 +168,7 @@ typedef struct artel__mesh_training {
     uint64_t rest_step, rest_hash; /* of the state it holds at rest */
     _Atomic uint64_t step;
     atomic_bool stopping;                  /* said to it: the generation is over */
+    atomic_int saving;                     /* artel__mesh_saving */
     int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
     int64_t way_ns;                        /* the ways to the others were looked at last */
 } artel__mesh_training;

@@ -32,6 +32,14 @@ typedef enum artel__mesh_course {
 
 /* Whether this task is to leave in order. Somebody from outside may ask for it (`artel drain`), also between passes; a
  * signal or the caller is noticed within one. */
+/* Whether the caller saves what it has before this task leaves. Read without the mutex. */
+typedef enum artel__mesh_saving {
+    ARTEL__MESH_SAVES_NOTHING,
+    ARTEL__MESH_SAVES_FIRST, /* when it is told to leave */
+    ARTEL__MESH_SAVES_NOW,   /* it has been told */
+    ARTEL__MESH_SAVES_LATER  /* the same, in a generation that ends */
+} artel__mesh_saving;
+
 typedef enum artel__mesh_leave {
     ARTEL__MESH_STAYS,
     ARTEL__MESH_ASKED,   /* from outside; the machine does not know yet */

@@ -27,6 +27,11 @@ bool artel__mesh_stopping(const artel_cluster *mesh)
     return atomic_load_explicit(&mesh->training.stopping, memory_order_relaxed);
 }
 
+bool artel__mesh_leaving(const artel_cluster *mesh)
+{
+    return atomic_load_explicit(&mesh->training.saving, memory_order_relaxed) == ARTEL__MESH_SAVES_NOW;
+}
+
 const atomic_bool *artel__mesh_stop_flag(const artel_cluster *mesh)
 {
     return &mesh->training.stopping;

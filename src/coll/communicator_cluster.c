@@ -23,6 +23,7 @@ static artel_status follow(artel__coll_home *home, artel__mesh_order *order)
         case ARTEL__MESH_SAVE: artel__mesh_saved(home->cluster, 0); break;
         case ARTEL__MESH_COPY: artel__mesh_copied(home->cluster, true, 0); break;
         case ARTEL__MESH_SERVE: artel__mesh_served(home->cluster); break;
+        case ARTEL__MESH_LEAVE: break; /* of who saves first */
         }
     }
 }

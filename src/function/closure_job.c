@@ -149,6 +149,7 @@ static artel_status follow(artel__closure_job *j, bool *over)
             seated = true;
             break;
         case ARTEL__MESH_SAVE: artel__mesh_saved(j->cluster, 0); break;
+        case ARTEL__MESH_LEAVE: break; /* of who saves first */
         case ARTEL__MESH_DONE: *over = true; break;
         }
     }

@@ -209,6 +209,7 @@ static artel_status follow(struct artel__loop *l)
             l->writer = order.writer;
             artel__mesh_saved(l->cluster, order.writer ? hash_of(l->strategy) : 0);
             break;
+        case ARTEL__MESH_LEAVE: break; /* of who saves first */
         case ARTEL__MESH_DONE: l->over = true; break;
         }
     }

@@ -223,6 +223,19 @@ artel_status artel__checkpointer_again(artel__fit *fit)
     return c->unpublished ? launch_write(fit) : ARTEL_OK;
 }
 
+artel_status artel__checkpointer_catch_up(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c) return ARTEL_OK;
+    ARTEL_TRY(join_write(fit));
+    if (c->unpublished && fit->at.step == c->saved_step)
+        ARTEL_TRY(launch_write(fit));
+    else if (fit->at.step > fit->resumed_from && fit->at.step != c->saved_step)
+        ARTEL_TRY(start_write(fit));
+    ARTEL_TRY(join_write(fit));
+    return c->unpublished ? ARTEL_AGAIN : ARTEL_OK;
+}
+
 artel_status artel__checkpointer_now(artel__fit *fit)
 {
     if (!fit->checkpointer) return ARTEL_OK;

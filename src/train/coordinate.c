@@ -492,7 +492,9 @@ artel_status artel__coordinate(artel__service *s, void *user)
 
 void artel__coordinator_go_back(artel__fit *fit, void *user)
 {
-    artel__phase_go_back(fit, &((coordinator *)user)->phase);
+    coordinator *c = user;
+    c->installed.number = 0; /* what servers have is newer */
+    artel__phase_go_back(fit, &c->phase);
 }
 
 artel_status artel__coordinator_create(artel__fit *fit, void **out)

@@ -229,8 +229,9 @@ artel_status artel__checkpointer_unit(
 /* On preemption: writes and waits. Here and below ARTEL_AGAIN: others may have gone on with another chief
  * (confirm.c), so nothing is there. */
 artel_status artel__checkpointer_now(artel__fit *fit);
-artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
-artel_status artel__checkpointer_again(artel__fit *fit);  /* in a new generation: what could not be published */
+artel_status artel__checkpointer_catch_up(artel__fit *fit); /* the same, where this step is not written yet */
+artel_status artel__checkpointer_finish(artel__fit *fit);   /* at the end of the run: waits, marks it finished */
+artel_status artel__checkpointer_again(artel__fit *fit);    /* in a new generation: what could not be published */
 /* Of the chief of parameter servers: ARTEL_OK when a majority of them has just said that it is in this generation, so
  * that what it has of this step may appear. Any thread. The other one is an artel__gate_fn for what the fit has now, of
  * its own thread. */

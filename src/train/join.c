@@ -171,7 +171,10 @@ static artel_status begin(artel__fit *fit, const char *told)
                                    .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
     if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does
                                           among equals */
-        request = (artel__mesh_request){.facts = told, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
+        request = (artel__mesh_request){.facts = told,
+                                        .replicas = 1,
+                                        .shards = ARTEL__MAX_SHARDS,
+                                        .saves_first = fit->role == ARTEL__ROLE_COORDINATOR};
     artel__arithmetic arithmetic;
     if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
     ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));

@@ -123,6 +123,7 @@ artel_status artel__fit_follow(artel__fit *fit)
             fit->job.seated = status == ARTEL_OK;
             break;
         case ARTEL__MESH_SAVE: status = save(fit, &order); break;
+        case ARTEL__MESH_LEAVE: break; /* of who saves first */
         case ARTEL__MESH_DONE: fit->job.over = true; break;
         }
     }

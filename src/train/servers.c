@@ -56,6 +56,13 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
     return ARTEL_OK;
 }
 
+static void say_unsaved(const artel__fit *fit)
+{
+    artel__log(fit->ctx, ARTEL_LOG_WARNING,
+               "no checkpoint of step %lld is written: one as new is there, and no majority of the ps tasks is here",
+               (long long)fit->at.step);
+}
+
 /* Another generation saves, or this task has been replaced; or it has been told to end, beside too few servers, and
  * others have come further. */
 static artel_status leave_unsaved(artel__service *s)
@@ -63,14 +70,36 @@ static artel_status leave_unsaved(artel__service *s)
     bool forsaken = atomic_load(&s->fit->job.forsaken) && !artel__mesh_stopping(s->cluster);
     if (!forsaken) artel__mesh_unsaved(s->cluster);
     if (!forsaken) return ARTEL_OK;
-    artel__log(s->fit->ctx, ARTEL_LOG_WARNING,
-               "no checkpoint of step %lld is written: one as new is there, and no majority of the ps tasks is here",
-               (long long)s->fit->at.step);
+    say_unsaved(s->fit);
     artel__mesh_saved(s->cluster, 0);
     return ARTEL_OK;
 }
 
-static artel_status follow(artel__service *s)
+/* Told to leave, while the others go on: they wait for a chief, which goes on from what is saved here. That is the last
+ * whole state. The generation may end meanwhile; who has come further has saved that. */
+static artel_status leave_saved(artel__service *s, void *user)
+{
+    artel__fit *fit = s->fit;
+    artel__coordinator_go_back(fit, user);
+    artel_status status = artel__checkpointer_catch_up(fit);
+    if (status == ARTEL_AGAIN) {
+        atomic_store(&fit->job.forsaken, true);
+        status = artel__checkpointer_catch_up(fit);
+    }
+    if (status < 0) return status;
+    if (!fit->options.checkpoint_dir)
+        artel__log(fit->ctx, ARTEL_LOG_WARNING,
+                   "the chief leaves, and nothing is saved without .checkpoint_dir: started again, it begins anew");
+    else if (status == ARTEL_AGAIN)
+        say_unsaved(fit);
+    else
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "the chief leaves after saving: started again, it goes on from step %lld",
+                   (long long)fit->at.step);
+    artel__mesh_drain(s->cluster);
+    return ARTEL_OK;
+}
+
+static artel_status follow(artel__service *s, void *user)
 {
     artel__fit *fit = s->fit;
     artel_status status = ARTEL_OK;
@@ -93,6 +122,7 @@ static artel_status follow(artel__service *s)
             if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
             if (status == ARTEL_AGAIN) status = leave_unsaved(s);
             break;
+        case ARTEL__MESH_LEAVE: status = leave_saved(s, user); break;
         case ARTEL__MESH_DONE: fit->job.over = true; break;
         }
     }
@@ -105,7 +135,7 @@ artel_status artel__service_await(const artel__service *s, const char *whom)
     artel__fit *fit = s->fit;
     int64_t patience = artel__mesh_patience_ns(s->cluster), said = 0;
     if (fit->job.missed_since == 0) fit->job.missed_since = artel__now_ns();
-    while (!artel__mesh_stopping(s->cluster)) {
+    while (!artel__mesh_stopping(s->cluster) && !artel__mesh_leaving(s->cluster)) {
         int64_t now = artel__now_ns();
         if (now - fit->job.missed_since >= patience)
             return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "parameter servers",
@@ -148,7 +178,7 @@ static artel_status run(artel__service *s, const serving *way, void *user)
 {
     artel__fit *fit = s->fit;
     while (!fit->job.over) {
-        ARTEL_TRY(follow(s));
+        ARTEL_TRY(follow(s, user));
         if (fit->job.over) break;
         artel_status status = run_seat(s, way, user);
         if (status < 0) return status;
@@ -158,9 +188,11 @@ static artel_status run(artel__service *s, const serving *way, void *user)
             artel__mesh_finished(s->cluster, 0, 0);
             continue;
         }
+        bool leaves = artel__mesh_leaving(s->cluster);
+        if (leaves) ARTEL_TRY(leave_saved(s, user));
         artel__operation_begin(fit->ctx); /* what a generation that is over has recorded is no failure of this run */
         artel__mesh_rest(s->cluster, 0, 0);
-        if (!artel__mesh_stopping(s->cluster)) artel__mesh_renew(s->cluster);
+        if (!leaves && !artel__mesh_stopping(s->cluster)) artel__mesh_renew(s->cluster);
     }
     return ARTEL_OK;
 }

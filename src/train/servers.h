@@ -154,7 +154,8 @@ static inline int artel__service_tickets(const artel__service *service)
 {
     return service->staleness < 0 && !service->some ? ARTEL__MOST_TICKETS : 1;
 }
-/* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over. */
+/* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over, or this task is to save and
+ * to leave. */
 artel_status artel__service_move(const artel__service *service);
 artel_status artel__service_wait(const artel__service *service);
 /* The same for an answer of that rank: who it is, is said every 5 s. `since`: 0 before the first wait for it. */

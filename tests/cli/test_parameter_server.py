@@ -89,6 +89,34 @@ def restarting():
     expect("continuing from" in tasks["chief", 0].err() and updates(out) == 20 * STEPS, "it begins anew", tasks["chief", 0].err()[:300], updates(out))
 
 
+def leaving():
+    """Told to leave while the others go on, the chief saves the last whole state before, so that the next one goes on from there; without a place for it that
+    is said. A worker leaves at the same time."""
+    job = Job(2, 2, MODEL, DATA, "--on-preempt", "leave", epochs=None)
+    expect(job.chief.until_step(3 * STEPS + 3), "no steps:", job.chief.err())
+    job.drain()
+    for who in (("chief", 0), ("worker", 0)):
+        job.tasks[who].process.send_signal(signal.SIGTERM)
+    patience, old = Patience(60), job.chief
+    for who in (("chief", 0), ("worker", 0)):
+        expect(job.tasks[who].finish(patience) == 143, who, "exit code", job.tasks[who].process.returncode, job.tasks[who].err()[-500:])
+    said = re.search(r"leaves after saving: started again, it goes on from step (\d+)", old.err())
+    expect(said and int(said[1]) >= 3 * STEPS, "what it saves", old.err()[-500:])
+    job.restart(("chief", 0))
+    job.chief = job.tasks["chief", 0]
+    job.drain()
+    expect(Patience(60).until(lambda: job.chief.last_step() > int(said[1]) + STEPS), "the next one does not go on", job.chief.err()[-500:])
+    first = next(e for e in job.chief.events() if e["event"] == "step")
+    expect("continuing from" in job.chief.err() and first["step"] == int(said[1]) + 1, "it begins elsewhere", first, said[1], job.chief.err()[:400])
+    job.kill(*job.tasks)
+    alone = Job(1, 1, MODEL, DATA, epochs=10**6)
+    expect(alone.chief.until_step(3), "no steps:", alone.chief.err())
+    alone.drain()
+    alone.chief.process.send_signal(signal.SIGTERM)
+    expect(alone.chief.finish(60) == 143 and "nothing is saved without --checkpoint-dir" in alone.chief.err(), "without a directory", alone.chief.err()[-500:])
+    alone.kill(("worker", 0), ("ps", 0))
+
+
 def wholeness():
     """A server is lost while parts are fetched, step after step: no newer part is mixed with an older one."""
     bits, _ = one_process(WIDE, DATA, "--epochs", "6")
@@ -158,4 +186,4 @@ def refuses():
     says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
-sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses))
+sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, leaving, refuses))

@@ -160,6 +160,7 @@ static artel_status play(life *l)
             p->last = order.last;
             artel__mesh_saved(l->mesh, order.writer ? 77 : 0);
             break;
+        case ARTEL__MESH_LEAVE: break; /* of who saves first */
         case ARTEL__MESH_DONE: over = true; break;
         }
     }
