@@ -170,7 +170,7 @@ def main():
                     theirs.append(tensorflow(rows, data))
                     ours.append(artel(o, model, data, 1))
                 if "copies" in o.parts:
-                    copies.append(artel(o, model, data, 2, "--ps-copies", "2") / artel(o, model, data, 2))
+                    copies.append(artel(o, model, data, 2, "--ps-copies", "2") / artel(o, model, data, 2, "--ps-copies", "1"))
             if ours:
                 lines += [row("8 tables of %d rows: artel" % rows, "examples/s", ours), row("TensorFlow", "examples/s", theirs),
                           row("artel / TensorFlow", "", [a / b for a, b in zip(ours, theirs)], 2)]

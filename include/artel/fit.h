@@ -158,8 +158,8 @@ typedef struct artel_fit_options {
                                need not have all files of records; "hint", "hint:N", "off", "off:N": each of N workers
                                (the tasks of the cluster) has a pipeline of its own, docs/data.md */
     bool audit_data;   /* false; true: account for the elements of each epoch, in notes and in events, docs/data.md */
-    int64_t ps_copies; /* of parameter-server: servers that have each part, at most 3; 0: 1; the loss of all but one
-                          loses no update */
+    int64_t ps_copies; /* of parameter-server: servers that have each part, at most 3; 0: 2 where there are two ps
+                          tasks; the loss of all but one loses no update */
     const char
         *all_reduce; /* how sums travel between replicas: "direct", "redundant", "ring", "hierarchical", one of the
                         context's own (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */

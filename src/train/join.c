@@ -14,6 +14,7 @@
 #include "train/deal.h"
 #include "train/divide.h"
 #include "train/identity.h"
+#include "train/servers.h"
 #include "train/session_impl.h"
 
 #define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
@@ -151,7 +152,7 @@ static artel_status add_course(artel__fit *fit, facts *f)
         add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
     if (fit->role != ARTEL__ROLE_NONE) {
         ARTEL_TRY(add_fact(fit->ctx, f, "consistency", o->consistency ? o->consistency : "async"));
-        ARTEL_TRY(add_number(fit->ctx, f, "copies of parts", o->ps_copies ? o->ps_copies : 1));
+        ARTEL_TRY(add_number(fit->ctx, f, "copies of parts", artel__service_copies(fit)));
         ARTEL_TRY(add_fact(fit->ctx, f, "partitioner", o->ps_partitioner ? o->ps_partitioner : "none"));
         ARTEL_TRY(add_fact(fit->ctx, f, "placement", o->ps_placement ? o->ps_placement : "traffic"));
         ARTEL_TRY(add_fact(fit->ctx, f, "loss of parts", o->ps_loss ? o->ps_loss : "checkpoint"));

@@ -147,6 +147,8 @@ void artel__server_destroy(artel__fit *fit, void *user);
 
 /* service.c: what the options say, or a refusal of what these modes cannot do, before anything is begun. */
 artel_status artel__service_read_options(artel__service *service);
+/* Of each part, with its head: what the options say, else two where the job has two ps tasks. */
+int64_t artel__service_copies(const artel__fit *fit);
 const char *artel__part_placing_name(artel__part_placing placing);
 artel__lane artel__service_lane(const artel__service *service, int rank);
 /* Items that a worker asks for at a time. */

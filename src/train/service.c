@@ -79,9 +79,15 @@ static artel_status check_some(const artel__service *s)
                        "sync:%d does not clip by norm", s->some);
 }
 
+int64_t artel__service_copies(const artel__fit *fit)
+{
+    int servers = artel__mesh_tasks(fit->options.cluster)->count[ARTEL__TASK_PS];
+    return fit->options.ps_copies ? fit->options.ps_copies : servers < 2 ? 1 : 2;
+}
+
 static artel_status read_copies(artel__service *s)
 {
-    int64_t copies = s->fit->options.ps_copies ? s->fit->options.ps_copies : 1;
+    int64_t copies = artel__service_copies(s->fit);
     int servers = artel__mesh_tasks(s->cluster)->count[ARTEL__TASK_PS];
     if (copies < 1 || copies > ARTEL__MOST_COPIES)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".ps_copies", "use 1, 2 or 3",

@@ -4,6 +4,7 @@
 """Parameter servers with real processes: what is trained, which bits are promised, who may die, what is refused."""
 
 import json
+import re
 import signal
 import sys
 
@@ -121,13 +122,13 @@ def wholeness():
     """A server is lost while parts are fetched, step after step: no newer part is mixed with an older one."""
     bits, _ = one_process(WIDE, DATA, "--epochs", "6")
     for i in range(2):
-        loses("ps", i, WIDE, DATA, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", epochs=6, step=5 + i)
+        loses("ps", i, WIDE, DATA, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", "--ps-copies", 1 + i, epochs=6, step=5 + i)
         expect(digest(path("lost.keras")) == bits, "a lost server changes bits in sync")
 
 
 def returning():
     """A server that comes back has no part of the state, and is told the end like the others."""
-    job = Job(1, 2, MODEL, DATA, epochs=None)
+    job = Job(1, 2, MODEL, DATA, "--ps-copies", 1, epochs=None)
     expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
     job.chief.drain()
     job.kill(("ps", 1))
@@ -143,6 +144,8 @@ def losing():
     loses("worker", 0, MODEL, DATA, "--consistency", "sync")
     expect(digest(path("lost.keras")) == bits, "a lost worker changes bits in sync")
     said = loses("ps", 0, MODEL, DATA)
+    expect("no update is lost" in said and "are made again" not in said, "two servers are no copies of one another:", said)
+    said = loses("ps", 0, MODEL, DATA, "--ps-copies", 1)
     expect("a parameter server is gone" in said and "are made again" in said, "the cost is not said:", said)
 
 

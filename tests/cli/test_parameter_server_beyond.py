@@ -36,7 +36,7 @@ def words(file, *more):
 def limited(workers, servers, file, *more):
     """A job whose tasks may have no more memory than that; the digest of what it writes."""
     out = path("limited.keras")
-    args = words(file, "--strategy", "parameter-server", "--post-mortem", "none", "--insecure-network", "--partitioner", "fixed:%d" % servers, "--spill", FOLDER, "--output", out, *more)
+    args = words(file, "--strategy", "parameter-server", "--post-mortem", "none", "--insecure-network", "--partitioner", "fixed:%d" % servers, "--ps-copies", 1, "--spill", FOLDER, "--output", out, *more)
     tasks = {who: Task(args, env, prefix=("prlimit", "--data=%d" % LEAST[who[0]])) for who, env in jobs(workers, servers).items()}
     for task in tasks.values():
         task.drain()

@@ -129,7 +129,7 @@ def a_stale_view():
 def a_loss_that_stops():
     """With --ps-loss stop nothing is made again: all end, and the chief says what is lost. A worker may be lost all the same."""
     for mode in ("async", "sync"):
-        job = Job(2, 2, MODEL, DATA, "--ps-loss", "stop", "--consistency", mode, "--save-every", "1epoch", epochs=None)
+        job = Job(2, 2, MODEL, DATA, "--ps-copies", 1, "--ps-loss", "stop", "--consistency", mode, "--save-every", "1epoch", epochs=None)
         expect(job.chief.until_step(STEPS + 3), mode, "no steps:", job.chief.err())
         job.drain()
         job.kill(("worker", 1))

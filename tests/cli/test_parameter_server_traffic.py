@@ -66,7 +66,7 @@ def told_again(ran):
 def bits():
     """In sync a run has the bits of one process, wherever variables lie; in other modes each batch counts once. With copies too."""
     alone, kept = one_process(MODEL, DATA)
-    for more in ((), ("--ps-copies", "2")):
+    for more in (("--ps-copies", "1"), ()):
         h, ran = trains(2, 2, MODEL, DATA, "--consistency", "sync", "--explain", *more, falls=False)
         moved(ran.err)
         told_again(ran)
@@ -87,7 +87,7 @@ def stays():
 def losing():
     """A server is killed after the move: what it has is made anew, without copies from the last epoch's end, with copies by who has one."""
     alone, _ = one_process(MODEL, DATA, "--epochs", "8")
-    for more in ((), ("--ps-copies", "2")):
+    for more in (("--ps-copies", "1"), ("--ps-copies", "2")):
         moved(loses("ps", 0, MODEL, DATA, "--consistency", "sync", *more, epochs=8, step=STEPS + 3))
         expect(digest(path("lost.keras")) == alone, "other bits", more)
     moved(loses("ps", 1, MODEL, DATA, "--ps-copies", "2", epochs=8, step=STEPS + 3))
