@@ -171,6 +171,10 @@ typedef struct artel_fit_options {
     const char *ps_loss; /* of parameter-server: when nobody has a part any more: "checkpoint" (NULL), all go back to
                             the newest whole state, and the updates since are made again; "stop", the run ends with
                             ARTEL_ERROR_RUN */
+    const char *embedding_updates; /* of parameter-server, for tables of which rows travel alone: "exact" (NULL), every
+                                      step steps all rows, to the bits of one process; "lazy", a step steps the rows
+                                      that its batch names, and leaves the others' momenta as they are: another result,
+                                      docs/parameter-servers.md */
 } artel_fit_options;
 
 #ifdef __cplusplus

@@ -40,6 +40,7 @@ static const field_option fields[] = {
     {"device", "device"},
     {"device_kernels", "device-kernels"},
     {"device_reduce", "device-reduce"},
+    {"embedding_updates", "embedding-updates"},
     {"epochs", "epochs"},
     {"file", "cluster-file"},
     {"fresh", "fresh"},

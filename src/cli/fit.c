@@ -19,8 +19,8 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
         *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *ps_placement,
-        *ps_loss, *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute, *check_data,
-        *auto_shard, *spill, *data_memory;
+        *ps_loss, *embedding_updates, *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute,
+        *check_data, *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
@@ -160,6 +160,9 @@ static const artel__option options[] = {
     {"ps-loss",
      "when nobody has a part any more: checkpoint (all go back to the last whole state), stop (the run ends)",
      ARTEL__OPTION_STRING, AT(ps_loss), "checkpoint", 0, 0, NULL},
+    {"embedding-updates",
+     "of tables whose rows travel alone, parameter-server's: exact (as one process), lazy (rows that a batch names)",
+     ARTEL__OPTION_STRING, AT(embedding_updates), "exact", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
     {.name = NULL},
 };
@@ -201,7 +204,8 @@ static void note_idle_options(artel__invocation *call, const fit_options *o)
 {
     static const char *const saving[] = {"save-every", "keep", "fresh", "preempt-exit-code"};
     static const char *const validating[] = {"validation-steps", "validation-freq", "validation-batch-size"};
-    static const char *const serving[] = {"consistency", "ps-copies", "partitioner", "ps-placement", "ps-loss"};
+    static const char *const serving[] = {"consistency",  "ps-copies", "partitioner",
+                                          "ps-placement", "ps-loss",   "embedding-updates"};
     if (!o->checkpoint_dir) artel__cli_note_idle(call, saving, ARTEL__COUNT(saving), "--checkpoint-dir DIR");
     if (!o->validation && o->validation_split == 0)
         artel__cli_note_idle(call, validating, ARTEL__COUNT(validating), "--validation or --validation-split");
@@ -372,6 +376,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->ps_partitioner = o->ps_partitioner;
     fit->ps_placement = o->ps_placement;
     fit->ps_loss = o->ps_loss;
+    fit->embedding_updates = o->embedding_updates;
     fit->replicas = (int)o->replicas;
     fit->threads = (int)o->threads;
     fit->validation_data = validation;

@@ -49,8 +49,9 @@ typedef struct artel__optimizer {
     int64_t ema_overwrite_frequency; /* 0: never */
     int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
     double loss_scale_factor;        /* 1: off */
-    const void *matrix;              /* settings of an optimizer that sees matrices (nn/optimizer_table.h), or NULL */
-    bool scales_loss; /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
+    bool lazy_rows; /* a row of a table whose rows travel alone is stepped when a batch names it, and not otherwise */
+    const void *matrix; /* settings of an optimizer that sees matrices (nn/optimizer_table.h), or NULL */
+    bool scales_loss;   /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
     double initial_scale;
     int64_t growth_steps; /* steps with finite gradients after which the scale doubles */
 } artel__optimizer;

@@ -344,12 +344,14 @@ const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__grap
     const char *why = needs_whole_table(optimizer);
     if (optimizer->use_ema) why = "the average of a table changes in all rows";
     if (rule_of(optimizer)->layerwise) why = rule_of(optimizer)->layerwise;
-    return why ? why : artel__op_embedding_rows(graph, gradient, wants_squares(optimizer), out);
+    bool squares = wants_squares(optimizer) &&
+                   !optimizer->lazy_rows; /* as TensorFlow's optimizers that step such rows: of the sum of a token's */
+    return why ? why : artel__op_embedding_rows(graph, gradient, squares, out);
 }
 
 bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
 {
-    return artel__rule_changes_idle(&optimizer->options, false);
+    return !optimizer->lazy_rows && artel__rule_changes_idle(&optimizer->options, false);
 }
 
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */

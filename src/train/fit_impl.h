@@ -284,6 +284,7 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 
 /* service.c: what this task does, in fit->role. */
 artel_status artel__fit_find_role(artel__fit *fit);
+artel_status artel__fit_read_row_updates(artel__fit *fit); /* .embedding_updates, into the settings of its optimizer */
 /* Of a task with a role: processors, and no other device. */
 artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *device);
 /* servers.c: all of it. */

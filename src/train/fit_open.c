@@ -197,6 +197,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->input.batch_size, &fit->settings));
+    ARTEL_TRY(artel__fit_read_row_updates(fit));
     artel__settings_warn(fit->model, &fit->settings);
     json_t *optimizer = json_object_get(fit->model->compile_config, "optimizer");
     if (!optimizer || json_is_null(optimizer))

@@ -119,6 +119,7 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     ARTEL_TRY(set(fit->ctx, identity, "learning rate", json_sprintf("%a", o->learning_rate)));
     char divided[32];
     if (artel__divide_word(fit, divided)) ARTEL_TRY(set(fit->ctx, identity, "auto-shard", json_string(divided)));
+    if (fit->settings.optimizer.lazy_rows) ARTEL_TRY(set(fit->ctx, identity, "embedding updates", json_string("lazy")));
     const char *device =
         artel__session_device_class(fit->session); /* processors alike give the same bits: they are not named */
     if (device) ARTEL_TRY(set(fit->ctx, identity, "device", json_string(device)));
@@ -184,8 +185,11 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
         if (!json_equal(value, other) && (other || !is_optional(key)))
             artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
     }
-    if (json_object_get(theirs, "device") && !json_object_get(ours, "device"))
-        artel__text_printf(&fields, "%sdevice", fields.length ? ", " : "");
+    json_object_foreach(theirs, key, value)
+    {
+        if (!json_object_get(ours, key) && !is_optional(key))
+            artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+    }
     artel_status status =
         artel__fail(ctx, ARTEL_ERROR_INVALID, where,
                     "use another directory, repeat the command that wrote it, or give .fresh to begin anew",

@@ -190,6 +190,8 @@ artel_status artel__fit_join(artel__fit *fit)
     if (!artel__fit_cluster(fit)) return ARTEL_OK;
     ARTEL_TRY(artel__identity_make(fit, &identity));
     artel_status status = add_version(fit, &f);
+    if (status == ARTEL_OK && fit->role != ARTEL__ROLE_NONE) /* before the identity, where it is named if it is lazy */
+        status = add_fact(fit->ctx, &f, "embedding updates", fit->settings.optimizer.lazy_rows ? "lazy" : "exact");
     if (status == ARTEL_OK) status = add_identity(fit->ctx, &f, identity);
     if (status == ARTEL_OK) status = add_course(fit, &f);
     json_decref(identity);

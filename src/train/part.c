@@ -237,7 +237,11 @@ void artel__division_dump(const artel__division *division, artel__text *out)
         const artel__piece *p = &division->piece[i];
         artel__text_printf(out, "ps %d: %s", p->server, variables_of(division)->item[p->variable].name);
         if (!p->whole) artel__text_printf(out, " [%" PRId64 ", %" PRId64 ")", p->first, p->first + p->count);
-        artel__text_printf(out, "%s\n", p->trainable < 0 ? " (average)" : p->width ? " (rows travel alone)" : "");
+        artel__text_printf(out, "%s\n",
+                           p->trainable < 0                 ? " (average)"
+                           : !p->width                      ? ""
+                           : division->optimizer->lazy_rows ? " (rows travel and are stepped alone)"
+                                                            : " (rows travel alone)");
     }
 }
 

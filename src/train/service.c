@@ -65,6 +65,17 @@ static artel_status check_optimizer(artel__fit *fit)
         "%s goes from batch to batch, and workers of parameter-server compute batches apart from one another", what);
 }
 
+artel_status artel__fit_read_row_updates(artel__fit *fit)
+{
+    const char *text = fit->options.embedding_updates;
+    bool lazy = text && strcmp(text, "lazy") == 0;
+    if (text && !lazy && strcmp(text, "exact") != 0)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".embedding_updates", "use exact or lazy",
+                           "\"%.40s\" is not a way to update tables", text);
+    fit->settings.optimizer.lazy_rows = lazy && fit->role != ARTEL__ROLE_NONE;
+    return ARTEL_OK;
+}
+
 /* The mean of some gradients has a norm that no worker knows. */
 static artel_status check_some(const artel__service *s)
 {
@@ -74,6 +85,9 @@ static artel_status check_some(const artel__service *s)
     if (s->some > workers)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency", "start more workers, or wait for fewer",
                            "sync:%d waits for %d of %d workers", s->some, s->some, workers);
+    if (optimizer->lazy_rows)
+        return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, bounded or async",
+                           "in sync:%d tables travel whole, and .embedding_updates is \"lazy\"", s->some);
     if (optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0) return ARTEL_OK;
     return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, or clip by value",
                        "sync:%d does not clip by norm", s->some);

@@ -61,6 +61,7 @@ OPTIONS = {
     "--shards": ["8", "1", "64", "3", *WHOLE], "--batch-norm": ["global", "groups:2", "groups:3", "groups:", "groups:-1", *TEXT],
     "--isa": ["auto", "baseline", "avx2", "avx512", "mmx", *TEXT], "--arithmetic": ["auto", "chain", "tiles", *TEXT],
     "--consistency": ["async", "bounded:2", "sync", "bounded:", *TEXT], "--partitioner": ["none", "auto", "fixed:2", "min:9", "max:", *TEXT], "--ps-placement": ["round-robin", "bytes", "traffic", *TEXT], "--ps-loss": ["checkpoint", "stop", *TEXT],
+    "--embedding-updates": ["exact", "lazy", "Lazy", *TEXT],
     "--resolver": ["auto", "none", "file", "slurm", "tf-config", *TEXT], "--cluster-file": FILE, "--task": ["worker:0", "chief:1", "worker:", "x:y", *TEXT],
     "--rendezvous": ["localhost:1", "host", ":", *TEXT], "--service": TEXT, "--workers": WHOLE, "--port": ["0", "65536", *NO_NUMBER],
     "--bind": ["127.0.0.1", "localhost", "300.1.1.1", *TEXT], "--cert-dir": FILE, "--insecure-network": None, "--shared-memory": None,

@@ -78,7 +78,7 @@ def no_worker():
 
 
 def unequal_programs():
-    for option, value, name in (("--consistency", "sync", "consistency"), ("--partitioner", "fixed:2", "partitioner"), ("--epochs", "7", "epochs")):
+    for option, value, name in (("--consistency", "sync", "consistency"), ("--partitioner", "fixed:2", "partitioner"), ("--embedding-updates", "lazy", "embedding updates"), ("--epochs", "7", "epochs")):
         all_end(start(jobs(1, 1), more=lambda who: [option, value] if who[0] == "ps" else []), "differs in " + name)  # pylint: disable=cell-var-from-loop
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
 # processors: 2
-"""Tables of embeddings on parameter servers with real processes: which travel by rows, whose bits they have, and when a task is lost."""
+"""Tables of embeddings on parameter servers with real processes: which travel by rows, whose bits they have, and when a task is lost. Tables whose rows are
+stepped alone (--embedding-updates lazy) beside TensorFlow's operations that step such rows."""
 
 import re
 import sys
 
 import numpy as np
-from cli import K, L, expect, run_checks, save
+import tensorflow as tf
+from cli import K, L, O, expect, run_checks, save
 from oracle import artel, digest
 from servers import launch, loses, one_process, path, plan, trains, words
 
@@ -109,6 +111,92 @@ def losing():
     loses("worker", 1, MODEL, TABLES)
 
 
+def lazy_adam(table, slots, o, tokens, g, step):
+    """tensorflow_addons' LazyAdam: moments of the rows that a batch names move, and nothing else; the correction is that of the step."""
+    m = o.beta_1 * tf.gather(slots[0], tokens) + (1 - o.beta_1) * g
+    v = o.beta_2 * tf.gather(slots[1], tokens) + (1 - o.beta_2) * tf.square(g)
+    slots[0].scatter_update(tf.IndexedSlices(m, tokens))
+    slots[1].scatter_update(tf.IndexedSlices(v, tokens))
+    rate = RATE * (1 - o.beta_2**step) ** 0.5 / (1 - o.beta_1**step)
+    table.scatter_sub(tf.IndexedSlices(rate * m / (tf.sqrt(v) + o.epsilon), tokens))
+
+
+def lazy_momentum(table, slots, o, tokens, g, step):
+    tf.raw_ops.ResourceSparseApplyKerasMomentum(var=table.handle, accum=slots[0].handle, lr=RATE, grad=g, indices=tokens, momentum=o.momentum, use_nesterov=o.nesterov)
+
+
+def lazy_rmsprop(table, slots, o, tokens, g, step):
+    tf.raw_ops.ResourceSparseApplyRMSProp(var=table.handle, ms=slots[0].handle, mom=slots[1].handle, lr=RATE, rho=o.rho, momentum=o.momentum, epsilon=o.epsilon, grad=g, indices=tokens)
+
+
+def lazy_adadelta(table, slots, o, tokens, g, step):
+    tf.raw_ops.ResourceSparseApplyAdadelta(var=table.handle, accum=slots[0].handle, accum_update=slots[1].handle, lr=RATE, rho=o.rho, epsilon=o.epsilon, grad=g, indices=tokens)
+
+
+RATE, LAZY_STEPS = 0.05, 26  # two epochs of 400 rows of 500
+LAZY = (("adam", O.Adam, {}, lazy_adam), ("momentum", O.SGD, {"momentum": 0.9}, lazy_momentum), ("nesterov", O.SGD, {"momentum": 0.9, "nesterov": True}, lazy_momentum),
+        ("rmsprop", O.RMSprop, {}, lazy_rmsprop), ("adadelta", O.Adadelta, {}, lazy_adadelta))
+
+
+def lazy_model(optimizer):
+    def build():
+        x = K.Input((5,), dtype="int32", name="a")
+        m = K.Model(x, L.Dense(3, activation="softmax", name="last")(L.Flatten()(L.Embedding(1000, 6, name="big")(x))))
+        m.compile(optimizer(), "sparse_categorical_crossentropy", metrics=["accuracy"])
+        return m
+
+    return build
+
+
+def by_tensorflow(file, step_rows):
+    """The same steps, with the table stepped by TensorFlow's operation for rows, of the sum of a token's gradients; all else by Keras."""
+    m, r = K.models.load_model(file), np.load(path("tables.npz"))
+    o, table = m.optimizer, m.get_layer("big").embeddings.value
+    slots, rest = [tf.Variable(tf.zeros_like(table)) for _ in range(2)], [v for v in m.trainable_variables if "big" not in v.path]
+    for step in range(LAZY_STEPS):
+        rows = slice(32 * (step % 13), min(32 * (step % 13) + 32, 400))
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(K.losses.sparse_categorical_crossentropy(r["y"][rows], m(r["a"][rows])))
+        of_table, *others = tape.gradient(loss, [table, *(v.value for v in rest)])
+        tokens, place = tf.unique(tf.reshape(of_table.indices, [-1]))
+        g = tf.math.unsorted_segment_sum(of_table.values, place, tf.size(tokens))
+        o.apply(others, rest) if o.built else (o.build(rest), o.apply(others))
+        step_rows(table, slots, o, tokens, g, step + 1)
+    return m
+
+
+def lazy():
+    """Rows that a batch does not name stay as they are, momenta too: the rows, and all else, of TensorFlow. Order and bits are promised as for exact ones."""
+    for name, kind, more, step_rows in LAZY:
+        file = save(lazy_model(lambda: kind(RATE, **more)), path("lazy.keras"))  # pylint: disable=cell-var-from-loop
+        data, found = "npz:" + path("tables.npz") + "#a,y", set()
+        for workers, servers, mode in ((1, 2, "bounded:0"), (2, 1, "sync"))[: 2 if name == "adam" else 1]:
+            trains(workers, servers, file, data, "--no-shuffle", "--consistency", mode, "--partitioner", "fixed:3", "--embedding-updates", "lazy", falls=False)
+            found.add(digest(path("o.keras")))
+        expect(len(found) == 1, name, "other bits of other servers")
+        theirs, ours = by_tensorflow(file, step_rows), K.models.load_model(path("o.keras"))
+        for a, b in zip(ours.weights, theirs.weights):
+            far = np.max(np.abs(np.asarray(a) - np.asarray(b)))
+            expect(far < 1e-4, name, a.path, "is", far, "from TensorFlow's")
+        bits, _ = one_process(file, data, "--no-shuffle")
+        expect(bits not in found, name, "lazy steps are those of one process")
+
+
+def lazy_or_not():
+    """What else is said of it: tables that travel whole are stepped whole, another run's checkpoint is refused, and so is what does not fit."""
+    bits, _ = one_process(MODEL, TABLES, "--optimizer", "adagrad")
+    _, ran = trains(1, 2, MODEL, TABLES, "--consistency", "bounded:0", "--embedding-updates", "lazy", "--optimizer", "adagrad:clipvalue=100", "--explain", falls=False)
+    expect(plan(ran).count("(rows travel and are stepped alone)") == 2, "what --explain says", plan(ran)[-600:])
+    whole, _ = one_process(MODEL, TABLES, "--optimizer", "adam:clipnorm=0.1")
+    keep = ("--checkpoint-dir", path("lazy"), "--consistency", "bounded:0", "--optimizer", "adam:clipnorm=0.1")
+    trains(1, 1, MODEL, TABLES, *keep, "--embedding-updates", "lazy", falls=False)
+    expect(digest(path("o.keras")) == whole and bits != whole, "other bits of tables that travel whole")
+    for more, text in ((keep, "these differ: embedding updates"), (("--embedding-updates", "eager"), "exact or lazy"),
+                       (("--embedding-updates", "lazy", "--consistency", "sync:1"), "in sync:1 tables travel whole")):
+        ran = launch(1, 1, MODEL, TABLES, *more)
+        expect(ran.rc == 1 and text in ran.err, "does not say", text, ran.rc, ran.err[-400:])
+
+
 def outside():
     """A token that no table has is named, as by one process."""
     r = np.load(path("tables.npz"))
@@ -121,4 +209,4 @@ def outside():
     expect(ran.rc == 1 and "holds the index 3001" in ran.err, "servers:", ran.rc, ran.err[-400:])
 
 
-sys.exit(run_checks(rules, which, shared, free, losing, outside))
+sys.exit(run_checks(rules, which, shared, free, losing, lazy, lazy_or_not, outside))
