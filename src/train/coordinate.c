@@ -274,7 +274,8 @@ static artel_status hear(coordinator *c, const artel__service *s, client *who, h
     return take_result(c, s, who, h, &head);
 }
 
-/* Nothing has come back for long, though nobody is lost: the worker that has had what it has for longest. */
+/* Nothing has come back for long, though nobody is lost: the worker that has had what it has for longest, or has asked
+ * for nothing. */
 static void say_slow(coordinator *c, const artel__service *s)
 {
     const client *slow = NULL;
@@ -282,12 +283,14 @@ static void say_slow(coordinator *c, const artel__service *s)
     if (now - c->heard_ns < REMIND_NS) return;
     for (int r = 0; r < s->seat.ranks; r++) {
         const client *who = &c->client[r];
-        if (who->out > 0 && (!slow || who->since_ns < slow->since_ns)) slow = who;
+        bool owes = who->out > 0 || (s->type[r] == ARTEL__TASK_WORKER && !who->works);
+        if (owes && (!slow || who->since_ns < slow->since_ns)) slow = who;
     }
     if (!slow || now - slow->since_ns < REMIND_NS) return;
     c->heard_ns = now;
-    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, which has had a batch for %lld s",
-               artel__mesh_title(s->cluster, s->task[slow->lane.peer]), (long long)((now - slow->since_ns) / SECOND));
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, which has %s for %lld s",
+               artel__mesh_title(s->cluster, s->task[slow->lane.peer]),
+               slow->works ? "had a batch" : "asked for no batch", (long long)((now - slow->since_ns) / SECOND));
 }
 
 /* Moves the calls of one worker on. */
@@ -477,7 +480,10 @@ artel_status artel__coordinate(artel__service *s, void *user)
     void *block;
     ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)s->seat.ranks, sizeof *c->client, "coordinator", &block));
     c->client = block;
-    for (int r = 0; r < s->seat.ranks; r++) c->client[r].lane = artel__service_lane(s, r);
+    for (int r = 0; r < s->seat.ranks; r++) {
+        c->client[r].lane = artel__service_lane(s, r);
+        c->client[r].since_ns = artel__now_ns();
+    }
     artel_status status = coordinate(c, s);
     for (int r = 0; r < s->seat.ranks; r++) {
         for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {

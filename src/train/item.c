@@ -383,6 +383,7 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
                   (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation.feed))));
     for (int i = 0; fits && !*ended && i < (int)out->servers; i++)
         fits = out->rank[i] >= 0 && out->rank[i] < s->seat.ranks && s->type[out->rank[i]] == ARTEL__TASK_PS;
+    fits = fits && (*ended || head.install != w->install || (int)out->servers == w->servers);
     if (!fits) return no_item(w);
     if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, placed, head.install));
     return artel__service_judge(artel__lane_done(&w->chief, &t->call));

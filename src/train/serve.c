@@ -21,6 +21,7 @@ typedef struct server {
     artel__telling telling;
     uint64_t chief, reign; /* of the last majority; 0: none */
     bool ended;
+    int64_t since; /* a copy's answer is waited for; 0 */
 } server;
 
 /* -- copies -- */
@@ -58,6 +59,7 @@ static artel_status hear_copies(server *s, artel__served_part *p, bool *did)
             if (status != ARTEL_OK) return status;
         }
         p->heard++;
+        s->since = 0;
         *did = true;
     }
     return ARTEL_OK;
@@ -90,24 +92,43 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
     return status == ARTEL_OK ? artel__served_reply(p, c, at, &out, NULL, 0) : status;
 }
 
-/* -- operations -- */
+/* An answer about the part waits for copies, or they are told something: it cannot go. */
+static bool is_busy(const server *s, const artel__service *service, const artel__served_part *p)
+{
+    bool busy = p->heard < p->sent;
+    for (int r = 0; r < service->seat.ranks; r++) {
+        for (int k = 0; k < s->slots; k++) {
+            const artel__served_call *at = &s->client[r].slot[k];
+            busy = busy || (at->state == ARTEL__SERVED_HELD && at->of == p);
+        }
+    }
+    return busy;
+}
 
-/* Of a state that is not installed any more: void, and in the way of what takes their place. */
-static void drop_void(server *s, uint64_t install)
+/* False: one of them is busy, which no chief minds who runs the same program. `part` -1: all but those of the state. */
+static bool drop_parts(server *s, const artel__service *service, int part, uint64_t install)
 {
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
-        if (!s->part[i] || s->part[i]->install == install) continue;
-        artel__served_drop(s->part[i]);
+        artel__served_part *p = s->part[i];
+        bool goes = p && (part >= 0 ? i == part : p->install != install);
+        if (goes && is_busy(s, service, p)) return false;
+        if (!goes) continue;
+        artel__served_drop(p);
         s->part[i] = NULL;
     }
+    return true;
 }
+
+/* -- operations -- */
 
 static artel_status install(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
                             const artel__lane_head *in)
 {
     int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
     if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts) return artel__served_misfit(s->fit);
-    drop_void(s, in->install);
+    /* What is of a state that is not installed any more is void, and in the way of what takes its place. */
+    bool gone = drop_parts(s, service, number, 0) && drop_parts(s, service, -1, in->install);
+    if (!gone) return artel__served_misfit(s->fit);
     const artel__lane_slot *placed = in->flags & ARTEL__FLAG_PLACED ? &at->call : NULL;
     ARTEL_TRY(artel__served_make(s->fit, service, number, parts, placed, &s->part[number]));
     artel__served_part *p = s->part[number];
@@ -262,13 +283,18 @@ static artel_status meet(server *s, artel__served_client *c, artel__served_call 
     return artel__served_answer(c, at, &out, NULL, 0);
 }
 
+static bool is_other_server(const artel__service *service, uint64_t rank)
+{
+    return rank < (uint64_t)service->seat.ranks && (int)rank != service->endpoint->rank &&
+           service->type[rank] == ARTEL__TASK_PS;
+}
+
 static artel_status assign(server *s, const artel__service *service, artel__served_part *p, const artel__lane_head *in)
 {
     p->copies = 0;
     for (uint64_t left = in->b; left; left >>= 16) {
         int rank = (int)(left & 0xffff) - 1;
-        bool known = rank >= 0 && rank < service->seat.ranks && service->type[rank] == ARTEL__TASK_PS &&
-                     p->copies < ARTEL__MOST_COPIES - 1;
+        bool known = rank >= 0 && is_other_server(service, (uint64_t)rank) && p->copies < ARTEL__MOST_COPIES - 1;
         if (!known) return artel__served_misfit(s->fit);
         p->copy[p->copies++] = rank;
     }
@@ -316,8 +342,7 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
     case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
     case ARTEL__SERVE_FORWARD: return forward(p, c, at, in);
     case ARTEL__SERVE_COPY:
-        if (in->a >= (uint64_t)service->seat.ranks || service->type[in->a] != ARTEL__TASK_PS)
-            return artel__served_misfit(s->fit);
+        if (!is_other_server(service, in->a)) return artel__served_misfit(s->fit);
         return copy_out(s, p, c, at, in);
     case ARTEL__SERVE_ASSIGN: ARTEL_TRY(assign(s, service, p, in)); return artel__served_answer(c, at, &out, NULL, 0);
     default: return artel__served_misfit(s->fit);
@@ -339,8 +364,7 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
     case ARTEL__SERVE_INSTALL: return install(s, service, c, at, &in);
     case ARTEL__SERVE_END: s->ended = true; return artel__served_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_DROP:
-        artel__served_drop(p);
-        s->part[number] = NULL;
+        if (!drop_parts(s, service, (int)number, 0)) return artel__served_misfit(s->fit);
         return artel__served_answer(c, at, &out, NULL, 0);
     default: break;
     }
@@ -418,6 +442,26 @@ static size_t most_bytes(const artel__fit *fit)
     return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + bits + (4 << 20);
 }
 
+/* A copy without whose answer a head gives none; -1: there is none. */
+static int find_awaited(const server *s)
+{
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        const artel__served_part *p = s->part[i];
+        if (!p || p->heard >= p->sent) continue;
+        const artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
+        for (int k = 0; k < f->calls; k++) {
+            if (!artel__slot_arrived(&f->call[k])) return f->rank[k];
+        }
+    }
+    return -1;
+}
+
+static artel_status wait_for_calls(server *s, const artel__service *service)
+{
+    int awaited = find_awaited(s);
+    return awaited >= 0 ? artel__service_wait_for(service, awaited, &s->since) : artel__service_wait(service);
+}
+
 static artel_status loop(server *s, const artel__service *service)
 {
     size_t most = most_bytes(s->fit);
@@ -427,7 +471,7 @@ static artel_status loop(server *s, const artel__service *service)
         tell(s, service);
         status = look_around(s, service, most, &did, &leaving);
         if (status == ARTEL_OK && s->ended && !leaving) return ARTEL_OK;
-        if (status == ARTEL_OK) status = did ? artel__service_move(service) : artel__service_wait(service);
+        if (status == ARTEL_OK) status = did ? artel__service_move(service) : wait_for_calls(s, service);
     }
     return status;
 }
@@ -481,6 +525,7 @@ artel_status artel__serve(artel__service *service, void *user)
 {
     server *s = user;
     s->ended = false;
+    s->since = 0;
     artel_status status = open_clients(s, service);
     if (status == ARTEL_OK) status = loop(s, service);
     close_clients(s, service->seat.ranks);

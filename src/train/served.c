@@ -118,6 +118,17 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     return ARTEL_OK;
 }
 
+/* Tokens as they lie in the piece. Where a peer lends its memory they can have changed since they were looked at. */
+static bool take_tokens(const artel__row_piece *p, int32_t *to)
+{
+    for (int32_t k = 0; k < p->count; k++) {
+        int64_t row = (int64_t)p->token[k] - p->first;
+        if (row < 0 || row >= p->rows) return false;
+        to[k] = (int32_t)row;
+    }
+    return true;
+}
+
 static size_t rows_of(const artel__row_piece *p)
 {
     return (size_t)p->count * (size_t)p->width * sizeof(float);
@@ -151,12 +162,11 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
         const artel__row_piece *p = &s->tables.item[i];
         artel__store_table to = artel__store_locate_table(s->store, p->piece);
         size_t bytes = rows_of(p);
+        if (!take_tokens(p, to.token)) return artel__served_misfit(s->fit);
         *to.count = p->count;
         size_t row = (size_t)p->width * sizeof(float);
-        for (int32_t k = 0; k < p->count; k++) { /* a copy has not read these rows before: they are asked for here */
-            to.token[k] = (int32_t)(p->token[k] - p->first);
+        for (int32_t k = 0; k < p->count; k++) /* a copy has not read these rows before: they are asked for here */
             artel__fetch_soon(to.values + to.token[k] * p->width, row < ASKED ? row : ASKED);
-        }
         if (p->count) memcpy(to.rows, p->row, bytes);
         if (p->count && to.squares) memcpy(to.squares, p->square, bytes);
     }
@@ -316,7 +326,7 @@ static void copy_table_rows(const artel__store_table *from, int32_t count, int64
     }
 }
 
-/* Copies the rows of the list, as new as the part is. Returns the pieces that there are then. */
+/* Copies the rows of the list, as new as the part is. Returns the pieces that there are then; -1: a token fits none. */
 static int copy_rows(artel__served_part *s, uint8_t *to, int count)
 {
     for (int i = 0; i < s->tables.count; i++) {
@@ -324,7 +334,7 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
         artel__store_table from = artel__store_locate_table(s->store, p->piece);
         size_t row = (size_t)p->width * sizeof(float);
         if (p->count == 0) continue;
-        for (int32_t k = 0; k < p->count; k++) from.token[k] = (int32_t)(p->token[k] - p->first);
+        if (!take_tokens(p, from.token)) return -1;
         artel__store_refresh_rows(s->store, p->piece, from.token, p->count);
         copy_table_rows(&from, p->count, p->width, to);
         s->piece[count++] = (artel__net_piece){to, (size_t)p->count * row};
@@ -351,6 +361,6 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     }
     count_rows(s);
     artel__served_say_state(s, head);
-    return artel__served_reply(s, c, at, head, s->piece,
-                               copy_rows(s, to + before, values ? s->count[ARTEL__PART_VALUES] : 0));
+    int count = copy_rows(s, to + before, values ? s->count[ARTEL__PART_VALUES] : 0);
+    return count >= 0 ? artel__served_reply(s, c, at, head, s->piece, count) : artel__served_misfit(s->fit);
 }

@@ -7,6 +7,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -82,9 +83,11 @@ def asleep():
         expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
         copy = job.tasks["ps", copies - 1].process
         copy.send_signal(signal.SIGSTOP)
-        job.chief.drain()
+        job.drain()
         expect(rests(job), "they go on without a copy:", job.chief.last_step())
-        asleep_at = job.chief.last_step()
+        asleep_at, head = job.chief.last_step(), job.tasks["ps", 0]
+        named = Patience(60).until(lambda: copies > 2 or re.search(r"waiting for an answer of ps 1 \(.*\), \d+ s", head.err()))  # pylint: disable=cell-var-from-loop
+        expect(named, "the head does not say for whom it waits", head.err()[-400:])
         job.kill(("ps", 0))
         copy.send_signal(signal.SIGCONT)
         expect(Patience(60).until(lambda: job.chief.last_step() > asleep_at + STEPS), "nobody goes on:", job.chief.err()[-800:])  # pylint: disable=cell-var-from-loop

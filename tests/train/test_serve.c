@@ -303,7 +303,10 @@ static void what_fits_nothing_is_refused(void **state)
          {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
         {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                            /* nobody */
         {WORKER, {.op = ARTEL__SERVE_MEET, .a = 5, .b = ARTEL__MEET_HOLDS}},
-        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}}, /* to nobody */
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}},  /* to nobody */
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = SERVER}}, /* to itself */
+        {CHIEF,
+         {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + SERVER, .part = 1 << 16}}, /* a copy at itself */
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         if (!b->runs) begin_generation(b);
@@ -396,6 +399,32 @@ static void a_head_answers_when_its_copy_has_it(void **state)
     assert_int_equal(hear(b, WORKER, &pull).position, 1);
     artel__lane_withdraw(&b->forward, &copy);
     artel__slot_fini(b->ctx, &copy);
+}
+
+/* While a copy has not answered, an answer waits that speaks of the part: whoever takes that away fits nothing. */
+static void a_busy_part_is_not_dropped(void **state)
+{
+    bench *b = *state;
+    static const artel__lane_head away[] = {
+        {.op = ARTEL__SERVE_DROP},
+        {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16},
+        {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED + 1, .part = 1 | 2 << 16}};
+    for (size_t i = 0; i < sizeof away / sizeof *away; i++) {
+        artel__lane_slot push = {.room = 0}, copy = {.room = 0};
+        artel__lane_head assign = head_of_part;
+        assign.b = 1 + OTHER;
+        if (!b->runs) begin_generation(b);
+        give_part(b, assign);
+        call(b, WORKER, &push, push_of(0), list_pieces(b, ARTEL__PART_UPDATE));
+        assert_int_equal(take_forward(b, &copy).op, ARTEL__SERVE_FORWARD);
+        artel__lane_withdraw(&b->forward, &copy); /* unanswered */
+        artel__operation_begin(b->fit.ctx);
+        assert_int_equal(end_by(b, CHIEF, away[i], 0), ARTEL_ERROR_INVALID);
+        assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
+        artel__lane_withdraw(&b->lane[WORKER], &push);
+        artel__slot_fini(b->ctx, &push);
+        artel__slot_fini(b->ctx, &copy);
+    }
 }
 
 static void a_copy_applies_in_order(void **state)
@@ -509,6 +538,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_busy_part_is_not_dropped, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_copy_applies_in_order, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_copy_has_the_bits_of_a_long_run, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_void_part_is_dropped, open_bench, close_bench),
