@@ -255,6 +255,14 @@ artel_status artel__output_write(artel__output *out, const void *bytes, size_t c
     return ARTEL_OK;
 }
 
+artel_status artel__output_restart(artel__output *out)
+{
+    if (refused(out->ctx) || ftruncate(out->fd, 0) != 0 || lseek(out->fd, 0, SEEK_SET) != 0)
+        return artel__fail_errno(out->ctx, out->path, "truncate");
+    out->written = 0;
+    return ARTEL_OK;
+}
+
 /* Makes the rename itself lasting; file systems that cannot sync a directory are left alone. */
 static void sync_directory(const char *path)
 {

@@ -31,6 +31,8 @@ typedef struct artel__output {
 
 artel_status artel__output_open(artel_context *ctx, const char *path, artel__output *out);
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count);
+/* Forgets what was written so far. Of what is no regular file an error. */
+artel_status artel__output_restart(artel__output *out);
 /* Syncs, closes and renames; the output is finished in any case. */
 artel_status artel__output_commit(artel__output *out);
 /* Asked by all commits from here on, when the file is whole, before it appears; what is not ARTEL_OK ends them. NULL:

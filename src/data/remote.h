@@ -3,13 +3,14 @@
  *
  * A file is fetched as a whole into a cache on this machine and used from there. What is in the cache is asked about
  * (If-None-Match) and taken as it is while the server says that it has not changed. A transfer that breaks off is taken
- * up where it ended, a few times, with growing pauses. Libcurl is in libartel-curl.so, opened on first use.
+ * up where it ended, with growing pauses (remote_get.c). Libcurl is in libartel-curl.so, opened on first use.
  */
 #ifndef ARTEL_DATA_REMOTE_H
 #define ARTEL_DATA_REMOTE_H
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 /* Whether the text names something elsewhere. */
 bool artel__is_remote(const char *path);
@@ -40,5 +41,25 @@ artel_status artel__s3_read_list(artel_context *ctx, const char *pattern, const 
                                  artel__paths *out, char **token);
 /* Bytes of a query, percent-encoded; `slash`: that too. On the context's heap. */
 artel_status artel__s3_encode(artel_context *ctx, const char *text, bool slash, char **out);
+
+/* ---- remote_get.c ---- */
+
+/* What is asked for, and where it goes: either an output or a text. */
+typedef struct artel__remote_query {
+    const struct artel__curl_part *part;
+    const char *where;            /* for messages; the URL where `place` is NULL */
+    const artel__s3_place *place; /* or NULL */
+    const char *known;            /* the ETag of what is here already; NULL or empty: nothing */
+    artel__output *output;
+    artel__text *text;
+} artel__remote_query;
+
+typedef struct artel__remote_got {
+    char etag[256]; /* empty: none */
+    bool unchanged; /* what is here already is what the server has; nothing was written */
+} artel__remote_got;
+
+/* All of it, after as many attempts as it takes, or an error that names `where`: those of artel__remote_fetch(). */
+artel_status artel__remote_get(artel_context *ctx, const artel__remote_query *query, artel__remote_got *out);
 
 #endif

@@ -159,9 +159,13 @@ artel_status artel__s3_read_list(artel_context *ctx, const char *pattern, const 
 {
     const char *at = xml;
     char *key;
+    *token = NULL;
     if (strlen(xml) != size || strstr(xml, "<ListBucketResult") == NULL)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, pattern, "check the endpoint",
                            "the answer is no list of a bucket");
+    if (strstr(xml, "</ListBucketResult>") == NULL)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, pattern, "try again later",
+                           "a page of the bucket's list is cut off");
     for (;;) {
         ARTEL_TRY(next_element(ctx, &at, "Key", &key));
         if (key == NULL) break;
@@ -170,5 +174,9 @@ artel_status artel__s3_read_list(artel_context *ctx, const char *pattern, const 
         if (status < 0) return status;
     }
     at = xml;
-    return next_element(ctx, &at, "NextContinuationToken", token);
+    ARTEL_TRY(next_element(ctx, &at, "NextContinuationToken", token));
+    if (*token == NULL && strstr(xml, "<IsTruncated>true<") != NULL)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, pattern, "check the endpoint",
+                           "the bucket's list goes on and does not say where");
+    return ARTEL_OK;
 }
