@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which files a specification reads: asked before something is written, so that nothing overwrites its own data.
  *
- * Nothing is opened but pipelines' files, whose sources are asked in turn; files are told apart by device and inode,
- * those of folders by where they really lie. What cannot be read is read by nobody: whoever opens the data says what is
- * wrong with it.
+ * Nothing is opened but pipelines' files, whose sources are asked in turn, and folders; files are told apart by device
+ * and inode, so links lead to what they name, and images that lines of JSON name by where they really lie. What cannot
+ * be read is read by nobody: whoever opens the data says what is wrong with it.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +16,8 @@
 #include "data/remote.h"
 #include "data/source.h"
 
-#define DEEPEST 40 /* of what a pipeline's file nests */
+#define DEEPEST 40        /* of what a pipeline's file nests */
+#define DEEPEST_FOLDER 17 /* of a folder of classes, with what is below it */
 
 typedef struct question {
     artel_context *ctx;
@@ -42,17 +44,44 @@ static bool takes_in(const question *q, const char *pattern)
     return same;
 }
 
+static bool ends_in(const char *name, const char *const *endings)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && endings[i]; i++) {
+        if (strcasecmp(dot, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
 /* Somewhere below the folder, with one of those endings. */
 static bool lies_in(const question *q, const char *folder, const char *const *endings)
 {
     char whole[PATH_MAX];
-    const char *dot = strrchr(q->path, '.');
-    bool ends = false;
-    for (int i = 0; dot && endings && endings[i] && !ends; i++) ends = strcasecmp(dot, endings[i]) == 0;
-    if (!ends || !artel__is_directory(folder) || !realpath(folder, whole)) return false;
+    if (!ends_in(q->path, endings) || !artel__is_directory(folder) || !realpath(folder, whole)) return false;
     size_t length = strlen(whole);
-    bool inside = strncmp(q->path, whole, length) == 0 && (length == 1 || q->path[length] == '/');
-    return inside;
+    return strncmp(q->path, whole, length) == 0 && (length == 1 || q->path[length] == '/');
+}
+
+/* Whether a file of the folder, or of those below it, is it by a name with one of those endings. `depth`: folders above
+ * this one; links that lead back up end where the listing of the data ends, too. */
+static bool holds(const question *q, const char *folder, const char *const *endings, int depth)
+{
+    artel__paths found;
+    char path[PATH_MAX];
+    bool same = false;
+    if (depth > DEEPEST_FOLDER || !artel__is_directory(folder) || artel__list_directory(q->ctx, folder, &found) < 0)
+        return false;
+    for (size_t i = 0; i < found.count && !same; i++) {
+        struct stat other;
+        int length = snprintf(path, sizeof path, "%s/%s", folder, found.items[i]);
+        if (length >= (int)sizeof path || stat(path, &other) != 0) continue;
+        if (S_ISDIR(other.st_mode))
+            same = holds(q, path, endings, depth + 1);
+        else
+            same = other.st_dev == q->file.st_dev && other.st_ino == q->file.st_ino && ends_in(path, endings);
+    }
+    artel__paths_fini(&found);
+    return same;
 }
 
 /* NAME, NAME@16, NAME@*: its shards, and what lies beside them. */
@@ -74,7 +103,7 @@ static bool keeps(const question *q, const json_t *stage)
     static const char *const kept[] = {".snapshot", NULL};
     const char *file = json_string_value(json_object_get(stage, "file")),
                *folder = json_string_value(json_object_get(stage, "folder"));
-    return (file && is_it(q, file)) || (folder && lies_in(q, folder, kept));
+    return (file && is_it(q, file)) || (folder && holds(q, folder, kept, DEEPEST_FOLDER));
 }
 
 static bool pipeline_reads(question *q, const json_t *value)
@@ -109,13 +138,13 @@ static bool part_reads(question *q, const artel__data_part *part, const artel__d
     int count;
     bool found = options->features && is_it(q, options->features);
     bool lines = part->format == &artel__data_jsonl; /* of which some name images */
-    const char *const *endings = part->format == &artel__data_audio             ? artel__sound_endings
-                                 : lines || part->format == &artel__data_images ? artel__image_endings
-                                                                                : NULL;
+    bool images = part->format == &artel__data_images, audio = part->format == &artel__data_audio;
+    const char *const *endings = audio ? artel__sound_endings : artel__image_endings;
     if (artel__data_files_parse(q->arena, part->target, &files, &count) < 0) return found;
     for (int i = 0; i < count && !found; i++) {
         char folder[4096];
-        found = takes_in(q, files[i]) || is_beside(q, files[i]) || lies_in(q, files[i], endings);
+        found = takes_in(q, files[i]) || is_beside(q, files[i]);
+        if (!found && (images || audio)) found = holds(q, files[i], endings, 0);
         if (!found && lines && artel__folder_of(files[i], folder, sizeof folder)) found = lies_in(q, folder, endings);
         if (!found && part->format == &artel__data_pipeline) found = pipeline_file_reads(q, files[i]);
     }

@@ -579,6 +579,17 @@ def reads_inside(b):
     for data, output, more in (("tfrecord:" + b("set"), "set", ("--shards", 2)), (pipeline, "cached", ()), (b.data, "d.npz", ())):
         has(must("data", "make", data, "-o", b(output), *more, rc=1).err, "--output would overwrite a file that the data is read from")
     has(must("data", "stats", b.data, "-o", b("d.npz"), rc=1).err, "--output would overwrite a file that the data is read from")
+    os.makedirs(b("elsewhere/deep"))
+    for name in ("elsewhere/deep/c.png", "far.bin", "free.png"):
+        open(b(name), "wb").write(b"y")
+    for link, target in (("pictures/dogs", "elsewhere"), ("pictures/cats/z.png", "far.bin"), ("pictures/cats/up", "pictures"), ("kept/2.snapshot", "far.bin")):
+        os.symlink(b(target), b(link))
+    os.link(b("elsewhere/deep/c.png"), b("hard.png"))
+    for data, target in (("images:" + b("pictures"), "elsewhere/deep/c.png"), ("images:" + b("pictures"), "far.bin"), ("images:" + b("pictures"), "hard.png"),
+                         (pipeline, "far.bin")):
+        ran = must("fit", b.model, "--data", data, "--history", b(target), rc=1)
+        has(ran.err, b(target) + ": --history would overwrite a file that the data is read from")
+    equal("free", "would overwrite" in must("fit", b.model, "--data", "images:" + b("pictures"), "--history", b("free.png"), rc=1).err, False)
     equal("kept", {n: open(b(n), "rb").read() for n in kept} == kept, True)
     for data, target in (("images:" + b("pictures"), "pictures/cats/a.json"), (pipeline, "kept/other.json")):
         equal("let be", "would overwrite" in must("fit", b.model, "--data", data, "--history", b(target), rc=1).err, False)
