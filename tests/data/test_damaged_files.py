@@ -282,6 +282,11 @@ def slow_ones():
     first = progressive.index(b"\xff\xda")  # the means of all blocks, as often as one likes
     end = next(i for i in range(first + 12, len(progressive)) if progressive[i] == 255 and progressive[i + 1] in (0xC4, 0xDA))
     more = lambda scans: progressive[:first] + progressive[first:end] * scans + progressive[end:]
+    wide = io.BytesIO()  # of ten scans by itself
+    Image.new("RGB", (3000, 2000), (9, 99, 200)).save(wide, "JPEG", progressive=True)
+    wide = wide.getvalue()
+    ends = wide.rindex(b"\xff\xda")  # the last bits of all blocks' brightness: a byte for thousands of blocks
+    many = lambda scans: wide[:ends] + wide[ends:-2] * scans + wide[-2:]
     rows = zlib.compress(b"".join(b"\0" + row.tobytes() for row in PIXELS[0]))
     zeros = zlib.compress(bytes(500000), 9)
     texts = png(9, 7, rows, more=[(b"zTXt", b"t%d\0\0" % i + zeros) for i in range(990)])
@@ -289,7 +294,7 @@ def slow_ones():
     last = gif.rindex(b"\0;")
     gif = gif[:last] + bytes([255]) * 4096 * 64 + gif[last:]
     cases = [("jpg", more(400), 0, ""), ("jpg", more(600), 1, "more than 500 scans"), ("jpg", more(60000), 1, "more than 500 scans"),
-             ("png", texts, 0, ""), ("gif", gif, 0, "")]
+             ("jpg", many(30), 0, ""), ("jpg", many(450), 1, "of 2000 x 3000 pixels take too long"), ("png", texts, 0, ""), ("gif", gif, 0, "")]
     for k, (ending, content, want, words) in enumerate(cases):
         name = "q/k/a." + ending
         write(name, content)

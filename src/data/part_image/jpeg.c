@@ -21,13 +21,19 @@ typedef struct decoder {
     struct jpeg_error_mgr errors;
     jmp_buf failed;
     struct jpeg_progress_mgr progress;
+    int scan;      /* the last one that was counted */
+    uint64_t work; /* blocks that scans have gone over */
     artel__image_why *why;
 } decoder;
 
 /* Scans of an image, each of which goes over all of it: a file of a few kilobytes could hold thousands. libjpeg-turbo's
- * own tools have the option -maxscans for that; its fuzzers, and Pillow's and browsers' images, stay far below. */
+ * own tools have the option -maxscans for that; its fuzzers, and Pillow's and browsers' images (ten or so), stay far
+ * below. A scan takes time for each block and need not take a byte for it, so all scans together may go over as many
+ * blocks as MOST_PASSES over the whole image would, or FREE_BLOCKS, some tenths of a second. */
 enum {
-    MOST_SCANS = 500
+    MOST_SCANS = 500,
+    MOST_PASSES = 40,
+    FREE_BLOCKS = 1 << 24
 };
 
 static void fail(j_common_ptr info)
@@ -50,11 +56,26 @@ static void silent(j_common_ptr info)
     (void)info;
 }
 
+static uint64_t blocks_of(const jpeg_component_info *component)
+{
+    return (uint64_t)component->width_in_blocks * component->height_in_blocks;
+}
+
+/* Adds up what the scan that has begun will take. */
 static void check_scans(j_common_ptr info)
 {
     decoder *d = info->client_data;
-    if (d->info.input_scan_number <= MOST_SCANS) return;
-    snprintf(d->why->text, sizeof d->why->text, "more than %d scans", MOST_SCANS);
+    uint64_t whole = 0;
+    if (d->info.input_scan_number == d->scan) return;
+    d->scan = d->info.input_scan_number;
+    for (int i = 0; i < d->info.num_components; i++) whole += blocks_of(&d->info.comp_info[i]);
+    for (int i = 0; i < d->info.comps_in_scan; i++) d->work += blocks_of(d->info.cur_comp_info[i]);
+    if (d->scan <= MOST_SCANS && (d->work <= FREE_BLOCKS || d->work <= MOST_PASSES * whole)) return;
+    if (d->scan > MOST_SCANS)
+        snprintf(d->why->text, sizeof d->why->text, "more than %d scans", MOST_SCANS);
+    else
+        snprintf(d->why->text, sizeof d->why->text, "%d scans of %u x %u pixels take too long", d->scan,
+                 d->info.image_height, d->info.image_width);
     longjmp(d->failed, 1);
 }
 
@@ -97,8 +118,7 @@ static void start(decoder *d, const artel__image_input *input)
  * but images of one colour alone stay below a quarter of a bit. */
 static int is_too_short(const decoder *d, const artel__image_input *input)
 {
-    const jpeg_component_info *first = &d->info.comp_info[0];
-    uint64_t blocks = (uint64_t)first->width_in_blocks * first->height_in_blocks;
+    uint64_t blocks = blocks_of(&d->info.comp_info[0]);
     uint64_t bits = d->info.arith_code ? blocks / 4 : d->info.progressive_mode ? blocks : 2 * blocks;
     if (bits / 8 <= input->size) return 0;
     snprintf(d->why->text, sizeof d->why->text, "cut off: %zu bytes cannot be a JPEG image of %u x %u pixels",
