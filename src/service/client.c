@@ -231,7 +231,8 @@ static artel_status copy_options(artel__service_client *client, const artel__ser
     client->options.address = artel__arena_strdup(&client->arena, options->address);
     client->options.dataset = artel__arena_strdup(&client->arena, options->dataset ? options->dataset : "");
     if (client->options.wait_ns <= 0) client->options.wait_ns = 60 * SECOND;
-    return artel__arena_status(&client->arena);
+    ARTEL_TRY(artel__arena_status(&client->arena));
+    return artel__service_check_name(client->ctx, "the name of a dataset", client->options.dataset);
 }
 
 static artel_status learn_dataset(artel__service_client *client)

@@ -72,7 +72,12 @@ artel_status artel__service_describe(artel__arena *arena, artel_data *data, cons
         out->draws |= data->sources[s].draws;
         out->sorted_by_class |= data->sources[s].sorted_by_class;
     }
-    return apart ? describe_parts(arena, data, out) : artel__arena_status(arena);
+    if (apart) ARTEL_TRY(describe_parts(arena, data, out));
+    for (int i = 0; i < out->column_count; i++)
+        ARTEL_TRY(artel__service_check_name(data->ctx, "the name of a column", out->columns[i].name));
+    for (int i = 0; i < out->part_count; i++)
+        ARTEL_TRY(artel__service_check_name(data->ctx, "the name of a file", out->parts[i].name));
+    return artel__arena_status(arena);
 }
 
 artel_status artel__service_here(artel__arena *arena, const artel_data *data, const artel__service_dataset *dataset,
@@ -96,6 +101,15 @@ void artel__service_list_add(json_t **list, json_t *value)
     if (!*list) json_decref(value);
     json_decref(*list);
     *list = NULL;
+}
+
+artel_status artel__service_check_name(artel_context *ctx, const char *what, const char *name)
+{
+    json_t *text = json_string(name); /* takes UTF-8 alone */
+    json_decref(text);
+    if (text != NULL) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "give it a name in UTF-8",
+                       "%s is no UTF-8, in which processes of a data service talk", what);
 }
 
 static json_t *column_json(const artel__rows_column *column)

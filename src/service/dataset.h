@@ -53,6 +53,8 @@ artel_status artel__service_here(artel__arena *arena, const artel_data *data, co
 /* Appends a value, whose reference is taken. When memory is out *list becomes NULL, of which json_pack makes none
  * either. */
 void artel__service_list_add(json_t **list, json_t *value);
+/* Whether a name can be said in JSON. Errors: INVALID, which says what it is. */
+artel_status artel__service_check_name(artel_context *ctx, const char *what, const char *name);
 json_t *artel__service_dataset_json(const artel__service_dataset *dataset); /* NULL: no memory */
 /* What comes from the network: everything is checked. In the arena. Errors: ARTEL_ERROR_INVALID, ARTEL_ERROR_NO_MEMORY.
  */

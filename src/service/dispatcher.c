@@ -334,6 +334,10 @@ static artel_status open_all(dispatcher *d)
     d->served = artel__arena_alloc(&d->arena, (size_t)o->datasets, sizeof *d->served);
     ARTEL_TRY(artel__arena_status(&d->arena));
     for (int i = 0; i < o->datasets; i++) d->served[i] = (served){o->name[i], o->spec[i], NULL};
+    for (int i = 0; i < o->datasets; i++) {
+        ARTEL_TRY(artel__service_check_name(d->ctx, "the name of a dataset", o->name[i]));
+        ARTEL_TRY(artel__service_check_name(d->ctx, "the specification", o->spec[i]));
+    }
     ARTEL_TRY(artel__journal_open(d->ctx, o->journal, remember, d, &d->journal));
     ARTEL_TRY(artel__service_site_open(d->ctx, &o->access, "data-dispatcher", false, &d->site));
     const artel__listener_options listen = {.address = o->listen};

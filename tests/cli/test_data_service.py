@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 from cli import K, L, O, Row, expect, save
@@ -381,6 +382,10 @@ def refusals(scene):
     says(scene.fit("service:%s/train+service:%s/train" % (at, at)), 1, "not joined")
     says(scene.fit("service:%s/train" % at, "--auto-shard", "file"), 1, "for files of records")
     says(artel("data-service", "dispatch"), 1, "the nearest is dispatcher")
+    # Names that no JSON holds are refused where they are given, not called a lack of memory where they are said.
+    for words in (["data-service", "dispatcher", b"p=npz:caf\xe9.npz", "--port", "0"], ["data", "bench", b"service:%s/caf\xe9" % at.encode()]):
+        ran = subprocess.run([ARTEL, *words], capture_output=True, text=True, timeout=60, env=clean_environment({}))
+        says(SimpleNamespace(rc=ran.returncode, out=ran.stdout, err=ran.stderr), 1, "is no UTF-8", "in UTF-8")
     # A record that is damaged: its file and place come from the worker.
     says(artel("data", "make", "service:%s/bad" % at, "--output", scene.path("copy"), "--shards", 1), 1, "bad", "record 7")
     # The data changes under a name: the new worker is refused, also by a dispatcher that was restarted.
