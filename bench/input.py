@@ -6,12 +6,13 @@ usage: input.py --artel PROGRAM [--rounds 3] [--scale 1.0] [--out bench/input.md
 records   TFRecord of 1 KB records in the page cache, both checksums verified, one core
 examples  tf.train.Example of 784 floats and an integer: parsed from memory; whole (read, verify, parse); tf.io.parse_example in batches of 256
 jpeg      JPEG files of 500x375 to 96x96, one core; the same with decode=scaled, beside decode_jpeg with the same ratio
-csv       a table of 12 numbers a line, streamed: rate, resident memory (tf.data: TextLineDataset and decode_csv, batches of 1024)
+csv       a table of 5 GB, 12 numbers a line, streamed: rate of the first 4 million lines, resident memory (tf.data: TextLineDataset and
+          decode_csv, batches of 1024)
 shuffle   a whole shuffle of 100 million elements: resident memory without it, with one and with four
 waits     MobileNetV2 at 96 px, two cores: the share of a step that waits for input, from an image folder and from TFRecord of JPEGs
 service   the examples through a data service with one worker on the same two cores, beside reading them at home
 
-Rates are the best of the rounds, which are interleaved.
+Rates are the best of the rounds. The last column says whether the bar was met. Needs 6 GB below TMPDIR, and some six minutes.
 """
 import argparse
 import json
@@ -114,8 +115,8 @@ class Bench:
             raise SystemExit(ran.stderr[-2000:])
         return float(ran.stdout.split()[-1])
 
-    def row(self, what, found, peer, bar):
-        self.lines.append("| %s | %s | %s | %s |" % (what, found, peer, bar))
+    def row(self, what, found, peer, bar="", met=None):
+        self.lines.append("| %s | %s | %s | %s | %s |" % (what, found, peer, bar, {None: "", True: "met", False: "**not met**"}[met]))
         print(self.lines[-1], flush=True)
 
     # -- what is read --
@@ -153,7 +154,8 @@ class Bench:
         size = os.path.getsize(self.path("raw"))
         peer = size / self.peer("tf.data.TFRecordDataset(%r)" % self.path("raw"))
         found = best["records"]["bytes_per_second"]
-        self.row("TFRecord, 1 KB, both checksums, one core", "%.2f GB/s" % (found / 1e9), "%.2f GB/s (%.1fx)" % (peer / 1e9, found / peer), ">= 3 GB/s, >= 4x")
+        self.row("TFRecord, 1 KB, both checksums, one core", "%.2f GB/s" % (found / 1e9), "%.2f GB/s (%.1fx)" % (peer / 1e9, found / peer), ">= 3 GB/s, >= 4x",
+                 found >= 3e9 and found >= 4 * peer)
         os.unlink(self.path("raw"))
 
     def part_examples(self):
@@ -162,11 +164,12 @@ class Bench:
         described = "{'x': tf.io.FixedLenFeature([784], tf.float32), 'y': tf.io.FixedLenFeature([], tf.int64)}"
         peer = n / self.peer("tf.data.TFRecordDataset(%r).batch(256).map(lambda b: tf.io.parse_example(b, %s))" % (self.path("e"), described))
         read = n / self.peer("tf.data.TFRecordDataset(%r).batch(256)" % self.path("e"))
-        alone = 1 / (1 / peer - 1 / read)
-        self.row("Example of 784 floats and an integer, parsed, one core", "%.2f million/s" % (best["parse"]["rows_per_second"] / 1e6),
-                 "%.2f million/s (%.1fx)" % (alone / 1e6, best["parse"]["rows_per_second"] / alone), ">= 3x")
+        alone = 1 / (1 / peer - 1 / read) if read > peer else peer  # of what is timed apart, as far as that can be told
+        parsed = best["parse"]["rows_per_second"]
+        self.row("Example of 784 floats and an integer, parsed, one core", "%.2f million/s" % (parsed / 1e6),
+                 "%.2f million/s (%.1fx)" % (alone / 1e6, parsed / alone), ">= 3x", parsed >= 3 * alone)
         self.row("the same read, verified and parsed", "%.2f million/s" % (best["in_order"]["rows_per_second"] / 1e6),
-                 "%.2f million/s (%.1fx)" % (peer / 1e6, best["in_order"]["rows_per_second"] / peer), "")
+                 "%.2f million/s (%.1fx)" % (peer / 1e6, best["in_order"]["rows_per_second"] / peer))
 
     def part_jpeg(self):
         spec = self.images()
@@ -176,13 +179,13 @@ class Bench:
                        % (self.path("jpeg/*/*.jpg"), more))
             peer = best["in_order"]["rows"] / self.peer(program)
             found = best["in_order"]["rows_per_second"]
-            self.row("JPEG 500x375 to 96x96, one core" + what, "%.0f images/s" % found, "%.0f images/s (%.2fx)" % (peer, found / peer), ">= 1.0x")
+            self.row("JPEG 500x375 to 96x96, one core" + what, "%.0f images/s" % found, "%.0f images/s (%.2fx)" % (peer, found / peer), ">= 1.0x", found >= peer)
 
     def part_csv(self):
         import numpy as np
         rng = np.random.default_rng(3)
         text = "\n".join(",".join("%.6f" % v for v in r) for r in rng.normal(0, 100, (20000, 12))) + "\n"
-        times = self.count(500)
+        times = self.count(1900)
         with open(self.path("t.csv"), "w") as f:
             f.write("a,b,c,d,e,f,g,h,i,j,k,l\n")
             for _ in range(times):
@@ -195,7 +198,7 @@ class Bench:
         peer = peer_rows * (size / (20000 * times)) / self.peer(
             "tf.data.TextLineDataset(%r).skip(1).take(%d).batch(1024).map(lambda b: tf.io.decode_csv(b, [0.0] * 12))" % (self.path("t.csv"), peer_rows))
         self.row("CSV of %.1f GB streamed, one core" % (size / 1e9), "%.0f MB/s, %.0f MB resident, opened in %.1f s" % (found / 1e6, peak, best["open"]["seconds"]),
-                 "%.0f MB/s (%.1fx)" % (peer / 1e6, found / peer), ">= 200 MB/s, <= 300 MB")
+                 "%.0f MB/s (%.1fx)" % (peer / 1e6, found / peer), ">= 200 MB/s, <= 300 MB", found >= 200e6 and peak <= 300)
         os.unlink(self.path("t.csv"))
 
     def part_shuffle(self):
@@ -211,7 +214,7 @@ class Bench:
             if shuffles == 1:
                 rate = best["in_order"]["rows_per_second"]
         found = "%.1f MB resident without, %.1f with it, %.1f with four; %.1f million/s" % (*peaks, rate / 1e6)
-        self.row("shuffle of 100 million elements", found, "", "O(1) memory a stage")
+        self.row("shuffle of 100 million elements", found, "", "O(1) memory a stage: <= 1 MB each", max(peaks[1:]) - peaks[0] <= 3)
 
     def part_waits(self):
         import tensorflow as tf
@@ -224,7 +227,8 @@ class Bench:
             out, err, _ = self.artel("fit", self.path("mobile.keras"), "--data", data + "#scale=1/255", "--batch-size", 32, "--epochs", 2, "--verbose", 0, "--profile", self.path("profile"),
                                    "--threads", 2, cores="0,1")
             step, wait = re.search(r"from end to end: ([\d.]+) ms.*?waiting for input ([\d.]+) ms", out + err, re.S).groups()
-            self.row("MobileNetV2 at 96 px, %s, two cores: waiting" % name, "%.1f %% of %.0f ms" % (100 * float(wait) / float(step), float(step)), "", "<= 2 %")
+            self.row("MobileNetV2 at 96 px, %s, two cores: waiting" % name, "%.1f %% of %.0f ms" % (100 * float(wait) / float(step), float(step)), "", "<= 2 %",
+                     float(wait) <= 0.02 * float(step))
 
     def part_service(self):
         spec, _ = self.examples()
@@ -238,7 +242,7 @@ class Bench:
             p.terminate()
             p.wait()
         found = away["in_order"]["bytes_per_second"]
-        self.row("rows of a data service, one worker, loopback", "%.2f GB/s" % (found / 1e9), "%.2f GB/s at home" % (home["in_order"]["bytes_per_second"] / 1e9), "")
+        self.row("rows of a data service, one worker, loopback", "%.2f GB/s" % (found / 1e9), "%.2f GB/s at home" % (home["in_order"]["bytes_per_second"] / 1e9))
 
 
 def main():
@@ -251,7 +255,7 @@ def main():
     if args.out:
         from run import machine
         with open(args.out, "w") as f:
-            f.write("# Input\n\n%s; best of %d rounds; written by `bench/input.py`.\n\n| | artel | tf.data | bar |\n|---|---|---|---|\n%s\n" % (
+            f.write("# Input\n\n%s; best of %d rounds; written by `bench/input.py`.\n\n| | artel | tf.data | bar | |\n|---|---|---|---|---|\n%s\n" % (
                 machine(), args.rounds, "\n".join(bench.lines)))
 
 
