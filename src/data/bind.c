@@ -154,6 +154,7 @@ static artel_status bind_target(artel__bind_job *job, const artel_shape *found, 
         return misfit(job, found,
                       "targets of this loss have the shape of the prediction; class numbers go with a sparse loss");
     }
+    out->public.without = found->rank > 0 && found->rank == job->row.rank - 1;
     set_cast(job, &out->conversion);
     return ARTEL_OK;
 }

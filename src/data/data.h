@@ -86,6 +86,7 @@ typedef struct artel__feed_array {
     artel_dtype dtype; /* as wanted */
     artel_shape row;   /* extents of one row, all known */
     size_t row_bytes;
+    bool without; /* a target like its output, which the data has without the last axis, of 1 */
 } artel__feed_array;
 
 typedef struct artel__feed artel__feed;

@@ -164,7 +164,10 @@ static artel_status bind_targets(artel__feed_core *core, const artel__data_wants
         bool number = want->kind == ARTEL__DATA_TARGET_VALUES && want->dtype == ARTEL_DTYPE_INT32;
         artel_shape row = want->row;
         if (number && row.rank == 1 && row.dim[0] < 0) row.dim[0] = 1; /* a list of any length */
-        ARTEL_TRY(add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_TARGET, i, want->dtype, row, 0}));
+        ARTEL_TRY(add_binding(
+            core,
+            (artel__feed_array){
+                .name = want->name, .role = ARTEL_DATA_ROLE_TARGET, .index = i, .dtype = want->dtype, .row = row}));
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
         if (want->kind == ARTEL__DATA_TARGET_INDICES) made->limit = want->classes > 0 ? want->classes : 2;
         if (number) made->limit = 2;
@@ -205,8 +208,11 @@ artel_status artel__bind_synthetic(artel__feed_core *core, const artel__data_wan
     core->count = artel__data_rows(core->data, 0);
     for (int i = 0; i < wants->input_count; i++) {
         const artel__data_want_input *want = &wants->inputs[i];
-        ARTEL_TRY(
-            add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_INPUT, i, want->dtype, want->row, 0}));
+        ARTEL_TRY(add_binding(core, (artel__feed_array){.name = want->name,
+                                                        .role = ARTEL_DATA_ROLE_INPUT,
+                                                        .index = i,
+                                                        .dtype = want->dtype,
+                                                        .row = want->row}));
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
         if (want->dtype == ARTEL_DTYPE_STRING) ARTEL_TRY(make_strings(core, &made->strings));
         /* An Embedding may be fed from a float input, so a limit counts for any dtype. */

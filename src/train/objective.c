@@ -28,6 +28,8 @@ typedef struct builder {
     artel__tensor *out;           /* of the model */
     artel__value_id *target;      /* by output */
     artel__value_id *weight;      /* by output: ROW [1] or of the target's shape, or none */
+    bool *without;                /* by output: the data has the target without the last axis, of 1 */
+    artel__value_id times;        /* GLOBAL [1]: what counts for every element of a loss that is not reduced, or none */
     artel__value_id *loss, *seed; /* by output; one more for what layers add (artel__graph.extra) */
     artel__value_id *penalty;
     int penalties;
@@ -166,7 +168,10 @@ static artel_status add_inputs(builder *b)
         if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT) set_weight(b, arrays[i].index, id);
         if (arrays[i].role != ARTEL_DATA_ROLE_TARGET) continue;
         while (target < nn->outputs && !has_target(b, target)) target++;
-        if (target < nn->outputs) b->target[target++] = id;
+        if (target < nn->outputs) {
+            b->without[target] = arrays[i].without;
+            b->target[target++] = id;
+        }
     }
     if (b->request->weighted && b->weight[0] < 0) {
         artel_shape one = {.rank = 0};
@@ -244,10 +249,42 @@ static artel__value_id output_weight(builder *b, int i, artel__value_id loss, ar
     return weight;
 }
 
+/* `x` as Keras compares it with a target that has no last axis of 1: without that (squeeze_or_expand_to_same_rank), so
+ * that the axis in front of it is the one that is reduced. Where weights or a mask go by positions, Keras fails, and
+ * here the axis stays. */
+static artel__value_id squeezed(const builder *b, int i, artel__value_id x)
+{
+    artel__graph *graph = b->graph;
+    if (graph->status < 0 || x < 0 || !b->without[i] || b->out[i].mask >= 0) return x;
+    if (b->weight[i] >= 0 && graph->value[b->weight[i]].storage != 1) return x;
+    artel_shape shape = graph->value[x].shape;
+    if (shape.rank < 2 || shape.dim[shape.rank - 1] != 1) return x;
+    shape.rank--;
+    return artel__op_reshape(graph, x, &shape);
+}
+
 /* The second number of a float64 [2] fold: a denominator. */
 static artel__value_id second(artel__graph *graph, artel__value_id pair)
 {
     return artel__op_slice(graph, pair, 0, 1, 1, 1);
+}
+
+/* Keras adds the losses of other outputs to one that is not reduced, element by element, and differentiates the sum of
+ * that: they count once for each element. (Beside penalties it fails.) */
+static void count_elements(builder *b, artel__value_id loss)
+{
+    artel__graph *graph = b->graph;
+    if (graph->status < 0 || b->times >= 0) return;
+    artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, ARTEL__NO_VALUE));
+    b->times = artel__op_cast(graph, second(graph, pair), real_of(graph->value[loss].dtype));
+}
+
+/* `x` as often as it counts. */
+static artel__value_id times(const builder *b, artel__value_id x)
+{
+    artel__graph *graph = b->graph;
+    if (graph->status < 0 || x < 0 || b->times < 0) return x;
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_cast(graph, b->times, graph->value[x].dtype));
 }
 
 static void add_loss(builder *b, int i)
@@ -255,8 +292,8 @@ static void add_loss(builder *b, int i)
     artel__graph *graph = b->graph;
     artel__objective *o = b->objective;
     const artel__output_settings *output = &b->request->settings->output[i];
-    artel__value_id mask, target = adapt_target(b, i, output->loss.target);
-    artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
+    artel__value_id mask, target = squeezed(b, i, adapt_target(b, i, output->loss.target));
+    artel__value_id loss = artel__loss_add(graph, &output->loss, target, squeezed(b, i, b->out[i].value));
     artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target, loss), &mask);
     if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) weight = artel__loss_even_weight(graph, loss, weight);
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, weight));
@@ -282,6 +319,7 @@ static void add_loss(builder *b, int i)
                              .denominator = divisor >= 0 ? second(graph, divisor) : ARTEL__NO_VALUE};
     b->loss[i] = loss;
     b->seed[i] = artel__op_loss_seed(graph, &seed);
+    if (none) count_elements(b, loss);
 }
 
 /* Penalties of activities: a mean over rows. */
@@ -321,6 +359,10 @@ static void add_metrics(builder *b, int i)
             weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);
         }
         b->weight[i] = fed;
+        if (metric->target == ARTEL__TARGET_SAME && artel__metric_takes_mask(metric)) {
+            target = squeezed(b, i, target);
+            prediction = squeezed(b, i, prediction);
+        }
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
         slot->metric = metric;
@@ -432,6 +474,11 @@ static artel_status keep_gradients(builder *b, artel__value_id *gradient, const 
     return graph->status;
 }
 
+static bool is_reduced(const builder *b, int i)
+{
+    return i < b->request->nn->outputs && b->request->settings->output[i].loss.reduction != ARTEL__REDUCTION_NONE;
+}
+
 static artel_status add_training(builder *b)
 {
     const artel__objective_request *request = b->request;
@@ -453,6 +500,7 @@ static artel_status add_training(builder *b)
     int count = 0;
     for (int i = 0; i <= request->nn->outputs; i++) {
         if (b->seed[i] < 0) continue;
+        if (is_reduced(b, i)) b->seed[i] = times(b, b->seed[i]);
         targets[count] = b->loss[i];
         seeds[count++] = scale >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, b->seed[i], scale) : b->seed[i];
     }
@@ -553,6 +601,7 @@ static artel_status allocate(builder *b)
     b->out = artel__arena_alloc(arena, outputs, sizeof *b->out);
     b->target = artel__arena_alloc(arena, outputs, sizeof *b->target);
     b->weight = artel__arena_alloc(arena, outputs, sizeof *b->weight);
+    b->without = artel__arena_alloc(arena, outputs, sizeof *b->without);
     b->loss = artel__arena_alloc(arena, outputs + 1, sizeof *b->loss);
     b->seed = artel__arena_alloc(arena, outputs + 1, sizeof *b->seed);
     b->penalty = artel__arena_alloc(arena, (size_t)b->request->nn->variables->count + 1, sizeof *b->penalty);
@@ -563,7 +612,7 @@ static artel_status allocate(builder *b)
     o->slot = artel__arena_alloc(arena, (size_t)(b->request->settings ? count_metrics(b->request->settings) : 0) + 1,
                                  sizeof *o->slot);
     ARTEL_TRY(artel__arena_status(arena));
-    b->loss[outputs] = b->seed[outputs] = ARTEL__NO_VALUE;
+    b->loss[outputs] = b->seed[outputs] = b->times = ARTEL__NO_VALUE;
     for (size_t i = 0; i < outputs; i++) {
         b->target[i] = b->weight[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
         o->loss_kept[i] = o->denominator_kept[i] = o->prediction_kept[i] = -1;

@@ -4,7 +4,7 @@
 """Every loss with its settings, sample, class and loss weights: 20 steps as real Keras."""
 
 import numpy as np
-from oracle import K, L, Q, Case, main, make
+from oracle import K, L, O, Q, Case, main, make, make_target
 
 
 def net(width, last=None, rank3=False):
@@ -19,6 +19,11 @@ def two():
     i = K.Input((5,), name="i")
     t = L.Dense(6, activation="tanh")(i)
     return K.Model(i, [L.Dense(2, name="a")(t), L.Dense(3, activation="softmax", name="b")(t)])
+
+
+def two_alike():
+    i = K.Input((5,), name="i")
+    return K.Model(i, [L.Dense(2, name="a")(i), L.Dense(3, name="b")(i)])
 
 
 def steps_apart():
@@ -121,6 +126,30 @@ CASES += [
     Case("batch-larger-than-data", net(3), loss="mse", rows=21, batch=32, epochs=20),
     Case("batch-1", net(3), loss="mse", rows=10, batch=1),
 ]
+
+
+
+def without(kind):
+    """Targets without the last axis, which is 1."""
+    return lambda rng, n, shape: make_target(kind, rng, n, shape[:-1])
+
+
+def both(a, b):
+    return make(lambda: [Q.MeanSquaredError(reduction=a), Q.MeanSquaredError(reduction=b)])
+
+
+REDUCTIONS = ("sum", "none", "sum_over_batch_size", "mean_with_sample_weight")
+SMALL = dict(rows=23, opt=lambda: O.SGD(0.001))
+CASES += [Case(f"without-an-axis-{r}", net(1, None, True), loss=make(lambda r=r: Q.Huber(reduction=r)), y=without("real"), metrics=["mae"], **SMALL)
+          for r in REDUCTIONS]
+CASES += [
+    Case("without-an-axis-weighted", net(1, "sigmoid", True), loss=make(lambda: Q.BinaryCrossentropy(reduction="sum")), y=without("binary"), weight=positive,
+         metrics=["accuracy"], weighted=["mae"], **SMALL),
+    Case("without-an-axis-cosine", net(1, None, True), loss="cosine_similarity", y=without("real"), metrics=["cosine_similarity"], **SMALL),
+    Case("without-an-axis-flat", net(1), loss=make(lambda: Q.MeanSquaredError(reduction="sum")), y=without("real"), **SMALL),
+]
+CASES += [Case(f"one-not-reduced-{r}-{w is None}", two_alike, loss=both(r, "none") if w else both("none", r), loss_weights=w, **SMALL)
+          for r in REDUCTIONS for w in (None, [0.5, 2.0])]
 
 if __name__ == "__main__":
     main(CASES, every=3)
