@@ -72,6 +72,9 @@ typedef struct artel_event {
                                     epoch; `digest`: their numbers' */
     int each_once; /* AUDIT: 1: the pass is over and has had each element once; 0: it has not; -1: it is not over */
     int programs_compiled, programs_found; /* END: programs of devices, and those that were compiled already */
+    const double *rates; /* EPOCH_END: the rate that each ReduceLROnPlateau and LearningRateScheduler has put into the
+                            logs, in their order, for one reduces it for those behind it; `metrics` has the last */
+    int rate_count;
 } artel_event;
 
 /* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions
@@ -175,6 +178,8 @@ typedef struct artel_fit_options {
                                       step steps all rows, to the bits of one process; "lazy", a step steps the rows
                                       that its batch names, and leaves the others' momenta as they are: another result,
                                       docs/parameter-servers.md */
+    const char *validation_epochs; /* "2,5,9": validate after these epochs, counted from 1, as a list of validation_freq
+                                      in Keras; NULL: by validation_frequency */
 } artel_fit_options;
 
 #ifdef __cplusplus

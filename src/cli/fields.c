@@ -71,6 +71,7 @@ static const field_option fields[] = {
     {"threads", "threads"},
     {"validation_batch_size", "validation-batch-size"},
     {"validation_data", "validation"},
+    {"validation_epochs", "validation-freq"},
     {"validation_frequency", "validation-freq"},
     {"validation_split", "validation-split"},
     {"validation_steps", "validation-steps"},

@@ -20,11 +20,10 @@ typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every,
         *log_dir, *csv_log, *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *ps_placement,
         *ps_loss, *embedding_updates, *class_weight, *isa, *weights, *freeze, *dtype, *batch_norm, *profile, *recompute,
-        *check_data, *auto_shard, *spill, *data_memory;
+        *check_data, *auto_shard, *spill, *data_memory, *validation_freq;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
-        validation_steps, validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors,
-        ps_copies;
+        validation_steps, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
     int arithmetic, log_level;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
@@ -43,7 +42,8 @@ static const artel__option options[] = {
      AT(validation_split), "0", 0, 1, NULL},
     {"validation-steps", "batches of a validation pass; 0: all", ARTEL__OPTION_INT, AT(validation_steps), "0", 0, 1e15,
      NULL},
-    {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
+    {"validation-freq", "validate every N epochs, or after those of a list: 2,5,9, [2]", ARTEL__OPTION_STRING,
+     AT(validation_freq), "1", 0, 0, NULL},
     {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT,
      AT(validation_batch_size), "0", 0, 1e9, NULL},
     {"class-weight", "object from class number to weight: '{\"0\": 1, \"1\": 5}'", ARTEL__OPTION_JSON, AT(class_weight),
@@ -383,7 +383,10 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->validation_split = o->validation_split;
     fit->validation_steps = o->validation_steps;
     fit->validation_batch_size = o->validation_batch_size;
-    fit->validation_frequency = o->validation_freq;
+    if (!artel__parse_int64(o->validation_freq, &fit->validation_frequency) || fit->validation_frequency < 1) {
+        fit->validation_frequency = 1;
+        fit->validation_epochs = o->validation_freq;
+    }
     fit->class_weight = o->class_weight;
     fit->learning_rate = o->learning_rate;
     fit->checkpoint_dir = o->checkpoint_dir;

@@ -225,17 +225,21 @@ static void board_epoch(artel__observers *o, const artel_event *event, artel__lo
     remember(o, artel__tensorboard_epoch_end(o->board, &epoch, logs));
 }
 
-/* Last, since it may shift the logs: without the rate, where the callback that adds it runs behind the CSVLogger, as in
- * Keras. */
-static void csv_epoch(artel__observers *o, int64_t epoch, artel__logs logs)
+/* Last, since it may shift the logs: of a CSVLogger in a list with the rate as the last callback in front of it that
+ * tells the rate has told it, and without where there is none, as in Keras. */
+static void csv_epoch(artel__observers *o, const artel_event *event, artel__logs logs)
 {
     artel__log_value *kept = o->values;
     size_t count = 0;
+    int told = o->options.csv_rates;
     for (size_t i = 0; i < logs.count; i++) {
-        if (!o->options.csv_without_rate || strcmp(logs.item[i].name, "learning_rate") != 0)
-            kept[count++] = logs.item[i];
+        bool rate = o->options.csv_by_place && strcmp(logs.item[i].name, "learning_rate") == 0;
+        if (rate && told == 0) continue;
+        kept[count] = logs.item[i];
+        if (rate && told <= event->rate_count) kept[count].value = event->rates[told - 1];
+        count++;
     }
-    remember(o, artel__csv_log_epoch(o->csv, epoch, (artel__logs){count, kept}));
+    remember(o, artel__csv_log_epoch(o->csv, event->epoch, (artel__logs){count, kept}));
 }
 
 static void on_epoch_end(artel__observers *o, const artel_event *event)
@@ -244,7 +248,7 @@ static void on_epoch_end(artel__observers *o, const artel_event *event)
     if (o->progress) artel__progress_end(o->progress, logs);
     if (o->events) remember(o, artel__events_epoch(o->events, event->epoch, logs));
     if (o->board) board_epoch(o, event, logs);
-    if (o->csv) csv_epoch(o, event->epoch, logs);
+    if (o->csv) csv_epoch(o, event, logs);
 }
 
 /* Below the bar: how the tasks of the cluster are. */
@@ -391,16 +395,19 @@ static artel_status take_board(artel__arena *arena, json_t *config, artel__obser
 
 static artel_status take_records(artel__arena *arena, json_t *list, artel__observer_options *options)
 {
-    bool rate = false;
+    int rates = 0;
     for (size_t i = 0; i < json_array_size(list);) {
         json_t *record = json_array_get(list, i), *config = json_object_get(record, "config");
         const char *class_name = json_string_value(json_object_get(record, "class_name"));
         bool csv = class_name && strcmp(class_name, "CSVLogger") == 0,
              board = class_name && strcmp(class_name, "TensorBoard") == 0;
         if (csv) ARTEL_TRY(take_csv(arena, config, options));
-        if (csv) options->csv_without_rate = !rate;
-        rate = rate || (class_name && (strcmp(class_name, "ReduceLROnPlateau") == 0 ||
-                                       strcmp(class_name, "LearningRateScheduler") == 0));
+        if (csv) {
+            options->csv_by_place = true;
+            options->csv_rates = rates;
+        }
+        rates += class_name &&
+                 (strcmp(class_name, "ReduceLROnPlateau") == 0 || strcmp(class_name, "LearningRateScheduler") == 0);
         if (board) ARTEL_TRY(take_board(arena, config, options));
         if (csv || board)
             json_array_remove(list, i);

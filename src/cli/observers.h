@@ -18,7 +18,9 @@ typedef struct artel__observer_options {
     int64_t histogram_freq, update_freq;
     char csv_separator; /* 0: ',' */
     bool csv_append;
-    bool csv_without_rate;        /* nothing in front of the CSVLogger in the list has put the rate into the logs */
+    bool csv_by_place; /* a CSVLogger in a list of callbacks: `csv_rates` of them that tell the rate stand in front of
+                          it */
+    int csv_rates;
     bool quiet;                   /* another task of the cluster shows the run */
     const artel_cluster *cluster; /* whose tasks stand below the progress bar; NULL: none */
 } artel__observer_options;

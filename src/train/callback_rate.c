@@ -35,6 +35,13 @@ static artel_status needs_constant(artel__fit *fit, const artel__callback *callb
                        "the optimizer's learning rate is a schedule and cannot be set by a callback");
 }
 
+static artel_status tell_rate(artel__fit *fit, artel__callback *callback)
+{
+    ARTEL_TRY(artel__logs_set(fit, &fit->logs.epoch, "learning_rate", artel__fit_rate(fit)));
+    callback->state.told = artel__logs_get(&fit->logs.epoch, "learning_rate");
+    return ARTEL_OK;
+}
+
 static artel_status plateau_begin(artel__fit *fit, artel__callback *callback)
 {
     const plateau_config *c = callback->config;
@@ -69,7 +76,7 @@ static artel_status plateau_epoch_end(artel__fit *fit, artel__callback *callback
     const plateau_config *c = callback->config;
     artel__callback_state *s = &callback->state;
     double value;
-    ARTEL_TRY(artel__logs_set(fit, &fit->logs.epoch, "learning_rate", artel__fit_rate(fit)));
+    ARTEL_TRY(tell_rate(fit, callback));
     if (!artel__monitor_value(fit, callback, c->monitor, &value)) return ARTEL_OK;
     if (s->cooldown > 0) {
         s->cooldown--;
@@ -88,6 +95,7 @@ const artel__callback_def artel__callback_reduce_lr = {
     .class_name = "ReduceLROnPlateau",
     .doc = "Lowers the learning rate when a quantity has stopped improving.",
     .config_size = sizeof(plateau_config),
+    .tells_rate = true,
     .options = plateau_options,
     .begin = plateau_begin,
     .epoch_end = plateau_epoch_end,
@@ -175,14 +183,14 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
 
 static artel_status scheduler_epoch_end(artel__fit *fit, artel__callback *callback)
 {
-    (void)callback;
-    return artel__logs_set(fit, &fit->logs.epoch, "learning_rate", artel__fit_rate(fit));
+    return tell_rate(fit, callback);
 }
 
 const artel__callback_def artel__callback_scheduler = {
     .class_name = "LearningRateScheduler",
     .doc = "Sets the learning rate at the beginning of each epoch.",
     .config_size = sizeof(scheduler_config),
+    .tells_rate = true,
     .options = scheduler_options,
     .begin = scheduler_begin,
     .epoch_begin = scheduler_epoch_begin,

@@ -197,7 +197,8 @@ static artel_status add_all(artel__fit *fit, json_t *list)
     size_t i, count = json_array_size(list);
     json_t *record;
     fit->callbacks.list = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks.list);
-    if (!fit->callbacks.list) return ARTEL_ERROR_NO_MEMORY;
+    fit->callbacks.told = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks.told);
+    if (!fit->callbacks.list || !fit->callbacks.told) return ARTEL_ERROR_NO_MEMORY;
     json_array_foreach(list, i, record)
     {
         artel__callback *callback = &fit->callbacks.list[fit->callbacks.count];
@@ -290,18 +291,29 @@ artel_status artel__callbacks_train_end(artel__fit *fit)
     return ARTEL_OK;
 }
 
+const double *artel__callbacks_told(const artel__fit *fit, int *out_count)
+{
+    int count = 0;
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        if (fit->callbacks.list[i].def->tells_rate) fit->callbacks.told[count++] = fit->callbacks.list[i].state.told;
+    }
+    *out_count = count;
+    return fit->callbacks.told;
+}
+
 /* -- state: doubles as hexadecimal text, so that they come back exactly, NaN included -- */
 
 artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
     for (int i = 0; i < fit->callbacks.count; i++) {
         const artel__callback *callback = &fit->callbacks.list[i];
-        json_t *item = json_pack(
-            "{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name", callback->def->class_name, "best",
-            artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
-            (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch, "stopped_epoch",
-            (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights", callback->weights != NULL,
-            "owed_unit", (json_int_t)callback->owed_unit, "owed", callback->owed);
+        json_t *item =
+            json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name",
+                      callback->def->class_name, "best", artel__hex_real(callback->state.best), "told",
+                      artel__hex_real(callback->state.told), "wait", (json_int_t)callback->state.wait, "cooldown",
+                      (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch,
+                      "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights",
+                      callback->weights != NULL, "owed_unit", (json_int_t)callback->owed_unit, "owed", callback->owed);
         if (!item || json_array_append_new(out, item) < 0) return artel__fail_memory(fit->ctx, "callbacks", 256);
     }
     return ARTEL_OK;
@@ -324,6 +336,8 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
                                "use the callbacks the run was started with, or .fresh",
                                "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");
         callback->state.best = artel__real_of_hex(json_object_get(item, "best"));
+        if (json_object_get(item, "told")) /* earlier versions have not written it */
+            callback->state.told = artel__real_of_hex(json_object_get(item, "told"));
         callback->state.wait = json_integer_value(json_object_get(item, "wait"));
         callback->state.cooldown = json_integer_value(json_object_get(item, "cooldown"));
         callback->state.best_epoch = json_integer_value(json_object_get(item, "best_epoch"));

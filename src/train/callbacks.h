@@ -11,6 +11,7 @@
 typedef struct artel__callback_def {
     const char *class_name, *doc;
     size_t config_size;
+    bool tells_rate; /* puts "learning_rate" into the logs of each epoch */
     const artel__option *options;
     /* All hooks are optional. The first sets options of the run that this class stands for, before anything goes by
      * them. */
@@ -27,6 +28,7 @@ typedef struct artel__callback_def {
 /* What a callback remembers; its meaning is the class's affair. */
 typedef struct artel__callback_state {
     double best; /* NAN: nothing seen yet */
+    double told; /* the rate put into the logs of the last epoch */
     int64_t wait, cooldown, best_epoch, stopped_epoch;
     bool up; /* larger is better */
 } artel__callback_state;

@@ -99,6 +99,9 @@ typedef struct artel__fit_validation {
     artel__tally tally;
     uint64_t *order;
     int64_t rows;
+    bool listed;    /* epochs are named: */
+    int64_t *epoch; /* from 1 */
+    int epochs;
     int64_t row; /* of this epoch's pass: rows that have been evaluated */
     artel__log_list logs;
 } artel__fit_validation;
@@ -125,6 +128,7 @@ typedef struct artel__fit_logs {
 typedef struct artel__fit_callbacks {
     artel__callback *list;
     int count;
+    double *told;           /* room for rates */
     bool stop;              /* one asked to end after this epoch */
     bool drops_checkpoints; /* once the fit is closed: the run has ended, and one wants it so */
 } artel__fit_callbacks;
@@ -214,6 +218,8 @@ artel_status artel__callbacks_epoch_begin(artel__fit *fit);
 artel_status artel__callbacks_batch_end(artel__fit *fit, double loss);
 void artel__callbacks_around_test(artel__fit *fit, bool begins);
 artel_status artel__callbacks_epoch_end(artel__fit *fit);
+/* The rates that callbacks have put into the logs of the last epoch, in their order; borrowed until the next call. */
+const double *artel__callbacks_told(const artel__fit *fit, int *out_count);
 artel_status artel__callbacks_train_end(artel__fit *fit);
 /* This task writes from here on: files that the last one may not have finished are written again. */
 artel_status artel__callbacks_take_over(artel__fit *fit);

@@ -37,6 +37,29 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
     return artel__feed_split(fit->input.whole, fit->options.validation_split, &fit->input.train, &fit->validation.feed);
 }
 
+/* "2,5,9", in brackets or not. */
+static artel_status read_epochs(artel__fit *fit)
+{
+    const char *text = fit->options.validation_epochs;
+    if (!text) return ARTEL_OK;
+    size_t length = strlen(text);
+    bool bracketed = length > 1 && text[0] == '[' && text[length - 1] == ']';
+    char *word = artel__arena_printf(&fit->arena, "%.*s", (int)(length - (bracketed ? 2 : 0)), text + bracketed);
+    fit->validation.epoch = artel__arena_alloc(&fit->arena, length + 1, sizeof *fit->validation.epoch);
+    ARTEL_TRY(artel__arena_status(&fit->arena));
+    fit->validation.listed = true;
+    for (char *next = word; next; word = next) {
+        next = strchr(word, ',');
+        if (next) *next++ = 0;
+        int64_t *epoch = &fit->validation.epoch[fit->validation.epochs++];
+        if (!artel__parse_int64(word[0] == ' ' ? word + 1 : word, epoch) || *epoch < 1 || *epoch > 1000000000)
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".validation_epochs",
+                               "name epochs from 1 on, as in 2,5,9; [2] is epoch 2 alone",
+                               "\"%.100s\" is no list of epochs", text);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status open_session(artel__fit *fit)
 {
     artel__session_options options = {
@@ -205,6 +228,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
                    "the compile settings name no optimizer: it is RMSprop, the default of Keras' compile()");
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(artel__divide_open(fit, data));
+    ARTEL_TRY(read_epochs(fit));
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));

@@ -35,6 +35,7 @@ void artel__fit_tell_epoch(const artel__fit *fit)
                          .metric_count = fit->logs.epoch.count,
                          .learning_rate = artel__fit_rate(fit),
                          .loss = artel__logs_get(&fit->logs.epoch, "loss")};
+    event.rates = artel__callbacks_told(fit, &event.rate_count);
     artel__fit_event(fit, &event);
 }
 

@@ -138,6 +138,7 @@ static artel_status add_course(artel__fit *fit, facts *f)
     ARTEL_TRY(add_number(fit->ctx, f, "validation steps", o->validation_steps));
     ARTEL_TRY(add_number(fit->ctx, f, "validation batch size", o->validation_batch_size));
     ARTEL_TRY(add_number(fit->ctx, f, "validation frequency", o->validation_frequency));
+    if (o->validation_epochs) ARTEL_TRY(add_fact(fit->ctx, f, "validation epochs", o->validation_epochs));
     ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
     ARTEL_TRY(add_number(fit->ctx, f, "audit of data", o->audit_data));
     ARTEL_TRY(add_fact(fit->ctx, f, "auto shard",

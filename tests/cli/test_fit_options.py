@@ -42,7 +42,7 @@ ALWAYS = {"--data": ["synthetic:48", "synthetic:7", "csv:d.csv", "csv:d.csv#labe
           "--loss": ["sparse_categorical_crossentropy", "mse", "mse:", "huber:delta=0.5", "huber:delta=nan", "dice", *TEXT],
           "--output": ["o.keras", "o.safetensors", "o.h5", "o.weights.h5", "o.txt", *FILE]}
 OPTIONS = {
-    "--validation": ["synthetic:16", "csv:d.csv", *TEXT], "--validation-split": PART, "--validation-steps": WHOLE, "--validation-freq": WHOLE,
+    "--validation": ["synthetic:16", "csv:d.csv", *TEXT], "--validation-split": PART, "--validation-steps": WHOLE, "--validation-freq": [*WHOLE, "2,3", "[2]", "[2, 3]", "2,", "[]", "[[2]]", "2,-1", "1,9999999999"],
     "--validation-batch-size": WHOLE, "--class-weight": ['{"0": 2}', '{"0": -1}', '{"9": 1}', '{"0": "x"}', '{"a": 1}', *TEXT],
     "--shuffle": None, "--skip-errors": WHOLE, "--data-memory": ["1", "2M", "1T", "auto", "2Q", "9T9", *WHOLE], "--check-data": ["start", "reading", "off", "auto", *TEXT],
     "--epochs": WHOLE[:7] + NO_NUMBER, "--batch-size": [*WHOLE, "16", "1000000"], "--steps-per-epoch": WHOLE, "--initial-epoch": WHOLE,
