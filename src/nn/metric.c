@@ -136,23 +136,10 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
                : unknown(arena->ctx, record.name);
 }
 
-/* All but those among the k best, which TensorFlow does not have either. */
-static bool has_float64(const artel__metric_def *def)
-{
-    return !strstr(def->class_name, "TopK");
-}
-
 artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target,
                                   artel__value_id prediction, artel__value_id weight)
 {
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
-    if (artel__real_of(graph, prediction) == ARTEL_DTYPE_FLOAT64 && !has_float64(metric->def)) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, metric->name,
-                                    "leave it out, or cast the output to float32 in the model; docs/precision.md lists "
-                                    "the metrics that have float64",
-                                    "this metric does not compute in float64");
-        return ARTEL__NO_VALUE;
-    }
     return metric->def->add(graph, metric, target, artel__with_last_axis(graph, prediction), weight);
 }
 

@@ -89,12 +89,36 @@ static artel__value_id add_classes(artel__graph *graph, const artel__metric *met
                    prediction, weight, false);
 }
 
+/* in_top_k of float64, which TensorFlow does not have: fewer than k scores are above that of the class, and all are
+ * finite. */
+static artel__value_id in_top_k_float64(artel__graph *graph, artel__value_id x, artel__value_id wanted, int64_t k)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape beside = graph->value[x].shape;
+    int last = beside.rank - 1;
+    artel__value_id own =
+        artel__op_cast(graph, artel__op_one_hot(graph, wanted, beside.dim[last]), ARTEL_DTYPE_FLOAT64);
+    beside.dim[last] = 1;
+    own = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, own, x), 1u << last,
+                           false);
+    artel__value_id above = artel__op_compare(graph, ARTEL__COMPARE_GREATER, x, artel__op_reshape(graph, own, &beside));
+    above = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_cast(graph, above, ARTEL_DTYPE_FLOAT32), 1u << last,
+                             false);
+    artel__value_id none = artel__op_binary(graph, ARTEL__BINARY_SUB, x, x); /* 0, or not a number */
+    none = artel__op_reduce(graph, ARTEL__REDUCE_SUM, none, 1u << last, false);
+    return artel__op_logical_and(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, above, (double)k),
+                                 artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, none, 0));
+}
+
 static artel__value_id add_top(artel__graph *graph, const artel__metric *metric, artel__value_id target,
                                artel__value_id prediction, artel__value_id weight)
 {
     const settings *s = metric->config;
     artel__value_id wanted = classes_of(graph, metric, target, prediction);
-    return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), prediction, weight, false);
+    bool wide = artel__real_of(graph, prediction) == ARTEL_DTYPE_FLOAT64;
+    artel__value_id best = wide ? in_top_k_float64(graph, prediction, wanted, s->k)
+                                : artel__op_in_top_k(graph, prediction, wanted, (int)s->k);
+    return mean_of(graph, best, prediction, weight, false);
 }
 
 /* Predictions are classes, the best first. */
@@ -105,7 +129,8 @@ static artel__value_id among_first(artel__graph *graph, artel__value_id wanted, 
     int last = beside.rank - 1;
     int64_t columns = beside.dim[last];
     beside.dim[last] = 1;
-    wanted = artel__op_reshape(graph, artel__op_cast(graph, wanted, ARTEL_DTYPE_FLOAT32), &beside);
+    wanted = artel__op_cast(graph, wanted, artel__real_of(graph, prediction));
+    wanted = artel__op_reshape(graph, wanted, &beside);
     artel__value_id first = artel__op_slice(graph, prediction, last, 0, k < columns ? k : columns, 1);
     artel__value_id same =
         artel__op_cast(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, first), ARTEL_DTYPE_FLOAT32);
