@@ -56,7 +56,7 @@ static artel_status compute_all(artel__device_execution *e, const artel__step *s
 {
     artel__step_ahead_begin(e, step);
     ARTEL_TRY(artel__step_agree(e, step));
-    ARTEL_TRY(artel__device_home_update(e->home, e->state));
+    ARTEL_TRY(e->central ? artel__step_central_send(e) : artel__device_home_update(e->home, e->state));
     ARTEL_TRY(artel__step_put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
     ARTEL_TRY(begin_kept(e, step));
@@ -76,10 +76,24 @@ static artel_status compute(void *self, const artel__step *step, const void *con
     return status;
 }
 
+static void apply_central(artel__device_execution *e, const artel__step *step)
+{
+    artel_status status = artel__step_central_apply(e, step);
+    if (status < 0) {
+        e->home->failed = status; /* nobody reads the variables as if the step had been taken */
+        artel__state_leave(e->state);
+    }
+    artel__step_release_all(e);
+}
+
 static void apply(void *self, const artel__step *step)
 {
     artel__device_execution *e = self;
     const artel__step_program *p = NULL;
+    if (e->central) {
+        apply_central(e, step);
+        return;
+    }
     bool taken = artel__step_commit(e);
     artel_status status =
         taken ? ARTEL_OK : artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
@@ -153,6 +167,7 @@ static void destroy(void *self)
     artel__free(ctx, e->copy);
     artel__free(ctx, e->agreed);
     artel__free(ctx, e->time);
+    if (e->central) artel__step_central_destroy(e);
     artel__arena_fini(&e->arena);
     artel__free(ctx, e);
 }
@@ -166,6 +181,8 @@ static artel_status create(void *executable, const artel__execution_options *opt
     *e = (artel__device_execution){.ctx = x->ctx,
                                    .x = x,
                                    .device = x->place->device[options->index % x->place->count],
+                                   .central = x->options.common,
+                                   .leads = options->index == 0,
                                    .state = options->state,
                                    .comm = options->comm,
                                    .meanwhile = options->meanwhile,
@@ -175,7 +192,8 @@ static artel_status create(void *executable, const artel__execution_options *opt
     artel_status status = make_room(e);
     if (status == ARTEL_OK) status = artel__step_ahead_prepare(e);
     if (status == ARTEL_OK)
-        status = artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
+        status = e->central ? artel__step_central_create(e)
+                            : artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
     if (status == ARTEL_OK)
         *out = e;
     else
@@ -242,6 +260,14 @@ static bool programs(const void *executable, char out[65])
     return artel__step_programs_hash(x, out);
 }
 
+/* What replicas have in common is this machine's, and nothing of it is on a device between steps. */
+static artel_status join(void *const *executions, int count)
+{
+    (void)executions;
+    (void)count;
+    return ARTEL_OK;
+}
+
 static void stop_when(void *self, const atomic_bool *stop)
 {
     ((artel__device_execution *)self)->stop = stop;
@@ -298,6 +324,7 @@ const artel__device_ops artel__pjrt_device_ops = {
     .programs = programs,
     .create = create,
     .destroy = destroy,
+    .join = join,
     .stop_when = stop_when,
     .compute = compute,
     .apply = apply,

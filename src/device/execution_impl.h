@@ -50,6 +50,7 @@ typedef struct artel__device_execution {
     artel_context *ctx;
     artel__device_executable *x;
     int device;
+    bool central, leads; /* variables stay in this machine's memory; this replica updates them */
     artel__state *state;
     artel__device_home *home;
     const artel__comm *comm;
@@ -125,6 +126,15 @@ void artel__step_launch_ahead(artel__device_execution *e, const artel__fold_plan
 bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step);
 void artel__step_drop_next(artel__device_execution *e); /* that computation */
 void artel__step_ahead_drop(artel__device_execution *e);
+
+/* -- variables that stay in this machine's memory (step_central.c) -- */
+
+artel_status artel__step_central_create(artel__device_execution *e);
+void artel__step_central_destroy(artel__device_execution *e);
+/* Before a step. */
+artel_status artel__step_central_send(artel__device_execution *e);
+/* The APPLY phase, by the first replica for all. */
+artel_status artel__step_central_apply(artel__device_execution *e, const artel__step *step);
 
 /* -- launches and exchanges -- */
 

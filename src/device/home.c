@@ -50,38 +50,50 @@ static artel_status bring(void *self, const artel__state *state, void *image)
     return fetch_all(self, artel__state_variables(state), image);
 }
 
-static void drop(void *self)
+void artel__device_home_destroy(artel__device_home *home)
 {
-    artel__device_home *home = self;
+    if (!home) return;
     for (int i = 0; i < home->count; i++) artel__buffer_release(home->platform, home->variable[i]);
     artel__free(home->ctx, home->variable);
     artel__free(home->ctx, home);
 }
 
+static void drop(void *self)
+{
+    artel__device_home_destroy(self);
+}
+
 static const artel__state_home at_device = {.bring = bring, .drop = drop};
 
-artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
+artel_status artel__device_home_create(artel_context *ctx, artel__platform *platform, int device, int count,
                                        artel__device_home **out)
 {
-    artel__device_home *home = artel__state_at(state, &at_device);
-    int count = artel__state_variables(state)->count;
     void *block, *list;
-    *out = home;
-    if (home && home->platform == platform && home->device == device) return ARTEL_OK;
-    ARTEL_TRY(artel__calloc(ctx, 1, sizeof *home, "device", &block));
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_home), "device", &block));
     artel_status status = artel__calloc(ctx, (size_t)count + 1, sizeof(artel__buffer *), "device", &list);
     if (status < 0) {
         artel__free(ctx, block);
         return status;
     }
-    *out = home = block;
-    *home = (artel__device_home){.ctx = ctx, .platform = platform, .device = device, .variable = list, .count = count};
-    status = artel__state_settle_at(state, &at_device, home);
+    *out = block;
+    **out = (artel__device_home){.ctx = ctx, .platform = platform, .device = device, .variable = list, .count = count};
+    return ARTEL_OK;
+}
+
+artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
+                                       artel__device_home **out)
+{
+    artel__device_home *home = artel__state_at(state, &at_device);
+    *out = home;
+    if (home && home->platform == platform && home->device == device) return ARTEL_OK;
+    ARTEL_TRY(artel__device_home_create(ctx, platform, device, artel__state_variables(state)->count, &home));
+    artel_status status = artel__state_settle_at(state, &at_device, home);
     if (status < 0) drop(home);
+    if (status == ARTEL_OK) *out = home;
     return status;
 }
 
-static artel_status take(artel__device_home *home, const artel__state *state, int i)
+artel_status artel__device_home_take(artel__device_home *home, const artel__state *state, int i)
 {
     const artel__variable *v = &artel__state_variables(state)->item[i];
     artel__buffer *buffer;
@@ -103,7 +115,7 @@ artel_status artel__device_home_update(artel__device_home *home, artel__state *s
     ARTEL_TRY(home->failed);
     home->stale = artel__state_return(state) || home->stale;
     home->changes += home->stale;
-    for (int i = 0; i < home->count && home->stale; i++) ARTEL_TRY(take(home, state, i));
+    for (int i = 0; i < home->count && home->stale; i++) ARTEL_TRY(artel__device_home_take(home, state, i));
     home->stale = false;
     return ARTEL_OK;
 }

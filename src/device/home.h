@@ -20,6 +20,12 @@ typedef struct artel__device_home {
 /* Makes the device the home of the state, unless it is; the home belongs to the state. */
 artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
                                        artel__device_home **out);
+/* One that is not the state's: values are taken from it, and newer ones do not come to be here. */
+artel_status artel__device_home_create(artel_context *ctx, artel__platform *platform, int device, int count,
+                                       artel__device_home **out);
+void artel__device_home_destroy(artel__device_home *home);
+/* Takes the value that this machine has. */
+artel_status artel__device_home_take(artel__device_home *home, const artel__state *state, int variable);
 /* Takes what this machine has changed. */
 artel_status artel__device_home_update(artel__device_home *home, artel__state *state);
 

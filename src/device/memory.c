@@ -21,10 +21,32 @@ static int64_t bytes_of(const artel__device_executable *x, artel__value_id id)
     return rows * artel_shape_count(&value->shape) * (int64_t)artel_dtype_size(value->dtype);
 }
 
-static int64_t variable_bytes(const artel__device_executable *x)
+static bool takes(const artel__cut_program *program, artel__value_id id)
+{
+    for (int i = 0; i < program->ins; i++) {
+        if (program->in[i] == id) return true;
+    }
+    return false;
+}
+
+static bool is_computed_with(const artel__device_executable *x, artel__value_id id)
+{
+    for (int s = 0; s < x->cut.stages; s++) {
+        if (takes(&x->cut.stage[s].common, id) || takes(&x->cut.stage[s].rows, id)) return true;
+    }
+    return false;
+}
+
+/* All of them, or, where they stay in this machine's memory, those that are sent: to be computed with, and behind that
+ * (`last`) to be updated. */
+static int64_t variable_bytes(const artel__device_executable *x, bool last)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < x->graph->values; i++) bytes += x->graph->value[i].variable >= 0 ? bytes_of(x, i) : 0;
+    for (int i = 0; i < x->graph->values; i++) {
+        if (x->graph->value[i].variable < 0) continue;
+        bool there = !x->options.common || is_computed_with(x, i) || (last && takes(&x->cut.apply, i));
+        bytes += there ? bytes_of(x, i) : 0;
+    }
     return bytes;
 }
 
@@ -53,7 +75,8 @@ void artel__step_memory_read(const artel__device_executable *x, artel__step_memo
 {
     void *block;
     int stages = x->cut.stages + 1; /* the last is APPLY */
-    *out = (artel__step_memory){.variables = variable_bytes(x)};
+    int64_t variables = variable_bytes(x, false), updated = variable_bytes(x, true);
+    *out = (artel__step_memory){.variables = updated};
     if (artel__calloc(x->ctx, 2 * (size_t)stages, sizeof(int64_t), "device", &block) < 0) return;
     int64_t *live = block, *beside = live + stages;
     add_lives(x, live);
@@ -68,9 +91,9 @@ void artel__step_memory_read(const artel__device_executable *x, artel__step_memo
         beside[at] = beside[at] < extra ? extra : beside[at];
     }
     for (int s = 0; s < stages; s++) {
-        int64_t here = out->variables + live[s] + beside[s];
+        int64_t held = s < x->cut.stages ? variables : updated, here = held + live[s] + beside[s];
         if (here <= out->most) continue;
-        *out = (artel__step_memory){out->known, out->variables, live[s], beside[s], here};
+        *out = (artel__step_memory){out->known, held, live[s], beside[s], here};
     }
     artel__free(x->ctx, block);
 }

@@ -156,7 +156,8 @@ static artel_status resolve(artel__session *session)
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     ARTEL_TRY(artel__devices_check_replicas(session->devices, session->replicas > 1 || !single));
-    session->common = session->strategy.common && single && session->replicas > 1 && !session->devices;
+    session->common = session->strategy.common && single && session->replicas > 1 &&
+                      (!session->devices || session->strategy.held_once);
     return ARTEL_OK;
 }
 

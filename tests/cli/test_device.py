@@ -55,6 +55,14 @@ def gathering():
     return m
 
 
+def averaging():
+    """Much state beside the weights."""
+    m = K.Sequential([K.Input((20,)), L.Dense(16, kernel_regularizer="l2"), L.BatchNormalization(), L.ReLU(), L.Dense(16, trainable=False), L.Dense(5, activation="softmax")])
+    m.compile(O.Adam(0.01, amsgrad=True, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=3, gradient_accumulation_steps=2, global_clipnorm=1.0),
+              "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
 def meeting():
     """A loss of each row beside all rows of the batch."""
     m = K.Sequential([K.Input((20,)), L.Dense(4), L.UnitNormalization()])
@@ -104,6 +112,29 @@ def replicas():
         for n in (2, 4):
             bits = fit(case, "many.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n)
             expect(bits == one, case, "on", n, "devices other bits than on one")
+
+
+def central():
+    """The variables stay in this machine's memory, and each step sends what it reads: the bits of devices that have their own, in evaluation too, and where
+    weights are averaged, put back, or set by callbacks; checkpoints go from one to the other."""
+    CASES["deep"] = (save(averaging, path("deep.keras")), CASES["mlp"][1])
+    for case, n, more in (("cnn", 2, ()), ("deep", 2, ("--validation", CASES["mlp"][1], "--callbacks", "ReduceLROnPlateau:patience=0,min_delta=10", "--batch-size", 99))):
+        mirrored = fit(case, "own.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n, *more)
+        bits = fit(case, "central.keras", "--device", "cpu:xla", "--strategy", "central-storage", "--replicas", n, *more)
+        expect(bits == mirrored, case, "with variables here: other bits than with some on each device")
+    folder = path("central")
+    cut = ["1" if w == "3" else w for w in words("cnn", "part.keras", "--device", "cpu:xla", "--checkpoint-dir", folder)]
+    part = artel(*cut, "--strategy", "central-storage", "--replicas", 2)
+    expect(part.rc == 0, "exit code", part.rc, part.err)
+    bits = fit("cnn", "rest.keras", "--device", "cpu:xla", "--checkpoint-dir", folder, "--strategy", "mirrored", "--replicas", 4)
+    expect(bits == fit("cnn", "whole.keras", "--device", "cpu:xla"), "cut under central-storage, continued under mirrored: other bits")
+    need = []
+    for strategy in ("mirrored", "central-storage"):
+        said = artel(*words("cnn", "x.keras", "--device", "cpu:xla", "--explain", "--strategy", strategy, "--replicas", 2))
+        expect(said.rc == 0 and "# " in said.out, "exit code", said.rc, said.err)
+        need.append([int(line.split("variables ")[1].split(",")[0]) for line in said.out.splitlines() if "a step needs" in line])
+    expect(need[0] and max(need[0]) > max(need[1]) > 0, "variables on a device, own and sent:", need)
+    del CASES["deep"]
 
 
 def launches():
@@ -264,4 +295,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, launches, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, launches, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))

@@ -70,6 +70,18 @@ def lost():
         expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits", more)
 
 
+def central():
+    """The same where variables stay here: a step that was not taken whole is none."""
+    more = ("--strategy", "central-storage", "--replicas", 2, "--shards", 2, "--save-every", "3steps")
+    whole = bits("whole.keras", fit("whole.keras", *more))
+    for n, (call, at) in enumerate((("launch", 40), ("launch", 41), ("put", 150), ("put", 157), ("put", 161))):
+        folder = ("--checkpoint-dir", path("here%d" % n))
+        says(fit("cut.keras", *more, *folder, call=call, at=at, code=13, text="CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error", on=True), "cut.keras",
+             "the device is lost", "ECC", "--resume")
+        expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
+        expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits", call, at)
+
+
 def ahead():
     """What was launched before it was asked for, and failed, is launched again when it is; what was asked for ends the run."""
     whole = bits("whole.keras", fit("whole.keras", "--device-reduce", "fast"))
@@ -101,7 +113,7 @@ def meanings():
 
 def main():
     make()
-    return run_checks(meanings, lost, ahead)
+    return run_checks(meanings, lost, central, ahead)
 
 
 if __name__ == "__main__":
