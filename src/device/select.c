@@ -30,6 +30,32 @@ static artel_status refuse(artel_context *ctx, const char *name)
                        "\"%.60s\" names no device", name);
 }
 
+/* What stands before TensorFlow's names of a task's devices: "/job:worker/replica:0/task:1". Each task has the list for
+ * itself, so it says nothing more. Cut into pieces. */
+static bool is_task(char *text)
+{
+    for (char *field = text, *next; field; field = next) {
+        int64_t number;
+        next = strchr(field, '/');
+        if (next) *next++ = '\0';
+        bool job = strncmp(field, "job:", 4) == 0 && field[4] && !strchr(field + 4, ':');
+        const char *digits = strncmp(field, "task:", 5) == 0      ? field + 5
+                             : strncmp(field, "replica:", 8) == 0 ? field + 8
+                                                                  : NULL;
+        bool numbered = digits && artel__parse_int64(digits, &number) && number >= 0;
+        if (*field && !job && !numbered) return false;
+    }
+    return true;
+}
+
+/* Behind a kind's colon: -1 for "*", any. */
+static bool read_number(const char *text, int64_t *out)
+{
+    *out = -1;
+    if (!text || strcmp(text, "*") == 0) return true;
+    return artel__parse_int64(text, out) && *out >= 0 && *out <= 4095;
+}
+
 /* One name of the list: "gpu", "cuda:1", "/job:worker/task:1/device:GPU:0". */
 static artel_status read_one(artel_context *ctx, const char *text, size_t length, wanted *out)
 {
@@ -39,18 +65,21 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     if (length >= sizeof name) return refuse(ctx, text);
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
+    if (slash) *slash = '\0';
+    if (slash && !is_task(name)) return refuse(ctx, text);
     if (strncasecmp(bare, "device:", 7) == 0) bare += 7;
     colon = strchr(bare, ':');
     if (colon) *colon = '\0';
     for (char *c = bare; *c; c++) *c = (char)tolower((unsigned char)*c);
     bool xla = strcmp(bare, "cpu") == 0 && colon && strncmp(colon + 1, "xla", 3) == 0 && strchr(":", colon[4]);
     if (xla) colon = colon[4] ? colon + 4 : NULL;
-    out->automatic = out->automatic || strcmp(bare, "auto") == 0;
-    if (!xla && (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0)) return ARTEL_OK;
+    bool automatic = strcmp(bare, "auto") == 0 && !colon;
+    if (!read_number(colon ? colon + 1 : NULL, &number)) return refuse(ctx, text);
+    out->automatic = out->automatic || automatic;
+    if (automatic || (!xla && strcmp(bare, "cpu") == 0)) return ARTEL_OK;
     bool known = xla;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
-    if (!known || (colon && (!artel__parse_int64(colon + 1, &number) || number < 0 || number > 4095)))
-        return refuse(ctx, text);
+    if (!known) return refuse(ctx, text);
     if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
     snprintf(out->kind, sizeof out->kind, "%.15s", bare);
     if (number >= 0 && out->count == MOST_NAMED) return refuse(ctx, text);
