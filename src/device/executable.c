@@ -3,8 +3,10 @@
 #include "device/executable.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/threads.h"
 #include "device/platform_impl.h"
@@ -337,9 +339,33 @@ typedef struct compiling {
     artel__device_executable *x;
     pthread_mutex_t lock;
     artel__step_program *const *list;
-    int next, count;
+    int next, done, count;
+    int64_t begin_ns, tell_ns, every_ns; /* when to say how far they are */
     artel_status status;
 } compiling;
+
+enum {
+    TELL_SECONDS = 10
+};
+
+static int64_t tell_every_ns(void)
+{
+    const char *text = getenv("ARTEL_COMPILE_NOTE_SECONDS");
+    int64_t seconds;
+    bool given = text && artel__parse_int64(text, &seconds) && seconds >= 0 && seconds <= 86400;
+    return (given ? seconds : TELL_SECONDS) * INT64_C(1000000000);
+}
+
+/* Holds the lock. */
+static void tell_progress(compiling *c)
+{
+    int64_t now = artel__now_ns();
+    c->done++;
+    if (c->status < 0 || c->done == c->count || now < c->tell_ns) return;
+    c->tell_ns = now + c->every_ns;
+    artel__log(c->x->ctx, ARTEL_LOG_NOTE, "device: %d of %d programs are compiled, after %.0f s", c->done, c->count,
+               (double)(now - c->begin_ns) * 1e-9);
+}
 
 static void *compile_next(void *user)
 {
@@ -352,6 +378,7 @@ static void *compile_next(void *user)
         artel_status status = compile(c->x, p);
         pthread_mutex_lock(&c->lock);
         if (status < 0) c->status = status;
+        tell_progress(c);
         pthread_mutex_unlock(&c->lock);
     }
 }
@@ -362,6 +389,9 @@ artel_status artel__step_programs_compile(artel__device_executable *x, artel__st
     compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .list = list, .count = count};
     pthread_t thread[MOST_COMPILERS];
     int cores = artel__usable_cores(), threads = 0;
+    c.begin_ns = artel__now_ns();
+    c.every_ns = tell_every_ns();
+    c.tell_ns = c.begin_ns + c.every_ns;
     while (threads < MOST_COMPILERS && threads < cores - 1 && threads < count - 1 &&
            pthread_create(&thread[threads], NULL, compile_next, &c) == 0)
         threads++;

@@ -112,6 +112,9 @@ def replicas():
         for n in (2, 4):
             bits = fit(case, "many.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n)
             expect(bits == one, case, "on", n, "devices other bits than on one")
+    one = fit("mlp", "one.keras", "--device", "cpu:xla", "--shards", 8)
+    eight = ",".join("cpu:xla:%d" % i for i in (3, 0, 7, 1, 2, 6, 5, 4))
+    expect(fit("mlp", "many.keras", "--device", eight, "--shards", 8) == one, "on eight devices other bits than on one")
 
 
 def central():
@@ -130,7 +133,7 @@ def central():
     expect(bits == fit("cnn", "whole.keras", "--device", "cpu:xla"), "cut under central-storage, continued under mirrored: other bits")
     need = []
     for strategy in ("mirrored", "central-storage"):
-        said = artel(*words("cnn", "x.keras", "--device", "cpu:xla", "--explain", "--strategy", strategy, "--replicas", 2))
+        said = artel(*words("cnn", "told.keras", "--device", "cpu:xla", "--explain", "--strategy", strategy, "--replicas", 2))
         expect(said.rc == 0 and "# " in said.out, "exit code", said.rc, said.err)
         need.append([int(line.split("variables ")[1].split(",")[0]) for line in said.out.splitlines() if "a step needs" in line])
     expect(need[0] and max(need[0]) > max(need[1]) > 0, "variables on a device, own and sent:", need)

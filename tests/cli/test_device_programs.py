@@ -63,6 +63,14 @@ def second_start():
     CASE["bits"], CASE["programs"] = bits, compiled
 
 
+def progress():
+    """Who waits is told how far it is."""
+    _, compiled, _, err = fit("told", ARTEL_COMPILE_NOTE_SECONDS="0")
+    told = [line for line in err.splitlines() if " programs are compiled, after " in line]
+    expect(len(told) >= 3 and "device: 1 of " in told[0], compiled, "programs, and it says", err)
+    expect("programs are compiled" not in fit("untold", ARTEL_COMPILE_NOTE_SECONDS="86400")[3], "told too early")
+
+
 def damaged():
     """The first half of one, a byte of another one, one that others may write to."""
     names = files("a")
@@ -153,7 +161,7 @@ def resumption():
 
 def main():
     make()
-    return run_checks(second_start, damaged, no_folder, at_once, one_place, one_leaves, resumption)
+    return run_checks(second_start, progress, damaged, no_folder, at_once, one_place, one_leaves, resumption)
 
 
 if __name__ == "__main__":
