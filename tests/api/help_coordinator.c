@@ -38,6 +38,23 @@ static artel_status trace_write(void *user, artel_graph *g, const artel_value *i
     return artel_graph_status(g);
 }
 
+/* The counter before and behind the batch that a worker has, and a table that each worker has for itself at the place
+ * of the batch's number. */
+static artel_status trace_caching(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const float table[COORDINATOR_BATCHES] = {[1] = 5, [2] = 7};
+    (void)user;
+    const artel_shape shape = {1, {COORDINATOR_BATCHES}};
+    out[0] = artel_graph_variable(g, job.counter);
+    artel_value place = artel_graph_binary(g, "mod", in[0], artel_graph_number(g, 1000));
+    place = artel_graph_op(g, "cast", &place, 1, "{\"dtype\": \"int32\"}");
+    place = artel_graph_op(g, "one_hot", &place, 1, "{\"num_classes\": 30}"); /* COORDINATOR_BATCHES */
+    place = artel_graph_binary(g, "multiply", place, artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &shape, table));
+    out[1] = artel_graph_op(g, "sum", &place, 1, "{\"axis\": -1}");
+    out[2] = artel_graph_variable(g, job.counter);
+    return artel_graph_status(g);
+}
+
 artel_status coordinator_trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     coordinator_training *t = user;
@@ -150,6 +167,7 @@ void coordinator_declare(const char *rule)
     check(artel_worker_data_create(job.strategy, &d, &job.few) == ARTEL_OK, "data");
     job.count_up = make("count", NULL, 0, 1, trace_count, NULL);
     job.count_batch = make("count batch", &one, 1, 1, trace_count, &here);
+    job.caching = make("caching", &one, 1, 3, trace_caching, NULL);
     job.judge = make("judge", coordinator_labelled, 2, 2, trace_judge, NULL);
     job.put = make("write", &shared, 1, 1, trace_write, NULL);
     here = (coordinator_training){job.strategy, job.model, job.trains, NULL};

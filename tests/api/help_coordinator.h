@@ -21,7 +21,7 @@ typedef struct coordinator_job {
     artel_strategy *strategy;
     artel_variable *counter, *weights;
     artel_optimizer *counts;
-    artel_function *count_up, *count_batch, *judge, *put, *step;
+    artel_function *count_up, *count_batch, *judge, *put, *step, *caching;
     artel_worker_data *few; /* batches are worker * 1000 + their number */
     artel_model *model;
     artel_optimizer *trains;

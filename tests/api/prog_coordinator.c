@@ -240,6 +240,36 @@ static void gives_data(void)
           (int)status);
 }
 
+/* What the values of ps_values.py are to TensorFlow (VA7). A variable that replicas write is written by what they agree
+ * on, once a closure (aggregating); a closure reads each variable once, however often others write it meanwhile
+ * (caching); a worker keeps what it has opened (per worker); a table is on each worker (distributed). */
+static void keeps_values_of_workers(void)
+{
+    enum {
+        ROUNDS = 20
+    };
+    float before = counted(), last[2] = {-1, -1};
+    artel_remote *r[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        schedule(job.caching, NULL, 0, job.few, &r[i]);
+        many(20);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        float first = -1, found[1] = {-1}, second = -2;
+        const artel_array out[3] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = &first},
+                                    {.dtype = ARTEL_DTYPE_FLOAT32, .data = found},
+                                    {.dtype = ARTEL_DTYPE_FLOAT32, .data = &second}};
+        check(artel_remote_fetch(r[i], out, 3, NULL) == ARTEL_OK, "fetch");
+        check(first == second && first >= before, "%g and %g in one closure", (double)first, (double)second);
+        check(found[0] == 0 || found[0] == 5 || found[0] == 7, "%g is not in the table", (double)found[0]);
+        if (found[0] > 0) last[found[0] > 5] = first;
+        artel_remote_release(r[i]);
+    }
+    join();
+    check(last[0] >= 0 && last[1] >= 0, "no worker has read on in its own data");
+    check(counted() == before + 20 * ROUNDS, "%g closures counted", (double)(counted() - before));
+}
+
 /* The bits of a process that does it all: one worker, one closure at a time. */
 static void has_the_bits(const char *rule)
 {
@@ -457,6 +487,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'e')) raises_once();
     if (strchr(cases, 'd')) drops_what_waits();
     if (strchr(cases, 'g')) gives_data();
+    if (strchr(cases, 'v')) keeps_values_of_workers();
     if (strchr(cases, 'b')) has_the_bits(rule);
     if (strchr(cases, 'w')) survives_workers();
     if (strchr(cases, 'k')) survives_a_storm(60);

@@ -2,7 +2,7 @@
 /* timeout: 300 */
 /* What tf.distribute promises of a strategy, one test a row of its semantics, under every strategy of one process: the
  * same values, and the same bits. Each test is named by the row: ST strategies, VA variables, IN6 the last partial
- * batch. Rows that have no counterpart here: docs/tf-distribute.md.
+ * batch, KE3 loops by hand. Rows that have no counterpart here: docs/tf-distribute.md.
  *
  *   test_conformance TASKS   among so many tasks, each of which runs this (test_conformance_tasks.sh): multi-worker,
  * and the bits of one process */
@@ -428,6 +428,117 @@ static void VA9_statistics_IN6_partial_batches(void **state)
     }
 }
 
+/* -- KE3: tape, run and apply over all batches of all passes, the last one in part: the bits of fit -- */
+
+enum {
+    SAMPLES = 2 * BATCH + 5,
+    PASSES = 3
+};
+
+static float sample[SAMPLES * WIDTH], wanted_of[SAMPLES * WIDTH];
+
+static artel_model *make_perceptron(artel_context *ctx)
+{
+    artel_builder *b;
+    artel_model *model;
+    api_ok(ctx, artel_sequential_create(ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {WIDTH}}, &b));
+    artel_layer_dense(b, &(artel_dense_options){.units = 8, .activation = "relu"});
+    artel_layer_batch_normalization(b, NULL);
+    artel_layer_dense(b, &(artel_dense_options){.units = WIDTH});
+    api_ok(ctx, artel_sequential_finish(b, &model));
+    api_ok(ctx, artel_model_compile(model, "adam", "mse", NULL));
+    api_ok(ctx, artel_model_initialise(model, 4));
+    return model;
+}
+
+static void by_fit(char digest[65])
+{
+    artel_context *ctx = api_context();
+    artel_model *model = make_perceptron(ctx);
+    artel_data *data;
+    const artel_data_array arrays[2] = {
+        {"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {SAMPLES, WIDTH}}, sample},
+        {"y", ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_FLOAT32, {2, {SAMPLES, WIDTH}}, wanted_of}};
+    artel_fit_options o = ARTEL_FIT_OPTIONS_INIT;
+    o.epochs = PASSES;
+    o.batch_size = BATCH;
+    o.shuffle = false;
+    o.strategy = "one-device";
+    for (int i = 0; i < SAMPLES * WIDTH; i++) {
+        sample[i] = (float)(i * 29 % 61) / 16 - 2;
+        wanted_of[i] = sample[i] * sample[i] / 4;
+    }
+    api_ok(ctx, artel_data_from_memory(ctx, arrays, 2, &data));
+    api_ok(ctx, artel_model_fit(model, data, &o, NULL));
+    api_ok(ctx, artel_model_digest(model, digest));
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    artel_context_destroy(ctx);
+}
+
+typedef struct by_hand {
+    stage *stage;
+    artel_optimizer *optimizer;
+    artel_function *step;
+    int64_t begun; /* units of the loop before */
+} by_hand;
+
+static artel_status trace_tape(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    by_hand *h = user;
+    artel_variable *const *variables;
+    artel_value y, wanted[8], gradient[8];
+    int count;
+    artel_graph_call(g, h->stage->model, in, 1, &y, 1);
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "mse", in[1], y));
+    api_ok(h->stage->ctx, artel_strategy_variables(h->stage->strategy, h->stage->model, false, &variables, &count));
+    for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variables[i]);
+    artel_graph_gradients(g, out[0], wanted, count, gradient);
+    artel_graph_apply(g, h->optimizer, gradient, count);
+    return artel_graph_status(g);
+}
+
+static artel_status apply_unit(void *user, int64_t unit)
+{
+    const by_hand *h = user;
+    int64_t a_pass = (SAMPLES + BATCH - 1) / BATCH, at = (unit - h->begun) % a_pass * BATCH;
+    int64_t rows = SAMPLES - at < BATCH ? SAMPLES - at : BATCH;
+    float loss;
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, sample + at * WIDTH},
+                               {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, wanted_of + at * WIDTH}},
+                      out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss};
+    return artel_function_run(h->step, in, 2, &out, 1);
+}
+
+static void KE3_custom_loop(void **state)
+{
+    const int64_t units = PASSES * (int64_t)((SAMPLES + BATCH - 1) / BATCH);
+    const artel_argument arguments[2] = {{.name = "x", .shape = {1, {WIDTH}}}, {.name = "y", .shape = {1, {WIDTH}}}};
+    char truth[65], digest[65];
+    (void)state;
+    by_fit(truth);
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        by_hand h = {.stage = &s, .begun = artel_strategy_units(s.strategy)};
+        artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+        s.model = make_perceptron(s.ctx);
+        api_ok(s.ctx, artel_optimizer_create_for_model(s.strategy, "adam", s.model, &h.optimizer));
+        o.arguments = arguments;
+        o.argument_count = 2;
+        o.output_count = 1;
+        o.training = true;
+        api_ok(s.ctx, artel_function_create(s.strategy, &o, trace_tape, &h, &h.step));
+        if (s.together)
+            api_ok(s.ctx, artel_strategy_loop(s.strategy, h.begun + units, apply_unit, &h));
+        else
+            for (int64_t i = 0; i < units; i++) api_ok(s.ctx, apply_unit(&h, h.begun + i));
+        api_ok(s.ctx, artel_strategy_store(s.strategy, s.model));
+        api_ok(s.ctx, artel_model_digest(s.model, digest));
+        assert_string_equal(digest, truth);
+        end(&s);
+    }
+}
+
 /* -- ST11: who is who, and that one task writes -- */
 
 static void ST11_cluster(void **state)
@@ -584,7 +695,8 @@ int main(int argc, char **argv)
                                       cmocka_unit_test(ST12_outside_the_loop),
                                       cmocka_unit_test(ST13_random),
                                       cmocka_unit_test(VA4_invalid_variables),
-                                      cmocka_unit_test(VA9_statistics_IN6_partial_batches)};
+                                      cmocka_unit_test(VA9_statistics_IN6_partial_batches),
+                                      cmocka_unit_test(KE3_custom_loop)};
     int failures = cmocka_run_group_tests(rows, NULL, NULL);
     return cluster ? close_cluster(failures) : failures;
 }

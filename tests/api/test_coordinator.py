@@ -48,6 +48,10 @@ def promises():
     keeps("1qroae", servers=1)
 
 
+def VA7_values_of_workers():
+    keeps("v")
+
+
 def bits():
     """One closure after another does what one process does: rules with slots, norms and averages, on two servers."""
     for rule in ("adam", "sgd:momentum=0.9", "adam:clipnorm=0.1", "adam:use_ema=true"):
@@ -119,7 +123,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(promises, bits, losses, storm, refusals, waits_end, waits_are_named, example)
+    return run_checks(promises, VA7_values_of_workers, bits, losses, storm, refusals, waits_end, waits_are_named, example)
 
 
 sys.exit(main())

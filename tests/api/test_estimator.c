@@ -361,7 +361,7 @@ static void test_exporters(void **state)
     close_bench(&b);
 }
 
-static void test_evaluator(void **state)
+static void GS10_evaluator(void **state)
 {
     bench b;
     artel_cluster *cluster = NULL;
@@ -682,7 +682,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),          cmocka_unit_test(test_bits_of_fit),
                                        cmocka_unit_test(test_text),          cmocka_unit_test(test_going_on),
-                                       cmocka_unit_test(test_exporters),     cmocka_unit_test(test_evaluator),
+                                       cmocka_unit_test(test_exporters),     cmocka_unit_test(GS10_evaluator),
                                        cmocka_unit_test(test_refused),       cmocka_unit_test(test_steps),
                                        cmocka_unit_test(test_reading_ahead), cmocka_unit_test(test_loop_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ static void train_by_hand(bool images, const form *f, char digest[65])
     artel_context_destroy(ctx);
 }
 
-static void test_bits_of_fit(void **state)
+static void KE3_bits_of_fit(void **state)
 {
     (void)state;
     for (int images = 0; images < 2; images++) {
@@ -250,7 +250,7 @@ static void loop_words(const form *f, const char *policy, int32_t *x, int32_t *y
     artel_context_destroy(ctx);
 }
 
-static void test_bits_of_other_fits(void **state)
+static void KE3_bits_of_other_fits(void **state)
 {
     (void)state;
     static const char *const policies[] = {"float32", "mixed_bfloat16"};
@@ -566,7 +566,7 @@ static void test_wrong_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_of_fit),        cmocka_unit_test(test_bits_of_other_fits),
+        cmocka_unit_test(KE3_bits_of_fit),         cmocka_unit_test(KE3_bits_of_other_fits),
         cmocka_unit_test(test_gradients_on_paper), cmocka_unit_test(test_shared_values),
         cmocka_unit_test(test_assignments),        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_wrong_runs)};

@@ -326,6 +326,50 @@ static void scopes(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- two sessions whose variables have one name are apart, as containers are; a new strategy begins anew -- */
+
+static void begin_here(session_program *p)
+{
+    static const char *const nowhere[] = {"", "", "", ""};
+    artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
+    p->place = nowhere;
+    api_ok(p->ctx, session_declare(p));
+    api_ok(p->ctx, artel_session_create(p->strategy, &o, &p->session));
+}
+
+static void end_here(session_program *p)
+{
+    artel_session_destroy(p->session);
+    artel_strategy_destroy(p->strategy);
+    p->session = NULL;
+    p->strategy = NULL;
+}
+
+static void GS4_containers(void **state)
+{
+    session_outcome *first = calloc(4, sizeof *first), *apart = first + 1, *moved = first + 2, *anew = first + 3;
+    session_program one = {.ctx = api_context()}, two = {.ctx = one.ctx};
+    float loss;
+    (void)state;
+    begin_here(&one);
+    begin_here(&two);
+    api_ok(one.ctx, session_read(&one, first));
+    api_ok(one.ctx, session_step(&one, 0, &loss, NULL));
+    api_ok(one.ctx, session_read(&one, moved));
+    api_ok(two.ctx, session_read(&two, apart));
+    assert_memory_equal(first, apart, sizeof *first);
+    assert_memory_not_equal(first->out, moved->out, sizeof first->out);
+    assert_int_equal(artel_optimizer_iterations(two.optimizer), 0);
+    end_here(&one);
+    begin_here(&one);
+    api_ok(one.ctx, session_read(&one, anew));
+    assert_memory_equal(first, anew, sizeof *first);
+    end_here(&one);
+    end_here(&two);
+    artel_context_destroy(one.ctx);
+    free(first);
+}
+
 /* -- names, and parameter servers by turns -- */
 
 static void GS6_GS7_GS8_setters(void **state)
@@ -385,6 +429,7 @@ int main(void)
         cmocka_unit_test(GS2_between_graphs),
         cmocka_unit_test(refusals),
         cmocka_unit_test(scopes),
+        cmocka_unit_test(GS4_containers),
         cmocka_unit_test(GS6_GS7_GS8_setters),
         cmocka_unit_test(explained),
     };

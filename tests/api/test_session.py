@@ -26,7 +26,7 @@ def train(how, victim, places, restarts=0):
     return hashes[0]
 
 
-def bits():
+def GS3_monitored_session():
     """Two tasks, three, parameter servers; killed: a task that serves, the client; all alike."""
     alone = train(["-n", 1], -1, ["/task:0"] * 3)
     two = ["/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:1"]
@@ -77,4 +77,4 @@ def by_turns():
     expect(got == ["/job:ps/task:0", "/job:ps/task:1"] * 2 and other == "/job:worker/task:3", got, other)
 
 
-sys.exit(run_checks(bits, names, by_turns))
+sys.exit(run_checks(GS3_monitored_session, names, by_turns))

@@ -64,7 +64,7 @@ static void pass(loop *l, int64_t number)
     }
 }
 
-static void test_bits_of_fit(void **state)
+static void KE3_bits_of_fit(void **state)
 {
     (void)state;
     for (int images = 0; images < 2; images++) {
@@ -97,7 +97,7 @@ static void wander(loop *l, double losses[5])
     }
 }
 
-static void test_any_loop_under_any_strategy(void **state)
+static void KE3_any_loop_under_any_strategy(void **state)
 {
     (void)state;
     for (int images = 0; images < 2; images++) {
@@ -216,7 +216,7 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_of_fit), cmocka_unit_test(test_any_loop_under_any_strategy),
+        cmocka_unit_test(KE3_bits_of_fit), cmocka_unit_test(KE3_any_loop_under_any_strategy),
         cmocka_unit_test(test_goes_on), cmocka_unit_test(test_evaluates), cmocka_unit_test(test_refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
