@@ -394,6 +394,11 @@ class builder : public detail::handle<artel_builder, artel_builder_destroy> {
         (void)artel_apply(get(), class_name, config, tensors.begin(), static_cast<int>(tensors.size()), &out);
         return out;
     }
+    builder &arguments(artel_tensor of, const char *json) /* of the call that made `of` */
+    {
+        (void)artel_apply_arguments(get(), of, json);
+        return *this;
+    }
     model finish() /* of a Sequential */
     {
         artel_model *made = nullptr;

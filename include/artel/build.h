@@ -161,6 +161,11 @@ ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_nam
 /* The layer that made `of`, called again on other tensors: the weights are shared. */
 ARTEL_API artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors,
                                          int count, artel_tensor *out);
+/* Switches of the call that made `of`, a JSON object of true and false: {"use_causal_mask": true}. There are
+ * use_causal_mask and return_attention_scores (of MultiHeadAttention, GroupQueryAttention, Attention,
+ * AdditiveAttention) and reverse (of ReversibleEmbedding). Errors: ARTEL_ERROR_INVALID (another one, or twice),
+ * ARTEL_ERROR_CORRUPT (no JSON). */
+ARTEL_API artel_status artel_apply_arguments(artel_builder *builder, artel_tensor of, const char *arguments);
 ARTEL_API artel_tensor artel_output(artel_tensor of, int output);
 /* Inputs are those made by artel_input, in that order. */
 ARTEL_API artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count,

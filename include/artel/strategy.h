@@ -105,7 +105,10 @@ typedef struct artel_variable_options {
     const char *name;    /* unique in the strategy; for messages; copied */
     artel_dtype dtype;   /* float32, float64 */
     artel_shape shape;   /* a scalar unless set */
-    const void *initial; /* elements in row-major order, copied; NULL: zeros */
+    const void *initial; /* elements in row-major order, copied; NULL: what `initializer` says */
+    /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
+     * and the number of the variable; NULL: zeros. Drawn in float32. */
+    const char *initializer;
 } artel_variable_options;
 
 #ifdef __cplusplus
@@ -124,8 +127,8 @@ static inline artel_variable_options artel_variable_options_init(void)
 #endif
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
- * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape), ARTEL_ERROR_UNSUPPORTED (an element type other than
- * float32 and float64; float64 over parameter servers). */
+ * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values),
+ * ARTEL_ERROR_UNSUPPORTED (an element type other than float32 and float64; float64 over parameter servers). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */

@@ -195,6 +195,25 @@ static artel_status check_variable(artel_strategy *s, const artel_variable_optio
     return ARTEL_OK;
 }
 
+/* Numbers of an initialiser, as the variable has them. */
+static artel_status draw_initial(artel_strategy *s, const artel_variable_options *o, void *out)
+{
+    json_t *json;
+    artel__initializer made;
+    float *drawn = out;
+    int64_t count = artel_shape_count(&o->shape);
+    uint32_t ordinal = (uint32_t)s->variables.count;
+    ARTEL_TRY(artel__read_spec(s->ctx, o->name, o->initializer, &json));
+    artel_status status = artel__initializer_read(&s->arena, o->name, json, &made);
+    json_decref(json);
+    ARTEL_TRY(status);
+    if (o->dtype == ARTEL_DTYPE_FLOAT64) drawn = artel__arena_alloc(&s->arena, (size_t)count, sizeof *drawn);
+    if (!drawn) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__initializer_fill(s->ctx, &made, s->options.seed, ordinal, &o->shape, drawn));
+    for (int64_t i = 0; i < count && o->dtype == ARTEL_DTYPE_FLOAT64; i++) ((double *)out)[i] = drawn[i];
+    return ARTEL_OK;
+}
+
 artel_status artel_variable_create(artel_strategy *s, const artel_variable_options *options, artel_variable **out)
 {
     artel_variable_options chosen = ARTEL_VARIABLE_OPTIONS_INIT;
@@ -203,11 +222,15 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
     ARTEL_TRY(artel__strategy_may_declare(s, "variable"));
     ARTEL_TRY(check_variable(s, &chosen));
     void *initial = NULL;
-    if (chosen.initial) {
+    if (chosen.initial && chosen.initializer)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, chosen.name, "give one of them",
+                           "the variable has values and an initializer");
+    if (chosen.initial || chosen.initializer) {
         size_t count = (size_t)artel_shape_count(&chosen.shape), size = artel_dtype_size(chosen.dtype);
         initial = artel__arena_alloc(&s->arena, count, size);
         if (!initial) return ARTEL_ERROR_NO_MEMORY;
-        memcpy(initial, chosen.initial, count * size);
+        if (chosen.initial) memcpy(initial, chosen.initial, count * size);
+        if (chosen.initializer) ARTEL_TRY(draw_initial(s, &chosen, initial));
     }
     int index =
         artel__variables_add(&s->variables, chosen.name, ARTEL__VARIABLE_TRAINABLE, chosen.dtype, &chosen.shape, 0);

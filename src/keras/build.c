@@ -359,6 +359,53 @@ artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const ar
     return connect(builder, builder->call[of.call].layer, tensors, count, out);
 }
 
+/* Whether the class's call has a switch of this name; a tensor as a keyword cannot be said here. */
+static bool has_switch(const char *class_name, const char *name)
+{
+    static const struct {
+        const char *class_name, *name;
+    } rows[] = {{"MultiHeadAttention", "use_causal_mask"},  {"MultiHeadAttention", "return_attention_scores"},
+                {"GroupQueryAttention", "use_causal_mask"}, {"GroupQueryAttention", "return_attention_scores"},
+                {"Attention", "use_causal_mask"},           {"Attention", "return_attention_scores"},
+                {"AdditiveAttention", "use_causal_mask"},   {"AdditiveAttention", "return_attention_scores"},
+                {"ReversibleEmbedding", "reverse"}};
+    for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
+        if (strcmp(rows[i].class_name, class_name) == 0 && strcmp(rows[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+artel_status artel_apply_arguments(artel_builder *builder, artel_tensor of, const char *arguments)
+{
+    json_t *json;
+    ARTEL_TRY(artel__builder_enter(builder, __func__));
+    ARTEL_TRY(need(builder, __func__, "arguments", arguments));
+    if (of.call < 0 || of.call >= builder->calls) return refuse(builder, __func__, "", "the tensor does not exist");
+    const struct artel__built_call *call = &builder->call[of.call];
+    json_t *record = json_array_get(builder->layers, (size_t)call->layer),
+           *nodes = json_object_get(record, "inbound_nodes");
+    json_t *kept = json_object_get(json_array_get(nodes, (size_t)call->node), "kwargs");
+    if (!kept) return refuse(builder, layer_name(builder, call->layer), "", "an input is not called");
+    ARTEL_TRY(read_config(builder, layer_name(builder, call->layer), arguments, &json));
+    artel_status status = ARTEL_OK;
+    const char *key;
+    json_t *value;
+    json_object_foreach(json, key, value)
+    {
+        if (!json_is_boolean(value) || !has_switch(json_string_value(json_object_get(record, "class_name")), key))
+            status = refuse(builder, layer_name(builder, call->layer), "see artel_apply_arguments",
+                            "its call takes no argument of this name, or another kind of value");
+        else if (json_object_get(kept, key))
+            status = refuse(builder, layer_name(builder, call->layer), "give each argument once",
+                            "the call has an argument of this name");
+        else if (json_object_set(kept, key, value) < 0)
+            status = out_of_memory(builder);
+        if (status < 0) break;
+    }
+    json_decref(json);
+    return status;
+}
+
 artel_tensor artel_output(artel_tensor of, int output)
 {
     return (artel_tensor){of.call, output};

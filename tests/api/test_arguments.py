@@ -63,7 +63,7 @@ class Scene:
     def __init__(self, function):
         self.function, self.kept, self.made, self.answer = function, [], {}, None
         self.context = self.create("artel_context_create", None)
-        self.functional = "functional" in function or function in ("artel_input", "artel_apply", "artel_apply_again")
+        self.functional = "functional" in function or function in ("artel_input", "artel_apply", "artel_apply_again", "artel_apply_arguments")
 
     def create(self, name, *arguments):
         out = ctypes.c_void_p()

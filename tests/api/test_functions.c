@@ -534,6 +534,59 @@ static void test_refusals(void **state)
 }
 
 /* Rows that do not fit, after which everything is as before. */
+/* Variables begin as Keras' initialisers say, from the strategy's seed; each has numbers of its own. */
+static artel_status begin_as(artel_strategy *s, const char *name, const char *initializer, artel_dtype dtype,
+                             const float *initial, artel_variable **out)
+{
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = name;
+    o.dtype = dtype;
+    o.shape = (artel_shape){2, {6, 4}};
+    o.initial = initial;
+    o.initializer = initializer;
+    return artel_variable_create(s, &o, out);
+}
+
+static void test_initializers(void **state)
+{
+    (void)state;
+    float first[2][24], value[24];
+    double wide[24];
+    const float some[24] = {0};
+    for (int f = 0; f < FORMS; f++) {
+        artel_context *ctx = api_context();
+        artel_strategy *s = make_strategy(ctx, &forms[f], BATCH);
+        artel_variable *v[5];
+        api_ok(ctx, begin_as(s, "a", "glorot_uniform", ARTEL_DTYPE_FLOAT32, NULL, &v[0]));
+        api_ok(ctx, begin_as(s, "b", "glorot_uniform", ARTEL_DTYPE_FLOAT32, NULL, &v[1]));
+        api_ok(ctx, begin_as(s, "c", "random_uniform:minval=2,maxval=3", ARTEL_DTYPE_FLOAT64, NULL, &v[2]));
+        api_ok(ctx, begin_as(s, "d", "ones", ARTEL_DTYPE_FLOAT32, NULL, &v[3]));
+        api_ok(ctx, begin_as(s, "e", "{\"class_name\": \"Constant\", \"config\": {\"value\": -2}}", ARTEL_DTYPE_FLOAT32,
+                             NULL, &v[4]));
+        for (int k = 0; k < 2; k++) {
+            api_ok(ctx, artel_variable_read(v[k], value, 24));
+            if (f == 0) memcpy(first[k], value, sizeof value);
+            assert_memory_equal(first[k], value, sizeof value);
+            for (int i = 0; i < 24; i++) assert_true(fabsf(value[i]) <= sqrtf(6.0F / 10) && value[i] != 0);
+        }
+        api_ok(ctx, artel_variable_read_as(v[2], ARTEL_DTYPE_FLOAT64, wide, 24));
+        for (int i = 0; i < 24; i++) assert_true(wide[i] >= 2 && wide[i] < 3);
+        api_ok(ctx, artel_variable_read(v[3], value, 24));
+        for (int i = 0; i < 24; i++) assert_true(value[i] == 1);
+        api_ok(ctx, artel_variable_read(v[4], value, 24));
+        for (int i = 0; i < 24; i++) assert_true(value[i] == -2);
+        artel_strategy_destroy(s);
+        s = make_strategy(ctx, &forms[f], BATCH);
+        assert_int_equal(begin_as(s, "a", "ones", ARTEL_DTYPE_FLOAT32, some, &v[0]), ARTEL_ERROR_INVALID);
+        assert_true(begin_as(s, "a", "no_such", ARTEL_DTYPE_FLOAT32, NULL, &v[0]) < 0);
+        assert_int_equal(begin_as(s, "a", "", ARTEL_DTYPE_FLOAT32, NULL, &v[0]), ARTEL_ERROR_INVALID);
+        api_ok(ctx, begin_as(s, "a", NULL, ARTEL_DTYPE_FLOAT32, NULL, &v[0])); /* nothing was declared */
+        artel_strategy_destroy(s);
+        artel_context_destroy(ctx);
+    }
+    assert_memory_not_equal(first[0], first[1], sizeof value);
+}
+
 static void test_wrong_runs(void **state)
 {
     (void)state;
@@ -569,6 +622,7 @@ int main(void)
         cmocka_unit_test(KE3_bits_of_fit),         cmocka_unit_test(KE3_bits_of_other_fits),
         cmocka_unit_test(test_gradients_on_paper), cmocka_unit_test(test_shared_values),
         cmocka_unit_test(test_assignments),        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_wrong_runs)};
+        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_wrong_runs),
+        cmocka_unit_test(test_initializers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* Models built by calls: names, shapes, defaults, sharing, failures that are remembered. */
 #include "help_models.h"
 
+#include "artel/predictor.h"
 #include "keras/summary.h"
 
 static void sequential_has_names_and_shapes(void **state)
@@ -51,6 +52,58 @@ static void initialisation_is_a_function_of_the_seed(void **state)
     assert_string_equal(first, again);
     assert_string_not_equal(first, other);
     artel_model_destroy(model);
+}
+
+/* What a call is given besides tensors is in the model, and what it cannot take is told. */
+static artel_status attend(fixture *f, const char *first, const char *second, artel_model **out)
+{
+    artel_builder *b;
+    artel_tensor x, y;
+    assert_ok(f, artel_functional_create(f->ctx, "m", &b));
+    artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &(artel_shape){2, {5, 4}}, &x);
+    artel_apply(b, "MultiHeadAttention", "{\"num_heads\": 1, \"key_dim\": 4}", (artel_tensor[]){x, x}, 2, &y);
+    if (first) artel_apply_arguments(b, y, first);
+    if (second) artel_apply_arguments(b, y, second);
+    return artel_functional_finish(b, &y, 1, out);
+}
+
+static void calls_have_arguments(void **state)
+{
+    fixture *f = *state;
+    artel_model *open, *causal;
+    artel_builder *b;
+    artel_tensor x;
+    float rows[2][5 * 4], plain[2][5 * 4], masked[2][5 * 4];
+    assert_ok(f, attend(f, NULL, NULL, &open));
+    assert_ok(f, attend(f, "{\"use_causal_mask\": true}", NULL, &causal));
+    for (int i = 0; i < 40; i++) rows[i / 20][i % 20] = (float)(i % 20 * 7 % 11) / 4 + (i >= 36 ? 3.0F : 0);
+    for (int m = 0; m < 2; m++) {
+        artel_predictor *p;
+        artel_predictor_options o = ARTEL_PREDICTOR_OPTIONS_INIT;
+        const void *in = rows;
+        float *out = m ? masked[0] : plain[0];
+        o.most_rows = 2;
+        assert_ok(f, artel_model_initialise(m ? causal : open, 3));
+        assert_ok(f, artel_predictor_create(m ? causal : open, &o, &p));
+        assert_ok(f, artel_predictor_run(p, &in, 2, &out));
+        artel_predictor_destroy(p);
+    }
+    /* both rows differ in their last place alone, which no other one sees behind the mask */
+    assert_memory_equal(masked[0], masked[1], 16 * sizeof(float));
+    assert_memory_not_equal(plain[0], plain[1], 16 * sizeof(float));
+    artel_model_destroy(open);
+    artel_model_destroy(causal);
+    assert_int_equal(attend(f, "[1]", NULL, &open), ARTEL_ERROR_INVALID);
+    assert_true(attend(f, "{\"use_causal_mask\"", NULL, &open) < 0);
+    assert_int_equal(attend(f, "{\"use_causal_mask\": true}", "{\"use_causal_mask\": false}", &open),
+                     ARTEL_ERROR_INVALID);
+    assert_non_null(strstr(artel_context_error(f->ctx)->advice, "once"));
+    assert_ok(f, artel_functional_create(f->ctx, "m", &b));
+    artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {4}}, &x);
+    assert_int_equal(artel_apply_arguments(b, x, "{}"), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_functional_finish(b, &x, 1, &open), ARTEL_ERROR_INVALID);
+    assert_int_equal(attend(f, "{\"use_casual_mask\": true}", NULL, &open), ARTEL_ERROR_INVALID);
+    assert_int_equal(attend(f, "{\"use_causal_mask\": 1}", NULL, &open), ARTEL_ERROR_INVALID);
 }
 
 static artel_model *make_branches(fixture *f)
@@ -210,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sequential_has_names_and_shapes, start_models, stop_models),
         cmocka_unit_test_setup_teardown(weights_are_read_and_written_by_path, start_models, stop_models),
         cmocka_unit_test_setup_teardown(initialisation_is_a_function_of_the_seed, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(calls_have_arguments, start_models, stop_models),
         cmocka_unit_test_setup_teardown(functional_shares_layers, start_models, stop_models),
         cmocka_unit_test_setup_teardown(summary_lists_layers, start_models, stop_models),
         cmocka_unit_test_setup_teardown(open_axes_stay_open, start_models, stop_models),
