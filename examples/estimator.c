@@ -10,7 +10,6 @@
  * again it goes on where it was.
  */
 #include <artel/artel.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +28,13 @@ typedef struct ring {
 
 static void make_points(ring *r)
 {
-    uint64_t state = 7;
     for (int i = 0; i < ROWS + HELD_OUT; i++) {
-        for (int k = 0; k < 2; k++) {
-            state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-            r->x[i][k] = (float)(state >> 40) / (float)(1 << 22) - 2;
-        }
-        float distance = sqrtf(r->x[i][0] * r->x[i][0] + r->x[i][1] * r->x[i][1]);
-        r->label[i] = distance > 0.7f && distance < 1.5f;
+        float *x = r->x[i];
+        x[0] = (float)(i * 619 % 1280) / 320 - 2; /* spread evenly over the square */
+        x[1] = (float)(i * 37 % 101) / 25 - 2;
+        r->label[i] = x[0] * x[0] + x[1] * x[1] > 0.5f && x[0] * x[0] + x[1] * x[1] < 2.25f;
     }
 }
-
-/* -- input functions -- */
 
 static artel_status points(artel_context *ctx, ring *r, int first, int count, artel_data **out)
 {
@@ -61,8 +55,6 @@ static artel_status evaluation_input(void *user, artel_context *ctx, artel_estim
     return points(ctx, user, ROWS, HELD_OUT, &in->data);
 }
 
-/* -- the model -- */
-
 static artel_status build(void *user, artel_strategy *strategy, artel_estimator_mode mode)
 {
     ring *r = user;
@@ -76,9 +68,7 @@ static artel_status model_function(void *user, artel_graph *g, const artel_estim
     ring *r = user;
     artel_value logits, likeliest;
     artel_graph_call(g, r->model, batch->features, 1, &logits, 1);
-    spec->loss =
-        artel_graph_loss(g, "{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"from_logits\": true}}",
-                         batch->labels[0], logits);
+    spec->loss = artel_graph_loss(g, "sparse_categorical_crossentropy:from_logits=true", batch->labels[0], logits);
     likeliest = artel_graph_op(g, "argmax", &logits, 1, "{\"axis\": -1}");
     spec->metrics[spec->metric_count++] =
         (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", likeliest, batch->labels[0])};
@@ -86,47 +76,42 @@ static artel_status model_function(void *user, artel_graph *g, const artel_estim
     return artel_graph_status(g);
 }
 
-static artel_model *make_model(artel_context *ctx)
+static artel_status make_model(artel_context *ctx, artel_model **out)
 {
     artel_builder *b;
-    artel_model *model = NULL;
-    if (artel_sequential_create(ctx, "ring", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {2}}, &b) < 0) return NULL;
+    artel_status status = artel_sequential_create(ctx, "ring", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {2}}, &b);
+    if (status < 0) return status;
     for (int i = 0; i < 2; i++) artel_layer_dense(b, &(artel_dense_options){.units = 16, .activation = "relu"});
     artel_layer_dense(b, &(artel_dense_options){.units = 2});
-    return artel_sequential_finish(b, &model) == ARTEL_OK ? model : NULL;
+    return artel_sequential_finish(b, out);
 }
 
 static void show(void *user, const artel_event *event)
 {
     (void)user;
-    if (event->kind != ARTEL_EVENT_EVALUATE) return;
-    printf("step %lld: loss %.9g, accuracy %.4f\n", (long long)event->step, event->loss, event->metrics[1].value);
-    fflush(stdout);
+    if (event->kind == ARTEL_EVENT_EVALUATE)
+        printf("step %lld: loss %.9g, accuracy %.4f\n", (long long)event->step, event->loss, event->metrics[1].value);
 }
 
-static artel_status run(artel_context *ctx, ring *r, const artel_estimator_options *options, int64_t max_steps)
+/* What is trained, for how long, and what is evaluated and exported beside it. */
+static artel_status run(artel_estimator *estimator, ring *r, int64_t max_steps)
 {
-    artel_estimator *estimator;
     artel_exporter exporters[2] = {ARTEL_EXPORTER_INIT, ARTEL_EXPORTER_INIT};
     artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
     artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
     train.input = training_input;
     train.user = eval.user = r;
     train.max_steps = max_steps;
-    eval.input = evaluation_input;
-    eval.steps = 0;
     exporters[0].kind = ARTEL_EXPORTER_BEST;
     exporters[0].metric = "accuracy";
     exporters[0].greatest = true;
     exporters[1].kind = ARTEL_EXPORTER_FINAL;
+    eval.input = evaluation_input;
+    eval.steps = 0;
     eval.exporters = exporters;
     eval.exporter_count = 2;
     eval.start_delay_secs = eval.throttle_secs = 0;
-    artel_status status = artel_estimator_create(ctx, options, &estimator);
-    if (status < 0) return status;
-    status = artel_train_and_evaluate(estimator, &train, &eval, NULL);
-    artel_estimator_destroy(estimator);
-    return status;
+    return artel_train_and_evaluate(estimator, &train, &eval, NULL);
 }
 
 int main(int argc, char **argv)
@@ -134,6 +119,7 @@ int main(int argc, char **argv)
     static ring r;
     artel_context *ctx = NULL;
     artel_cluster *cluster = NULL;
+    artel_estimator *estimator = NULL;
     artel_strategy_options strategy = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_estimator_options options = ARTEL_ESTIMATOR_OPTIONS_INIT;
     artel_cluster_options place = ARTEL_CLUSTER_OPTIONS_INIT;
@@ -151,10 +137,11 @@ int main(int argc, char **argv)
     options.save_checkpoints_steps = 50;
     options.on_event = show;
     make_points(&r);
-    if (status == ARTEL_OK) r.model = make_model(ctx);
-    if (status == ARTEL_OK)
-        status = r.model ? run(ctx, &r, &options, argc > 2 ? atoll(argv[2]) : 200) : ARTEL_ERROR_RUN;
+    if (status == ARTEL_OK) status = make_model(ctx, &r.model);
+    if (status == ARTEL_OK) status = artel_estimator_create(ctx, &options, &estimator);
+    if (status == ARTEL_OK) status = run(estimator, &r, argc > 2 ? atoll(argv[2]) : 200);
     if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what);
+    artel_estimator_destroy(estimator);
     artel_model_destroy(r.model);
     if (cluster) status = artel_cluster_finish(cluster, status);
     artel_cluster_close(cluster);

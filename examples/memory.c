@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data that never was a file; a log sink; a run that another thread stops.
+/* Data that never was a file, callbacks, a log sink.
  *
- *     memory
+ *     memory [STRATEGY [REPLICAS]]
  *
- * Part one trains on arrays in memory. Part two trains the same model from a function that makes each row when it is
- * asked for, and prints that both gave the same bits. Part three starts a run without end and cancels it from another
- * thread.
+ * Trains on arrays in memory, then the same model from a function that makes each row when it is asked for, and prints
+ * that both gave the same bits.
  */
 #include <artel/build.h>
 #include <artel/fit.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -40,7 +39,7 @@ static void log_line(void *user, artel_log_level level, const char *message)
 {
     int *lines = user;
     ++*lines;
-    printf("log (level %d): %s\n", (int)level, message);
+    fprintf(stderr, "log (level %d): %s\n", (int)level, message);
 }
 
 static artel_status build(artel_context *ctx, artel_model **out)
@@ -58,29 +57,27 @@ static artel_status build(artel_context *ctx, artel_model **out)
 static const char callbacks[] = "[{\"class_name\": \"LearningRateScheduler\", \"config\": {\"schedule\": [0.01, 0.01, "
                                 "0.005, 0.005, 0.001], \"verbose\": 1}}]";
 
-/* Trains a new model on the data and gives its digest. */
-static artel_status train(artel_context *ctx, artel_data *data, int64_t epochs, char digest[65])
+/* Trains a new model on the data, which it destroys, and gives its digest. */
+static artel_status train(artel_context *ctx, artel_data *data, const artel_fit_options *options, char digest[65])
 {
     artel_model *model = NULL;
     artel_history *history = NULL;
-    artel_fit_options options = ARTEL_FIT_OPTIONS_INIT;
-    options.epochs = epochs;
-    options.callbacks = callbacks;
     artel_status status = build(ctx, &model);
-    if (status == ARTEL_OK) status = artel_model_fit(model, data, &options, &history);
+    if (status == ARTEL_OK) status = artel_model_fit(model, data, options, &history);
     if (status == ARTEL_OK) status = artel_model_digest(model, digest);
     if (status == ARTEL_OK)
-        printf("loss %.6f, digest %.16s...\n", artel_history_values(history, "loss", NULL)[epochs - 1], digest);
+        printf("loss %.6f, digest %.16s...\n", artel_history_values(history, "loss", NULL)[options->epochs - 1],
+               digest);
     artel_history_destroy(history);
     artel_model_destroy(model);
+    artel_data_destroy(data);
     return status;
 }
 
-static artel_status from_memory(artel_context *ctx, char digest[65])
+static artel_status from_memory(artel_context *ctx, artel_data **out)
 {
     static uint8_t x[ROWS * WIDTH];
     static int32_t y[ROWS];
-    artel_data *data;
     const artel_data_array arrays[] = {
         {.name = "x",
          .role = ARTEL_DATA_ROLE_INPUT,
@@ -90,14 +87,10 @@ static artel_status from_memory(artel_context *ctx, char digest[65])
         {.name = "y", .role = ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT32, .shape = {1, {ROWS}}, .values = y},
     };
     for (int r = 0; r < ROWS; r++) make_row((uint64_t)r, x + r * WIDTH, y + r);
-    artel_status status = artel_data_from_memory(ctx, arrays, 2, &data); /* borrows x and y */
-    if (status < 0) return status;
-    status = train(ctx, data, 5, digest);
-    artel_data_destroy(data);
-    return status;
+    return artel_data_from_memory(ctx, arrays, 2, out); /* borrows x and y */
 }
 
-static artel_status open_callback(artel_context *ctx, artel_data **out)
+static artel_status from_function(artel_context *ctx, artel_data **out)
 {
     const artel_data_array arrays[] = {
         {.name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_UINT8, .shape = {2, {0, WIDTH}}},
@@ -107,84 +100,29 @@ static artel_status open_callback(artel_context *ctx, artel_data **out)
     return artel_data_from_callback(ctx, &callback, out);
 }
 
-static artel_status from_callback(artel_context *ctx, char digest[65])
-{
-    artel_data *data;
-    artel_status status = open_callback(ctx, &data);
-    if (status < 0) return status;
-    status = train(ctx, data, 5, digest);
-    artel_data_destroy(data);
-    return status;
-}
-
-/* What the second thread waits for: the first step of the endless run. */
-typedef struct gate {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int steps;
-    artel_context *ctx;
-} gate;
-
-static void count_step(void *user, const artel_event *event)
-{
-    gate *g = user;
-    if (event->kind != ARTEL_EVENT_STEP) return;
-    pthread_mutex_lock(&g->mutex);
-    g->steps++;
-    pthread_cond_signal(&g->changed);
-    pthread_mutex_unlock(&g->mutex);
-}
-
-static void *cancel(void *user)
-{
-    gate *g = user;
-    pthread_mutex_lock(&g->mutex);
-    while (g->steps < 3) pthread_cond_wait(&g->changed, &g->mutex);
-    pthread_mutex_unlock(&g->mutex);
-    artel_context_cancel(g->ctx); /* from any thread, from a signal handler too */
-    return NULL;
-}
-
-static artel_status cancelled(artel_context *ctx)
-{
-    gate g = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .ctx = ctx};
-    pthread_t thread;
-    artel_data *data = NULL;
-    artel_model *model = NULL;
-    artel_fit_options options = ARTEL_FIT_OPTIONS_INIT;
-    options.epochs = 1000000000;
-    options.on_event = count_step;
-    options.event_user = &g;
-    artel_status status = open_callback(ctx, &data);
-    if (status == ARTEL_OK) status = build(ctx, &model);
-    if (status == ARTEL_OK && pthread_create(&thread, NULL, cancel, &g) == 0) {
-        status = artel_model_fit(model, data, &options, NULL);
-        pthread_join(thread, NULL);
-        printf("stopped after %d steps: %s\n", g.steps, artel_status_name(status));
-    }
-    artel_model_destroy(model);
-    artel_data_destroy(data);
-    if (status != ARTEL_ERROR_CANCELLED) return status;
-    artel_context_clear(ctx); /* the context can be used again */
-    return ARTEL_OK;
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     char one[65] = "", two[65] = "";
     int lines = 0;
     artel_context *ctx;
+    artel_data *data;
     artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    artel_fit_options fit = ARTEL_FIT_OPTIONS_INIT;
     options.log = log_line;
     options.log_user = &lines;
+    fit.epochs = 5;
+    fit.callbacks = callbacks;
+    fit.strategy = argc > 1 ? argv[1] : "auto";
+    fit.replicas = argc > 2 ? atoi(argv[2]) : 0;
     if (artel_context_create(&options, &ctx) < 0) return 2;
-    artel_status status = from_memory(ctx, one);
-    if (status == ARTEL_OK) status = from_callback(ctx, two);
+    artel_status status = from_memory(ctx, &data);
+    if (status == ARTEL_OK) status = train(ctx, data, &fit, one);
+    if (status == ARTEL_OK) status = from_function(ctx, &data);
+    if (status == ARTEL_OK) status = train(ctx, data, &fit, two);
     if (status == ARTEL_OK) printf("%s\n", strcmp(one, two) == 0 ? "equal bits" : "the digests differ");
-    if (status == ARTEL_OK) status = cancelled(ctx);
     const artel_error *error = artel_context_error(ctx);
     if (status < 0) fprintf(stderr, "%s: %s; %s\n", error->where, error->what, error->advice);
-    printf("%d lines of log\n", lines);
+    fprintf(stderr, "%d lines of log\n", lines);
     artel_context_destroy(ctx);
     return status < 0 ? artel_status_exit_code(status) : strcmp(one, two) != 0;
 }

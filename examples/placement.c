@@ -23,12 +23,6 @@ typedef struct program {
     char place[2][64];
 } program;
 
-#define TRY(call)                        \
-    do {                                 \
-        artel_status status_ = (call);   \
-        if (status_ < 0) return status_; \
-    } while (0)
-
 /* Between -1 and 1, the same in every task. */
 static float number(uint32_t i)
 {
@@ -46,18 +40,17 @@ static artel_status declare(program *p)
                    {"first/bias", {1, {32}}},
                    {"second/kernel", {2, {32, 1}}},
                    {"second/bias", {1, {1}}}};
-    artel_strategy *s = p->strategy;
-    for (uint32_t v = 0; v < 4; v++) {
+    artel_status status = ARTEL_OK;
+    for (int v = 0; v < 4 && status == ARTEL_OK; v++) {
         artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
-        float start[64];
-        for (uint32_t i = 0; i < 64; i++) start[i] = v % 2 ? 0 : 2 * number(1000 * v + i);
         o.name = layers[v].name;
         o.shape = layers[v].shape;
-        o.initial = start;
-        TRY(artel_variable_create(s, &o, &p->variable[v]));
-        TRY(artel_variable_set_device(p->variable[v], p->place[v / 2]));
+        o.initializer = v % 2 ? "zeros" : "glorot_uniform";
+        status = artel_variable_create(p->strategy, &o, &p->variable[v]);
+        if (status == ARTEL_OK) status = artel_variable_set_device(p->variable[v], p->place[v / 2]);
     }
-    return artel_optimizer_create(s, "adam:learning_rate=0.05", p->variable, 4, &p->optimizer);
+    if (status < 0) return status;
+    return artel_optimizer_create(p->strategy, "adam:learning_rate=0.05", p->variable, 4, &p->optimizer);
 }
 
 static artel_value dense(artel_graph *g, program *p, int layer, artel_value x)
@@ -94,15 +87,16 @@ static artel_status train(artel_session *session, artel_function *f)
     call.feed_count = 2;
     call.outputs = outputs;
     call.output_count = 1;
-    for (uint32_t s = 0; s < STEPS; s++) {
+    artel_status status = ARTEL_OK;
+    for (uint32_t s = 0; s < STEPS && status == ARTEL_OK; s++) {
         for (uint32_t r = 0; r < ROWS; r++) {
             for (uint32_t k = 0; k < 2; k++) x[r][k] = number(s * 2 * ROWS + 2 * r + k);
             y[r] = x[r][0] * x[r][1] > 0;
         }
-        TRY(artel_session_run(session, f, &call));
+        status = artel_session_run(session, f, &call);
         if (s % 50 == 49) printf("step %u: loss %a = %.4f\n", (unsigned)s + 1, (double)loss, (double)loss);
     }
-    return artel_session_close(session);
+    return status < 0 ? status : artel_session_close(session);
 }
 
 static artel_status work(artel_context *context, artel_communicator *communicator, program *p)
@@ -114,21 +108,21 @@ static artel_status work(artel_context *context, artel_communicator *communicato
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
     artel_session_options s = ARTEL_SESSION_OPTIONS_INIT;
     artel_function *function;
-    artel_session *session;
+    artel_session *session = NULL;
     o.strategy = "one-device";
     o.batch_size = ROWS;
-    TRY(artel_strategy_create(context, &o, &p->strategy));
-    TRY(declare(p));
     f.arguments = arguments;
     f.argument_count = 2;
     f.output_count = 1;
-    TRY(artel_function_create(p->strategy, &f, step, p, &function));
     s.communicator = communicator;
     s.tasks = both;
     s.task_count = 2;
-    TRY(artel_session_create(p->strategy, &s, &session));
-    artel_status status =
-        artel_communicator_position(communicator) == 0 ? train(session, function) : artel_session_serve(session);
+    artel_status status = artel_strategy_create(context, &o, &p->strategy);
+    if (status == ARTEL_OK) status = declare(p);
+    if (status == ARTEL_OK) status = artel_function_create(p->strategy, &f, step, p, &function);
+    if (status == ARTEL_OK) status = artel_session_create(p->strategy, &s, &session);
+    bool first = artel_communicator_position(communicator) == 0;
+    if (status == ARTEL_OK) status = first ? train(session, function) : artel_session_serve(session);
     if (status == ARTEL_OK) status = artel_communicator_finish(communicator);
     artel_session_destroy(session);
     return status;

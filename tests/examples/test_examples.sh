@@ -34,10 +34,6 @@ grep -q 'loss' err.txt || fail "the message does not speak of a loss: $(cat err.
 grep -q '200 rows' predictions.txt || fail "not 200 rows: $(cat predictions.txt)"
 [ "$(grep -c largest predictions.txt)" = 3 ] || fail "not three rows printed: $(cat predictions.txt)"
 
-"$bin/memory" >memory.txt || fail "memory: $(cat memory.txt)"
-grep -q '^equal bits$' memory.txt || fail "memory: $(cat memory.txt)"
-grep -q ': cancelled$' memory.txt || fail "nothing was cancelled: $(cat memory.txt)"
-grep -q '^log ' memory.txt || fail "the log sink got nothing: $(cat memory.txt)"
 "$bin/eager" 500 >eager.txt || fail "eager: $(cat eager.txt)"
 grep -qE '^by its gradient: [0-9.]+, after [0-9]+ functions' eager.txt || fail "eager: $(cat eager.txt)"
 "$bin/newton" >one.txt || fail "newton: $(cat one.txt)"

@@ -22,7 +22,11 @@ both control '^round 0: .*\((1|0\.[5-9])' '^round 60: .*\(0\.0[0-4]' '^0 of 64 h
 both autoencoder '^told apart$'
 both recommendation '; (3[6-9]|40) of 40 users get a film of their kind$'
 both transfer_learning '^first task (0\.9|1).* taken over 0\.[89].* from nothing 0\.[4-7]' '^frozen weights kept their bits$' '^[0-9a-f]{64}$'
-both char_transformer '^step 300: .*\(0\.[0-3]' '^the miller had a[|] little mill that (turned|somebody) '
+both char_transformer '^epoch 60: .*\(0\.[0-3]' '^the miller had a[|] little mill that (turned|somebody) '
+both memory '^equal bits$' '^loss 0'
+"$bin/memory" 2>&1 >one.txt | grep -q '^log ' || fail "the log sink got nothing"
+both cancel '^stopped: .*cancelled$' '^and again: loss 0x'
+both newton '.'
 
 # One graph whose layers change places: alone, on two tasks, and the other way round.
 "$bin/placement" >alone.txt || fail "placement"
