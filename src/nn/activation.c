@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "nn/layer.h"
-#include "nn/layer_ops_formula.h"
 #include "nn/parts.h"
 #include "nn/record.h"
 #include "op/elementwise.h"
@@ -222,8 +221,6 @@ artel__value_id artel__activation_apply(artel__graph *graph, const artel__activa
                                     def->name, (int)activation->parameter[0]);
         return ARTEL__NO_VALUE;
     }
-    bool glu = def->form == FORM_GLU;
-    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64 && (glu || def->op == ARTEL__SPARSEMAX))
-        return glu ? artel__wide_glu(graph, x, axis) : artel__wide_sparsemax(graph, x, axis);
-    return glu ? artel__op_glu(graph, x, axis) : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
+    return def->form == FORM_GLU ? artel__op_glu(graph, x, axis)
+                                 : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
 }
