@@ -197,9 +197,10 @@ static artel_status make_peers(artel_cluster *mesh)
     mesh->status.view = block;
     ARTEL_TRY(artel__calloc(mesh->ctx, peers, 1, "cluster", &block));
     mesh->orders.serve = block;
-    mesh->links.count = 4 * mesh->peers + 16;
-    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links.count, sizeof *mesh->links.link, "cluster", &block));
+    int links = 4 * mesh->peers + 16;
+    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)links, sizeof *mesh->links.link, "cluster", &block));
     mesh->links.link = block;
+    mesh->links.count = links; /* not before there are any: a mesh is closed at whatever step it failed */
     mesh->links.room = mesh->links.count + mesh->peers + 2 + 2 * ARTEL__MESH_MOST_RANKS;
     ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links.room, sizeof *mesh->links.poll, "cluster", &block));
     mesh->links.poll = block;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 600 */
-/* Saving and loading functions, and sessions, while the first allocation fails, then the second, and so on: each time
- * there is an error with a text and nothing is lost (the contexts are destroyed, and leaks are what sanitizers look
- * for), until all goes well. */
+/* Saving and loading functions, sessions, and clusters that are opened, while the first allocation fails, then the
+ * second, and so on: each time there is an error with a text and nothing is lost (the contexts are destroyed, and leaks
+ * are what sanitizers look for), until all goes well. */
 #include "help_api.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "artel/cluster.h"
 #include "artel/saved.h"
 #include "base/context.h"
 #include "help_session.h"
+#include "support/ports.h"
 
 enum {
     MOST_ALLOCATIONS = 20000
@@ -102,8 +107,42 @@ static void sessions(void **state)
     try_all(use_session, "");
 }
 
+/* Whatever was made until then is closed, and nothing that was not. */
+static void clusters(void **state)
+{
+    char config[256];
+    int held[2], port[2];
+    int64_t n = 1;
+    bool well = false;
+    (void)state;
+    for (int i = 0; i < 2; i++) port[i] = support_port_hold(&held[i]);
+    snprintf(config, sizeof config,
+             "{\"cluster\": {\"worker\": [\"127.0.0.1:%d\", \"127.0.0.1:%d\"]}, \"task\": {\"type\": \"worker\", "
+             "\"index\": 0}}",
+             port[0], port[1]);
+    assert_int_equal(setenv("TF_CONFIG", config, 1), 0);
+    for (; !well; n++) {
+        artel_context *ctx;
+        artel_cluster *cluster = NULL;
+        artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
+        assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+        artel__fail_allocation_after(ctx, n);
+        artel_status status = artel_cluster_open(ctx, &options, &cluster);
+        artel__fail_allocation_after(ctx, 0);
+        if (status != ARTEL_OK && (status != ARTEL_ERROR_NO_MEMORY || !artel_context_error(ctx)->what[0]))
+            fail_msg("allocation %d: %s: %s", (int)n, artel_status_name(status), artel_context_error(ctx)->what);
+        well = status == ARTEL_OK;
+        artel_cluster_close(cluster);
+        artel_context_destroy(ctx);
+        assert_in_range(n, 1, MOST_ALLOCATIONS);
+    }
+    assert_true(n >= 12);
+    for (int i = 0; i < 2; i++) close(held[i]);
+    unsetenv("TF_CONFIG");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(saved), cmocka_unit_test(sessions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(saved), cmocka_unit_test(sessions), cmocka_unit_test(clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
