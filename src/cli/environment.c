@@ -14,9 +14,9 @@
 extern char **environ;
 
 /* Beside the options: without ARTEL_, as options are written. */
-static const char *const others[] = {
-    "cache-dir", "compile-note-seconds", "device-files", "device-memory-mb", "hdf5-helper", "library",
-    "part-dir",  "pjrt-plugin",          "pjrt-seconds", "program-cache-mb"};
+static const char *const others[] = {"cache-dir",     "compile-note-seconds", "device-files",    "device-memory-mb",
+                                     "fetch-seconds", "hdf5-helper",          "library",         "part-dir",
+                                     "pjrt-plugin",   "pjrt-seconds",         "program-cache-mb"};
 
 /* "batch-size" of "ARTEL_BATCH_SIZE=64", and back. */
 static bool option_name(const char *entry, char *out, size_t size)
