@@ -385,7 +385,6 @@ artel_status artel_apply_arguments(artel_builder *builder, artel_tensor of, cons
     json_t *record = json_array_get(builder->layers, (size_t)call->layer),
            *nodes = json_object_get(record, "inbound_nodes");
     json_t *kept = json_object_get(json_array_get(nodes, (size_t)call->node), "kwargs");
-    if (!kept) return refuse(builder, layer_name(builder, call->layer), "", "an input is not called");
     ARTEL_TRY(read_config(builder, layer_name(builder, call->layer), arguments, &json));
     artel_status status = ARTEL_OK;
     const char *key;

@@ -350,7 +350,7 @@ class Scene:
     def argument(self, field):
         """A valid value of a parameter."""
         key = f"{self.function}.{field.name}"
-        named = {"path": "layers/dense/vars/1" if "weight" in self.function else "m.keras", "config": "{}", "class_name": "Dropout",
+        named = {"path": "layers/dense/vars/1" if "weight" in self.function else "m.keras", "config": "{}", "arguments": "{}", "class_name": "Dropout",
                  "specification": "synthetic:4", "optimizer": "sgd", "loss": "mse", "metrics": "mae", "key": "loss", "directory": ".",
                  "pattern": "*", "policy": "mixed_bfloat16", "text": '"csv:rows.csv"', "join": "zip", "stage": "shuffle", "settings": "{}",
                  "name": "float32" if "dtype" in self.function else "ring" if "all_reduce" in self.function else "word"}

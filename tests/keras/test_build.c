@@ -100,7 +100,7 @@ static void calls_have_arguments(void **state)
     assert_non_null(strstr(artel_context_error(f->ctx)->advice, "once"));
     assert_ok(f, artel_functional_create(f->ctx, "m", &b));
     artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {4}}, &x);
-    assert_int_equal(artel_apply_arguments(b, x, "{}"), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_apply_arguments(b, x, "{\"reverse\": true}"), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_functional_finish(b, &x, 1, &open), ARTEL_ERROR_INVALID);
     assert_int_equal(attend(f, "{\"use_casual_mask\": true}", NULL, &open), ARTEL_ERROR_INVALID);
     assert_int_equal(attend(f, "{\"use_causal_mask\": 1}", NULL, &open), ARTEL_ERROR_INVALID);
