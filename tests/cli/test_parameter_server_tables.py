@@ -112,12 +112,14 @@ def losing():
 
 
 def lazy_adam(table, slots, o, tokens, g, step):
-    """tensorflow_addons' LazyAdam: moments of the rows that a batch names move, and nothing else; the correction is that of the step."""
+    """tensorflow_addons' LazyAdam: moments of the rows that a batch names move, and nothing else; the correction is that of the step,
+    in float32 as Keras has it: 1 - 0.999 is off by 1.3e-5 of itself there."""
     m = o.beta_1 * tf.gather(slots[0], tokens) + (1 - o.beta_1) * g
     v = o.beta_2 * tf.gather(slots[1], tokens) + (1 - o.beta_2) * tf.square(g)
     slots[0].scatter_update(tf.IndexedSlices(m, tokens))
     slots[1].scatter_update(tf.IndexedSlices(v, tokens))
-    rate = RATE * (1 - o.beta_2**step) ** 0.5 / (1 - o.beta_1**step)
+    beta_1, beta_2, count = (tf.constant(a, tf.float32) for a in (o.beta_1, o.beta_2, step))
+    rate = RATE * tf.sqrt(1 - tf.pow(beta_2, count)) / (1 - tf.pow(beta_1, count))
     table.scatter_sub(tf.IndexedSlices(rate * m / (tf.sqrt(v) + o.epsilon), tokens))
 
 
@@ -177,7 +179,7 @@ def lazy():
         theirs, ours = by_tensorflow(file, step_rows), K.models.load_model(path("o.keras"))
         for a, b in zip(ours.weights, theirs.weights):
             far = np.max(np.abs(np.asarray(a) - np.asarray(b)))
-            expect(far < 1e-4, name, a.path, "is", far, "from TensorFlow's")
+            expect(far < 4e-6, name, a.path, "is", far, "from TensorFlow's")
         bits, _ = one_process(file, data, "--no-shuffle")
         expect(bits not in found, name, "lazy steps are those of one process")
 
