@@ -73,12 +73,13 @@ COMMANDS = {
 ONLY = {"one of two": "worker:1"}
 
 
-def run(name, fault):
-    """Runs the command in an own folder; (exit code, standard error, the bytes of its files)."""
+def run(name, fault, again=False):
+    """Runs the command in an own folder, or again where it ran before; (exit code, standard error, the bytes of its files)."""
     words, files, _ = COMMANDS[name]
-    shutil.rmtree("run", ignore_errors=True)
     pathlib.Path("counts").unlink(missing_ok=True)
-    shutil.copytree("given", "run")
+    if not again:
+        shutil.rmtree("run", ignore_errors=True)
+        shutil.copytree("given", "run")
     env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=os.path.abspath("counts"))
     if name in ONLY:
         env["FAULT_ONLY"] = ONLY[name]
@@ -89,6 +90,10 @@ def run(name, fault):
     pathlib.Path("run/stdout").write_bytes(done.stdout)
     made = [pathlib.Path("run", name).read_bytes() if os.path.exists("run/" + name) else None for name in files]
     return done.returncode, done.stderr.decode(errors="replace"), made
+
+
+def left_behind():
+    return [str(p) for p in pathlib.Path("run").rglob("*") if ".tmp" in p.name or p.name.startswith("tmp-ckpt")]
 
 
 def judge(name, fault, answer, whole):
@@ -105,7 +110,12 @@ def judge(name, fault, answer, whole):
     torn = [f for f, a, b in zip(files, made, whole) if a not in (None, b) and f not in ("stdout", "c.csv")]
     if torn:
         return f"leaves {torn[0]} torn"
-    left = [str(p) for p in pathlib.Path("run").rglob("*") if ".tmp" in p.name or p.name.startswith("tmp-ckpt")]
+    left = left_behind()
+    if left and code and COMMANDS[name][0][0] == "launch":  # by tasks that a launcher which could not go on has killed: the next run removes it
+        code, errors, made = run(name, "", again=True)
+        if code or made != whole:
+            return f"cannot be run again beside {left[0]}: {code}, {errors[-300:]}"
+        left = left_behind()
     return f"leaves {left[0]} behind" if left and not fault.startswith("open") else None
 
 
