@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +25,8 @@ enum {
 #define COSTLY_NS                                                                                                    \
     INT64_C(500000000) /* so long a handshake that others wait for may take; or a quarter of the site's time for one \
                         */
+
+#define BIND_PATIENCE_NS INT64_C(1000000000) /* a port that somebody else has is tried so long */
 
 #define LACK_NS INT64_C(20000000) /* the port rests so long when there are no files or memory for a connection */
 
@@ -283,6 +286,19 @@ int artel__listener_port(const artel__listener *l)
     return l->port;
 }
 
+/* A task that was killed a moment ago may have had a child that was about to run another program (the HDF5 helper);
+ * until it does the child holds the port, and whoever starts the task again would not get it. */
+static int bind_patiently(int fd, const artel__net_address *address)
+{
+    int64_t end = artel__now_ns() + BIND_PATIENCE_NS;
+    while (bind(fd, (const struct sockaddr *)&address->socket, address->bytes) < 0) {
+        struct timespec some = {0, 20000000};
+        if (errno != EADDRINUSE || artel__now_ns() > end) return -1;
+        nanosleep(&some, NULL);
+    }
+    return 0;
+}
+
 static artel_status begin(artel__listener *l, const artel__net_address *address)
 {
     char text[ARTEL__NET_ADDRESS_TEXT];
@@ -294,8 +310,7 @@ static artel_status begin(artel__listener *l, const artel__net_address *address)
     setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     setsockopt(l->socket, SOL_SOCKET, SO_RCVLOWAT, &(int){ARTEL__CONNECTION_FIRST},
                sizeof(int)); /* for those it accepts */
-    if (bind(l->socket, (const struct sockaddr *)&address->socket, address->bytes) < 0)
-        return artel__fail_errno(ctx, text, "bind");
+    if (bind_patiently(l->socket, address) < 0) return artel__fail_errno(ctx, text, "bind");
     if (listen(l->socket, 1024) < 0) return artel__fail_errno(ctx, text, "listen");
     artel__net_address own = {.bytes = sizeof own.socket};
     if (getsockname(l->socket, (struct sockaddr *)&own.socket, &own.bytes) < 0)

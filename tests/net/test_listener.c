@@ -398,6 +398,41 @@ static void the_port_is_taken(void **state)
     close_site(&mesh);
 }
 
+static void *close_later(void *user)
+{
+    usleep(200000);
+    close(*(int *)user);
+    return NULL;
+}
+
+/* As when a task is started again whose killed process had a child that has not run its program yet. */
+static void the_port_is_let_go(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    open_site(&mesh, false);
+    artel__listener_options options = {.most_pending = 0};
+    artel__listener *listener;
+    pthread_t thread;
+    char text[32];
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own;
+    assert_true(artel__net_address_parse("127.0.0.1:0", &options.address));
+    int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(held, (struct sockaddr *)&options.address.socket, options.address.bytes), 0);
+    assert_int_equal(listen(held, 1), 0);
+    assert_int_equal(getsockname(held, (struct sockaddr *)&own, &size), 0);
+    int port = artel__net_address_port(&(artel__net_address){.socket = own, .bytes = size});
+    snprintf(text, sizeof text, "127.0.0.1:%d", port);
+    assert_true(artel__net_address_parse(text, &options.address));
+    assert_int_equal(pthread_create(&thread, NULL, close_later, &held), 0);
+    assert_int_equal(artel__listener_create(&mesh.site[0], &options, &listener), ARTEL_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(artel__listener_port(listener), port);
+    artel__listener_destroy(listener);
+    close_site(&mesh);
+}
+
 /* At the limit of open files the port is let be for a moment, and whoever waits there is taken later. */
 static void no_files(void **state)
 {
@@ -473,6 +508,7 @@ int main(void)
         cmocka_unit_test(honest_crowd),
         cmocka_unit_test(stalled_handshakes),
         cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test(the_port_is_let_go),
         cmocka_unit_test(no_files),
         cmocka_unit_test(addresses),
     };
