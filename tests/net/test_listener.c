@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,6 +27,16 @@
 enum {
     CALLERS = 48 /* more than may be in their handshake */
 };
+
+static int binds_in_vain; /* so many times from now on somebody else has the port */
+
+int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t size) /* as glibc declares it */
+{
+    if (binds_in_vain == 0) return (int)syscall(SYS_bind, fd, address.__sockaddr__, size);
+    binds_in_vain--;
+    errno = EADDRINUSE;
+    return -1;
+}
 
 typedef struct goodbye {
     artel__site *site;
@@ -398,13 +409,6 @@ static void the_port_is_taken(void **state)
     close_site(&mesh);
 }
 
-static void *close_later(void *user)
-{
-    usleep(200000);
-    close(*(int *)user);
-    return NULL;
-}
-
 /* As when a task is started again whose killed process had a child that has not run its program yet. */
 static void the_port_is_let_go(void **state)
 {
@@ -413,22 +417,10 @@ static void the_port_is_let_go(void **state)
     open_site(&mesh, false);
     artel__listener_options options = {.most_pending = 0};
     artel__listener *listener;
-    pthread_t thread;
-    char text[32];
-    struct sockaddr_storage own;
-    socklen_t size = sizeof own;
     assert_true(artel__net_address_parse("127.0.0.1:0", &options.address));
-    int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(held, (struct sockaddr *)&options.address.socket, options.address.bytes), 0);
-    assert_int_equal(listen(held, 1), 0);
-    assert_int_equal(getsockname(held, (struct sockaddr *)&own, &size), 0);
-    int port = artel__net_address_port(&(artel__net_address){.socket = own, .bytes = size});
-    snprintf(text, sizeof text, "127.0.0.1:%d", port);
-    assert_true(artel__net_address_parse(text, &options.address));
-    assert_int_equal(pthread_create(&thread, NULL, close_later, &held), 0);
+    binds_in_vain = 3;
     assert_int_equal(artel__listener_create(&mesh.site[0], &options, &listener), ARTEL_OK);
-    pthread_join(thread, NULL);
-    assert_int_equal(artel__listener_port(listener), port);
+    assert_int_equal(binds_in_vain, 0);
     artel__listener_destroy(listener);
     close_site(&mesh);
 }
