@@ -245,7 +245,7 @@ static void check_requests(artel_cluster *mesh, int64_t now)
     else if (wanted) {
         artel__mesh_move_leave(&mesh->pass.leave, asked ? ARTEL__MESH_HEEDED : ARTEL__MESH_NOTICED);
         if (atomic_load(&mesh->training.saving) != ARTEL__MESH_SAVES_NOTHING && !mesh->options.save_on_preempt)
-            atomic_store(&mesh->training.saving, ARTEL__MESH_SAVES_NOW);
+            artel__mesh_move_saving(&mesh->training.saving, ARTEL__MESH_SAVES_NOW);
         else
             artel__membership_drain(mesh->machine, now);
     }

@@ -90,7 +90,8 @@ static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *r
     mesh->training.rest_hash = request->hash;
     memset(mesh->pass.owed, 0, sizeof mesh->pass.owed);
     atomic_store(&mesh->training.stopping, false);
-    atomic_store(&mesh->training.saving, request->saves_first ? ARTEL__MESH_SAVES_FIRST : ARTEL__MESH_SAVES_NOTHING);
+    artel__mesh_move_saving(&mesh->training.saving,
+                            request->saves_first ? ARTEL__MESH_SAVES_FIRST : ARTEL__MESH_SAVES_NOTHING);
     atomic_store(&mesh->training.step, request->step);
     artel_status status = create_machine(mesh, request);
     if (status < 0) mesh->site.self.generation = --mesh->pass.number; /* it is not this one that the others are in */
@@ -191,7 +192,7 @@ static void give_seat(artel_cluster *mesh, artel__mesh_order *out)
     atomic_store(&mesh->training.stopping, false);
     mesh->training.measured_ns = 0;
     if (atomic_load(&mesh->training.saving) == ARTEL__MESH_SAVES_LATER)
-        atomic_store(&mesh->training.saving, ARTEL__MESH_SAVES_NOW);
+        artel__mesh_move_saving(&mesh->training.saving, ARTEL__MESH_SAVES_NOW);
     *out =
         (artel__mesh_order){.kind = ARTEL__MESH_START, .step = mesh->generation.start_step, .last = mesh->orders.last};
     artel__mesh_seat *seat = &out->seat;
@@ -325,7 +326,7 @@ void artel__mesh_served(artel_cluster *mesh)
 void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash)
 {
     pthread_mutex_lock(&mesh->mutex);
-    if (artel__mesh_leaving(mesh)) atomic_store(&mesh->training.saving, ARTEL__MESH_SAVES_LATER);
+    if (artel__mesh_leaving(mesh)) artel__mesh_move_saving(&mesh->training.saving, ARTEL__MESH_SAVES_LATER);
     come_to_rest(mesh, step, hash);
     if (mesh->machine) artel__membership_finished(mesh->machine, artel__now_ns(), step, hash);
     artel__mesh_settle(mesh);
@@ -417,7 +418,7 @@ void artel__mesh_drain(artel_cluster *mesh)
     if (!artel__mesh_is_leaving(mesh))
         artel__mesh_move_leave(&mesh->pass.leave,
                                mesh->pass.leave == ARTEL__MESH_ASKED ? ARTEL__MESH_HEEDED : ARTEL__MESH_NOTICED);
-    atomic_store(&mesh->training.saving, ARTEL__MESH_SAVES_NOTHING);
+    artel__mesh_move_saving(&mesh->training.saving, ARTEL__MESH_SAVES_NOTHING);
     if (mesh->machine) artel__membership_drain(mesh->machine, artel__now_ns());
     artel__mesh_settle(mesh);
     pthread_mutex_unlock(&mesh->mutex);

@@ -72,6 +72,17 @@ static const artel__move_state known[ARTEL__MESH_KNOWNS] = {
 };
 const artel__moves artel__mesh_knowns = {"known", known, ARTEL__MESH_KNOWNS};
 
+/* The next pass begins anew, whatever became of the last one. */
+static const artel__move_state saving[ARTEL__MESH_SAVINGS] = {
+    [ARTEL__MESH_SAVES_NOTHING] = {"nothing", BIT(ARTEL__MESH_SAVES_FIRST)},
+    [ARTEL__MESH_SAVES_FIRST] = {"first", BIT(ARTEL__MESH_SAVES_NOTHING) | BIT(ARTEL__MESH_SAVES_NOW)},
+    [ARTEL__MESH_SAVES_NOW] = {"now", BIT(ARTEL__MESH_SAVES_NOTHING) | BIT(ARTEL__MESH_SAVES_FIRST) |
+                                          BIT(ARTEL__MESH_SAVES_LATER)},
+    [ARTEL__MESH_SAVES_LATER] = {"later", BIT(ARTEL__MESH_SAVES_NOTHING) | BIT(ARTEL__MESH_SAVES_FIRST) |
+                                              BIT(ARTEL__MESH_SAVES_NOW)},
+};
+const artel__moves artel__mesh_savings = {"saving", saving, ARTEL__MESH_SAVINGS};
+
 void artel__mesh_move_life(artel__mesh_life *at, artel__mesh_life to)
 {
     artel__check_move(&artel__mesh_lives, (int)*at, (int)to);
@@ -112,4 +123,10 @@ void artel__mesh_move_known(artel__mesh_known *at, artel__mesh_known to)
 {
     artel__check_move(&artel__mesh_knowns, (int)*at, (int)to);
     *at = to;
+}
+
+void artel__mesh_move_saving(atomic_int *at, artel__mesh_saving to)
+{
+    artel__check_move(&artel__mesh_savings, atomic_load(at), (int)to);
+    atomic_store(at, (int)to);
 }

@@ -7,6 +7,8 @@
 #ifndef ARTEL_CLUSTER_MESH_STATE_H
 #define ARTEL_CLUSTER_MESH_STATE_H
 
+#include <stdatomic.h>
+
 #include "cluster/moves.h"
 
 /* Of a mesh as an object: what it has begun, so that closing ends just that. */
@@ -32,21 +34,22 @@ typedef enum artel__mesh_course {
 
 /* Whether this task is to leave in order. Somebody from outside may ask for it (`artel drain`), also between passes; a
  * signal or the caller is noticed within one. */
-/* Whether the caller saves what it has before this task leaves. Read without the mutex. */
+typedef enum artel__mesh_leave {
+    ARTEL__MESH_STAYS,
+    ARTEL__MESH_ASKED,   /* from outside; the machine does not know yet */
+    ARTEL__MESH_NOTICED, /* of this pass; the machine knows, or, where the caller saves first, that one */
+    ARTEL__MESH_HEEDED,  /* from outside; likewise */
+    ARTEL__MESH_LEAVES
+} artel__mesh_leave;
+
+/* Whether the caller saves what it has before this task leaves. Changed under the mutex, read by any thread. */
 typedef enum artel__mesh_saving {
     ARTEL__MESH_SAVES_NOTHING,
     ARTEL__MESH_SAVES_FIRST, /* when it is told to leave */
     ARTEL__MESH_SAVES_NOW,   /* it has been told */
-    ARTEL__MESH_SAVES_LATER  /* the same, in a generation that ends */
+    ARTEL__MESH_SAVES_LATER, /* the same, in a generation that ends */
+    ARTEL__MESH_SAVINGS
 } artel__mesh_saving;
-
-typedef enum artel__mesh_leave {
-    ARTEL__MESH_STAYS,
-    ARTEL__MESH_ASKED,   /* from outside; the machine does not know yet */
-    ARTEL__MESH_NOTICED, /* of this pass; the machine knows */
-    ARTEL__MESH_HEEDED,  /* from outside; the machine knows */
-    ARTEL__MESH_LEAVES
-} artel__mesh_leave;
 
 /* What the caller's thread is about. */
 typedef enum artel__mesh_work {
@@ -86,7 +89,7 @@ typedef enum artel__mesh_known {
 } artel__mesh_known;
 
 extern const artel__moves artel__mesh_lives, artel__mesh_courses, artel__mesh_leaves, artel__mesh_works,
-    artel__mesh_dues, artel__mesh_ways, artel__mesh_knowns;
+    artel__mesh_dues, artel__mesh_ways, artel__mesh_knowns, artel__mesh_savings;
 
 void artel__mesh_move_life(artel__mesh_life *at, artel__mesh_life to);
 void artel__mesh_move_course(artel__mesh_course *at, artel__mesh_course to);
@@ -95,5 +98,6 @@ void artel__mesh_move_work(artel__mesh_work *at, artel__mesh_work to);
 void artel__mesh_move_due(artel__mesh_due *at, artel__mesh_due to);
 void artel__mesh_move_way(artel__mesh_way *at, artel__mesh_way to);
 void artel__mesh_move_known(artel__mesh_known *at, artel__mesh_known to);
+void artel__mesh_move_saving(atomic_int *at, artel__mesh_saving to);
 
 #endif

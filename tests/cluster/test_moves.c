@@ -34,6 +34,8 @@ static const expected all[] = {
     {&artel__mesh_ways, ARTEL__MOVE_TO(ARTEL__MESH_GONE),
      " to_dial>opening to_dial>gone opening>prefaced opening>to_dial opening>gone prefaced>to_dial prefaced>gone "},
     {&artel__mesh_knowns, 0, " unmet>greeted greeted>met met>greeted "},
+    {&artel__mesh_savings, 0,
+     " nothing>first first>nothing first>now now>nothing now>first now>later later>nothing later>first later>now "},
     {&artel__ms_trainings, 0, " rest>going going>rest going>stopping stopping>rest "},
     {&artel__ms_endings, 0,
      " stepping>finished finished>writing finished>stepping writing>written writing>unwritten writing>stepping"
