@@ -184,14 +184,12 @@ artel_status artel__cli_check_apart(artel__invocation *call, const char *option,
 /* Refuses two names of one file: what is written last would be all that is left. NULL is no file. */
 artel_status artel__cli_check_two(artel__invocation *call, const char *option, const char *path, const char *other,
                                   const char *other_path);
-/* Warns if less than `bytes` are free where `path`, which `option` names, will be written. */
-void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, const char *what,
-                           uint64_t bytes);
 typedef struct artel__fit_files {
     const char *output, *checkpoint_dir; /* or NULL */
     int64_t keep, epochs, batch_size;
 } artel__fit_files;
-/* The same of what a run writes: weights, the optimizer's slots, as many checkpoints as there are at once. */
+/* Warns where there is less room than a run will write: weights, the optimizer's slots, as many checkpoints as there
+ * are at once. */
 artel_status artel__cli_check_fit_room(artel__invocation *call, artel_model *model, const artel__fit_files *files);
 /* Whether a file that is written line by line could be written where it lies. */
 artel_status artel__cli_check_log(artel__invocation *call, const char *path);

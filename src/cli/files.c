@@ -3,7 +3,6 @@
  * written, and a name that is almost right is answered with the right one. */
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "artel/data.h"
 #include "artel/extend.h"
@@ -55,20 +54,6 @@ artel_status artel__cli_check_two(artel__invocation *call, const char *option, c
     if (!path || !other_path || special || !is_same_file(path, other_path)) return ARTEL_OK;
     return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write", "%s would overwrite %s%s",
                        option, other[0] == '-' ? "what is written by " : "", other);
-}
-
-void artel__cli_check_room(artel__invocation *call, const char *option, const char *path, const char *what,
-                           uint64_t bytes)
-{
-    char buffer[4096];
-    struct statvfs disk;
-    const char *folder = artel__is_directory(path) ? path : artel__folder_of(path, buffer, sizeof buffer);
-    if (!folder || statvfs(folder, &disk) != 0) return;
-    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-    if (room < bytes)
-        artel__log(call->ctx, ARTEL_LOG_WARNING, "%s: %.1f MB are free where %s will be written, and %s take%s %.1f MB",
-                   path, (double)room / 1e6, option, what, artel__starts_with(what, "a ") ? "s" : "",
-                   (double)bytes / 1e6);
 }
 
 artel_status artel__cli_check_log(artel__invocation *call, const char *path)

@@ -13,6 +13,7 @@
 #include "cli/board_graph.h"
 #include "cli/health.h"
 #include "keras/model.h"
+#include "train/callbacks.h"
 
 static void remember(artel__observers *o, artel_status status)
 {
@@ -406,8 +407,7 @@ static artel_status take_records(artel__arena *arena, json_t *list, artel__obser
             options->csv_by_place = true;
             options->csv_rates = rates;
         }
-        rates += class_name &&
-                 (strcmp(class_name, "ReduceLROnPlateau") == 0 || strcmp(class_name, "LearningRateScheduler") == 0);
+        rates += class_name && artel__callback_tells_rate(class_name);
         if (board) ARTEL_TRY(take_board(arena, config, options));
         if (csv || board)
             json_array_remove(list, i);

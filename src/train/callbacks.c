@@ -132,6 +132,12 @@ static const artel__callback_def *find(const char *class_name)
     return NULL;
 }
 
+bool artel__callback_tells_rate(const char *class_name)
+{
+    const artel__callback_def *def = find(class_name);
+    return def && def->tells_rate;
+}
+
 static artel_status unknown(artel__fit *fit, const char *class_name)
 {
     for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {

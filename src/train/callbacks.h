@@ -44,6 +44,8 @@ struct artel__callback {
 };
 
 extern const artel__callback_def *const artel__callback_defs[];
+/* Of a class; false for one that is none of these. */
+bool artel__callback_tells_rate(const char *class_name);
 
 /* Whether larger values of this quantity are better, into callback->state.up: as `mode` says, for "auto" as the loss or
  * the metric of that name says, as Keras does. INVALID when neither knows: a name that no epoch will have, a count such

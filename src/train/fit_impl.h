@@ -99,8 +99,7 @@ typedef struct artel__fit_validation {
     artel__tally tally;
     uint64_t *order;
     int64_t rows;
-    bool listed;    /* epochs are named: */
-    int64_t *epoch; /* from 1 */
+    int64_t *epoch; /* those that are named, from 1; NULL: every so-manyth */
     int epochs;
     int64_t row; /* of this epoch's pass: rows that have been evaluated */
     artel__log_list logs;

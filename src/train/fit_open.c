@@ -47,7 +47,6 @@ static artel_status read_epochs(artel__fit *fit)
     char *word = artel__arena_printf(&fit->arena, "%.*s", (int)(length - (bracketed ? 2 : 0)), text + bracketed);
     fit->validation.epoch = artel__arena_alloc(&fit->arena, length + 1, sizeof *fit->validation.epoch);
     ARTEL_TRY(artel__arena_status(&fit->arena));
-    fit->validation.listed = true;
     for (char *next = word; next; word = next) {
         next = strchr(word, ',');
         if (next) *next++ = 0;

@@ -103,7 +103,7 @@ static artel_status one_step(artel__fit *fit)
 static bool is_judged(const artel__fit *fit, int64_t epoch)
 {
     int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1;
-    if (!fit->validation.listed) return epoch % every == 0;
+    if (!fit->validation.epoch) return epoch % every == 0;
     for (int i = 0; i < fit->validation.epochs; i++) {
         if (fit->validation.epoch[i] == epoch) return true;
     }
