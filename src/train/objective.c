@@ -35,91 +35,6 @@ typedef struct builder {
     int penalties;
 } builder;
 
-/* -- what is fed -- */
-
-static artel__data_target_kind kind_of(artel__target_form form)
-{
-    return form == ARTEL__TARGET_INDEX     ? ARTEL__DATA_TARGET_INDICES
-           : form == ARTEL__TARGET_ONE_HOT ? ARTEL__DATA_TARGET_ONE_HOT
-                                           : ARTEL__DATA_TARGET_VALUES;
-}
-
-/* What a prediction of this type is compared with, and weighed by. */
-static artel_dtype real_of(artel_dtype dtype)
-{
-    return dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
-}
-
-/* Of sample weights, which all outputs may share: FLOAT64 where a prediction is that. */
-static artel_dtype weight_dtype(const artel__model *nn)
-{
-    artel_dtype dtype = ARTEL_DTYPE_FLOAT32;
-    for (int i = 0; i < nn->outputs; i++) {
-        if (nn->output[i].dtype == ARTEL_DTYPE_FLOAT64) dtype = ARTEL_DTYPE_FLOAT64;
-    }
-    return dtype;
-}
-
-static void want_target(const artel__model *nn, const artel__settings *settings, int i, artel__data_want_target *want)
-{
-    const artel__output_settings *output = &settings->output[i];
-    const artel_shape *shape = &nn->output[i].shape;
-    artel__target_form form = output->has_loss  ? output->loss.target
-                              : output->metrics ? output->metric[0].target
-                                                : ARTEL__TARGET_SAME;
-    *want = (artel__data_want_target){
-        .name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = real_of(nn->output[i].dtype)};
-    bool open = false;
-    for (int k = 0; k < nn->inputs; k++) {
-        for (int d = 0; d < nn->input[k].shape.rank; d++) open = open || nn->input[k].shape.dim[d] < 0;
-    }
-    if ((form == ARTEL__TARGET_INDEX || form == ARTEL__TARGET_ONE_HOT) && shape->rank > 0)
-        want->classes = shape->dim[shape->rank - 1];
-    if (form == ARTEL__TARGET_INDEX) {
-        want->dtype = ARTEL_DTYPE_INT32;
-        want->row.rank = shape->rank > 0 ? shape->rank - 1 : 0;
-        want->has_ignored = output->loss.has_ignored;
-        want->ignored = output->loss.ignored;
-    }
-    if (form == ARTEL__TARGET_NUMBER || form == ARTEL__TARGET_LIST) {
-        want->dtype = ARTEL_DTYPE_INT32;
-        want->row = (artel_shape){.rank = form == ARTEL__TARGET_LIST, .dim = {-1}};
-        return;
-    }
-    /* Open input axes make the extents of the outputs unknown until the data is seen. */
-    for (int d = 0; open && d < want->row.rank - (form == ARTEL__TARGET_INDEX ? 0 : 1); d++) want->row.dim[d] = -1;
-}
-
-artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings,
-                                    artel__mode mode, artel__data_wants *out)
-{
-    artel__data_want_input *inputs = artel__arena_alloc(arena, (size_t)nn->inputs, sizeof *inputs);
-    artel__data_want_target *targets = artel__arena_alloc(arena, (size_t)nn->outputs, sizeof *targets);
-    if (!inputs || !targets) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < nn->inputs; i++)
-        inputs[i] =
-            (artel__data_want_input){nn->input[i].name, nn->input[i].dtype, nn->input[i].shape, nn->input[i].limit};
-    int count = 0;
-    for (int i = 0; mode != ARTEL__MODE_PREDICT && i < nn->outputs; i++) {
-        if (settings->output[i].has_loss || settings->output[i].metrics)
-            want_target(nn, settings, i, &targets[count++]);
-    }
-    const artel__layer *scaling = artel__model_scaling(nn);
-    *out = (artel__data_wants){
-        .purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
-                   : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
-                                                  : ARTEL__DATA_PURPOSE_PREDICT,
-        .inputs = inputs,
-        .input_count = nn->inputs,
-        .targets = targets,
-        .target_count = count,
-        .weight = weight_dtype(nn),
-        .program = artel__model_program(nn),
-        .scales_itself = scaling,
-        .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
-    return ARTEL_OK;
-}
-
 /* Results that are computed where rows are fetched come as inputs; what only they are computed from is not fed. */
 static artel_status add_ahead(builder *b, artel__ahead *ahead, artel__tensor *in)
 {
@@ -175,7 +90,7 @@ static artel_status add_inputs(builder *b)
     }
     if (b->request->weighted && b->weight[0] < 0) {
         artel_shape one = {.rank = 0};
-        set_weight(b, 0, artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, weight_dtype(nn), &one));
+        set_weight(b, 0, artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, artel__objective_weight_dtype(nn), &one));
     }
     return program ? add_ahead(b, &ahead, in) : artel__model_call(b->request->nn, b->graph, in, b->out);
 }
@@ -231,11 +146,11 @@ static artel__value_id output_weight(builder *b, int i, artel__value_id loss, ar
     artel__value_id weight = b->weight[i];
     *mask = ARTEL__NO_VALUE;
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (weight >= 0) weight = artel__op_cast(graph, weight, real_of(graph->value[loss].dtype));
+    if (weight >= 0) weight = artel__op_cast(graph, weight, artel__real_of(graph, loss));
     artel__value_id both = output_mask(b, i, loss, counted);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (both >= 0) {
-        artel_dtype real = real_of(graph->value[loss].dtype);
+        artel_dtype real = artel__real_of(graph, loss);
         *mask = artel__op_reshape(graph, artel__op_cast(graph, both, real), &graph->value[loss].shape);
         if (weight < 0) return *mask;
         artel_shape shape = graph->value[loss].shape;
@@ -276,7 +191,8 @@ static void count_elements(builder *b, artel__value_id loss)
     artel__graph *graph = b->graph;
     if (graph->status < 0 || b->times >= 0) return;
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, ARTEL__NO_VALUE));
-    b->times = artel__op_cast(graph, second(graph, pair), real_of(graph->value[loss].dtype));
+    artel__value_id count = second(graph, pair);
+    b->times = artel__op_cast(graph, count, artel__real_of(graph, loss));
 }
 
 /* `x` as often as it counts. */
@@ -352,7 +268,7 @@ static void add_metrics(builder *b, int i)
         if (!output->weighted[k]) b->weight[i] = ARTEL__NO_VALUE; /* other metrics see the mask alone */
         weight = b->weight[i];
         if (weight >= 0 && b->graph->status == ARTEL_OK)
-            weight = artel__op_cast(b->graph, weight, real_of(b->graph->value[prediction].dtype));
+            weight = artel__op_cast(b->graph, weight, artel__real_of(b->graph, prediction));
         if (b->out[i].mask >= 0 && artel__metric_takes_mask(metric) && b->graph->status == ARTEL_OK) {
             artel__value_id like = artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction,
                                                     1u << (b->graph->value[prediction].shape.rank - 1), false);

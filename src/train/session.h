@@ -101,6 +101,8 @@ typedef struct artel__objective {
 /* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
 artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings,
                                     artel__mode mode, artel__data_wants *out);
+/* Of sample weights, which all outputs may share: FLOAT64 where a prediction is that. */
+artel_dtype artel__objective_weight_dtype(const artel__model *nn);
 
 /* Builds and seals the graph of a mode for the arrays of a feed: fed inputs are the feed's arrays in order. `weighted`:
  * a sample weight is fed last although the feed has none (class weights). `slots` NULL except for training. */

@@ -80,7 +80,16 @@ def factored():
     return m
 
 
-OWN = {"stateful": stateful, "accumulating": accumulating, "augmented": augmented, "spectral": spectral, "factored": factored}
+def unreduced():
+    """A loss that is not reduced, in front of which the other output's counts once for each of its elements: a sum over all replicas."""
+    i = K.Input((6, 5))
+    x = L.LSTM(8, return_sequences=True)(i)
+    m = K.Model(i, [L.Dense(4, name="a")(x), L.Dense(3, name="b")(L.GlobalAveragePooling1D()(x))])
+    m.compile(O.Adam(0.01), {"a": Q.MeanSquaredError(reduction="none"), "b": Q.MeanAbsoluteError()})
+    return m
+
+
+OWN = {"unreduced": unreduced, "stateful": stateful, "accumulating": accumulating, "augmented": augmented, "spectral": spectral, "factored": factored}
 
 
 def mirrored(n, t):
@@ -116,6 +125,7 @@ ROWS += [Row("golden", "", 0, None)]
 ROWS += [Row("stateful", "lstm", 96, [mirrored(*p) for p in PAIRS], samples=960)]
 ROWS += [Row("accumulating", "cnn", 100, [mirrored(*p) for p in PAIRS])]
 ROWS += [Row("augmented", "cnn", 100, [mirrored(*p) for p in (PAIRS if LONG else [(1, 2), (3, 2), (8, 1)])], samples=250)]
+ROWS += [Row("unreduced", "", 100, [mirrored(*p) for p in (PAIRS if LONG else [(1, 2), (3, 2), (8, 1)])], True)]
 ROWS += [Row("spectral", "cnn", 100, [mirrored(*p) for p in (PAIRS if LONG else [(2, 1), (3, 2), (8, 1)])], samples=250)]
 ROWS += [Row("factored", "lstm", 96, [mirrored(*p) for p in (PAIRS if LONG else [(1, 2), (3, 2), (8, 1)])], samples=250)]
 
@@ -153,7 +163,7 @@ def golden(folder):
 def run(row, index, folder, keras_only):
     if row.name == "golden":
         return ["", ""] if keras_only else golden(folder)
-    model = save(OWN.get(row.name, MODELS[row.model]), os.path.join(folder, "m.keras"))
+    model = save(OWN.get(row.name) or MODELS[row.model], os.path.join(folder, "m.keras"))
     data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"), row.samples)
     if keras_only:
         return ["", ""]
