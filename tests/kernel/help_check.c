@@ -36,6 +36,11 @@ int check_rounds(int whole)
     return check_values() ? whole : (whole + 3) / 4;
 }
 
+bool check_affords(int64_t products)
+{
+    return check_values() || !only_wide || products <= 7000000;
+}
+
 bool check_isa_runs(artel__isa isa)
 {
     if (only_wide && isa != ARTEL__ISA_AVX2) return false;

@@ -31,6 +31,10 @@ bool check_values(void);
  * each, and minutes longer. */
 int check_rounds(int whole);
 
+/* Whether a case of so many multiplications is worth its time: with the tiles of AVX-512 on AVX2's vectors, which
+ * sanitizers run unoptimised, only those that need not many; the others touch memory as the narrow tiles do. */
+bool check_affords(int64_t products);
+
 /* Whether this machine has the instruction set, and whether it can run the kernel on these parameters. */
 bool check_isa_runs(artel__isa isa);
 bool check_can_run(const artel__kernel *kernel, const void *params);

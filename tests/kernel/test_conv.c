@@ -39,6 +39,11 @@ static int64_t depth_of(const shape *s)
     return s->kh * s->kw * (s->ic / s->groups);
 }
 
+static int64_t products_of(const shape *s)
+{
+    return s->images * s->oh * s->ow * s->oc * depth_of(s);
+}
+
 static float *filled(int64_t count, float value)
 {
     float *x = check_alloc((size_t)count * sizeof *x);
@@ -172,6 +177,7 @@ static void weight_root(const shape *s, int64_t each, const operands *o, int32_t
 
 static void all_of(check_random *random, const shape *s)
 {
+    if (!check_affords(products_of(s))) return;
     operands o = operands_make(random, s);
     float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7),
           *again = filled(o.weights + s->oc, 8);
@@ -298,6 +304,7 @@ static void test_outside(void **state)
  * behind a line. */
 static void large_case(check_random *random, const shape *s, int offset)
 {
+    if (!check_affords(products_of(s))) return;
     operands o = operands_make(random, s);
     float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;

@@ -104,6 +104,7 @@ static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, 
 
 static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
 {
+    if (!check_affords(m * n * k)) return;
     forward_held(random, m, n, k, options, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN);
     if (m * n * k >= 25000000) return; /* the largest are about what float32 fetches */
     forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN);
@@ -163,6 +164,7 @@ static void test_forward_past_the_caches(void **state)
     static const int64_t shapes[][3] = {{800, 4000, 70}, {800, 4000, 1030}};
     check_random random = {6};
     size_t count = check_values() ? ARTEL__COUNT(shapes) : 1; /* deeper products touch no other memory */
+    if (!check_affords(shapes[0][0] * shapes[0][1] * shapes[0][2])) return;
     (void)state;
     for (size_t i = 0; i < count; i++) {
         int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], apart = n + 5;
@@ -387,6 +389,7 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
 
 static void gradient_all(check_random *random, const gradient_case *c, int replicas)
 {
+    if (!check_affords(c->batch * c->inner * c->k * c->n)) return;
     gradient_held(random, c, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, replicas);
     gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN, replicas);
     if (c->batch * c->inner * c->k * c->n < 8000000)
