@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # processors: 2
-# long form: 3600
+# long form: 7200
 # Allocations and system calls that fail, one in each run, through load, fit, save, resume, evaluate, predict, convert, data, launch (there in every
 # process; allocations in plaintext): the command ends
 # with a message and an exit code, or its files are the same bytes as without a fault. A sample here, every single one in the long form.
