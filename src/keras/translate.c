@@ -22,9 +22,10 @@ static const struct {
     {"dtype", "keras"},
 };
 
-/* Settings of Keras 2's layers that Keras 3 does not have and that change no result. */
-static const char *const dropped[] = {"implementation",     "input_length", "time_major",        "fused",
-                                      "virtual_batch_size", "adjustment",   "batch_input_shape", NULL};
+/* Settings of Keras 2's layers that Keras 3 does not have and that change no result; the second ones while they are
+ * off: batch_input_shape aside, what says something else stays, and is refused by name. */
+static const char *const dropped[] = {"implementation", "input_length", "fused", "batch_input_shape", "rng_type", NULL};
+static const char *const dropped_off[] = {"time_major", "virtual_batch_size", "adjustment", NULL};
 
 static const char *module_of(const char *key, const char *class_name)
 {
@@ -104,6 +105,10 @@ static void drop_settings(const char *class_name, json_t *config)
 {
     int64_t groups;
     for (const char *const *name = dropped; *name; name++) json_object_del(config, *name);
+    for (const char *const *name = dropped_off; *name; name++) {
+        const json_t *value = json_object_get(config, *name);
+        if (json_is_null(value) || json_is_false(value)) json_object_del(config, *name);
+    }
     if (artel__json_integer(json_object_get(config, "groups"), &groups) && groups != 1)
         return; /* which none of them could do */
     for (size_t i = 0; i < ARTEL__COUNT(idle); i++) {
@@ -217,9 +222,44 @@ static artel_status add_input_layers(json_t *record, int depth)
     return ARTEL_OK;
 }
 
+/* Only Keras 2 says batch_input_shape, in all of its files. */
+static bool is_keras2(json_t *record, int depth)
+{
+    size_t i;
+    json_t *config = json_object_get(record, "config"), *layer;
+    json_t *layers = json_is_array(config) ? config : json_object_get(config, "layers");
+    bool old = json_object_get(config, "batch_input_shape") != NULL;
+    json_array_foreach(layers, i, layer) old = old || (depth < ARTEL__KERAS_MAX_NESTING && is_keras2(layer, depth + 1));
+    return old;
+}
+
+/* What is called alike in Keras 2 and Keras 3 and is not the same: hard_sigmoid is 0.2 x + 0.5 between 0 and 1, not
+ * x / 6 + 0.5, and RandomCrop cuts the middle out of what is not trained on. It gets a name that no table has, by which
+ * it is refused: what a model has learnt is not to be computed with another function. */
+static artel_status part_namesakes(json_t *value, int depth)
+{
+    const char *key, *name;
+    size_t i;
+    json_t *item;
+    if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
+    json_array_foreach(value, i, item) ARTEL_TRY(part_namesakes(item, depth + 1));
+    json_object_foreach(value, key, item)
+    {
+        name = json_string_value(item);
+        bool sigmoid = name && strstr(key, "activation") && strcmp(name, "hard_sigmoid") == 0,
+             crop = name && strcmp(key, "class_name") == 0 && strcmp(name, "RandomCrop") == 0;
+        if ((sigmoid && json_string_set(item, "hard_sigmoid of Keras 2") < 0) ||
+            (crop && json_string_set(item, "RandomCrop of Keras 2") < 0))
+            return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(part_namesakes(item, depth + 1));
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__keras_translate_model(json_t *record)
 {
     if (!json_is_object(record)) return ARTEL_OK;
+    if (is_keras2(record, 0)) ARTEL_TRY(part_namesakes(record, 0));
     ARTEL_TRY(add_input_layers(record, 0));
     ARTEL_TRY(translate_value(record, "", 0));
     return artel__keras_translate_calls(record, 0);

@@ -215,9 +215,11 @@ static artel_status convert_operation(json_t *record, json_t *calls)
     const char *function = json_string_value(json_object_get(old, "function"));
     bool a = json_is_true(json_object_get(kwargs, "transpose_a")),
          b = json_is_true(json_object_get(kwargs, "transpose_b"));
+    const char *mode = json_string_value(json_object_get(kwargs, "mode"));
+    bool borders = mode && (strcmp(mode, "REFLECT") == 0 || strcmp(mode, "SYMMETRIC") == 0);
     char form[64]; /* functions with such arguments are listed apart */
-    snprintf(form, sizeof form, "%s%s%s", function ? function : "", a ? " of a transposed" : "",
-             b ? " by b transposed" : "");
+    snprintf(form, sizeof form, "%s%s%s%s%s", function ? function : "", a ? " of a transposed" : "",
+             b ? " by b transposed" : "", borders ? " by " : "", borders ? mode : "");
     const artel__keras_operation *op = artel__keras_find_operation(form);
     if (!op || json_array_size(calls) != 1) return ARTEL_OK; /* settings are those of one call */
     json_t *config = NULL;

@@ -28,6 +28,9 @@
 #define PRODUCT(subscripts)                                                        \
     NUMPY, "Einsum", {"a", "b"}, {{NULL}}, "{\"subscripts\": \"" subscripts "\"}", \
         "{\"transpose_a\": true, \"transpose_b\": true}"
+#define PADDING(mode, there)                                                           \
+    NUMPY, "Pad", {"tensor"}, {{"paddings", "pad_width"}}, "{\"mode\": \"" mode "\"}", \
+        "{\"mode\": \"" there "\", \"constant_values\": 0}"
 #define AXIS_0 "{\"axis\": 0}" /* TensorFlow's default, where Keras has another */
 
 static const artel__keras_operation operations[] = {
@@ -142,16 +145,13 @@ static const artel__keras_operation operations[] = {
     {"math.top_k", MATH, "TopK", {"input"}, {{"k", "k"}, {"sorted", "sorted"}}, "{\"k\": 1}", NULL},
     {"split", NUMPY, "Split", {"value"}, {{"num_or_size_splits", "indices_or_sections"}, {"axis", "axis"}}, NULL, NULL},
     {"unstack", CORE, "Unstack", {"value"}, {{"num", "num"}, {"axis", "axis"}}, AXIS_0, NULL},
-    {"compat.v1.pad",
-     NUMPY,
-     "Pad",
-     {"tensor"},
-     {{"paddings", "pad_width"}},
-     "{\"mode\": \"constant\"}",
-     "{\"mode\": \"CONSTANT\", \"constant_values\": 0}"},
+    {"compat.v1.pad", PADDING("constant", "CONSTANT")},
+    {"compat.v1.pad by REFLECT", PADDING("reflect", "REFLECT")},
+    {"compat.v1.pad by SYMMETRIC", PADDING("symmetric", "SYMMETRIC")},
     {"tile", NUMPY, "Tile", {"input"}, {{"multiples", "repeats"}}, NULL, NULL},
     {"repeat", NUMPY, "Repeat", {"input"}, {{"repeats", "repeats"}, {"axis", "axis"}}, NULL, NULL},
     {"compat.v1.gather", NUMPY, "Take", {"params", "indices"}, {{"axis", "axis"}}, NULL, "{\"batch_dims\": 0}"},
+    {"sort", NUMPY, "Sort", {"values"}, {{"axis", "axis"}}, NULL, "{\"direction\": \"ASCENDING\"}"},
     {"reverse", NUMPY, "Flip", {"tensor"}, {{"axis", "axis"}}, NULL, NULL},
     {"one_hot", NN, "OneHot", {"indices"}, {{"depth", "num_classes"}, {"axis", "axis"}}, NULL, NULL},
     {"compat.v1.transpose", NUMPY, "Transpose", {"a"}, {{"perm", "axes"}}, NULL, NULL},

@@ -190,9 +190,18 @@ static bool is_keras_class(json_t *record)
     return known && !(registered && strchr(registered, '>'));
 }
 
+/* A function of TensorFlow between layers of Keras 2 that has not become an operation. */
+static artel_status unknown_function(artel__arena *arena, const char *where, const char *function, const char *of)
+{
+    return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where,
+                       "build the model with a layer or a function of keras.ops in its place (docs/formats.md)",
+                       "the function tf.%.80s between layers (%s) is not supported in this form", function, of);
+}
+
 /* The class is known by no row of the table; says so and offers the nearest. */
 static artel_status unknown_class(artel__arena *arena, json_t *record, const char *class_name, bool operation)
 {
+    const char *function = json_string_value(json_object_get(json_object_get(record, "config"), "function"));
     const char *names[256];
     int count = 0;
     for (int i = 0; artel__layers[i] && count < 255; i++) {
@@ -205,6 +214,8 @@ static artel_status unknown_class(artel__arena *arena, json_t *record, const cha
     const char *module = json_string_value(json_object_get(record, "module"));
     char where[256];
     snprintf(where, sizeof where, "layer \"%s\"", name ? name : "?");
+    if (function && (strcmp(class_name, "TFOpLambda") == 0 || strcmp(class_name, "SlicingOpLambda") == 0))
+        return unknown_function(arena, where, function, class_name);
     return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a layer of docs/layers.md, or ask for this one",
                        "the %s %s%s%s is not supported%s%s%s", operation ? "operation" : "layer class",
                        module && (operation || !is_keras_class(record)) ? module : "",
