@@ -18,7 +18,7 @@ enum {
     EVENTS_A_CALL = 64,
     PENDING = 256,
     PER_HOST = 64,
-    COSTLY = 96,          /* handshakes of TLS that are under way, 40 KB each */
+    COSTLY = 96,          /* handshakes of TLS that are under way, 50 KB each */
     COSTLY_PER_HOST = 32, /* of one host */
 };
 

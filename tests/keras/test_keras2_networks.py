@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
+# long form: 900
 """Networks as Keras 2 saved them, .keras and .h5: they open and predict as they did, and what was frozen stays frozen.
 
 Keras 3 has the same networks. Their records are written here in Keras 2's words (nodes as lists, batch_input_shape, groups of every

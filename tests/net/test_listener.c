@@ -7,6 +7,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -341,6 +344,114 @@ static void long_hello(void **state)
     close_site(&mesh);
 }
 
+/* A stranger's handshake over `fd` that offers these groups; the group that was agreed to, or NID_undef. */
+static int agreed_group(support_mesh *mesh, int fd, const char *groups)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    assert_int_equal(SSL_CTX_set1_groups_list(context, groups), 1);
+    SSL *ssl = SSL_new(context);
+    SSL_set_fd(ssl, fd);
+    int done = -1;
+    for (int64_t until = artel__now_ns() + INT64_C(20000000000); done < 0 && artel__now_ns() < until;) {
+        struct pollfd ready = {artel__listener_fd(mesh->listener[1]), POLLIN, 0};
+        done = SSL_connect(ssl);
+        int error = SSL_get_error(ssl, done);
+        bool again = done < 0 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
+        if (done < 0 && !again) done = 0;
+        poll(&ready, 1, 1);
+        artel__listener_progress(mesh->listener[1]);
+    }
+    int group = done == 1 ? (int)SSL_get_negotiated_group(ssl) : NID_undef;
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+    return group;
+}
+
+/* Which groups a ClientHello may ask for: none over a finite field, whose exchange costs a tenth of a second. */
+static void groups_of_strangers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *offered;
+        int agreed;
+    } row[] = {
+        {"X25519", NID_X25519},   {"P-256", NID_X9_62_prime256v1},    {"ffdhe8192:P-256", NID_X9_62_prime256v1},
+        {"ffdhe2048", NID_undef}, {"ffdhe8192:ffdhe2048", NID_undef}, {"P-384", NID_undef},
+        {"X448", NID_undef},
+    };
+    support_mesh mesh;
+    open_site(&mesh, true);
+    for (size_t i = 0; i < ARTEL__COUNT(row); i++) {
+        int fd = dial(&mesh);
+        assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+        assert_int_equal(agreed_group(&mesh, fd, row[i].offered), row[i].agreed);
+        shutdown(fd, SHUT_WR);
+        settle(&mesh, fd); /* without a certificate it is refused either way */
+        assert_null(artel__listener_take(mesh.listener[1]));
+        close(fd);
+    }
+    close_site(&mesh);
+}
+
+/* The first words of a client. */
+static size_t client_hello(uint8_t *out, size_t size)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = SSL_new(context);
+    BIO *in = BIO_new(BIO_s_mem()), *said = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl, in, said);
+    assert_int_equal(SSL_connect(ssl), -1);
+    int count = BIO_read(said, out, (int)size);
+    assert_true(count > 0 && (size_t)count < size);
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+    return (size_t)count;
+}
+
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+}
+
+/* A crowd from many hosts that begins and says no more takes at most 6 MB, what docs/cluster-security.md says and some
+ * more. (A sanitizer's heap counts nothing.) */
+static void memory_of_half_open(void **state)
+{
+    (void)state;
+    enum {
+        HOSTS = 8,
+        EACH = 40
+    };
+    static int fd[HOSTS * EACH];
+    uint8_t hello[4096];
+    support_mesh mesh;
+    open_site(&mesh, true);
+    mesh.site[1].handshake_ns = LONG_NS;
+    artel__net_address to;
+    char text[32];
+    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh.listener[1]));
+    assert_true(artel__net_address_parse(text, &to));
+    size_t bytes = client_hello(hello, sizeof hello), before = 0, most = 0;
+    for (int i = 0; i < HOSTS * EACH; i++) {
+        artel__net_address from;
+        snprintf(text, sizeof text, "127.0.0.%d:0", 2 + i / EACH);
+        assert_true(artel__net_address_parse(text, &from));
+        fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(fd[i], (struct sockaddr *)&from.socket, from.bytes), 0);
+        assert_int_equal(connect(fd[i], (struct sockaddr *)&to.socket, to.bytes), 0);
+        assert_int_equal(send(fd[i], hello, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+        struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
+        for (int k = 0; k < 3 && poll(&ready, 1, 20) > 0; k++) artel__listener_progress(mesh.listener[1]);
+        if (i == 0) before = heap_bytes(); /* what the first one makes OpenSSL keep for ever */
+        if (heap_bytes() > most) most = heap_bytes();
+    }
+    assert_true(artel__listener_pending(mesh.listener[1]) >= 96);
+    assert_true(most - before <= 6 << 20);
+    for (int i = 0; i < HOSTS * EACH; i++) close(fd[i]);
+    close_site(&mesh);
+}
+
 /* Moves all that have not been left to themselves, and the listener, until `wanted` have been taken. */
 static int meet_all(support_mesh *mesh, artel__connection **near, int from, int count, int wanted)
 {
@@ -497,6 +608,8 @@ int main(void)
         cmocka_unit_test(said_in_plaintext),
         cmocka_unit_test(farewell),
         cmocka_unit_test(long_hello),
+        cmocka_unit_test(groups_of_strangers),
+        cmocka_unit_test(memory_of_half_open),
         cmocka_unit_test(honest_crowd),
         cmocka_unit_test(stalled_handshakes),
         cmocka_unit_test(the_port_is_taken),
