@@ -110,6 +110,11 @@ artel_status artel__rows_open(artel_data *data, artel__arena *arena, bool texts,
         return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, data->specification, "name files",
                            "synthetic data has the shape of a model");
     }
+    if (source->options.has_scale || source->options.has_shift)
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, data->specification,
+                           "leave it out, or use the stage \"scale\" of a pipeline",
+                           "%s is for the inputs of a model; rows are read here as their source holds them",
+                           source->options.has_scale ? "scale" : "shift");
     out->columns = artel__arena_alloc(arena, (size_t)source->array_count, sizeof *out->columns);
     if (out->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
     out->has_records = source->format->has_records;

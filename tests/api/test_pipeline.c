@@ -260,11 +260,33 @@ static void what_does_not_fit_is_told(void **state)
     artel_context_destroy(ctx);
 }
 
+/* What is for the inputs of a model is not left out in silence where there is no model. */
+static void scale_wants_a_model(void **state)
+{
+    artel_context *ctx = api_context();
+    char spec[160];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        artel_pipeline *p;
+        artel_data *data = NULL;
+        artel_reader *reader = NULL;
+        const char *word = i ? "shift" : "scale";
+        snprintf(spec, sizeof spec, "jsonl:%s#label=y&%s=2", rows, word);
+        api_ok(ctx, artel_data_open(ctx, spec, &data));
+        says(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, word);
+        artel_data_destroy(data);
+        api_ok(ctx, artel_pipeline_create(ctx, spec, &p));
+        says(ctx, artel_pipeline_open(p, &data), ARTEL_ERROR_UNSUPPORTED, word);
+        artel_pipeline_destroy(p);
+    }
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trains_with_the_same_bits),
-                                       cmocka_unit_test(joins_keep_functions), cmocka_unit_test(json_is_the_file),
-                                       cmocka_unit_test(position_is_two_numbers),
-                                       cmocka_unit_test(what_does_not_fit_is_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trains_with_the_same_bits), cmocka_unit_test(joins_keep_functions),
+        cmocka_unit_test(json_is_the_file),          cmocka_unit_test(position_is_two_numbers),
+        cmocka_unit_test(what_does_not_fit_is_told), cmocka_unit_test(scale_wants_a_model)};
     return cmocka_run_group_tests(tests, write_rows, remove_rows);
 }
