@@ -97,8 +97,7 @@ static artel_value call_log_cosh(void *user, const char *config, artel_graph *g,
 
 static artel_value call_within(void *user, const char *config, artel_graph *g, artel_value y, artel_value p)
 {
-    (void)user;
-    (void)config;
+    (void)user, (void)config;
     artel_value near =
         artel_graph_binary(g, "less", artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", p, y)),
                            artel_graph_number(g, 0.5));

@@ -12,4 +12,11 @@ mkdir -p tree/src/base tree/include tree/examples tree/tests
 } >tree/src/base/a.c
 if "$ARTEL_SOURCE/scripts/check-style" tree >out; then echo "a long function passed"; exit 1; fi
 grep -q 'a function of 121 lines' out
+rm tree/src/base/a.c
+{
+    printf '/* SPDX-License-Identifier: Apache-2.0 */\n'
+    yes '/* a line */' | head -n 150
+} >tree/examples/long.c
+if "$ARTEL_SOURCE/scripts/check-style" tree >out; then echo "a long example passed"; exit 1; fi
+grep -q 'an example of more than 150 lines' out
 "$ARTEL_SOURCE/scripts/check-style"
