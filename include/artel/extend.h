@@ -153,8 +153,8 @@ typedef struct artel_operation {
     void *user;
 } artel_operation;
 
-/* float32 in and out, at most 8 inputs. `operation` outlives the context. Errors of the graph: ARTEL_ERROR_INVALID,
- * those of infer. */
+/* float32 in and out, at most 8 inputs. The struct is copied; its name and what `user` points to outlive the context.
+ * Errors of the graph: ARTEL_ERROR_INVALID, those of infer. */
 ARTEL_API artel_value artel_graph_custom(artel_graph *graph, const artel_operation *operation,
                                          const artel_value *inputs, int count);
 

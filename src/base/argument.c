@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+enum {
+    MOST_BYTES = 4096 /* of a struct: a size beyond is a mistake, and is not read */
+};
+
 static artel_status check_pointers(artel_context *ctx, const char *function, const char *names, va_list pointers)
 {
     for (const char *name = names; *name;) {
@@ -66,14 +70,32 @@ static artel_status check_range(artel_context *ctx, const artel__range *range, c
                        "the value does not fit (found %.15g, expected at most %.15g)", value, range->most);
 }
 
+/* A program that knows a longer struct than this library asks for what it does not get, unless the rest of it is zero.
+ */
+static artel_status check_size(artel_context *ctx, const artel__options_kind *kind, const char *given, size_t size)
+{
+    if (size < sizeof size)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, kind->where, kind->advice, "struct_size is not set");
+    if (size > MOST_BYTES)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, kind->where, kind->advice,
+                           "a struct_size of %zu, which no such struct has", size);
+    for (size_t at = kind->size; at < size; at++) {
+        if (given[at] != 0)
+            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, kind->where,
+                               "run it with the library that it was compiled for, or leave the field alone",
+                               "the program sets a field, at byte %zu, that this older library does not have", at);
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__take_options(artel_context *ctx, const artel__options_kind *kind, const void *given, void *chosen)
 {
     size_t size;
     if (given) {
         memcpy(&size, given, sizeof size);
-        if (size < sizeof size)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, kind->where, kind->advice, "struct_size is not set");
+        ARTEL_TRY(check_size(ctx, kind, given, size));
         memcpy(chosen, given, size < kind->size ? size : kind->size);
+        memcpy(chosen, &kind->size, sizeof kind->size); /* it is one of this library now */
     }
     for (const artel__range *range = kind->range; range && range->name; range++)
         ARTEL_TRY(check_range(ctx, range, chosen));

@@ -38,7 +38,8 @@ typedef struct artel__options_kind {
 } artel__options_kind;
 
 /* Copies the caller's options over `chosen`, which holds the defaults: the tail that an older, shorter struct lacks
- * keeps them. `given` NULL changes nothing. Then every number of the table must be in its range. */
+ * keeps them, that of a newer, longer one must be zero. `given` NULL changes nothing. Then every number of the table
+ * must be in its range. `chosen` ends with the size that it has here. */
 artel_status artel__take_options(artel_context *ctx, const artel__options_kind *kind, const void *given, void *chosen);
 
 #endif

@@ -17,13 +17,14 @@ static const artel__range ranges[] = {
 static const artel__options_kind kind = {"estimator options", "begin with ARTEL_ESTIMATOR_OPTIONS_INIT",
                                          sizeof(artel_estimator_options), ranges};
 
-/* What is wrong with the strategy's options is said when one is made. */
-static void copy_strategy(artel_estimator *e)
+/* What is wrong with their values is said when a strategy is made. */
+static artel_status copy_strategy(artel_estimator *e)
 {
-    const artel_strategy_options *given = e->options.strategy;
-    size_t size = given ? given->struct_size : 0;
+    static const artel__range no_ranges[] = {{.name = NULL}};
+    static const artel__options_kind strategy = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT",
+                                                 sizeof(artel_strategy_options), no_ranges};
     e->strategy = (artel_strategy_options)ARTEL_STRATEGY_OPTIONS_INIT;
-    memcpy(&e->strategy, given ? given : &e->strategy, size < sizeof e->strategy ? size : sizeof e->strategy);
+    return artel__take_options(e->ctx, &strategy, e->options.strategy, &e->strategy);
 }
 
 artel_status artel_estimator_create(artel_context *ctx, const artel_estimator_options *options, artel_estimator **out)
@@ -39,9 +40,12 @@ artel_status artel_estimator_create(artel_context *ctx, const artel_estimator_op
     artel_estimator *e = block;
     e->ctx = ctx;
     e->options = chosen;
-    copy_strategy(e);
-    *out = e;
-    return ARTEL_OK;
+    artel_status status = copy_strategy(e);
+    if (status < 0)
+        artel_estimator_destroy(e);
+    else
+        *out = e;
+    return status;
 }
 
 void artel_estimator_destroy(artel_estimator *e)

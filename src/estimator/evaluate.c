@@ -43,16 +43,18 @@ static artel_status take_exporters(artel__evaluator *v)
 {
     const artel_eval_spec *spec = v->spec;
     const char *at = (const char *)spec->exporters;
+    size_t first = spec->exporter_count > 0 ? spec->exporters->struct_size : 0, size;
     v->exporter = artel__arena_alloc(&v->side.arena, (size_t)spec->exporter_count + 1, sizeof *v->exporter);
     if (!v->exporter) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < spec->exporter_count; i++) {
         artel_exporter *to = &v->exporter[i];
         ARTEL_TRY(artel__take_options(v->side.estimator->ctx, &exporter_kind, at, to));
-        if (to->struct_size != v->exporter[0].struct_size)
+        memcpy(&size, at, sizeof size);
+        if (size != first)
             return wrong(v->side.estimator, "exporter", "begin each with ARTEL_EXPORTER_INIT",
                          "its struct_size is not that of the first one");
         ARTEL_TRY(check_exporter(v, to));
-        at += to->struct_size;
+        at += size;
     }
     return ARTEL_OK;
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct custom_attributes {
-    const artel_operation *operation;
+    artel_operation operation;
 } custom_attributes;
 
 typedef struct custom_params {
@@ -42,7 +42,7 @@ static artel_status infer_custom(artel__infer *infer)
         if (in->domain == ARTEL__DOMAIN_ROW) domain = ARTEL__DOMAIN_ROW;
         shape[i] = in->shape;
     }
-    artel_status status = a->operation->infer(a->operation->user, shape, infer->inputs, &out);
+    artel_status status = a->operation.infer(a->operation.user, shape, infer->inputs, &out);
     if (status < 0 || out.rank < 0 || out.rank >= ARTEL_MAX_RANK || artel_shape_count(&out) < 0)
         return artel__op_fail(infer, "its shape rule takes no such inputs");
     artel__infer_output(infer, 0, domain, ARTEL_DTYPE_FLOAT32, &out);
@@ -53,7 +53,7 @@ static void fill_custom(const artel__run_args *args, void *params)
 {
     const custom_attributes *a = args->attributes;
     custom_params *p = params;
-    *p = (custom_params){.operation = a->operation,
+    *p = (custom_params){.operation = &a->operation,
                          .rows = artel__args_rows(args, args->node->output[0]),
                          .out_row = artel__args_out(args, 0)->storage,
                          .inputs = args->node->inputs,
@@ -86,7 +86,7 @@ static const artel__kernel *const custom_kernels[] = {&custom_kernel, NULL};
 
 static void describe_custom(const artel__node *node, artel__text *out)
 {
-    artel__text_append(out, ((const custom_attributes *)node->attributes)->operation->name);
+    artel__text_append(out, ((const custom_attributes *)node->attributes)->operation.name);
 }
 
 static artel_status grad_custom(artel__gradient *g)
@@ -95,8 +95,8 @@ static artel_status grad_custom(artel__gradient *g)
     const artel__node node = g->graph->node[g->node];
     artel_value in[MOST_INPUTS], made[MOST_INPUTS];
     artel_graph wrapped;
-    if (!a->operation->gradient)
-        return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_UNSUPPORTED, a->operation->name,
+    if (!a->operation.gradient)
+        return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_UNSUPPORTED, a->operation.name,
                            "give the operation a gradient", "the operation has no gradient");
     artel__graph_wrap(&wrapped, g->graph);
     for (int i = 0; i < node.inputs; i++) {
@@ -105,10 +105,10 @@ static artel_status grad_custom(artel__gradient *g)
     }
     artel_value out = artel__graph_give(&wrapped, g->out[0]), dy = artel__graph_give(&wrapped, g->out_gradient[0]);
     ARTEL_TRY(g->graph->status);
-    artel_status status = a->operation->gradient(a->operation->user, &wrapped, in, node.inputs, out, dy, made);
+    artel_status status = a->operation.gradient(a->operation.user, &wrapped, in, node.inputs, out, dy, made);
     ARTEL_TRY(g->graph->status);
     if (status < 0)
-        return artel__fail(artel__graph_context(g->graph), status, a->operation->name, "see what it has found",
+        return artel__fail(artel__graph_context(g->graph), status, a->operation.name, "see what it has found",
                            "its gradient failed");
     for (int i = 0; i < node.inputs; i++) {
         if (!g->needed[i] || made[i] < 0) continue;
@@ -134,21 +134,34 @@ static const artel__op_def custom_def = {
         },
 };
 
+/* The caller's struct, whose tail may be missing, over one of this version; whole, or refused. */
+static artel_status take_operation(artel_context *ctx, const artel_operation *given, artel_operation *own)
+{
+    static const artel__range no_ranges[] = {{.name = NULL}};
+    static const artel__options_kind kind = {"operation", "set struct_size", sizeof(artel_operation), no_ranges};
+    *own = (artel_operation){.struct_size = sizeof *own};
+    ARTEL_TRY(artel__take_options(ctx, &kind, given, own));
+    if (own->name && own->name[0] && own->infer && own->compute) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "operation", "give a name, infer and compute",
+                       "a part of the operation is missing");
+}
+
 artel_value artel_graph_custom(artel_graph *g, const artel_operation *operation, const artel_value *inputs, int count)
 {
     artel__value_id in[MOST_INPUTS];
+    custom_attributes attributes;
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    if (!operation || !operation->name || !operation->infer || !operation->compute || !inputs || count < 1 ||
-        count > MOST_INPUTS)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "operation", "give a name, infer, compute and 1 to 8 inputs",
-                                   "a part of the operation is missing, or there are %d inputs", count);
+    if (!operation || !inputs || count < 1 || count > MOST_INPUTS)
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "operation", "give an operation and 1 to 8 inputs",
+                                   "there is no operation, or there are %d inputs", inputs ? count : 0);
+    g->graph->status = take_operation(g->ctx, operation, &attributes.operation);
+    if (g->graph->status < 0) return ARTEL_NO_VALUE;
     for (int i = 0; i < count; i++) in[i] = artel__graph_take(g, inputs[i]);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
-    const char *scope = g->graph->scope;
-    if (!scope[0]) g->graph->scope = operation->name;
-    const custom_attributes attributes = {operation};
+    const char *scope = g->graph->scope, *name = attributes.operation.name;
+    if (!scope[0]) g->graph->scope = name;
     artel__tape_entry *entry =
-        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_CUSTOM, .name = operation->name}, inputs, count);
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_CUSTOM, .name = name}, inputs, count);
     artel__value_id out = artel__graph_add(g->graph, &custom_def, &attributes, in, count);
     g->graph->scope = scope;
     return artel__tape_gave(g, entry, artel__graph_give(g, out));
@@ -156,15 +169,10 @@ artel_value artel_graph_custom(artel_graph *g, const artel_operation *operation,
 
 artel_status artel_context_add_operation(artel_context *ctx, const artel_operation *operation)
 {
-    static const artel__range no_ranges[] = {{.name = NULL}};
-    static const artel__options_kind kind = {"operation", "set struct_size", sizeof(artel_operation), no_ranges};
-    artel_operation own = {.struct_size = sizeof own};
+    artel_operation own;
     void *block;
     ARTEL_TRY(artel__enter(ctx, __func__, "context operation", ctx, operation));
-    ARTEL_TRY(artel__take_options(ctx, &kind, operation, &own));
-    if (!own.name || !own.name[0] || !own.infer || !own.compute)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "operation", "give a name, infer and compute",
-                           "a part of the operation is missing");
+    ARTEL_TRY(take_operation(ctx, operation, &own));
     size_t length = strlen(own.name) + 1;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof own + length, "operation", &block));
     artel_operation *copy = block;
