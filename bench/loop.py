@@ -5,7 +5,8 @@ usage: loop.py --artel PROGRAM [--loop build/examples/custom_loop] [--threads 1]
 
 Each contender trains twice, on the samples once and four times; the difference is three passes without start and end. The two take turns within a
 round, and whoever begins changes from round to round. Figures are medians over the rounds; the ratio is the median of the rounds' ratios. The exit code is 1 when
-digests differ or the loop is slower than fit by more than the bar, in percent. Runs are pinned to as many cores as they have threads.
+digests differ or the loop is slower than fit by more than the bar, in percent. Runs are pinned to as many cores as they are to have threads, and neither is told a number: both
+take the cores that they may use.
 """
 import argparse
 import os
@@ -33,6 +34,8 @@ def arguments():
     p.add_argument("--bar", type=float, default=2)
     p.add_argument("--out", default=os.path.join(HERE, "loop.md"))
     a = p.parse_args()
+    if a.threads < 1 or a.threads > len(os.sched_getaffinity(0)):
+        p.error(f"--threads {a.threads}: this process may use {len(os.sched_getaffinity(0))} cores")
     a.artel = os.path.abspath(a.artel)
     a.loop = os.path.abspath(a.loop or os.path.join(os.path.dirname(a.artel), "examples", "custom_loop"))
     return a
@@ -41,7 +44,7 @@ def arguments():
 def commands(a, passes, out):
     data = f"synthetic:{a.samples}"
     return {"fit": [a.artel, "fit", MODEL, "--data", data, "--loss", "sparse_categorical_crossentropy", "--optimizer", "adam", "--epochs", str(passes), "--strategy", "one-device",
-                    "--threads", str(a.threads), "--verbose", "0", "--output", out],
+                    "--verbose", "0", "--output", out],
             "loop": [a.loop, MODEL, data, out, str(passes), "one-device", "1"]}
 
 
