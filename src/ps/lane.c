@@ -159,6 +159,14 @@ artel_status artel__slot_room(const artel__lane *lane, artel__lane_slot *call, s
     return ARTEL_OK;
 }
 
+void artel__slot_hand_room(artel__lane_slot *from, artel__lane_slot *to)
+{
+    to->values = from->values;
+    to->value_bytes = from->value_bytes;
+    from->values = NULL;
+    from->value_bytes = 0;
+}
+
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call)
 {
     artel__net_withdraw(lane->endpoint, &call->receive);

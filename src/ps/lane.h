@@ -73,6 +73,9 @@ bool artel__slot_left(const artel__lane_slot *call);
  * artel__slot_fini and not written again, so whoever still reads it reads old bytes. */
 artel_status artel__slot_room(const artel__lane *lane, artel__lane_slot *call, size_t bytes, uint8_t **out);
 
+/* The room of a slot of which no answer is on its way goes to one that has none. */
+void artel__slot_hand_room(artel__lane_slot *from, artel__lane_slot *to);
+
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call);
 void artel__slot_fini(artel_context *ctx, artel__lane_slot *call);
 

@@ -491,6 +491,7 @@ static artel_status open_clients(server *s, const artel__service *service)
         s->client[r].from = s->client[r].to = artel__service_lane(service, r);
         ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)s->slots, sizeof(artel__served_call), "parameter server", &block));
         s->client[r].slot = block;
+        s->client[r].slots = s->slots;
     }
     return ARTEL_OK;
 }

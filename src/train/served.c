@@ -296,12 +296,25 @@ void artel__served_say_state(const artel__served_part *s, artel__lane_head *head
     head->position = (uint64_t)artel__store_iteration(s->store);
 }
 
+/* Room for what an answer says. A client's calls take turns in many slots and few of them are answered at a time, so
+ * the room goes from slot to slot: else each would come to have one, of the size of all variables. */
+static artel_status make_room(artel__served_client *c, artel__served_call *at, size_t bytes, uint8_t **out)
+{
+    for (int k = 0; k < c->slots && !at->call.values; k++) {
+        artel__served_call *other = &c->slot[k];
+        bool used = other->state == ARTEL__SERVED_HELD ||
+                    (other->state == ARTEL__SERVED_LEAVING && !artel__slot_left(&other->call));
+        if (!used && other != at) artel__slot_hand_room(&other->call, &at->call);
+    }
+    return artel__slot_room(&c->from, &at->call, bytes, out);
+}
+
 artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
                                          artel__lane_head *head)
 {
     uint8_t *to;
     artel__served_say_state(s, head);
-    ARTEL_TRY(artel__slot_room(&c->from, &at->call, s->bytes[ARTEL__PART_VALUES], &to));
+    ARTEL_TRY(make_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
     artel__served_list(s, ARTEL__PART_VALUES);
     artel__served_count(s, ARTEL__PART_VALUES);
     copy_pieces(s, ARTEL__PART_VALUES, to);
@@ -353,7 +366,7 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     uint8_t *to;
     if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
         return artel__served_misfit(s->fit);
-    ARTEL_TRY(artel__slot_room(&c->from, &at->call, before + row_bytes(s), &to));
+    ARTEL_TRY(make_room(c, at, before + row_bytes(s), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
         artel__served_count(s, ARTEL__PART_VALUES);

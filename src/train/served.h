@@ -33,6 +33,7 @@ typedef struct artel__served_call { /* a call of a client */
 typedef struct artel__served_client {
     artel__lane from, to; /* calls of the client, and to it */
     artel__served_call *slot;
+    int slots;
     int ahead; /* forwards on their way to it */
 } artel__served_client;
 

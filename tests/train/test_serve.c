@@ -488,6 +488,38 @@ static void a_void_part_is_dropped(void **state)
     assert_int_equal(say(b, CHIEF, again, 0).flags, ARTEL__ANSWER_OK);
 }
 
+/* Calls of a worker take turns in many slots; its answers, of the size of all variables, lie in one room as long as one
+ * is under way at a time, and in two when there are two. */
+static void answers_share_their_room(void **state)
+{
+    bench *b = *state;
+    enum {
+        CALLS = 24, /* more than there are slots */
+        TOGETHER = 2
+    };
+    const void *room[CALLS * TOGETHER];
+    int rooms = 0;
+    give_part(b, head_of_part);
+    for (int together = 1; together <= TOGETHER; together++) {
+        for (int n = 0; n < CALLS; n++) {
+            artel__lane_slot slot[TOGETHER] = {{.room = 0}};
+            artel__lane_head head, pull = {.op = ARTEL__SERVE_PULL, .install = INSTALLED};
+            for (int i = 0; i < together; i++) call(b, WORKER, &slot[i], pull, 0);
+            for (int i = 0; i < together; i++) {
+                await(&b->lane[WORKER], &slot[i]);
+                assert_int_equal(artel__lane_take(&b->lane[WORKER], &slot[i], &head), ARTEL_OK);
+                const void *at =
+                    artel__slot_data(&slot[i], 0, 0, slot[i].receive.piece[1].bytes); /* where it lies there */
+                int known = 0;
+                while (known < rooms && room[known] != at) known++;
+                if (known == rooms) room[rooms++] = at;
+            }
+            for (int i = 0; i < together; i++) hear(b, WORKER, &slot[i]);
+        }
+        assert_in_range(rooms, 1, together);
+    }
+}
+
 /* Whether the server has given the part a place. Else it has ended. */
 static bool installs(bench *b)
 {
@@ -542,6 +574,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_copy_applies_in_order, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_copy_has_the_bits_of_a_long_run, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_void_part_is_dropped, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(answers_share_their_room, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(memory_is_refused_by_name, open_bench, close_bench),
     };
     return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
