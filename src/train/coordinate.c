@@ -31,6 +31,7 @@ typedef struct client {
     int told;              /* tickets that were answered with the end */
     int64_t finished;      /* items of this generation, for bounds */
     int64_t serial, next;  /* sync: of the phase; the item that it is given next */
+    int64_t owes;          /* sync:K: 1 + the item of whose shares it has one; 0: none */
     int64_t out, since_ns; /* items that it has; since when it has been given and has given back none */
 } client;
 
@@ -87,6 +88,14 @@ static int64_t shares_wanted(const artel__service *s, int64_t count)
 {
     int64_t all = s->workers < count ? s->workers : count;
     return s->some < all ? s->some : all;
+}
+
+/* Whether this is the result of the share that the worker was given: a second one of the same adds nothing. */
+static bool settles(client *who, uint64_t item)
+{
+    bool owed = who->owes == (int64_t)item + 1;
+    if (owed) who->owes = 0;
+    return owed;
 }
 
 /* Adds a share's result to those of its step. True: the step is whole, in c->sum. */
@@ -189,6 +198,7 @@ static artel_status deal_share(coordinator *c, const artel__service *s, int rank
     who->serial = c->phase.serial;
     if (!h || i >= c->phase.items || who->next > i) return ARTEL_OK;
     who->next = i + 1;
+    who->owes = 0;
     rows = share_of(s, c->phase.item[i].count, rank, &first, &index);
     if (rows == 0) return ARTEL_OK;
     c->phase.item[i].state = ARTEL__ITEM_OUT;
@@ -197,6 +207,7 @@ static artel_status deal_share(coordinator *c, const artel__service *s, int rank
     h->item.count = rows;
     h->item.ordinal = h->item.ordinal * s->workers + index;
     h->item.some = shares_wanted(s, c->phase.item[i].count);
+    who->owes = i + 1;
     c->shares++;
     return give(c, who, h);
 }
@@ -227,8 +238,9 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
                                 const artel__lane_head *head)
 {
     c->late += head->install == c->installed.number && head->b != 0;
-    if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode)
-        return ARTEL_OK; /* late */
+    bool now = c->phase.open && head->install == c->installed.number && (artel__mode)head->a == c->phase.mode &&
+               head->position == (uint64_t)c->phase.serial;
+    if (!now) return ARTEL_OK; /* late: of a phase that is over, whose items may have the numbers of this one's */
     const double *values =
         artel__slot_data(&h->call, 0, 0, (size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double));
     if (!values)
@@ -240,7 +252,8 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
     bool trains = c->phase.mode == ARTEL__MODE_TRAIN,
          fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
     if (trains && s->some && fresh) {
-        if (!add_share(c, s, &c->phase.item[i], who->lane.peer, result)) return ARTEL_OK;
+        bool whole = settles(who, i) && add_share(c, s, &c->phase.item[i], who->lane.peer, result);
+        if (!whole) return ARTEL_OK;
         result = c->sum;
     }
     if (trains && fresh) {

@@ -413,6 +413,7 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
         artel__lane_head head = {.op = ARTEL__SERVE_RESULT,
                                  .install = w->install,
                                  .item = item.number,
+                                 .position = (uint64_t)item.serial,
                                  .a = (uint64_t)item.mode,
                                  .b = item.some && w->late};
         int values = ARTEL__RESULT_VALUES +

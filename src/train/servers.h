@@ -38,7 +38,8 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
     ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
     ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
-    ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
+    ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; position: the item's serial; b:
+                                 sync:K: it came too late */
     ARTEL__SERVE_ASSIGN =
         9, /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
     ARTEL__SERVE_COPY = 10,    /* coordinator -> head: give the part to the server of rank a, for epoch b */
