@@ -180,6 +180,8 @@ typedef struct artel_fit_options {
                                       docs/parameter-servers.md */
     const char *validation_epochs; /* "2,5,9": validate after these epochs, counted from 1, as a list of validation_freq
                                       in Keras; NULL: by validation_frequency */
+    const char *device_memory; /* of a GPU's memory: "grow" (NULL), as it is needed; "grow:0.4", that part at the most;
+                                  "0.9", that part at once. Same bits */
 } artel_fit_options;
 
 #ifdef __cplusplus
@@ -258,7 +260,7 @@ typedef struct artel_evaluate_options {
     const char *arithmetic;          /* as in artel_fit_options */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches; /* likewise */
     const char *all_reduce;                                                            /* likewise */
-    const char *device_reduce;                                                         /* likewise */
+    const char *device_reduce, *device_memory;                                         /* likewise */
 } artel_evaluate_options;
 
 #ifdef __cplusplus

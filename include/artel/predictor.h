@@ -32,6 +32,7 @@ typedef struct artel_predictor_options {
     const char *arithmetic;         /* as in artel_fit_options */
     /* likewise; on a device calls do take memory */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
+    const char *device_memory; /* likewise */
 } artel_predictor_options;
 
 #ifdef __cplusplus

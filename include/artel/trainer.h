@@ -35,6 +35,7 @@ typedef struct artel_trainer_options {
     bool standard_step;   /* as in artel_fit_options */
     const char *arithmetic; /* as in artel_fit_options */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce; /* likewise */
+    const char *device_memory;                                                                         /* likewise */
 } artel_trainer_options;
 
 #ifdef __cplusplus

@@ -77,13 +77,14 @@ class _FitOptions(ctypes.Structure):
                 ("batch_norm_groups", _i), ("on_profile", _p), ("cluster", _p), ("on_result", _p), ("recompute", _d), ("check_data", _s),
                 ("standard_step", _b), ("arithmetic", _s), ("consistency", _s), ("ps_partitioner", _s), ("device", _s), ("plugin", _s),
                 ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("auto_shard", _s), ("audit_data", _b),
-                ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s), ("ps_placement", _s), ("ps_loss", _s), ("embedding_updates", _s), ("validation_epochs", _s)]
+                ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s), ("ps_placement", _s), ("ps_loss", _s), ("embedding_updates", _s), ("validation_epochs", _s),
+                ("device_memory", _s)]
 
 
 class _EvaluateOptions(ctypes.Structure):
     _fields_ = [("struct_size", _z), ("batch_size", _l), ("steps", _l), ("shards", _l), ("strategy", _s), ("replicas", _i), ("threads", _i),
                 ("on_event", _p), ("event_user", _p), ("cluster", _p), ("on_result", _p), ("arithmetic", _s), ("device", _s), ("plugin", _s),
-                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s)]
+                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s), ("device_memory", _s)]
 
 
 _OnEvent = ctypes.CFUNCTYPE(None, _p, ctypes.POINTER(_Event))

@@ -18,7 +18,8 @@ typedef struct check_options {
     const char *resolver, *cluster_file, *task, *rendezvous, *service;
     int64_t workers, port;
     const char *extensions;
-    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_target;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_target,
+        *device_memory;
 } check_options;
 
 static const artel__option options[] = {
@@ -128,6 +129,7 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
                                                 .kernels = o->device_kernels,
                                                 .launches = o->device_launches,
                                                 .reduce = o->device_reduce,
+                                                .memory = o->device_memory,
                                                 .target = o->device_target}};
     bool named;
     ARTEL_TRY(artel__devices_named(call->ctx, &wanted.device, &named));

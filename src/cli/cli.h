@@ -122,6 +122,14 @@ bool artel__cli_shows_default(const artel__option *option);
          0,                                                                                                          \
          0,                                                                                                          \
          NULL},                                                                                                      \
+        {"device-memory",                                                                                            \
+         "of a GPU's memory: grow, as it is needed; grow:0.4, that part at the most; 0.9, that part at once",        \
+         ARTEL__OPTION_STRING,                                                                                       \
+         offsetof(type, device_memory),                                                                              \
+         "grow",                                                                                                     \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         NULL},                                                                                                      \
     {                                                                                                                \
         "device-reduce",                                                                                             \
             "exact: the same bits on any number of devices; fast: a step as one program; fastest: bits differ each " \

@@ -34,9 +34,10 @@ typedef struct answer {
 static void ask_all(artel__invocation *call, const artel__plugin_list *list, answer *out)
 {
     const devices_options *o = call->options;
+    artel__client_options client = {.virtual_devices = (int)o->test_devices};
     for (int i = 0; i < list->count; i++) {
         out[i].error.status = ARTEL_OK;
-        if (artel__plugin_ask(&call->arena, &list->item[i], (int)o->test_devices, &out[i].facts) == ARTEL_OK) continue;
+        if (artel__plugin_ask(&call->arena, &list->item[i], &client, &out[i].facts) == ARTEL_OK) continue;
         out[i].error = *artel_context_error(call->ctx);
         artel__operation_begin(call->ctx);
     }

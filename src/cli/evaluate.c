@@ -16,7 +16,7 @@
 
 typedef struct pass_options {
     int format, arithmetic;
-    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
     const char *extensions;
     const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir,
         *confusion, *data_memory, *dtype;
@@ -178,6 +178,7 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.device_kernels = o->device_kernels;
     options.device_launches = o->device_launches;
     options.device_reduce = o->device_reduce;
+    options.device_memory = o->device_memory;
     options.cluster = cluster;
     return options;
 }

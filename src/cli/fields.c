@@ -39,6 +39,7 @@ static const field_option fields[] = {
     {"days", "days"},
     {"device", "device"},
     {"device_kernels", "device-kernels"},
+    {"device_memory", "device-memory"},
     {"device_reduce", "device-reduce"},
     {"embedding_updates", "embedding-updates"},
     {"epochs", "epochs"},

@@ -25,7 +25,7 @@ typedef struct fit_options {
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose,
         validation_steps, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
     int arithmetic, log_level;
-    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
     const char *extensions;
     bool shuffle, audit_data, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
@@ -413,6 +413,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->device_kernels = o->device_kernels;
     fit->device_launches = o->device_launches;
     fit->device_reduce = o->device_reduce;
+    fit->device_memory = o->device_memory;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

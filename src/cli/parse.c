@@ -58,8 +58,8 @@ void artel__cli_note_idle(artel__invocation *call, const char *const *names, siz
 
 void artel__cli_note_idle_device(artel__invocation *call, const char *device)
 {
-    static const char *const names[] = {"plugin", "device-precision", "device-kernels", "device-launches",
-                                        "device-reduce"};
+    static const char *const names[] = {"plugin",          "device-precision", "device-kernels",
+                                        "device-launches", "device-reduce",    "device-memory"};
     if (strcmp(device, "cpu") == 0) artel__cli_note_idle(call, names, ARTEL__COUNT(names), "--device");
 }
 

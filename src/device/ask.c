@@ -106,9 +106,10 @@ static void say_client(int fd, const PJRT_Api *api, PJRT_Client *client)
         say_device(fd, api, devices.addressable_devices[i]);
 }
 
-static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
+static void say_all(int fd, const artel__plugin *plugin, const artel__client_options *options)
 {
     artel__pjrt_error error;
+    artel__client_options growing = *options;
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* XLA's own chatter */
     setenv("TPU_SKIP_MDS_QUERY", "1", 0);   /* on a foreign host libtpu would ask a metadata server */
     const PJRT_Api *api = artel__pjrt_load(plugin->path, &error);
@@ -118,7 +119,8 @@ static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
     }
     say_number(fd, "major", api->pjrt_api_version.major_version);
     say_number(fd, "minor", api->pjrt_api_version.minor_version);
-    PJRT_Client *client = artel__pjrt_client(api, plugin->kind, virtual_devices, &error);
+    growing.at_once = false;
+    PJRT_Client *client = artel__pjrt_client(api, plugin->kind, &growing, &error);
     if (!client)
         say(fd, "error", error.text, strlen(error.text));
     else
@@ -128,7 +130,8 @@ static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
 }
 
 /* Ends with whoever has asked, whatever ends that; has nothing to read. */
-static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plugin *plugin, int virtual_devices)
+static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plugin *plugin,
+                                const artel__client_options *options)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -137,7 +140,7 @@ static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plug
     if (null > 0) dup2(null, STDIN_FILENO);
     dup2(pipes[1][1], STDERR_FILENO);
     dup2(pipes[1][1], STDOUT_FILENO);
-    say_all(pipes[0][1], plugin, virtual_devices);
+    say_all(pipes[0][1], plugin, options);
     say(pipes[0][1], "done", "",
         0); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
     _exit(0);
@@ -319,8 +322,8 @@ static void end(int *fd)
     *fd = -1;
 }
 
-static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, int pipes[2][2],
-                        reading *r)
+static artel_status ask(artel__arena *arena, const artel__plugin *plugin, const artel__client_options *options,
+                        int pipes[2][2], reading *r)
 {
     said heard[2] = {{artel__arena_alloc(arena, 1, MOST_SAID + 1), 0},
                      {artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}};
@@ -328,7 +331,7 @@ static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int vi
     ARTEL_TRY(start(arena->ctx, pipes));
     pid_t parent = getpid(), child = fork();
     if (child < 0) return artel__fail_errno(arena->ctx, "plug-in", "start a process for it");
-    if (child == 0) run_child(parent, pipes, plugin, virtual_devices);
+    if (child == 0) run_child(parent, pipes, plugin, options);
     setpgid(child, child); /* whoever comes first */
     end(&pipes[0][1]);
     end(&pipes[1][1]);
@@ -341,13 +344,13 @@ static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int vi
     return judge(r, in_time, status, &heard[1]);
 }
 
-artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices,
+artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, const artel__client_options *options,
                                artel__plugin_facts *out)
 {
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     artel__plugin_facts facts = {.platform = ""};
     reading r = {.arena = arena, .plugin = plugin, .facts = &facts};
-    artel_status status = ask(arena, plugin, virtual_devices, pipes, &r);
+    artel_status status = ask(arena, plugin, options, pipes, &r);
     for (int i = 0; i < 2; i++) {
         end(&pipes[i][0]);
         end(&pipes[i][1]);

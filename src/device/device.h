@@ -22,9 +22,9 @@ typedef struct PJRT_Event artel__copy;        /* an array on its way from or to 
 typedef struct PJRT_Buffer artel__buffer;     /* an array on a device; may still be on its way */
 
 /* Asks the plug-in in a child first, which is forked and goes on to take memory: so platforms are opened before there
- * are threads. `virtual_devices`: as there; it belongs to the arithmetic of XLA's CPU, which cuts long sums by its
- * number of threads. Errors: as artel__plugin_ask. */
-artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices,
+ * are threads. The number of virtual devices belongs to the arithmetic of XLA's CPU, which cuts long sums by its number
+ * of threads. Errors: as artel__plugin_ask. */
+artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, const artel__client_options *options,
                                   artel__platform **out);
 /* What a device has left; with ARTEL_DEVICE_MEMORY_MB of environment at most that. -1: it is not known. */
 int64_t artel__platform_free_bytes(const artel__platform *platform, int device);

@@ -75,18 +75,29 @@ static PJRT_NamedValue option_bool(const char *name, bool value)
                              .value_size = 1};
 }
 
-PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, int virtual_devices, artel__pjrt_error *out)
+static PJRT_NamedValue option_float(const char *name, double value)
+{
+    return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+                             .name = name,
+                             .name_size = strlen(name),
+                             .type = PJRT_NamedValue_kFloat,
+                             .float_value = (float)value,
+                             .value_size = 1};
+}
+
+PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, const artel__client_options *options,
+                                artel__pjrt_error *out)
 {
     PJRT_NamedValue option[2];
-    size_t options = 0;
+    size_t count = 0;
     bool gpu = strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
-    if (gpu)
-        option[options++] = option_bool("preallocate", false); /* else it takes three quarters of the card at once */
-    if (strcmp(kind, "cpu") == 0 && virtual_devices > 0)
-        option[options++] = option_int("cpu_device_count", virtual_devices);
+    if (gpu) option[count++] = option_bool("preallocate", options->at_once); /* theirs: on, three quarters of a card */
+    if (gpu && options->memory > 0) option[count++] = option_float("memory_fraction", options->memory);
+    if (strcmp(kind, "cpu") == 0 && options->virtual_devices > 0)
+        option[count++] = option_int("cpu_device_count", options->virtual_devices);
     PJRT_Client_Create_Args args = {.struct_size = PJRT_Client_Create_Args_STRUCT_SIZE,
-                                    .create_options = options ? option : NULL,
-                                    .num_options = options};
+                                    .create_options = count ? option : NULL,
+                                    .num_options = count};
     return artel__pjrt_failed(api, api->PJRT_Client_Create(&args), out) ? NULL : args.client;
 }
 

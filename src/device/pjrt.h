@@ -10,7 +10,7 @@
 
 #include <pjrt/pjrt_c_api.h>
 
-#include "base/context.h"
+#include "device/plugin.h"
 
 enum {
     ARTEL__PJRT_OLDEST_MINOR = 57 /* fields were moved then */
@@ -33,8 +33,9 @@ bool artel__pjrt_failed(const PJRT_Api *api, PJRT_Error *error, artel__pjrt_erro
  * unloaded. NULL: `out` says why. */
 const PJRT_Api *artel__pjrt_load(const char *path, artel__pjrt_error *out);
 
-/* A client of the plug-in's devices. `kind`: as in plugin.h, which decides its options; `virtual_devices` as there. */
-PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, int virtual_devices, artel__pjrt_error *out);
+/* A client of the plug-in's devices. `kind`: as in plugin.h; it decides which of the options are said. */
+PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, const artel__client_options *options,
+                                artel__pjrt_error *out);
 void artel__pjrt_client_destroy(const PJRT_Api *api, PJRT_Client *client);
 
 #endif

@@ -32,12 +32,12 @@ static artel_status check_table(const artel__platform *p)
                        "the plug-in lacks functions to compile and launch programs");
 }
 
-static artel_status open_client(artel__platform *p, int virtual_devices)
+static artel_status open_client(artel__platform *p, const artel__client_options *options)
 {
     artel__pjrt_error error;
     p->api = artel__pjrt_load(p->plugin.path, &error);
     if (p->api) ARTEL_TRY(check_table(p));
-    if (p->api) p->client = artel__pjrt_client(p->api, p->plugin.kind, virtual_devices, &error);
+    if (p->api) p->client = artel__pjrt_client(p->api, p->plugin.kind, options, &error);
     if (!p->client)
         return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices",
                            "the plug-in cannot be used: %.400s", error.text);
@@ -52,17 +52,17 @@ static artel_status open_client(artel__platform *p, int virtual_devices)
                        "the plug-in has no device here");
 }
 
-static artel_status open_platform(artel__platform *p, const artel__plugin *plugin, int virtual_devices)
+static artel_status open_platform(artel__platform *p, const artel__plugin *plugin, const artel__client_options *options)
 {
     p->plugin =
         (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
     ARTEL_TRY(artel__arena_status(&p->arena));
-    ARTEL_TRY(artel__plugin_ask(&p->arena, &p->plugin, virtual_devices, &p->facts));
-    ARTEL_TRY(open_client(p, virtual_devices));
+    ARTEL_TRY(artel__plugin_ask(&p->arena, &p->plugin, options, &p->facts));
+    ARTEL_TRY(open_client(p, options));
     return artel__program_keep_init(p);
 }
 
-artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices,
+artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, const artel__client_options *options,
                                   artel__platform **out)
 {
     void *block;
@@ -70,7 +70,7 @@ artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugi
     artel__platform *p = block;
     p->ctx = ctx;
     artel__arena_init(&p->arena, ctx);
-    artel_status status = open_platform(p, plugin, virtual_devices);
+    artel_status status = open_platform(p, plugin, options);
     if (status == ARTEL_OK)
         *out = p;
     else

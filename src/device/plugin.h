@@ -32,6 +32,18 @@ artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__
  * *out: none, the cores compute; with `tell` a note says which plug-in a device lacks. `named` and errors: as above. */
 artel_status artel__device_auto(artel_context *ctx, const char *named, bool tell, const char **out);
 
+/* How a plug-in's client is made. */
+typedef struct artel__client_options {
+    int virtual_devices; /* how many XLA's CPU pretends to have; 0: its default */
+    double memory;       /* the most of a card's memory that is taken, a fraction; 0: the plug-in's default */
+    bool at_once;        /* that much when the client is made; else as it is needed */
+} artel__client_options;
+
+/* reserve.c: reads --device-memory for devices of that kind into `memory` and `at_once`; NULL: as it is needed. Errors,
+ * `where` "device memory": INVALID (no such words), UNSUPPORTED (a plug-in that cannot be told). */
+artel_status artel__device_memory_read(artel_context *ctx, const char *text, const char *kind,
+                                       artel__client_options *out);
+
 /* What a plug-in says of itself in a process of its own. */
 typedef struct artel__device_facts {
     const char *id;   /* "cuda:0", as --device takes it */
@@ -46,10 +58,10 @@ typedef struct artel__plugin_facts {
     int devices;
 } artel__plugin_facts;
 
-/* Asks in a child, for ten seconds at most. `virtual_devices`: how many XLA's CPU pretends to have; 0: its default.
- * Errors, `where` the plug-in's path: UNSUPPORTED (no PJRT plug-in, another interface, a library that it lacks, no
- * driver), RUN (it died, or says nothing). */
-artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices,
+/* Asks in a child, for ten seconds at most; no memory is taken at once there. Errors, `where` the plug-in's path:
+ * UNSUPPORTED (no PJRT plug-in, another interface, a library that it lacks, no driver), RUN (it died, or says
+ * nothing). */
+artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, const artel__client_options *options,
                                artel__plugin_facts *out);
 
 #endif

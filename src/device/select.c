@@ -245,11 +245,12 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
 {
     const artel__plugin *plugin = NULL;
     ARTEL_TRY(find_plugin(set, request, w, &plugin));
+    artel__client_options options = {.virtual_devices = strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0};
+    ARTEL_TRY(artel__device_memory_read(set->ctx, request->memory, plugin->kind, &options));
     if (request->target)
         ARTEL_TRY(artel__platform_open_target(set->ctx, plugin, request->target, &set->platform));
     else
-        ARTEL_TRY(
-            artel__platform_open(set->ctx, plugin, strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0, &set->platform));
+        ARTEL_TRY(artel__platform_open(set->ctx, plugin, &options, &set->platform));
     ARTEL_TRY(list_devices(set, w));
     const artel__device_facts *facts = &set->platform->facts.device[set->place.device[0]];
     set->platform->fast = is_fast(request);

@@ -22,6 +22,7 @@ typedef struct artel__device_request {
      */
     const char *reduce;
     const char *launches; /* "auto" (NULL), "shard", "replica": what is launched at once; the bits are the same */
+    const char *memory;   /* of a card, what the plug-in takes: "grow" (NULL), "grow:0.4", "0.9" */
     const char *target;   /* devices that are not here, to compile for alone: artel__platform_open_target; NULL: none */
     const char *programs; /* the folder where a run that measures keeps its programs; NULL: none */
     bool writes;          /* into it */

@@ -46,7 +46,8 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                                  .precision = options->device_precision,
                                                  .kernels = options->device_kernels,
                                                  .launches = options->device_launches,
-                                                 .reduce = options->device_reduce},
+                                                 .reduce = options->device_reduce,
+                                                 .memory = options->device_memory},
                                       .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);

@@ -147,7 +147,8 @@ static artel_status open_predictor(artel_predictor *p, artel_model *model)
                                                  .precision = o->device_precision,
                                                  .kernels = o->device_kernels,
                                                  .launches = o->device_launches,
-                                                 .reduce = o->device_reduce},
+                                                 .reduce = o->device_reduce,
+                                                 .memory = o->device_memory},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(p->ctx, &session, &p->session));
     p->outputs = model->nn->outputs;

@@ -83,7 +83,8 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
                                                  .precision = o->device_precision,
                                                  .kernels = o->device_kernels,
                                                  .launches = o->device_launches,
-                                                 .reduce = o->device_reduce},
+                                                 .reduce = o->device_reduce,
+                                                 .memory = o->device_memory},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(t->ctx, &session, &t->session));
     ARTEL_TRY(read_schedule(t));

@@ -67,7 +67,7 @@ OPTIONS = {
     "--bind": ["127.0.0.1", "localhost", "300.1.1.1", *TEXT], "--cert-dir": FILE, "--insecure-network": None, "--shared-memory": None,
     "--wait-for-cluster": TIME, "--min-workers": WHOLE, "--suspect-after": TIME, "--on-preempt": ["leave", "save", *TEXT],
     "--post-mortem": ["none", *FILE], "--collective-timeout": TIME, "--audit-data": None, "--auto-shard": ["auto", "file", "data", *TEXT],
-    "--device-launches": ["auto", "shard", "replica", *TEXT], "--all-reduce": ["auto", "direct", "redundant", "ring", "hierarchical", *TEXT], "--device-reduce": ["exact", "fast", "fastest", *TEXT], "--extensions": [*FILE, "x.so,y.so", ","], "--ps-copies": WHOLE, "--spill": FILE,
+    "--device-launches": ["auto", "shard", "replica", *TEXT], "--all-reduce": ["auto", "direct", "redundant", "ring", "hierarchical", *TEXT], "--device-reduce": ["exact", "fast", "fastest", *TEXT], "--device-memory": ["grow", "grow:0.4", "0.9", "grow:", "0", "1.1", "grow:nan", *TEXT], "--extensions": [*FILE, "x.so,y.so", ","], "--ps-copies": WHOLE, "--spill": FILE,
 }
 # What another number of replicas or threads may meet: the run is then not the same by what is documented, or refused.
 NOT_AGAIN = ("--strategy", "--replicas", "--threads", "--device", "--shards", "--dry-run", "--explain", "--profile", "--checkpoint-dir", "--csv-log")

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
  * launch, put) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do,
- * as those of a device that is lost. */
+ * as those of a device that is lost. Where FAULTY_OPTIONS names a file, each client's options are written there, and
+ * the plug-in, which may not know them, is given none. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +51,23 @@ static void destroy(PJRT_Error_Destroy_Args *args)
     if ((const void *)args->error != &own) real->PJRT_Error_Destroy(args);
 }
 
+static PJRT_Error *create(PJRT_Client_Create_Args *args)
+{
+    const char *path = getenv("FAULTY_OPTIONS");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return real->PJRT_Client_Create(args);
+    for (size_t i = 0; i < args->num_options; i++) {
+        const PJRT_NamedValue *o = &args->create_options[i];
+        fprintf(file, "%.*s=", (int)o->name_size, o->name);
+        if (o->type == PJRT_NamedValue_kBool) fprintf(file, "%s ", o->bool_value ? "true" : "false");
+        if (o->type == PJRT_NamedValue_kFloat) fprintf(file, "%g ", (double)o->float_value);
+    }
+    fprintf(file, "\n");
+    fclose(file);
+    args->num_options = 0;
+    return real->PJRT_Client_Create(args);
+}
+
 static PJRT_Error *compile(PJRT_Client_Compile_Args *args)
 {
     PJRT_Error *error = fault("compile");
@@ -82,6 +101,7 @@ const PJRT_Api *GetPjrtApi(void)
     table.PJRT_Error_Message = message;
     table.PJRT_Error_GetCode = code;
     table.PJRT_Error_Destroy = destroy;
+    table.PJRT_Client_Create = create;
     table.PJRT_Client_Compile = compile;
     table.PJRT_LoadedExecutable_Execute = launch;
     table.PJRT_Client_BufferFromHostBuffer = put;

@@ -2,7 +2,7 @@
 # timeout: 300
 # processors: 2
 """A device that fails while it computes: one line that says what it is and what to do, nothing left behind, and the run goes on from its checkpoint
-to the bits of one that was never cut. By XLA's plug-in for the CPU behind one that fails on request; skipped without it."""
+to the bits of one that was never cut. And what of its memory a card's plug-in may take. By XLA's plug-in for the CPU behind one that fails on request; skipped without it."""
 
 import os
 import subprocess
@@ -111,9 +111,28 @@ def meanings():
         says(fit("x.keras", *more, call=call, at=1, code=code, text=text), "x.keras", *told)
 
 
+def memory():
+    """What a card's plug-in is told to take of its memory, in the process that tries it, where nothing is taken at once, and in the run's own."""
+    card = path("plug/xla_cuda_plugin.so")
+    os.symlink(CASE["plugin"][1], card)
+    for word, first, own in ((None, "preallocate=false", "preallocate=false"), ("grow", "preallocate=false", "preallocate=false"),
+                             ("grow:0.4", "preallocate=false memory_fraction=0.4", "preallocate=false memory_fraction=0.4"),
+                             ("0.9", "preallocate=false memory_fraction=0.9", "preallocate=true memory_fraction=0.9")):
+        said = path("options-%s" % word)
+        answer = artel("predict", CASE["model"], "--data", "npz:" + path("rows.npz"), "--device", "cuda:0", "--plugin", card, "--output", path("p.npy"),
+                       *(("--device-memory", word) if word else ()), env={**CASE["env"], "FAULTY_OPTIONS": said})
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        expect([line.strip() for line in open(said)] == [first, own], word, "is said as", open(said).read())
+        os.remove(path("p.npy"))
+    for word, more, told in (("1.5", ("--device", "cuda:0", "--plugin", card), "no part of a card's memory"), ("half", ("--device", "cuda:0", "--plugin", card), "no part"),
+                             ("0.5", ("--device", "cpu:xla", *CASE["plugin"]), "only plug-ins for CUDA and ROCm")):
+        answer = artel("predict", CASE["model"], "--data", "npz:" + path("rows.npz"), "--output", path("p.npy"), "--device-memory", word, *more, env=CASE["env"])
+        expect(answer.rc == 1 and told in answer.err and "device memory" in answer.err, word, "exit code", answer.rc, answer.err)
+
+
 def main():
     make()
-    return run_checks(meanings, lost, central, ahead)
+    return run_checks(meanings, lost, central, ahead, memory)
 
 
 if __name__ == "__main__":

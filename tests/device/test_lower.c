@@ -254,7 +254,7 @@ int main(int argc, char **argv)
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);
     if (!cpu) return 77;
-    if (artel__platform_open(t.ctx, cpu, 1, &t.platform) < 0) {
+    if (artel__platform_open(t.ctx, cpu, &(artel__client_options){.virtual_devices = 1}, &t.platform) < 0) {
         fprintf(stderr, "%s: %s\n", artel_context_error(t.ctx)->where, artel_context_error(t.ctx)->what);
         return 1;
     }

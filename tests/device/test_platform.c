@@ -162,7 +162,7 @@ int main(void)
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);
     if (!cpu) return 77;
-    if (artel__platform_open(t.ctx, cpu, DEVICES, &t.platform) < 0) {
+    if (artel__platform_open(t.ctx, cpu, &(artel__client_options){.virtual_devices = DEVICES}, &t.platform) < 0) {
         fprintf(stderr, "%s: %s\n", artel_context_error(t.ctx)->where, artel_context_error(t.ctx)->what);
         return 1;
     }
