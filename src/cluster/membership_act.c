@@ -151,6 +151,16 @@ void artel__ms_probe(artel__membership *m, uint32_t task)
     artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->live.ping});
 }
 
+int64_t artel__ms_probe_time(const artel__membership *m)
+{
+    int64_t time = m->limits.probe;
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        int64_t wanted = 2 * m->peer[t].live.trip;
+        if (m->peer[t].link >= 0 && wanted > time) time = wanted;
+    }
+    return time < m->limits.appeal ? time : m->limits.appeal;
+}
+
 void artel__ms_greet(artel__membership *m, int link)
 {
     artel__message_bytes facts = {(const uint8_t *)m->config.facts, (uint32_t)strlen(m->config.facts)};

@@ -45,7 +45,7 @@ static void search(artel__membership *m)
     if (m->search.active) return;
     m->search.active = true;
     m->search.round = m->life.nonce + 1;
-    m->search.until = m->now + m->limits.probe;
+    m->search.until = m->now + artel__ms_probe_time(m);
     for (uint32_t t = 0; t < m->config.self; t++)
         if (is_fellow(m, t)) artel__ms_probe(m, t);
 }
@@ -162,7 +162,7 @@ void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coo
         .subject = subject,
         .since = m->now,
         .round = m->life.nonce + 1,
-        .probe_until = m->now + m->limits.probe,
+        .probe_until = m->now + artel__ms_probe_time(m),
     };
     artel__ms_stop(m);
     if (coordinator != m->config.self) m->peer[coordinator].live.watched = m->now;
@@ -247,7 +247,7 @@ static void hold(artel__membership *m, uint32_t from, uint32_t lower, const arte
         .reason = (artel__reason)message->reason,
         .subject = message->subject,
         .probe = m->peer[lower].live.ping,
-        .until = m->now + m->limits.probe,
+        .until = m->now + artel__ms_probe_time(m),
     };
 }
 

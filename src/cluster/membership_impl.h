@@ -71,6 +71,7 @@ typedef struct artel__ms_live {
     int64_t heard, watched, beat_at, bound_at;
     uint64_t ping, pong;         /* the highest number sent; sent back */
     int64_t ping_since, pong_at; /* the first one without answer was sent then; the last answer came then */
+    int64_t trip;                /* from the last question to its answer; 0: not known */
 } artel__ms_live;
 
 /* What a peer said of itself last. */
@@ -400,6 +401,9 @@ void artel__ms_send(artel__membership *m, uint32_t task, artel__message *message
 void artel__ms_send_all(artel__membership *m, artel__message *message);
 void artel__ms_send_on(artel__membership *m, int link, artel__message *message);
 void artel__ms_probe(artel__membership *m, uint32_t task);
+/* How long an answer is waited for before its task counts as one that is not reached: by the way to those that have
+ * answered before, however late. */
+int64_t artel__ms_probe_time(const artel__membership *m);
 void artel__ms_greet(artel__membership *m, int link);
 void artel__ms_greet_all(artel__membership *m);
 /* Tells those who do not hear it otherwise what this task has become. */

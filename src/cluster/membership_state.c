@@ -77,7 +77,7 @@ bool artel__ms_enter(artel__membership *m, int64_t now)
     if (now < m->now) now = m->now;
     if (now - m->now > m->config.suspect_after_ns / 2) {
         for (uint32_t t = 0; t < m->config.tasks; t++) m->peer[t].live.watched = m->peer[t].live.ping_since = now;
-        m->proposal.probe_until = now + m->limits.probe;
+        m->proposal.probe_until = now + artel__ms_probe_time(m);
     }
     m->now = now;
     return true;
@@ -113,7 +113,8 @@ void artel__ms_set_lone(artel__membership *m)
     m->blame.times = 0;
     m->lone.wish = (artel__generation_id){0};
     m->lone.since = m->lone.settle = m->now;
-    m->lone.wait_said = m->now ? m->now : 1;
+    if (m->has_run || !m->lone.wait_said) /* attempts to begin are one wait */
+        m->lone.wait_said = m->now ? m->now : 1;
     artel__ms_stop(m);
 }
 

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cable of its own from each task of a job to each other one, through this test: it may be cut, as by a network that loses all packets, and lead
-to another process from then on, as a name does that another host is given."""
+to another process from then on, as a name does that another host is given. It may be long: what is sent arrives that much later."""
 
 import contextlib
+import queue
 import socket
 import threading
+import time
 
 from cluster import HELD
 
 
 class Cables:
-    """`tasks`: {who: address where it listens}."""
+    """`tasks`: {who: address where it listens}; `delay`: seconds that a cable takes."""
 
-    def __init__(self, tasks):
-        self.tasks, self.leads = dict(tasks), dict(tasks)
+    def __init__(self, tasks, delay=0):
+        self.tasks, self.leads, self.delay = dict(tasks), dict(tasks), delay
         self.whole = {frozenset((a, b)): threading.Event() for a in tasks for b in tasks if a != b}
         for event in self.whole.values():
             event.set()
@@ -50,18 +52,40 @@ class Cables:
             return
         for s in (near, far):
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        other = threading.Thread(target=carry, args=(far, near, whole), daemon=True)
+        other = threading.Thread(target=carry, args=(far, near, whole, self.delay), daemon=True)
         other.start()
-        carry(near, far, whole)
+        carry(near, far, whole, self.delay)
         other.join()
         near.close()
         far.close()
 
 
-def carry(source, sink, whole):
+def pieces(source, delay):
+    """What comes, each piece so much later."""
+    waiting = queue.Queue()
+
+    def read():
+        data = b"?"
+        while data:
+            try:
+                data = source.recv(1 << 16)
+            except OSError:
+                data = b""
+            waiting.put((time.monotonic() + delay, data))
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        due, data = waiting.get()
+        time.sleep(max(0, due - time.monotonic()))
+        if not data:
+            return
+        yield data
+
+
+def carry(source, sink, whole, delay=0):
     """One direction, until it ends; who reads no more is not sent any."""
     try:
-        while data := source.recv(1 << 16):
+        for data in pieces(source, delay) if delay else iter(lambda: source.recv(1 << 16), b""):
             whole.wait()
             sink.sendall(data)
         whole.wait()

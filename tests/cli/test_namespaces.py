@@ -7,12 +7,15 @@
 Skipped where namespaces are not permitted. A run is held back by its reader while something is to happen in its midst.
 """
 
+import json
 import os
 import re
 import signal
+import subprocess
 
 import hosts as network
 import numpy as np
+from cables import Cables
 from cli import MODELS, expect
 from held import Row, Run, run_rows
 from oracle import LONG, artel, digest
@@ -128,6 +131,49 @@ def short_packets(scene):
     run.ends_well()
 
 
+def forgotten(scene):
+    """A firewall has forgotten the connection for data, and drops what comes on it; the one for control passes, and new ones do."""
+    run = Run(scene)
+    said = subprocess.run(["ip", "netns", "exec", scene.hosts.space[0], "ss", "-tniHO", "state", "established"], capture_output=True, text=True, check=True).stdout
+    flows = {line: int(re.search(r"bytes_sent:(\d+)", line)[1]) for line in said.splitlines() if ":%d" % network.PORT in line}
+    most = max(flows, key=flows.get)  # gradients, not heartbeats
+    near, far = (address.rsplit(":", 1)[1] for address in most.split()[2:4])
+    for r, (source, sink) in enumerate(((far, near), (near, far))):  # what arrives, not what is sent: its sender is not told
+        subprocess.run([*scene.hosts.prefix(r), "sysctl", "-qw", "net.ipv4.ip_early_demux=0"], check=True)
+        network.ip("-n", scene.hosts.space[r], "rule", "add", "blackhole", "iif", "net0", "ipproto", "tcp", "sport", source, "dport", sink)
+    run.until(lambda: any("a firewall has forgotten" in t.err() for t in run.tasks.values()), "the way is named", 30)
+    run.goes_on(0)
+    run.ends_well()
+
+
+def strangers(scene):
+    """Two hosts never reach each other, though both reach the third: each says for whom it waits, and the wait has an end."""
+    for a, b in ((1, 2), (2, 1)):
+        scene.hosts.one_way(a, b, False)
+    cluster = scene.workers(scene.fit("--wait-for-cluster", "7s", "--post-mortem", "none"))
+    scene.all_end(cluster, 2, 60, "worker 1 (10.99.0.2:2222) and worker 2 (10.99.0.3:2222) do not reach each other")
+    for r, other in ((1, 2), (2, 1)):
+        said = cluster.tasks[r].err()
+        expect("waiting for worker %d (" % other in said, "worker", r, "does not say for whom it waits", said[-600:])
+
+
+def far_away(scene):
+    """A third of a second there and back: nobody is missed, and the bits are those of one process."""
+    out, cables = scene.path("out.keras"), []
+
+    def environment(r, ports):
+        if not cables:
+            cables.append(Cables({k: "127.0.0.1:%d" % port for k, port in enumerate(ports)}, 0.16))
+        return {"TF_CONFIG": json.dumps({"cluster": {"worker": list(cables[0].address[r].values())}, "task": {"type": "worker", "index": r}})}
+
+    more = ["--batch-size", 200, "--output", out]
+    expect(artel(*scene.fit(*more)).rc == 0, "one process")
+    one = digest(out)
+    cluster = scene.cluster(2, *more, "--no-shared-memory", environment=environment)
+    scene.all_end(cluster, 0, 60)
+    expect(digest(out) == one and not any("left (" in t.err() for t in cluster.tasks.values()), *(t.err() for t in cluster.tasks.values()))
+
+
 def frozen(rank):
     """A process is stopped: it is named within three seconds, left behind, and joins again when it wakes."""
 
@@ -152,6 +198,9 @@ TABLE = [Row("digests-" + m, same_digests, 2, m) for m in (MODELS if LONG else [
     Row("one-way-0-1", one_way(0, 1), 3),
     Row("frozen-1", frozen(1), 3),
     Row("short-packets", short_packets, 2, "cnn"),
+    Row("forgotten", forgotten, 2, "cnn"),
+    Row("strangers", strangers, 3),
+    Row("far-away", far_away),
 ]
 if LONG:
     TABLE += [

@@ -65,6 +65,23 @@ static void the_first_generation_waits_for_all(void **state)
     sim_destroy(s);
 }
 
+/* A third of a second there and back is longer than silence is borne where answers come at once: who answers late is
+ * waited for from then on. */
+static void a_long_way(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        o.delay_ns = 160 * SIM_MS;
+        o.seed = seed;
+        sim *s = sim_create(&o);
+        sim_start_all(s);
+        check_finished(s, 3);
+        for (uint32_t t = 0; t < 3; t++) assert_true(sim_look(s, t).ended_at < 15 * SIM_SECOND);
+        sim_destroy(s);
+    }
+}
+
 /* All reach the one that coordinates before two of them reach each other, at first and when one comes back: however
  * long silence is to be borne, it is tried again soon. */
 static void patience_is_not_slowness(void **state)
@@ -421,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_generation_waits_for_all),
+        cmocka_unit_test(a_long_way),
         cmocka_unit_test(patience_is_not_slowness),
         cmocka_unit_test(a_checkpoint_is_waited_for),
         cmocka_unit_test(late_ones_join),
