@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "launch/launch.h"
+#include "ps/majority.h"
 
 typedef struct launch_options {
     int64_t workers, ps, restarts, threads, port;
@@ -146,7 +147,7 @@ typedef struct program {
     bool verdicts; /* a subcommand whose codes 1 and 2 would be the same another time */
     bool together; /* and that makes its tasks one job: --strategy multi-worker, parameter-server */
     bool servers;  /* the latter */
-    int needed;    /* to begin, of those who train; 0: all */
+    int needed;    /* to begin; 0: all */
 } program;
 
 static const artel__option *option_of(const artel__command *command, const char *name)
@@ -291,6 +292,8 @@ static artel_status start(artel__invocation *call, artel__launch *launch, const 
         .together = what->together,
         .verdicts = what->verdicts,
         .needed = what->needed,
+        .served_to_begin = what->servers ? artel__majority_alone((int)o->ps) : 0,
+        .served_to_go_on = what->servers ? artel__majority_beside((int)o->ps) : 0,
         .json = what->json,
         .control = state.pipe[0],
         .out = STDOUT_FILENO,

@@ -84,26 +84,35 @@ static bool anybody_trains(const artel__launch_job *job)
     return false;
 }
 
-/* Whether all members of a type have ended for good, and none of them well. */
-static bool all_lost(const artel__launch_job *job, artel__task_type type)
+/* How many members of a type have not ended for good; all where one has ended well. */
+static int left_of(const artel__launch_job *job, artel__task_type type)
 {
-    int lost = 0;
+    int left = 0, all = 0;
+    bool well = false;
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
         if (member->type != type) continue;
-        if (member->state != ARTEL__LAUNCH_ENDED || outcome_of(member) == WELL) return false;
-        lost++;
+        all++;
+        left += member->state != ARTEL__LAUNCH_ENDED;
+        well = well || (member->state == ARTEL__LAUNCH_ENDED && outcome_of(member) == WELL);
     }
-    return lost > 0;
+    return well ? all : left;
+}
+
+static bool has(const artel__launch_job *job, artel__task_type type)
+{
+    for (int i = 0; i < job->members; i++)
+        if (job->member[i].type == type) return true;
+    return false;
 }
 
 int artel__launch_job_lost(const artel__launch_job *job)
 {
     static const artel__task_type needed[] = {ARTEL__TASK_CHIEF, ARTEL__TASK_WORKER, ARTEL__TASK_PS};
-    bool served = false;
-    for (int i = 0; i < job->members; i++) served = served || job->member[i].type == ARTEL__TASK_PS;
-    for (size_t k = 0; job->together && served && k < ARTEL__COUNT(needed); k++)
-        if (all_lost(job, needed[k])) return (int)needed[k];
+    for (size_t k = 0; job->together && has(job, ARTEL__TASK_PS) && k < ARTEL__COUNT(needed); k++) {
+        int least = needed[k] == ARTEL__TASK_PS && job->served_to_go_on ? job->served_to_go_on : 1;
+        if (has(job, needed[k]) && left_of(job, needed[k]) < least) return (int)needed[k];
+    }
     return -1;
 }
 
@@ -205,18 +214,23 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
 
 int artel__launch_job_misses(const artel__launch_job *job)
 {
-    int first = -1, left = 0, all = 0;
+    int first[2] = {-1, -1}, left[2] = {0, 0}, all = 0; /* of those who train, of ps tasks */
     if (!job->together || job->stopped || job->missed >= 0 || last_well(job)) return -1;
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
-        if (!trains(member)) continue;
+        bool serves = job->served_to_begin && member->type == ARTEL__TASK_PS;
+        if (!trains(member) && !serves) continue;
         all++;
         if (member->state != ARTEL__LAUNCH_ENDED)
-            left++;
-        else if (first < 0 || member->when < job->member[first].when)
-            first = i;
+            left[serves]++;
+        else if (first[serves] < 0 || member->when < job->member[first[serves]].when)
+            first[serves] = i;
     }
-    return left > 0 && left < (job->needed ? job->needed : all) ? first : -1;
+    if (left[0] == 0) return -1;
+    if (left[1] < job->served_to_begin) return first[1];
+    if (left[0] + left[1] >= (job->needed ? job->needed : all)) return -1;
+    bool server = first[0] < 0 || (first[1] >= 0 && job->member[first[1]].when < job->member[first[0]].when);
+    return first[server];
 }
 
 void artel__launch_job_abandon(artel__launch_job *job, int i)

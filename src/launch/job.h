@@ -10,9 +10,10 @@
  * The tasks of a job *together* (artel with --strategy multi-worker) work at one result, each able to go on without the
  * others; those of any other job work on their own, unless they turn out to wait for those that have ended well (join).
  *
- * A job together begins with all who train, or with as many as it needs. When too few are left, because some ended and
- * are not started again, and nobody has begun, those who wait are told to end (artel__launch_job_abandon): they would
- * wait in vain.
+ * A job together begins with all who train and, where parameter servers take part, with all of these; or with as many
+ * as it needs, among them as many servers as a chief that has just been started must have beside it. When too few are
+ * left, because some ended and are not started again, and nobody has begun, those who wait are told to end
+ * (artel__launch_job_abandon): they would wait in vain.
  *
  * The exit code: after a signal to the launcher 130 (SIGINT) or 128 + signal, unless everything had ended before; after
  * SIGTERM a task's own failure goes first. Otherwise that of the task which failed first. Not counted are, in a job
@@ -62,13 +63,14 @@ typedef enum artel__launch_order {
 typedef struct artel__launch_job {
     artel__launch_member *member; /* the caller's */
     int members;
-    int restarts;  /* allowed to each */
-    bool together; /* see above */
-    bool verdicts; /* codes 1 and 2 are final: see above */
-    int needed;    /* of those who train, for a job together to begin; 0: all */
-    int missed;    /* for whose end it was abandoned, or -1 */
-    int stopped;   /* the signal that ends the job, or 0 */
-    int signals;   /* how many came */
+    int restarts;                         /* allowed to each */
+    bool together;                        /* see above */
+    bool verdicts;                        /* codes 1 and 2 are final: see above */
+    int needed;                           /* members for a job together to begin; 0: all */
+    int served_to_begin, served_to_go_on; /* ps tasks without which it does not; 0: they take no part */
+    int missed;                           /* for whose end it was abandoned, or -1 */
+    int stopped;                          /* the signal that ends the job, or 0 */
+    int signals;                          /* how many came */
 } artel__launch_job;
 
 /* All members are due at once; `type` of each must be set. */
@@ -91,8 +93,9 @@ typedef enum artel__launch_dismissal {
     ARTEL__LAUNCH_HURRIED
 } artel__launch_dismissal;
 artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now);
-/* In a job together with parameter servers nothing goes on without a chief, a worker and a server: the type of which
- * all have ended for good, and none well, or -1. The others are dismissed. */
+/* In a job together with parameter servers nothing goes on without a chief, a worker and enough servers: the type of
+ * which too few are left, or -1, when those that are missing have ended for good, and none of that type well. The
+ * others are dismissed. */
 int artel__launch_job_lost(const artel__launch_job *job);
 /* The time, in ns, until those who train too long are dismissed; -1 when nobody will be. */
 int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now);

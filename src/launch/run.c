@@ -271,7 +271,7 @@ static const char *without(const artel__launch_job *job)
 {
     int lost = artel__launch_job_lost(job);
     if (lost == ARTEL__TASK_WORKER) return "no worker is left, and none is started again";
-    if (lost == ARTEL__TASK_PS) return "no parameter server is left, and none is started again";
+    if (lost == ARTEL__TASK_PS) return "too few parameter servers are left, and none is started again";
     return "the others have lost their chief";
 }
 
@@ -549,7 +549,9 @@ static artel_status open_runner(artel__launch *launch, const artel__launch_run_o
                                  .restarts = o->restarts,
                                  .together = o->together,
                                  .verdicts = o->verdicts,
-                                 .needed = o->needed};
+                                 .needed = o->needed,
+                                 .served_to_begin = o->served_to_begin,
+                                 .served_to_go_on = o->served_to_go_on};
     r->job.member = artel__arena_alloc(&launch->arena, tasks, sizeof *r->job.member);
     r->slot = artel__arena_alloc(&launch->arena, tasks, sizeof *r->slot);
     r->set = artel__arena_alloc(&launch->arena, 3 * tasks + 3, sizeof *r->set);

@@ -18,6 +18,11 @@ int artel__majority_beside(int servers)
     return votes_needed(servers) - votes_of_chief(servers);
 }
 
+int artel__majority_alone(int servers)
+{
+    return votes_needed(servers);
+}
+
 bool artel__majority_holds(int servers, uint64_t chief, const uint64_t *remembers, int present)
 {
     int own = votes_of_chief(servers), needed = votes_needed(servers), same = 0;

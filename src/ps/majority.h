@@ -22,7 +22,8 @@
  * on. */
 bool artel__majority_holds(int servers, uint64_t chief, const uint64_t *remembers, int present);
 
-/* The fewest ps tasks that a chief which they remember has a majority with. */
+/* The fewest ps tasks that a chief which they remember has a majority with; one that none of them remembers. */
 int artel__majority_beside(int servers);
+int artel__majority_alone(int servers);
 
 #endif

@@ -504,6 +504,16 @@ def never_began(folder):
     launch("-n", 2, "--restarts", 1, *wrapped(folder, once))
 
 
+def never_served(folder):
+    """Nor is a parameter server, without which the job does not begin."""
+    servers = ["--strategy", "parameter-server"]
+    for end, rc in (("kill -9 $$", 137), ("exit 7", 7)):
+        ran = launch("-n", 2, "--ps", 2, *wrapped(folder, "[ $ARTEL_TASK = ps:1 ] && %s" % end), *servers, rc=rc)
+        for words in ("ps 1 will not come, and the job cannot begin without it", "the job failed before it began: ps 1 "):
+            if words not in ran.err:
+                raise Failure("%r is missing in %r" % (words, ran.err))
+
+
 def died_later(folder):
     """Once the job has begun the others go on, however few they are."""
     # Nobody reads between here and the kill, and the epochs are more than the pipes take: the job is not over then.
@@ -522,7 +532,7 @@ def died_later(folder):
 
 ROWS = [Row(f.__name__, f) for f in (
     prefixes, colours, events, flood, reader_stops, reader_leaves, full_output, closed_output, left_running, forms, usage, environment, ports, cores, dry_run,
-    many, certificates, codes, restarts, kill_a_task, services, signals, suspended, names_who_is_waited_for, no_orphans, never_began, died_later)]
+    many, certificates, codes, restarts, kill_a_task, services, signals, suspended, names_who_is_waited_for, no_orphans, never_began, never_served, died_later)]
 
 
 def run(row, index, folder, keras_only):

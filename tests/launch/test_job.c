@@ -166,21 +166,46 @@ static void test_who_is_missed(void **state)
         int needed;
         const char *story;
         int missed;
+        int served; /* ps tasks without which it does not begin */
     } cases[] = {
-        {"www", 0, "", -1},        {"www", 0, "1=s9", 1},        {"www", 3, "1=s9", 1}, {"www", 2, "1=s9", -1},
-        {"www", 2, "2=s9 1=3", 2}, {"wwp", 0, "2=1", -1},        {"w", 0, "0=s9", -1},  {"www", 0, "!15 1=143", -1},
-        {"ww", 0, "1=0", -1},      {"www", 0, "1=s9 ? 0=2", -1}, /* once */
+        {"www", 0, "", -1, 0},           {"www", 0, "1=s9", 1, 0},       {"www", 3, "1=s9", 1, 0},
+        {"www", 2, "1=s9", -1, 0},       {"www", 2, "2=s9 1=3", 2, 0},   {"wwp", 0, "2=1", -1, 0},
+        {"w", 0, "0=s9", -1, 0},         {"www", 0, "!15 1=143", -1, 0}, {"ww", 0, "1=0", -1, 0},
+        {"www", 0, "1=s9 ? 0=2", -1, 0},                                /* once */
+        {"cwpp", 0, "3=s9", 3, 2},       {"cwpp", 0, "1=2 3=s9", 3, 2}, /* the server: --min-workers would not help */
+        {"cwpp", 3, "1=2", -1, 2},                                      /* three are left */
+        {"cwpp", 3, "3=2", 3, 2},        {"cwpppp", 4, "3=s9", -1, 3},   {"cwpppp", 4, "3=s9 1=1", -1, 3},
+        {"cwpppp", 5, "3=s9 1=1", 3, 3}, /* who ended first */
+        {"cwpppp", 0, "1=1", 1, 3},
     };
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
         bench b;
         set_up(&b, cases[k].tasks, 0, true);
         b.job.needed = cases[k].needed;
+        b.job.served_to_begin = cases[k].served;
         play(&b, cases[k].story);
         int missed = artel__launch_job_misses(&b.job);
         if (missed != cases[k].missed)
             fail_msg("%s: %d is missed, expected %d", cases[k].story, missed, cases[k].missed);
     }
+}
+
+/* Of five servers two are enough beside a chief that they know. */
+static void test_too_few_servers(void **state)
+{
+    bench b;
+    (void)state;
+    set_up(&b, "cwppppp", 0, true);
+    b.job.served_to_go_on = 2;
+    play(&b, "2=s9 3=2 4=s9");
+    assert_int_equal(artel__launch_job_lost(&b.job), -1);
+    play(&b, "5=s9");
+    assert_int_equal(artel__launch_job_lost(&b.job), ARTEL__TASK_PS);
+    set_up(&b, "cwppppp", 0, true);
+    b.job.served_to_go_on = 2;
+    play(&b, "2=0 3=0 4=0 5=0"); /* the job is done */
+    assert_int_equal(artel__launch_job_lost(&b.job), -1);
 }
 
 static void test_restarts(void **state)
@@ -347,9 +372,11 @@ static void test_unknown_company(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_who_is_missed), cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_delays),     cmocka_unit_test(test_signals),       cmocka_unit_test(test_dismissal),
-        cmocka_unit_test(test_latecomers), cmocka_unit_test(test_each_alone),    cmocka_unit_test(test_unknown_company),
+        cmocka_unit_test(test_exit_codes),      cmocka_unit_test(test_who_is_missed),
+        cmocka_unit_test(test_too_few_servers), cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_delays),          cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_dismissal),       cmocka_unit_test(test_latecomers),
+        cmocka_unit_test(test_each_alone),      cmocka_unit_test(test_unknown_company),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
