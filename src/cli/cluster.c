@@ -124,9 +124,14 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     options.insecure_network = choice->insecure_network;
     options.no_shared_memory = !choice->shared_memory;
     options.post_mortem = strcmp(choice->post_mortem, "none") != 0 ? choice->post_mortem : NULL;
-    if (options.post_mortem && artel__cli_given(call, "post-mortem"))
-        ARTEL_TRY(check_folder(call->ctx, options.post_mortem));
     ARTEL_TRY(artel_cluster_open(call->ctx, &options, out));
     artel__mesh_say(*out, artel__cli_name_options);
-    return ARTEL_OK;
+    if (!options.post_mortem || !artel__cli_given(call, "post-mortem")) return ARTEL_OK;
+    artel_status status = check_folder(call->ctx, options.post_mortem);
+    if (status < 0) { /* the others hear it */
+        status = artel_cluster_finish(*out, status);
+        artel_cluster_close(*out);
+        *out = NULL;
+    }
+    return status;
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that form a cluster on this machine, started and watched by a test; their model, data and certificates."""
 
+import datetime
 import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -274,8 +276,13 @@ def certificates(scene):
 
 def expired(scene, name):
     """A certificate of the cluster's authority that was good once, in a folder."""
-    folder = scene.path("expired")
-    os.mkdir(folder)
+    return dated(scene, name, *(datetime.datetime(2020, month, 1) for month in (1, 2)))
+
+
+def dated(scene, name, begins, ends):
+    """A certificate of the cluster's authority with these dates (UTC), in a folder."""
+    folder = tempfile.mkdtemp(dir=scene.folder)
+    begins, ends = (date.strftime("%Y%m%d%H%M%SZ") for date in (begins, ends))
     config = "[ca]\ndefault_ca=d\n[d]\ndatabase=%s/db\nserial=%s/serial\nnew_certs_dir=%s\npolicy=p\ndefault_md=sha256\n[p]\n" % (folder, folder, folder)
     config += "commonName=optional\n[x]\nsubjectAltName=DNS:%s\nextendedKeyUsage=serverAuth,clientAuth\n" % name
     for file, text in (("db", ""), ("serial", "77\n"), ("cnf", config)):
@@ -285,7 +292,7 @@ def expired(scene, name):
     for words in (["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path("tls.key"), "-out", path("csr"),
                    "-subj", "/CN=" + name],
                   ["ca", "-batch", "-notext", "-config", path("cnf"), "-extensions", "x", "-cert", scene.certs + "/ca.crt", "-keyfile",
-                   scene.certs + "/ca.key", "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-in", path("csr"), "-out", path("tls.crt")]):
+                   scene.certs + "/ca.key", "-startdate", begins, "-enddate", ends, "-in", path("csr"), "-out", path("tls.crt")]):
         done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
         expect(done.returncode == 0, "openssl:", done.stderr)
     with open(scene.certs + "/ca.crt") as a, open(path("ca.crt"), "w") as b:

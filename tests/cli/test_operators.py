@@ -2,12 +2,14 @@
 # timeout: 300
 """Mistakes of whoever starts a cluster, each named within seconds: certificates, environment, strategy, kinds of tasks; and what they can look at before."""
 
+import datetime
 import json
 import os
+import re
 import subprocess
 
 from cli import MODELS, Row, expect, save, save_arrays
-from cluster import await_listening, free_ports
+from cluster import await_listening, dated, free_ports
 from oracle import ARTEL, BUILD, artel, clean_environment, table
 from started import STARTED, cleaning
 
@@ -53,11 +55,31 @@ def certificates(scene):
         expect(ran.rc == 2 and WAITS in ran.err, env, more, ran.rc, ran.err)
 
 
+def ends_soon(scene):
+    """A certificate that ends within the hour is warned of while there is time."""
+    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
+        return
+    scene.certs = scene.path("certs")
+    for args in (["init", scene.certs], ["issue", scene.certs, "worker-0"]):
+        expect(artel("cert", *args).rc == 0, "artel cert")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    for minutes, warned in ((30, True), (120, False)):
+        folder = dated(scene, "worker-0", now - datetime.timedelta(hours=1), now + datetime.timedelta(minutes=minutes))
+        ran = scene.fit("--cert-dir", folder)
+        found = re.search(r"warning: the certificate of this task \((.*)\) ends in (\d+) min; renew it", ran.err)
+        expect(ran.rc == 2 and WAITS in ran.err and bool(found) == warned, minutes, ran.rc, ran.err)
+        expect(not warned or (found[1] == folder and 25 <= int(found[2]) <= 30), ran.err)
+
+
 def insecure(scene):
     """An address beyond this machine needs a certificate, or to be told."""
     for value, code in (("1", 2), ("true", 2), ("", 2), ("0", 2), ("perhaps", 1)):
         ran = scene.fit(env={"ARTEL_INSECURE_NETWORK": value})
         expect(ran.rc == code and ((WAITS in ran.err) if code == 2 else ("ARTEL_INSECURE_NETWORK" in ran.err)), value, ran.rc, ran.err)
+    here, scene.addresses = scene.addresses, ["10.255.255.1:2222", "10.255.255.2:2222"]
+    ran = scene.fit("--wait-for-cluster", "10min")  # it does not wait
+    scene.addresses = here
+    expect(ran.rc == 1 and "10.255.255.2" in ran.err and "--cert-dir" in ran.err and "--insecure-network" in ran.err, ran.rc, ran.err)
 
 
 def alone(scene):
@@ -133,13 +155,14 @@ def before_the_beginning(scene):
     """What keeps one task from starting is told to the other, which does not wait for it."""
     config = lambda i: json.dumps({"cluster": {"worker": scene.addresses}, "task": {"type": "worker", "index": i}})
     words = [ARTEL, "fit", scene.model, "--data", scene.data, "--verbose", "0", "--strategy", "multi-worker", "--wait-for-cluster", "60s"]
-    waits = subprocess.Popen(words, env=clean_environment({"TF_CONFIG": config(0)}), stderr=subprocess.PIPE, text=True)
-    STARTED.append(waits)
-    await_listening([(waits, scene.addresses[0])])  # whoever comes later than a moment after the failure waits for its time
-    ran = artel(*words[1:], "--output", "/nowhere/o.keras", env={"TF_CONFIG": config(1)})
-    expect(ran.rc == 1 and "nowhere" in ran.err, ran.rc, ran.err)
-    _, err = waits.communicate(timeout=120)
-    expect(waits.returncode in (1, 2) and "nowhere" in err, waits.returncode, err)
+    for option, value in (("--output", "/nowhere/o.keras"), ("--spill", "/nowhere"), ("--post-mortem", scene.model)):
+        waits = subprocess.Popen(words, env=clean_environment({"TF_CONFIG": config(0)}), stderr=subprocess.PIPE, text=True)
+        STARTED.append(waits)
+        await_listening([(waits, scene.addresses[0])])  # whoever comes later than a moment after the failure waits for its time
+        ran = artel(*words[1:], option, value, env={"TF_CONFIG": config(1)})
+        expect(ran.rc in (1, 2) and value.split("/o.")[0] in ran.err, ran.rc, ran.err)
+        _, err = waits.communicate(timeout=120)
+        expect(waits.returncode in (1, 2) and "worker 1 (" in err and "failed before the job began" in err, option, waits.returncode, err)
 
 
 def after_the_end(scene):
@@ -151,7 +174,7 @@ def after_the_end(scene):
     expect(ran.rc == 0 and "the run is finished" in ran.err, ran.rc, ran.err)
 
 
-TABLE = [Row(check.__name__, check) for check in (certificates, insecure, alone, kinds, service_links, network, unread, loopback, before_the_beginning, after_the_end)]
+TABLE = [Row(check.__name__, check) for check in (certificates, ends_soon, insecure, alone, kinds, service_links, network, unread, loopback, before_the_beginning, after_the_end)]
 
 
 def run(row, index, folder, keras_only):
