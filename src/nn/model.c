@@ -133,6 +133,48 @@ static artel__tensor as_input(artel__graph *graph, artel__tensor in, artel_dtype
     return floats ? (artel__tensor){artel__op_cast(graph, in.value, dtype), in.mask} : in;
 }
 
+static bool holds_tensor(json_t *value)
+{
+    const char *key;
+    size_t i;
+    json_t *item;
+    bool found = json_is_integer(json_object_get(value, "tensor"));
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, item) found = found || holds_tensor(item);
+    } else if (json_is_object(value)) {
+        json_object_foreach(value, key, item) found = found || holds_tensor(item);
+    }
+    return found;
+}
+
+/* Whether a keyword of a call that its layer has not asked for is none to pass over: Keras has these, and they choose
+ * nothing here; and the only operand may be given by its name. */
+static bool is_idle(const artel__layer *layer, json_t *arguments, const char *name, json_t *value)
+{
+    static const char *const idle[] = {"training",     "dtype",     "sorted",    "assume_unique",
+                                       "synchronized", "fill_mode", "fill_value"};
+    bool operation = strncmp(layer->def->class_name, "ops.", 4) == 0;
+    for (size_t i = 0; i < (operation ? ARTEL__COUNT(idle) : 1); i++)
+        if (strcmp(name, idle[i]) == 0) return true;
+    if (json_is_null(value)) return true;
+    return holds_tensor(value) && (operation || json_array_size(json_object_get(arguments, "args")) == 0);
+}
+
+/* A keyword that nobody asked for, misspelt as a rule, would be passed over in silence. */
+static artel_status refuse_unasked(const artel__layer *layer, json_t *arguments, uint64_t asked)
+{
+    const char *key;
+    json_t *value, *kwargs = json_object_get(arguments, "kwargs");
+    json_object_foreach(kwargs, key, value)
+    {
+        if (!(asked & 1) && !is_idle(layer, arguments, key, value))
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "see Keras' page of the layer for what its call takes",
+                                     "its call is given '%.64s', which it does not take", key);
+        asked >>= 1;
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out)
 {
     enum {
@@ -153,12 +195,15 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
             operands[k] = made[site->in[k].call * MOST + site->in[k].output];
             if (operands[k].value == ARTEL__NO_VALUE) return missing_tensor(model, &site->in[k]);
         }
+        uint64_t asked = 0;
         artel__call call = {.graph = graph,
                             .in = operands,
                             .inputs = site->inputs,
                             .arguments = site->arguments,
-                            .out = &made[i * MOST]};
+                            .out = &made[i * MOST],
+                            .asked = &asked};
         ARTEL_TRY(artel__layer_call(site->layer, &call));
+        ARTEL_TRY(refuse_unasked(site->layer, site->arguments, asked));
     }
     for (int i = 0; i < model->outputs; i++) {
         out[i] = made[model->result[i].call * MOST + model->result[i].output];

@@ -166,6 +166,20 @@ static artel_status make_orders(artel__fit *fit)
     return ARTEL_OK;
 }
 
+/* Validation data, and no epoch of this run that it belongs to: Keras says nothing. */
+static void note_no_validation(const artel__fit *fit)
+{
+    const artel_fit_options *o = &fit->options;
+    int64_t every = o->validation_frequency > 0 ? o->validation_frequency : 1;
+    bool any = !fit->validation.epoch && o->epochs / every > o->initial_epoch / every;
+    for (int i = 0; i < fit->validation.epochs; i++)
+        any = any || (fit->validation.epoch[i] > o->initial_epoch && fit->validation.epoch[i] <= o->epochs);
+    if (fit->validation.feed && fit->writes && !any && o->initial_epoch < o->epochs)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "no validation will take place: %s names none of the epochs %lld to %lld",
+                   o->validation_epochs ? ".validation_epochs" : ".validation_frequency",
+                   (long long)o->initial_epoch + 1, (long long)o->epochs);
+}
+
 static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
@@ -246,6 +260,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__audit_begin(fit));
     ARTEL_TRY(prepare_modes(fit));
     note_idle_groups(fit);
+    note_no_validation(fit);
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
         fit->pace.profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->pace.profile);

@@ -42,6 +42,13 @@ def node(name, index=0):
     return {"class_name": "__keras_tensor__", "config": {"shape": [None, 4], "dtype": "float32", "keras_history": [name, 0, index]}}
 
 
+def misspelt(layer_record, on=1, /, **kwargs):
+    """A call of it with these keywords."""
+    made = functional([(source([4]), ()), (layer_record, ("x",))], ["x"], [layer_record["config"]["name"]])
+    made["config"]["layers"][1]["inbound_nodes"] = [{"args": [node("x")] * on, "kwargs": kwargs}]
+    return made
+
+
 def functional(layers, inputs, outputs, class_name="Functional"):
     """`layers`: (record, names of what it is called on)."""
     made = [{**r, "name": r["config"]["name"], "inbound_nodes": [{"args": [node(n) for n in on], "kwargs": {}}] if on else []} for r, on in layers]
@@ -123,6 +130,8 @@ RESCALING = layer("Rescaling", "re", scale=1 / 255, offset=0.0)
 TWICE = ("scaled twice", "#scale=1/255", '"re"')
 HALF = np.where(np.arange(20) == 13, 0.37, 1.0)
 
+ONES, FOUR = ({"x": RNG.standard_normal((20, 4)), "y": np.ones((20, n))} for n in (1, 4))
+
 ROWS = [
     # class weights: one number a record, of a class that there is
     Row("class-weight", lambda b: b.dense("--class-weight", '{"0": 2, "2": 0.5}'), rc=0),
@@ -138,6 +147,13 @@ ROWS = [
     # labels that name no class
     Row("label-fraction", lambda b: b.dense("--no-shuffle", y=HALF), ("record 13", "0.37", "no class number", "'y'")),
     Row("label-whole-float", lambda b: b.dense(y=np.float32(np.arange(20) % 3)), rc=0),
+    # keywords of a call
+    Row("call-keyword", lambda b: b.fit(misspelt(layer("Dense", "d", units=1), trainning=False), ONES, loss="mse"), ("layer \"d\"", "'trainning'")),
+    Row("call-keyword-of-another", lambda b: b.fit(misspelt(layer("Dropout", "drop", rate=0.5), use_causal_mask=True), FOUR, loss="mse"), ("drop", "'use_causal_mask'")),
+    Row("call-keyword-of-nothing", lambda b: b.fit(misspelt(layer("Dense", "d", units=1), trainning=None, training=True), ONES, loss="mse"), (), 0),
+    Row("call-keyword-tensor", lambda b: b.fit(misspelt(layer("Add", "a"), mas=node("x")), FOUR, loss="mse"), ("'mas'",)),
+    Row("call-by-keyword", lambda b: b.fit(misspelt(layer("Dense", "d", units=1), 0, inputs=node("x")), ONES, loss="mse"), (), 0),
+    Row("call-keyword-operation", lambda b: b.fit(misspelt({**layer("Sum", "sum", axis=-1, keepdims=True), "module": "keras.src.ops.numpy"}, keepdim=True), ONES, loss="mse"), ("'keepdim'",)),
     # a class of the user's own
     Row("own-class", lambda b: b.mine("fit"), ("CustomModel", "train_step", "--standard-step")),
     Row("own-class-standard-step", lambda b: b.mine("fit", "--standard-step"), ("CustomModel", "standard step"), 0),
@@ -179,6 +195,11 @@ ROWS = [
     Row("steps-within", lambda b: b.pass_over("evaluate", "--steps", 1), (), 0, ("ends after",)),
     Row("validation-steps-beyond", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 9), ("validation ends after 1 of 9 steps",), 0),
     Row("validation-steps-within", lambda b: b.dense("--validation-split", 0.5, "--validation-steps", 1), (), 0, ("ends after",)),
+    Row("validation-never", lambda b: b.dense("--validation-split", 0.5, "--validation-freq", 9, "--epochs", 5),
+        ("no validation will take place: --validation-freq names none of the epochs 1 to 5",), 0),
+    Row("validation-never-of-a-list", lambda b: b.dense("--validation-split", 0.5, "--validation-freq", "1,6", "--epochs", 5, "--initial-epoch", 3),
+        ("no validation will take place: --validation-freq names none of the epochs 4 to 5",), 0),
+    Row("validation-once", lambda b: b.dense("--validation-split", 0.5, "--validation-freq", 5, "--epochs", 5), (), 0, ("no validation",)),
     Row("categorical-of-one", lambda b: b.dense(y=np.ones((20, 1)), units=1, loss="categorical_crossentropy"), ("warning", "two classes take binary_crossentropy"), 0),
     Row("softmax-of-one", lambda b: b.fit(record([source([4]), layer("Dense", "d", units=1, activation="softmax")]), {
         "x": RNG.standard_normal((20, 4)), "y": np.ones((20, 1))}, loss="mse"), ("warning", "layer d: the softmax of one number"), 0),
