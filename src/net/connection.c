@@ -425,7 +425,9 @@ artel__connection_state artel__connection_progress(artel__connection *c)
 /* -- making -- */
 
 /* A way that died without a word (a firewall that forgot the connection, a host that is gone) is noticed by the kernel,
- * also where this side only listens; and one that firewalls forget when it is idle is kept alive. */
+ * also where this side only listens; and one that firewalls forget when it is idle is kept alive. TCP_USER_TIMEOUT is
+ * not set: it would end connections to a task that computes for long before it reads on, and make an idle one that is
+ * dead be noticed later; bytes that are not acknowledged are looked for instead (tcp_wait.c). */
 static void watch_way(int socket)
 {
     static const struct {

@@ -21,6 +21,9 @@ must verify certs >good
 [ "$(stat -c %a certs/ca.key certs/worker-0/tls.key | sort -u)" = 600 ]
 [ "$(ls certs/worker-1 | tr '\n' ' ')" = "ca.crt tls.crt tls.key " ]
 
+(umask 0; must init open; must issue open worker-0)
+[ "$(stat -c %a open open/worker-0 open/ca.crt open/worker-0/tls.crt open/worker-0/tls.key | tr '\n' ' ')" = "755 755 644 644 600 " ]
+
 if command -v openssl >/dev/null; then
     for task in chief-0 worker-2 evaluator-0; do
         openssl verify -x509_strict -purpose sslserver -CAfile certs/ca.crt certs/$task/tls.crt

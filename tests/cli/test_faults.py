@@ -103,6 +103,8 @@ def judge(name, fault, answer, whole):
         return f"ends with {code}"
     if code and not errors.strip():
         return f"ends with {code} without a word"
+    if code and fault.split(":")[0] in ("thread", "spawn") and not ("ulimit -u" in errors and "pids.max" in errors):
+        return f"ends with {code}, and does not name the limit of threads: {errors[-300:]}"
     if fault.startswith("seal") and code:
         return f"ends with {code}, though the kernel is only busy"
     if code == 0 and made != whole:

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import zipfile
 
@@ -596,6 +597,21 @@ def reads_inside(b):
     equal("split", artel("data", "split", "tfrecord:" + b("set"), "--fractions", "0.5,0.5", "-o", b("set")).rc, 0)
 
 
+def planted(b):
+    """A part that everybody could have put above the prefix is not loaded; there it is looked for, where only the owner writes."""
+    program, loaded = b("open/prefix/bin/artel"), b("loaded")
+    os.makedirs(os.path.dirname(program))
+    shutil.copy(ARTEL, program)
+    code = '#include <fcntl.h>\n__attribute__((constructor)) static void begin(void) { open("%s", O_CREAT | O_WRONLY, 0600); }\n' % loaded
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", b("open/libartel-tls.so")], input=code, text=True, check=True)
+    for mode, trusted in ((0o1777, False), (0o755, True)):
+        os.chmod(b("open"), mode)
+        ran = subprocess.run([program, "cert", "init", b("certs")], capture_output=True, text=True, env=clean_environment(), check=False)
+        equal("exit code", ran.returncode, 1)
+        equal("loaded from a folder of mode %o" % mode, os.path.exists(loaded), trusted)
+    os.unlink(program)
+
+
 def early_refusals(b):
     """What could not be written in the end, or does nothing, is said before the first step."""
     os.mkdir(b("folder"))
@@ -728,7 +744,7 @@ ROWS += [
     Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name), Row("predict-in-every-type", predict_in_every_type),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
-    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("another-policy", another_policy), Row("early-refusals", early_refusals),
+    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("another-policy", another_policy), Row("early-refusals", early_refusals), Row("planted", planted),
     Row("doubled-keys", doubled_keys), Row("hidden-files", hidden_files), Row("unwritable", unwritable), Row("full-disk", full_disk),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]

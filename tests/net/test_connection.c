@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -60,6 +63,34 @@ static void they_meet(void **state)
         artel__connection_close(far);
         close_site(&mesh);
     }
+}
+
+/* Both ends ask the kernel to look whether the way is still there when nothing is said: a firewall that forgets what is
+ * idle does not, and a host that is gone is noticed. */
+static void ways_are_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        int level, option, least, most;
+    } wanted[] = {{SOL_SOCKET, SO_KEEPALIVE, 1, 1},
+                  {IPPROTO_TCP, TCP_KEEPIDLE, 1, 30}, /* firewalls forget after a minute at the earliest */
+                  {IPPROTO_TCP, TCP_KEEPINTVL, 1, 10},
+                  {IPPROTO_TCP, TCP_KEEPCNT, 1, 6},
+                  {IPPROTO_TCP, TCP_USER_TIMEOUT, 0, 0}}; /* why not: connection.c */
+    support_mesh mesh;
+    artel__connection *near;
+    open_site(&mesh, false);
+    artel__connection *far = meet(&mesh, &near);
+    assert_non_null(far);
+    for (size_t i = 0; i < 2 * ARTEL__COUNT(wanted); i++) {
+        int value = -1, socket = artel__connection_fd(i % 2 ? near : far);
+        socklen_t size = sizeof value;
+        assert_int_equal(getsockopt(socket, wanted[i / 2].level, wanted[i / 2].option, &value, &size), 0);
+        assert_in_range(value, wanted[i / 2].least, wanted[i / 2].most);
+    }
+    artel__connection_close(near);
+    artel__connection_close(far);
+    close_site(&mesh);
 }
 
 /* The near end is lost with `fault`, the reason says `word`, and the security log has it. */
@@ -420,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_meet),
+        cmocka_unit_test(ways_are_kept),
         cmocka_unit_test(wrong_job_and_identity_and_name),
         cmocka_unit_test(the_members_own_rule),
         cmocka_unit_test(one_side_encrypts),
