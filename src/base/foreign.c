@@ -42,6 +42,9 @@ static const kind kinds[] = {
     {HOLDS("ustar", 257), "it is a tar archive", "unpack it: tar xf FILE"},
     {BEGINS("SQLite format 3"), "it is an SQLite database",
      "write the table as CSV: sqlite3 -header -csv FILE 'select ...'"},
+    {BEGINS("\x89PNG\r\n\x1a\n"), "it is an image", "images:FOLDER reads images, a folder for each class"},
+    {BEGINS("\xff\xd8\xff"), "it is an image", "images:FOLDER reads images, a folder for each class"},
+    {BEGINS("GIF8"), "it is an image", "images:FOLDER reads images, a folder for each class"},
     {BEGINS("%PDF-"), "it is a PDF document", "give the data itself"},
     {BEGINS("BZh91AY&SY"), "it is compressed by bzip2", "unpack it: bunzip2 FILE (gzip is read as it is)"},
     {BEGINS("\xfd"

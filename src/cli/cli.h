@@ -207,6 +207,9 @@ bool artel__cli_is_specification(const char *text);
 artel_status artel__cli_check_source(artel__invocation *call, const char *path);
 /* Refuses a bare file in place of a data specification, with the form that its name suggests. */
 artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text);
+/* The same of a word that may be another thing: refuses it when files of data are called so; or, with `models`, models.
+ */
+artel_status artel__cli_check_bare_data(artel__invocation *call, const char *option, const char *path, bool models);
 /* Refuses --skip-errors N where no data could leave rows out (`skips` of artel__data_open_skipping). */
 artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips);
 /* What comes before a model is loaded: no data specification is taken for one, --extensions are opened. */

@@ -213,6 +213,7 @@ artel_status artel__data_inspect(artel__invocation *call)
     const char *spec = call->argument[1];
     artel_data *data;
     artel__text text;
+    if (!artel__ends_with(spec, ".tfrecord")) ARTEL_TRY(artel__cli_check_bare_data(call, "SPEC", spec, true));
     if (!artel__cli_is_specification(spec)) spec = artel__arena_printf(&call->arena, "tfrecord:%s", spec);
     if (!spec) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel_data_open(call->ctx, spec, &data));

@@ -177,6 +177,8 @@ artel_status artel__data_stats(artel__invocation *call)
     artel__text svg;
     if (o->output) ARTEL_TRY(artel__cli_check_target(call, o->output));
     if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, call->argument[1]));
+    if (o->output && !artel__ends_with(o->output, ".svg"))
+        return artel__cli_usage(call, "--output", "give a file that ends in .svg");
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], false, &opened));
     int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
     int columns = opened.rows.column_count;

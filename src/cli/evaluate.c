@@ -475,5 +475,6 @@ const artel__command artel__command_predict = {
     .options_size = sizeof(pass_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .letter = "o=output",
     .run = run_predict,
 };

@@ -138,10 +138,38 @@ static bool names_a_file(const char *text)
     return false;
 }
 
+/* Settings behind another sign than #, as addresses and lists have them: csv:rows.csv,label=y. */
+static artel_status check_settings(artel__invocation *call, const char *text)
+{
+    const char *path = artel__cli_is_specification(text) ? strchr(text, ':') + 1 : text;
+    size_t length = strcspn(path, ",?&;");
+    const char *file = artel__arena_printf(&call->arena, "%.*s", (int)length, path);
+    bool meant = names_a_file(text) && path[length] && strchr(path + length, '=') && !strchr(path, '#');
+    if (!meant || !file || artel__file_exists(path) || !artel__file_exists(file)) return ARTEL_OK;
+    char advice[4400];
+    snprintf(advice, sizeof advice, "write '%.*s#%s'; docs/data.md lists them", (int)(path + length - text), text,
+             path + length + 1);
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice, "settings of data stand behind #");
+}
+
+/* A pattern where one file is read by its name. */
+static artel_status check_pattern(artel__invocation *call, const char *text)
+{
+    const char *path = strchr(text, ':') ? strchr(text, ':') + 1 : text;
+    bool one = artel__starts_with(text, "npz:") || artel__starts_with(text, "npy:") || artel__starts_with(text, "idx:");
+    if (!one || !strpbrk(path, "*?") || strpbrk(path, "#,+") || artel__is_remote(path) || artel__file_exists(path))
+        return ARTEL_OK;
+    return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, text,
+                       "name each file, several with + in between: npz:a.npz+npz:b.npz",
+                       "patterns are no names of such files");
+}
+
 /* A specification of one file that is not there: what lies near it. Whatever else there is to say is said by who opens
  * it. */
 static artel_status check_target(artel__invocation *call, const char *text)
 {
+    ARTEL_TRY(check_settings(call, text));
+    ARTEL_TRY(check_pattern(call, text));
     if (!artel__cli_is_specification(text) || strpbrk(text, "*?[,+#")) return ARTEL_OK;
     const char *path = strchr(text, ':') + 1;
     ARTEL_TRY(check_is_file(call, path, true));
@@ -155,21 +183,36 @@ static artel_status check_target(artel__invocation *call, const char *text)
     return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, advice, "there is no such file");
 }
 
+/* How files are read whose names end so; NULL: as models. */
+static const struct {
+    const char *ending, *form;
+} forms[] = {{".npz", "npz:%s"},
+             {".npy", "npy:X.npy,%s"},
+             {".csv", "csv:%s#label=COLUMN"},
+             {".tfrecord", "tfrecord:%s"},
+             {".jsonl", "jsonl:%s#label=NAME"},
+             {".txt", "text:%s#length=100"},
+             {".keras", NULL},
+             {".h5", NULL},
+             {".json", NULL}};
+
+artel_status artel__cli_check_bare_data(artel__invocation *call, const char *option, const char *path, bool models)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(forms); i++) {
+        if ((models || forms[i].form) && artel__ends_with(path, forms[i].ending))
+            return artel__cli_check_data(call, option, path);
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text)
 {
-    static const struct {
-        const char *ending, *form;
-    } forms[] = {{".npz", "npz:%s"},
-                 {".npy", "npy:X.npy,%s"},
-                 {".csv", "csv:%s#label=COLUMN"},
-                 {".tfrecord", "tfrecord:%s"},
-                 {".jsonl", "jsonl:%s#label=NAME"},
-                 {".txt", "text:%s#length=100"},
-                 {".keras", NULL},
-                 {".h5", NULL},
-                 {".json", NULL}};
     bool folder = artel__is_directory(text);
+    double part;
     ARTEL_TRY(check_is_file(call, text, true));
+    if (strcmp(option, "--validation") == 0 && artel__parse_double(text, &part) && part > 0 && part < 1)
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "a part of the training data is --validation-split",
+                           "this is a number (found after --validation, expected data)");
     if (artel__is_remote(text))
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text,
                            "write FORMAT: in front of the address, npz:https://... for example",

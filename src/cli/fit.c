@@ -572,6 +572,7 @@ const artel__command artel__command_fit = {
     .options_size = sizeof(fit_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .letter = "o=output",
     .repeats = "callbacks",
     .run = run_fit,
 };

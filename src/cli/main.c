@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/fields.h"
@@ -162,6 +163,17 @@ int artel__cli_unknown_command(const char *name)
     for (size_t i = 0; i < ARTEL__COUNT(synonyms) && count < 62; i++) names[count++] = synonyms[i].word;
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
+    if (name[0] == '-') {
+        artel__show(stderr,
+                    "artel: %s: options stand behind the subcommand: artel fit MODEL --data SPEC; see artel help\n",
+                    name);
+        return 1;
+    }
+    if (artel__file_exists(name) || artel__is_directory(name)) {
+        artel__show(stderr,
+                    "artel: %s: this is a file, not a subcommand; artel inspect FILE shows it; see artel help\n", name);
+        return 1;
+    }
     for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
         if (near == synonyms[i].word) near = synonyms[i].command;
     }

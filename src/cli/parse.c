@@ -91,42 +91,94 @@ static artel_status read_environment(artel__invocation *call)
     return ARTEL_OK;
 }
 
-/* What other programs call an option that this command may have. */
+/* What other programs call an option that this command may have, in the order in which they are looked for. */
 static const struct {
     const char *word, *option;
 } synonyms[] = {{"lr", "learning-rate"},
+                {"opt", "optimizer"},
                 {"batch", "batch-size"},
                 {"bs", "batch-size"},
+                {"num-epochs", "epochs"},
+                {"n-epochs", "epochs"},
+                {"max-steps", "steps-per-epoch"},
                 {"gpu", "device"},
                 {"gpus", "device"},
+                {"num-gpus", "device"},
                 {"devices", "device"},
+                {"accelerator", "device"},
                 {"cuda", "device"},
                 {"tpu", "device"},
+                {"distributed", "strategy"},
+                {"mixed-precision", "dtype"},
+                {"precision", "dtype"},
+                {"policy", "dtype"},
+                {"fp16", "dtype"},
+                {"bf16", "dtype"},
                 {"out", "output"},
                 {"o", "output"},
                 {"save", "output"},
+                {"output", "json"},
                 {"checkpoint", "checkpoint-dir"},
                 {"ckpt", "checkpoint-dir"},
+                {"output-dir", "checkpoint-dir"},
+                {"save-dir", "checkpoint-dir"},
+                {"model-dir", "checkpoint-dir"},
+                {"save-freq", "save-every"},
+                {"save-interval", "save-every"},
+                {"max-to-keep", "keep"},
+                {"continue", "resume"},
+                {"restore", "resume"},
+                {"load-weights", "weights"},
+                {"pretrained", "weights"},
                 {"logdir", "log-dir"},
                 {"tensorboard", "log-dir"},
                 {"workers", "replicas"},
                 {"num-workers", "replicas"},
+                {"nproc-per-node", "workers"},
+                {"np", "workers"},
                 {"jobs", "threads"},
+                {"num-threads", "threads"},
                 {"val", "validation"},
                 {"validation-data", "validation"},
+                {"val-data", "validation"},
+                {"val-split", "validation-split"},
+                {"split", "validation-split"},
                 {"early-stopping", "callbacks"},
+                {"patience", "callbacks"},
                 {"train-data", "data"},
                 {"test-data", "data"},
                 {"dataset", "data"},
+                {"random-seed", "seed"},
                 {"quiet", "verbose"},
-                {"amp", "arithmetic"}};
+                {"silent", "verbose"},
+                {"layers", "depth"},
+                {"units", "width"},
+                {"num-classes", "classes"},
+                {"input-shape", "input"},
+                {"rows", "head"},
+                {"amp", "dtype"}};
+
+/* The nearest name among the options; `switches`: among those that can be turned off alone. */
+static const char *nearest_option(const artel__command *command, const char *name, bool switches)
+{
+    const char *names[128];
+    int count = 0;
+    for (int i = 0; command->options && command->options[i].name && count < 126; i++) {
+        if (!switches || command->options[i].type == ARTEL__OPTION_BOOL) names[count++] = command->options[i].name;
+    }
+    if (!switches) names[count++] = "help";
+    names[count] = NULL;
+    return artel__nearest_name(name, names);
+}
 
 static artel_status unknown_option(artel__invocation *call, const char *name)
 {
+    char where[300], plain[256];
+    snprintf(where, sizeof where, "--%s", name);
+    snprintf(plain, sizeof plain, "%s", name);
+    for (char *c = plain; *c; c++) *c = *c == '_' ? '-' : *c; /* as Python writes it */
     for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
-        if (strcmp(synonyms[i].word, name) != 0 || option_index(call->command, synonyms[i].option) < 0) continue;
-        char where[300];
-        snprintf(where, sizeof where, "--%s", name);
+        if (strcmp(synonyms[i].word, plain) != 0 || option_index(call->command, synonyms[i].option) < 0) continue;
         return artel__cli_usage(call, where, "unknown option; the word for it is --%s", synonyms[i].option);
     }
     if (strcmp(name, "gpu") == 0 || strcmp(name, "gpus") == 0 || strcmp(name, "cuda") == 0 || strcmp(name, "tpu") == 0)
@@ -137,17 +189,49 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
                            "set it where the model is made, or train with fit --dtype; docs/precision.md has the "
                            "policies",
                            "the dtype policy stands in the file of the model");
-    const char *names[128];
-    int count = 0;
-    for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++)
-        names[count++] = call->command->options[i].name;
-    names[count++] = "help";
-    names[count] = NULL;
-    const char *near = artel__nearest_name(name, names);
-    char where[300];
-    snprintf(where, sizeof where, "--%s", name);
-    if (near) return artel__cli_usage(call, where, "unknown option; the nearest is --%s", near);
+    if (strcmp(plain, "output") == 0 && strstr(call->command->usage, " OUT"))
+        return artel__cli_usage(call, where, "unknown option; the file to write is the second word: artel %s %s",
+                                call->command->name, call->command->usage);
+    bool negated = strncmp(plain, "no-", 3) == 0;
+    const char *near = nearest_option(call->command, negated ? plain + 3 : plain, negated);
+    if (near) return artel__cli_usage(call, where, "unknown option; the nearest is --%s%s", negated ? "no-" : "", near);
     return artel__cli_usage(call, where, "unknown option");
+}
+
+/* A word for which the command has no place; `option`: of the table, the one that the word before belongs to, or -1. */
+static artel_status superfluous(artel__invocation *call, const char *word, int option)
+{
+    const artel__command *command = call->command;
+    const artel__option *before = option >= 0 ? &command->options[option] : NULL;
+    char advice[512];
+    if (before && before->type == ARTEL__OPTION_BOOL) {
+        static const char *const off[] = {"false", "False", "no", "off", "0", NULL};
+        bool opposite = false;
+        for (int i = 0; off[i]; i++) opposite = opposite || strcmp(word, off[i]) == 0;
+        snprintf(advice, sizeof advice, opposite ? "write --no-%s" : "leave the word out, --%s alone says it",
+                 before->name);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice, "one argument too many (--%s takes no value)",
+                           before->name);
+    }
+    if (before && before->type == ARTEL__OPTION_STRING && before->choices) {
+        snprintf(advice, sizeof advice, "write --%s=%.200s; see artel %s --help", before->name, word, command->name);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice,
+                           "one argument too many (a value of --%s stands behind =)", before->name);
+    }
+    if (before) {
+        snprintf(advice, sizeof advice, "write it as one word, with commas or in quotes; usage: artel %s %s",
+                 command->name, command->usage);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice,
+                           "one argument too many (the value of --%s is one word)", before->name);
+    }
+    if (option_index(command, "data") >= 0 && artel__cli_is_specification(word)) {
+        snprintf(advice, sizeof advice, "write --data '%.300s'", word);
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice,
+                           "one argument too many (data is named by an option)");
+    }
+    for (int i = 0; i < call->arguments && option_index(command, "data") >= 0; i++)
+        ARTEL_TRY(artel__cli_check_bare_data(call, "--data", call->argument[i], false));
+    return artel__cli_usage(call, word, "one argument too many; usage: artel %s %s", command->name, command->usage);
 }
 
 /* Of the option that repeats, behind what other words have given. */
@@ -199,6 +283,17 @@ static artel_status take_letter(artel__invocation *call, char **words, int count
     return set(call, i, word, words[++*at]);
 }
 
+/* The option that a word names, or -1. */
+static int option_of(const artel__command *command, const char *word)
+{
+    char name[256];
+    bool named = strncmp(word, "--", 2) == 0;
+    if (!named || snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2) >= (int)sizeof name)
+        return -1;
+    int i = option_index(command, name);
+    return i < 0 && strncmp(name, "no-", 3) == 0 ? option_index(command, name + 3) : i;
+}
+
 /* Whether the option's value is the next word. */
 static bool takes_next(const artel__command *command, const char *word)
 {
@@ -238,17 +333,21 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
     ARTEL_TRY(read_environment(call));
     call->reading_words = true;
     bool ended = false;
+    int before = -1, behind = -1; /* the option of the word before; that of the word before the first superfluous one */
     for (int i = 0; i < count; i++) {
         if (!ended && strcmp(words[i], "--") == 0)
             ended = true;
-        else if (!ended && strncmp(words[i], "--", 2) == 0)
+        else if (!ended && strncmp(words[i], "--", 2) == 0) {
+            before = option_of(command, words[i]);
             ARTEL_TRY(take_option(call, words, count, &i));
-        else if (!ended && words[i][0] == '-' && words[i][1])
+        } else if (!ended && words[i][0] == '-' && words[i][1])
             ARTEL_TRY(take_letter(call, words, count, &i));
         else {
             if (!words[i][0] && !command->passes_on)
                 return artel__cli_usage(call, command->name, "argument %d is empty; usage: artel %s %s",
                                         call->arguments + 1, command->name, command->usage);
+            if (call->arguments == command->max_arguments) behind = before;
+            before = -1;
             call->argument[call->arguments++] = words[i];
             ended = ended || command->passes_on;
         }
@@ -257,7 +356,6 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
         return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name,
                                 command->usage);
     if (call->arguments > command->max_arguments)
-        return artel__cli_usage(call, call->argument[command->max_arguments],
-                                "one argument too many; usage: artel %s %s", command->name, command->usage);
+        return superfluous(call, call->argument[command->max_arguments], behind);
     return ARTEL_OK;
 }

@@ -234,6 +234,10 @@ static artel_status unknown_format(artel_context *ctx, const char *text)
     ARTEL_TRY(artel__data_refuse_foreign(ctx, text));
     char names[256] = "";
     for (int i = 0; artel__data_formats[i] != NULL; i++) {
+        if (strcmp(artel__data_formats[i]->name, text) == 0)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, text,
+                               "docs/data.md says what stands there; synthetic:1000 makes rows",
+                               "nothing stands behind the format (expected %s:WHAT)", text);
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", artel__data_formats[i]->name);
     }

@@ -6,12 +6,17 @@
  */
 #include <stdio.h>
 
+#include "base/file.h"
 #include "base/zip.h"
 #include "keras/assets.h"
 #include "keras/load.h"
 
 static artel_status missing(artel_context *ctx, const char *path, const char *name)
 {
+    if (artel__is_directory(path))
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path,
+                           "name the model's file; checkpoints of a run are named by --checkpoint-dir",
+                           "%s is missing; this directory is no unpacked .keras file", name);
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path,
                        artel__ends_with(path, ".npz") ? "name a .keras, .weights.h5, .h5 or .safetensors file"
                                                       : "save the model again with Keras",

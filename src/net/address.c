@@ -44,8 +44,23 @@ static int look_up(const char *text, int flags, artel__net_address *out)
     return 0;
 }
 
+/* What looks like an address and is none. */
+static artel_status check_form(artel_context *ctx, const char *text)
+{
+    const char *scheme = strstr(text, "://"), *colon = strrchr(text, ':');
+    int64_t port;
+    if (scheme)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "leave out what stands in front of the host",
+                           "this is a URL (expected host:port)");
+    if (colon && colon[1] >= '0' && artel__parse_int64(colon + 1, &port) && port > 65535)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "ports are numbers up to 65535", "there is no port %lld",
+                           (long long)port);
+    return ARTEL_OK;
+}
+
 artel_status artel__net_address_resolve(artel_context *ctx, const char *text, artel__net_address *out)
 {
+    ARTEL_TRY(check_form(ctx, text));
     int result = look_up(text, 0, out);
     if (result == EAI_BADFLAGS || result == EAI_SERVICE)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "write host:port, IPv6 addresses in brackets",

@@ -159,7 +159,9 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
     bool instance = def && strcmp(record.name, def->class_name) == 0;
     if (!given && def) given = instance ? instance_name(def) : record.name;
     artel_status status = ARTEL_OK;
-    if (strcmp(record.name, "crossentropy") == 0 || strcmp(record.name, "ce") == 0)
+    static const char *const vague[] = {
+        "crossentropy", "cross_entropy", "CrossEntropy", "CrossEntropyLoss", "ce", NULL};
+    if (!custom && artel__name_in(record.name, vague))
         status = artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "loss",
                              "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
                              "which crossentropy \"%s\" means depends on the data", record.name);

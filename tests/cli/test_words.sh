@@ -28,8 +28,31 @@ says 1 'they are make, split, index, inspect, verify, stats, bench' data 12345 n
 says 1 'an argument is missing; usage: artel data-service worker HOST:PORT' data-service worker
 says 1 'one argument too many; usage: artel cert init DIR' cert init a b
 
+# Other programs' options, as Python writes them, too; words where none is taken.
+for pair in num-epochs:epochs mixed-precision:dtype amp:dtype num_gpus:device patience:callbacks save_freq:save-every restore:resume validation_data:validation \
+    val_split:validation-split distributed:strategy random-seed:seed max-to-keep:keep num_threads:threads; do
+    says 1 "--${pair%:*}: unknown option; the word for it is --${pair#*:}" fit model.keras "--${pair%:*}" 3
+done
+says 1 'the word for it is --depth' new mlp --input 4 --layers 3
+says 1 'the word for it is --head' inspect model.keras --rows 3
+says 1 'the word for it is --json' evaluate model.keras --output result.json
+says 1 'the file to write is the second word' convert model.keras --output out.h5
+says 1 'the nearest is --no-shuffle' fit model.keras --no-shufle
+says 1 '(--shuffle takes no value); write --no-shuffle' fit model.keras --shuffle false
+says 1 '(--explain takes no value); leave the word out' fit model.keras --explain plan
+says 1 '(a value of --digest stands behind =); write --digest=all' inspect model.keras --digest all
+says 1 '(the value of --metrics is one word)' fit model.keras --data synthetic:8 --metrics accuracy precision
+says 1 "(data is named by an option); write --data 'npz:a.npz'" evaluate model.keras npz:a.npz
+says 1 'one argument too many; usage' summary model.keras other.keras
+says 1 'options stand behind the subcommand' --data npz:a.npz fit model.keras
+says 1 'this is a file, not a subcommand' model.keras
+says 1 'give a file that ends in .svg' data stats synthetic:8 --output histograms.png
+"$ARTEL" predict model.keras --data synthetic:3 -o letter.npy && [ -s letter.npy ] || fail "predict -o"
+"$ARTEL" fit model.keras --data synthetic:8 --loss sparse_categorical_crossentropy --verbose 0 -o letter.keras && [ -s letter.keras ] || fail "fit -o"
+
 # Sources: standard input, addresses, a name that is nearly right.
 cp "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" train.npz
+printf 'a,y\n1,2\n' >train.csv
 says 1 'standard input cannot be read' fit - --data synthetic:8
 says 1 'standard input cannot be read' fit model.keras --data npz:-
 says 1 'only files' summary https://example.org/model.keras
@@ -64,6 +87,24 @@ for made in 'PK\003\004\024\000 zip a zip archive' 'Obj\001\004\024 avro an Avro
 done
 says 1 'arrays in HDF5' fit model.keras --data here-pointer.h5
 says 1 'npz:https://' fit model.keras --data s3://bucket/train.npz
+says 1 "write --data 'npz:train.npz'" fit model.keras train.npz
+says 1 "write --data 'npz:train.npz'" fit train.npz model.keras
+says 1 'this looks like a model' data inspect model.keras
+says 1 "settings of data stand behind #; write 'csv:train.csv#label=y'" fit model.keras --data csv:train.csv,label=y
+says 1 "settings of data stand behind #; write 'csv:train.csv#label=y'" fit model.keras --data 'csv:train.csv?label=y'
+says 1 'several with + in between' fit model.keras --data 'npz:part-*.npz'
+printf '\211PNG\r\n\032\n....' >photo.png
+says 1 'it is an image; images:FOLDER' fit photo.png --data synthetic:8
+says 1 'it is an image; images:FOLDER' fit model.keras --data csv:photo.png#label=y --loss sparse_categorical_crossentropy
+says 1 'it is an image; images:FOLDER' inspect photo.png
+says 1 'nothing stands behind the format (expected synthetic:WHAT)' fit model.keras --data synthetic
+says 1 'is --validation-split' fit model.keras --data synthetic:8 --validation 0.2
+says 1 'from class numbers to weights; write {"0": 1' fit model.keras --data synthetic:8 --loss sparse_categorical_crossentropy --class-weight balanced
+says 1 'which crossentropy "cross_entropy" means' fit model.keras --data synthetic:8 --loss cross_entropy
+mkdir checkpoints
+says 1 'checkpoints of a run are named by --checkpoint-dir' fit checkpoints --data synthetic:8
+says 1 'there is no port 99999' status localhost:99999
+says 1 'this is a URL (expected host:port)' status http://localhost:8888
 says 1 'did you mean npz:train.npz?' fit model.keras --data npz:trian.npz
 says 1 'did you mean model.keras?' summary modle.keras
 
