@@ -235,6 +235,8 @@ ROWS = [
         input_layers={"k%d" % i: [] for i in range(300000)}))), ("entries",)),
     Row("functional-tensor-index", lambda b: b.fit(functional(b, lambda r: r["config"]["layers"][1]["inbound_nodes"][0]["args"][0]["config"].update(
         keras_history=["in", 0, 40]))), ("41", "16")),
+    Row("functional-last-tensor-index", lambda b: b.fit(functional(b, lambda r: r["config"]["layers"][1]["inbound_nodes"][0]["args"][0]["config"].update(
+        keras_history=["in", 0, 2 ** 63 - 1]))), ("tensor number 9223372036854775808", "16")),
     Row("zip-bomb", lambda b: b.fit(b.bomb("model.weights.h5", 1 << 28))),
     Row("zip-bomb-config", lambda b: b.fit(b.bomb("config.json", 1 << 28))),
     Row("zip-bomb-forged", lambda b: b.fit(b.forged_bomb())),

@@ -58,6 +58,42 @@ static void test_description(void **state)
     }
 }
 
+/* --explain calls each function of one and of two arguments by its name in the list, the last ones, too. */
+static void test_names(void **state)
+{
+    static const char *const unary[] = {
+#define UNARY(name, function, reads, formula) #function,
+#include "kernel/unary.list"
+#undef UNARY
+    };
+    static const char *const binary[] = {
+#define BINARY(name, function) #function,
+#include "kernel/binary.list"
+#undef BINARY
+    };
+    (void)state;
+    for (int i = 0; i < ARTEL__UNARY_COUNT + ARTEL__BINARY_COUNT; i++) {
+        op_graph g;
+        artel__text text;
+        char expected[64];
+        int k = i - ARTEL__UNARY_COUNT;
+        open_graph(&g);
+        artel__text_init(&text, g.ctx);
+        artel__value_id x = op_row(&g, OP_SIGNED, SHAPE(2)), y = op_row(&g, OP_SIGNED, SHAPE(2));
+        if (k < 0)
+            artel__op_unary(&g.graph, (artel__unary)i, NULL, x);
+        else
+            artel__op_binary(&g.graph, (artel__binary)k, x, y);
+        assert_int_equal(g.graph.status, ARTEL_OK);
+        artel__graph_dump(&g.graph, &text);
+        snprintf(expected, sizeof expected, "[%s", k < 0 ? unary[i] : binary[k]);
+        if (!strstr(text.data, expected)) fail_msg("%s is not in %s", expected, text.data);
+        artel__text_fini(&text);
+        artel__arena_fini(&g.arena);
+        artel_context_destroy(g.ctx);
+    }
+}
+
 /* Products of taps inside the image, counted one by one. */
 static int64_t operations(const artel__conv2d_shape *s)
 {
@@ -153,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients),   cmocka_unit_test(test_bits),          cmocka_unit_test(test_description),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_cost),        cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_whole_bases),
     };
