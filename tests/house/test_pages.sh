@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What pages say of the program is so: every variable of the environment that the source reads is on a page, the sample of
-# events.md has the members that a run prints, in their order.
+# events.md has the members that a run prints, in their order, and its class of arithmetic.
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -24,3 +24,5 @@ for event in start step epoch end; do
         [ $event = epoch ] || grep -E "^\| \`$event\` " "$ARTEL_SOURCE/docs/events.md" | grep -qF "\`$member\`" || [ "$member" = event ] || fail "$event: events.md does not say what $member is"
     done
 done
+arithmetic() { grep -oE '"arithmetic": "[^"]*"' | sed -E 's/with [a-z0-9_]+\)/with SET)/'; }
+[ "$(arithmetic <page.txt)" = "$(arithmetic <said.txt)" ] || fail "events.md: $(arithmetic <page.txt); a run prints $(arithmetic <said.txt)"
