@@ -140,6 +140,44 @@ def control_characters(b):
         raise Failure(repr(said.err))
 
 
+def foreign_names(b):
+    """Nor do names from files: of layers, metrics, settings, arrays, columns, folders; none of them makes a line of its own."""
+    odd = "\x1b[31m\nartel: fake"
+    dense = {"name": "d" + odd, "units": 2}
+
+    def written(name, layer=dense, kind="Dense", **compiled):
+        record = {"class_name": "Sequential", "config": {"name": "s" + odd, "layers": [
+            {"class_name": "InputLayer", "config": {"batch_shape": [None, 4], "name": "i" + odd}}, {"class_name": kind, "config": layer}]}}
+        metrics = [{"class_name": "MeanSquaredError", "config": {"name": "m" + odd}}]
+        with open(b(name), "w") as f:
+            json.dump({**record, "compile_config": {"optimizer": "sgd", "loss": "mse", "metrics": metrics, **compiled}}, f)
+        return b(name)
+
+    model, rows = written("odd.json"), b("rows.npz")
+    np.savez(rows, x=np.zeros((8, 4), "f4"), y=np.zeros((8, 2), "f4"))
+    np.savez(b("a.npz"), **{"x" + odd: np.zeros((8, 4), "f4"), "y": np.zeros((8, 2), "f4")})
+    with open(b("c.csv"), "w") as f:
+        f.write('"a%s",y\n"q%s",2\n' % (odd, odd))
+    with open(b("h.json"), "w") as f:
+        json.dump({"loss" + odd: [1, 2]}, f)
+    os.makedirs(b("pictures/k\x1b[31m"))
+    open(b("pictures/k\x1b[31m/p\x1b[31m.png"), "wb").write(b"\x89PNG\r\n\x1a\n..")
+    data, arrays, table_, made = "npz:" + rows, "npz:" + b("a.npz"), "csv:" + b("c.csv"), b("odd.keras")
+    commands = [("fit", model, "--data", data, "--output", made, "--checkpoint-dir", b("ck"), "--log-dir", b("logs"), "--json"), ("summary", model), ("inspect", model),
+                ("inspect", made), ("inspect", b("ck")), ("inspect", b("logs/train")), ("inspect", b("h.json")), ("plot", b("h.json")), ("check", model, "--data", arrays),
+                ("fit", model, "--data", data, "--explain"), ("fit", model, "--data", data, "--verbose", 1), ("fit", model, "--data", arrays), ("convert", model, b("o.onnx")),
+                ("inspect", b("o.onnx")), ("inspect", arrays, "--head", 1), ("inspect", table_, "--head", 1), ("fit", model, "--data", table_ + "#label=y"),
+                ("inspect", "images:" + b("pictures")), ("fit", model, "--data", "images:" + b("pictures") + "#size=4x4"), ("data", "stats", arrays),
+                ("data", "make", arrays, "-o", b("rec")), ("data", "inspect", "tfrecord:" + b("rec")), ("evaluate", made, "--data", data), ("fit", model, "--data", data, "--freeze", "z")]
+    for name, record in (("kind", {"kind": "Dense" + odd}), ("key", {"layer": {**dense, "unit" + odd: 3}}), ("activation", {"layer": {**dense, "activation": "r" + odd}}),
+                         ("loss", {"loss": "m" + odd}), ("optimizer", {"optimizer": {"class_name": "SGD", "config": {"lr" + odd: 1}}})):
+        commands.append(("check", written(name + ".json", **record)))
+    for args in commands:
+        ran = artel(*args)
+        if ran.rc not in (0, 1) or "\x1b" in ran.out + ran.err or "\nartel: fake" in "\n" + ran.out + ran.err:
+            raise Failure("artel %s: exit %d, %r" % (" ".join(map(str, args))[:160], ran.rc, (ran.out + ran.err)[-400:]))
+
+
 def dashes(b):
     """After -- a name may start with a dash."""
     os.rename(b.model, b("-odd.keras"))
@@ -738,7 +776,7 @@ ROWS += [
     Row("nearest-option", nearest("fit", "m.keras", "--bach-size", "3", words=("--bach-size", "--batch-size"))),
     Row("nearest-option-predict", nearest("predict", "m.keras", "--ouput", "3", words=("--ouput", "--output"))),
     Row("nothing-to-summarise", nearest("summary", words=())),
-    Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("idle-options", idle_options), Row("same-file-twice", same_file_twice), Row("weights-of-a-checkpoint", weights_of_a_checkpoint), Row("no-optimizer", no_optimizer),
+    Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("foreign-names", foreign_names), Row("environment", environment), Row("idle-options", idle_options), Row("same-file-twice", same_file_twice), Row("weights-of-a-checkpoint", weights_of_a_checkpoint), Row("no-optimizer", no_optimizer),
     Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
     Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name), Row("predict-in-every-type", predict_in_every_type),
