@@ -311,6 +311,19 @@ void artel__source_array_describe(const artel__source_array *array, int64_t rows
     if (array->refusal != NULL && !told) artel__text_show(out, " (%s)", array->refusal);
 }
 
+/* "classes: 0 cat, 1 dog", as `predict --labels` and class weights count them. */
+static void describe_classes(const char *const *classes, artel__text *out)
+{
+    enum {
+        SHOWN = 40
+    };
+    int count = 0;
+    while (classes[count]) count++;
+    artel__text_append(out, "  classes:");
+    for (int i = 0; i < count && i < SHOWN; i++) artel__text_show(out, "%s %d %s", i ? "," : "", i, classes[i]);
+    artel__text_show(out, count > SHOWN ? ", ... (%d in all)\n" : "\n", count);
+}
+
 void artel__data_describe(const artel_data *data, artel__text *out)
 {
     static const char *const roles[] = {"", "input", "target", "weight"};
@@ -331,4 +344,5 @@ void artel__data_describe(const artel_data *data, artel__text *out)
         if (array->role != ARTEL_DATA_ROLE_AUTO) artel__text_show(out, ", %s", roles[array->role]);
         artel__text_append(out, "\n");
     }
+    if (data->sources[0].classes) describe_classes(data->sources[0].classes, out);
 }

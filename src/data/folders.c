@@ -77,11 +77,16 @@ static artel_status add_folder(artel__source *source, artel__folders *folders, c
 /* Each folder is a class; -1 for files that have none, when there are no folders. */
 static artel_status add_classes(artel__source *source, artel__folders *folders, const artel__paths *entries)
 {
+    const char **names = artel__arena_alloc(&source->arena, entries->count + 1, sizeof *names);
+    if (names == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < entries->count; i++) {
         char *path = artel__arena_printf(&source->arena, "%s/%s", source->target, entries->items[i]);
         if (path == NULL) return ARTEL_ERROR_NO_MEMORY;
-        if (artel__is_directory(path)) ARTEL_TRY(add_folder(source, folders, path, (place){folders->classes++, 0}));
+        if (!artel__is_directory(path)) continue;
+        names[folders->classes] = path + folders->folder_length + 1;
+        ARTEL_TRY(add_folder(source, folders, path, (place){folders->classes++, 0}));
     }
+    if (folders->classes > 0) source->classes = names;
     if (folders->classes > 0) return ARTEL_OK;
     return add_entries(source, folders, source->target, entries, (place){-1, -1});
 }

@@ -148,6 +148,7 @@ struct artel__source {
     artel__data_options options;
     artel__source_array *arrays;
     int array_count;
+    const char *const *classes; /* where folders are classes: their names by number, ended by NULL; else NULL */
     bool sorted_by_class;       /* a validation split must be random */
     bool draws;                 /* rows have other values in each pass over the data */
     bool far;                   /* rows come over a network: many are asked for at once */

@@ -70,6 +70,24 @@ def head(b):
         raise Failure(has)
 
 
+def classes(b):
+    """Folders are classes in the order in which Keras' image_dataset_from_directory numbers them."""
+    from cli import K
+
+    for name in ("dog", "Cat", "ant lion"):
+        os.makedirs(b("pictures/" + name))
+        K.utils.save_img(b("pictures/%s/a.png" % name), np.zeros((4, 4, 3)), scale=False)
+    names = K.utils.image_dataset_from_directory(b("pictures"), verbose=False).class_names
+    wanted = "  classes: " + ", ".join("%d %s" % pair for pair in enumerate(names)) + "\n"
+    b.inspect("images:" + b("pictures"), wanted)
+    b.inspect("images:" + b("pictures/dog"), "x: 1 row")
+    if "classes" in b.inspect("images:" + b("pictures/dog")):
+        raise Failure("classes where there are none")
+    for i in range(50):
+        os.makedirs(b("pictures/z%02d" % i))
+    b.inspect("images:" + b("pictures"), "39 z36, ... (53 in all)\n")
+
+
 def events(b):
     """Tags, kinds, steps and last values as TensorFlow reads them."""
     import tensorflow as tf
@@ -183,7 +201,7 @@ ROWS = [
     Row("weights-h5", converted(".weights.h5", "HDF5", "dense_1/", "(64, 33)")), Row("safetensors", converted(".safetensors", "6 arrays", "layers.dense_1.vars.0")),
     Row("json", converted(".json", "none in the file", "dense_2")),
     Row("onnx", converted(".onnx", "opset 17", "input  input_layer: float32 (batch, 20)", "MatMul x3", "(20, 64)")),
-    Row("events", events), Row("examples", examples), Row("checkpoints", checkpoints), Row("arrays", arrays), Row("head", head), Row("history", history), Row("refusals", refusals),
+    Row("events", events), Row("examples", examples), Row("checkpoints", checkpoints), Row("arrays", arrays), Row("head", head), Row("classes", classes), Row("history", history), Row("refusals", refusals),
 ]
 
 

@@ -144,6 +144,13 @@ for columns in 12 20 30 44 80; do
         sed "s/$esc\[K//g" | awk -v most="$columns" '/\/13/ && !/^13\/13/ { gsub(/━/, "="); if (length($0) > most) { print; exit 1 } }' >wide.txt ||
         fail "a line of $columns columns and more: $(cat wide.txt)"
 done
+long=a_metric_whose_name_alone_is_longer_than_a_line_of_a_terminal_of_80_columns_and_more
+printf '{"class_name":"Sequential","config":{"name":"s","layers":[{"class_name":"InputLayer","config":{"batch_shape":[null,4],"name":"i"}},{"class_name":"Dense","config":{"name":"d","units":2}}]},"compile_config":{"optimizer":"sgd","loss":"mse","metrics":[{"class_name":"MeanSquaredError","config":{"name":"%s"}}]}}' "$long" >long.json
+for columns in 30 44 80; do
+    on_terminal "$columns" "NO_COLOR=1 '$ARTEL' fit long.json --data synthetic:400 --epochs 1" | sed "s/$esc\[K//g" >said.txt
+    awk -v most="$columns" '/\/13/ && !/^13\/13/ { gsub(/━/, "="); if (length($0) > most) { print; exit 1 } }' said.txt >wide.txt || fail "a line of $columns columns and more: $(cat wide.txt)"
+    grep -q "^13/13 .*$long" said.txt || fail "the last line is not whole: $(cat said.txt)"
+done
 show="'$ARTEL' fit model.keras --data synthetic:64 --epochs 1 --loss sparse_categorical_crossentropy"
 on_terminal 80 "$show" | grep -qF "$esc[1m" || fail "no colours"
 on_terminal 80 "NO_COLOR=1 $show" | grep -qF "$esc[1m" && fail "colours although NO_COLOR is set"

@@ -188,10 +188,9 @@ static void test_whole_bases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),   cmocka_unit_test(test_bits),          cmocka_unit_test(test_description),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_cost),        cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_whole_bases),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_bits),        cmocka_unit_test(test_description),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_cost),        cmocka_unit_test(test_stop_gradient),
+        cmocka_unit_test(test_coverage),  cmocka_unit_test(test_whole_bases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
