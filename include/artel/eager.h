@@ -12,7 +12,8 @@
  * int32 and bool, as graphs do, and many in float64 (docs/eager.md lists them), which operands of other types beside it
  * become; arrays of float16 and bfloat16 are computed in float32 and the result is rounded once; arithmetic,
  * comparisons, minima and maxima of two arrays of one type know all the others, too. Strings are moved, chosen,
- * compared and put in order (docs/eager.md lists how). Everything else is refused by name: cast first.
+ * compared, put in order, joined, split and looked up (docs/eager.md lists how). Everything else is refused by name:
+ * cast first.
  *
  * Threads: an eager object and its arrays belong to one thread at a time. Results do not depend on the number of
  * threads. */

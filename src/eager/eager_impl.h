@@ -123,6 +123,11 @@ artel_status artel__ndarray_print(artel_eager *eager, artel_dtype from, const vo
  * status. 0: none of its operands is a string. */
 int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most);
+/* words.c: those of them whose results have shapes of their own: ARTEL_AGAIN: no such operation. */
+artel_status artel__eager_words(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
+                                const char *attributes, artel_ndarray **out);
+/* By bytes: below 0, 0, above. */
+int artel__string_compare(const artel_string *a, const artel_string *b);
 /* "MaxPool" and "max_pool". */
 bool artel__same_operation(const char *a, const char *b);
 

@@ -45,7 +45,7 @@ typedef struct words {
     int64_t count;
 } words;
 
-static int compare(const artel_string *a, const artel_string *b)
+int artel__string_compare(const artel_string *a, const artel_string *b)
 {
     size_t shared = a->length < b->length ? a->length : b->length;
     int order = shared ? memcmp(a->bytes, b->bytes, shared) : 0;
@@ -55,7 +55,7 @@ static int compare(const artel_string *a, const artel_string *b)
 static int compare_places(const void *a, const void *b)
 {
     const artel_string *const *one = a, *const *other = b;
-    return compare(*one, *other);
+    return artel__string_compare(*one, *other);
 }
 
 static artel_status collect(artel_eager *e, artel_ndarray *const *inputs, int count, words *out)
@@ -85,7 +85,7 @@ static void rank(words *w, int32_t *number)
     if (w->count > 0) qsort(w->sorted, (size_t)w->count, sizeof(const artel_string *), compare_places);
     int64_t first = 0;
     for (int64_t i = 0; i < w->count; i++) {
-        if (compare(w->sorted[first], w->sorted[i]) != 0) first = i;
+        if (artel__string_compare(w->sorted[first], w->sorted[i]) != 0) first = i;
         number[w->sorted[i] - w->word] = (int32_t)first;
     }
 }
@@ -328,10 +328,22 @@ static artel_status run_function(artel_eager *e, const function *f, artel_ndarra
     return status;
 }
 
+/* The one result there is, if it is wanted; how many there are. */
+static int hand_out(artel_ndarray *made, artel_ndarray **outputs, int most)
+{
+    if (most > 0)
+        outputs[0] = made;
+    else
+        artel_ndarray_release(made);
+    return 1;
+}
+
 int artel__eager_strings(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most)
 {
     bool any = false;
+    artel_ndarray *made = NULL;
+    artel_status status;
     for (int i = 0; i < count; i++) any = any || inputs[i]->dtype == ARTEL_DTYPE_STRING;
     if (!any) return 0;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -340,9 +352,12 @@ int artel__eager_strings(artel_eager *e, const char *name, artel_ndarray *const 
     }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (!artel__same_operation(functions[i].name, name)) continue;
-        artel_status status = run_function(e, &functions[i], inputs, count, attributes, outputs);
-        return status < 0 ? (int)status : 1;
+        status = run_function(e, &functions[i], inputs, count, attributes, &made);
+        return status < 0 ? (int)status : hand_out(made, outputs, most);
     }
+    status = artel__eager_words(e, name, inputs, count, attributes, &made);
+    if (status < 0) return (int)status;
+    if (status == ARTEL_OK) return hand_out(made, outputs, most);
     return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "make numbers of them: docs/eager.md says how",
                        "this operation has no strings");
 }

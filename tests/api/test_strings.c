@@ -240,6 +240,12 @@ static artel_status work(artel_context *ctx)
     if (status == ARTEL_OK) status = artel_eager_binary(e, "equal", c, c, &n);
     if (status == ARTEL_OK) status = artel_ndarray_cast(n, ARTEL_DTYPE_STRING, &c);
     if (status == ARTEL_OK) status = artel_eager_unary(e, "string_strip", c, &a);
+    if (status == ARTEL_OK)
+        status = artel_eager_op(e, "string_join", (artel_ndarray *[]){a, c}, 2, "{\"separator\": \", \"}", &b);
+    if (status == ARTEL_OK) status = artel_eager_op(e, "string_reduce_join", &b, 1, "{\"separator\": \" \"}", &c);
+    if (status == ARTEL_OK) status = artel_eager_op(e, "string_split", &c, 1, "{\"sep\": \",\"}", &a);
+    if (status == ARTEL_OK) status = artel_ndarray_create(e, ARTEL_DTYPE_STRING, &(artel_shape){1, {6}}, six, &b);
+    if (status == ARTEL_OK) status = artel_eager_binary(e, "string_lookup", a, b, &c);
     artel_eager_destroy(e);
     return status;
 }

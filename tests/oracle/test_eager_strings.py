@@ -123,6 +123,34 @@ for out_type in ("float32", "float64"):
     same("string_to_number", call("string_to_number", DIGITS, out_type=out_type)[0], tf.strings.to_number(tf.constant(DIGITS), out_type).numpy())
 same("string_to_number", call("string_to_number", DIGITS[-1:], out_type="int64")[0], tf.strings.to_number(tf.constant(DIGITS[-1:]), tf.int64).numpy())
 
+for separator in ("", "-", "\u20ac"):
+    same("string_join", call("string_join", A, B, A, separator=separator)[0], tf.strings.join([A, B, A], separator).numpy())
+    same("string_join", call("string_join", np.array("s", object), A, separator=separator)[0], tf.strings.join(["s", A], separator).numpy())
+    for axis in (0, 1, -1, None):
+        same("string_reduce_join", call("string_reduce_join", A, separator=separator, axis=axis)[0],
+             np.asarray(tf.strings.reduce_join(T, axis=axis, separator=separator).numpy(), object))
+    same("string_reduce_join", call("string_reduce_join", A, separator=separator)[0], np.asarray(tf.strings.reduce_join(T, separator=separator).numpy(), object))
+LINES = np.array([b"a b  c", b"", b" one\ttwo ", b"x,y,,z", b",", b"a, b", b"aXXbXXXc", b"\n"], object)
+for text in (LINES, LINES.reshape(2, 4), np.array(b"a b c", object)):
+    for sep in (None, "", ",", "XX", " "):
+        for maxsplit in (-1, 0, 1, 2):
+            wanted = tf.strings.split(tf.constant(text), sep, maxsplit)
+            same(f"string_split {sep} {maxsplit}", call("string_split", text, sep=sep, maxsplit=maxsplit)[0],
+                 np.asarray((wanted if text.ndim == 0 else wanted.to_tensor("")).numpy(), object))
+vocabulary = np.array(sorted(set(A.ravel().tolist()))[::2][::-1], object)
+table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(vocabulary, tf.range(len(vocabulary), dtype=tf.int64)), -7)
+same("string_lookup", call("string_lookup", A, vocabulary, default_value=-7)[0], table.lookup(T).numpy())
+same("string_lookup", call("string_lookup", A, vocabulary[:0])[0], np.full(A.shape, -1, "int64"))
+for name, inputs, attributes in [("string_lookup", (A, np.array(["a", "a"], object)), {}), ("string_lookup", (A, A), {}), ("string_lookup", (A,), {}),
+                                 ("string_join", (A, B[:1]), {}), ("string_join", (A, np.ones((3, 4), "float32")), {}), ("string_join", (A,), {"separator": 1}),
+                                 ("string_join", (A,), {"sep": ","}), ("string_reduce_join", (A,), {"axis": 2}), ("string_reduce_join", (A, B), {}),
+                                 ("string_split", (A,), {"maxsplit": -2}), ("string_split", (A.reshape((1,) * 6 + (3, 4)),), {}), ("string_join", (), {})]:
+    try:
+        call(name, *inputs, **attributes)
+        faults.append(f"{name} takes {attributes}")
+    except Refused:
+        pass
+
 # -- numbers to strings and back --
 
 random = np.random.default_rng(5)
