@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: collectives [ROWS]\n");
         return 1;
     }
-    if (artel_context_create(NULL, &ctx) < 0) return 2;
+    if (artel_context_create(NULL, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 2;
     artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
     options.cert_dir = getenv("ARTEL_CERT_DIR"); /* those of artel launch, or of artel cert */
     artel_status status =

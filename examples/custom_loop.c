@@ -98,11 +98,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP]]]]\n");
         return 1;
     }
-    artel_context *ctx;
+    artel_context *ctx = NULL;
     artel_model *model = NULL;
     artel_data *data = NULL;
-    if (artel_context_create(NULL, &ctx) < 0) return 2;
-    artel_status status = artel_model_load(ctx, argv[1], &model);
+    artel_status status = artel_context_create(NULL, &ctx);
+    if (status == ARTEL_OK) status = artel_model_load(ctx, argv[1], &model);
     if (status == ARTEL_OK && strstr(argv[1], ".json")) /* an architecture alone */
         status = artel_model_compile(model, "adam", "sparse_categorical_crossentropy", NULL);
     if (status == ARTEL_OK) status = artel_data_open(ctx, argv[2], &data);

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     int64_t rows = argc > 1 ? atoll(argv[1]) : 1000;
     artel_ndarray *v, *out[2];
     artel_eager_function *climb;
-    if (artel_context_create(NULL, &ctx) < 0) return 1;
+    if (artel_context_create(NULL, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 1;
     check(artel_eager_create(ctx, NULL, &eager));
     artel_ndarray *c = covariance(rows);
 

@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     }
     artel_context *ctx;
     artel_model *model = NULL;
-    if (artel_context_create(NULL, &ctx) < 0) return 2;
+    if (artel_context_create(NULL, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 2;
     artel_status status = build(ctx, &model);
     if (status == ARTEL_OK) status = train(ctx, model, argv, argc);
     int code = status < 0 ? report(ctx) : 0;

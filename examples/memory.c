@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     fit.callbacks = callbacks;
     fit.strategy = argc > 1 ? argv[1] : "auto";
     fit.replicas = argc > 2 ? atoi(argv[2]) : 0;
-    if (artel_context_create(&options, &ctx) < 0) return 2;
+    if (artel_context_create(&options, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 2;
     artel_status status = from_memory(ctx, &data);
     if (status == ARTEL_OK) status = train(ctx, data, &fit, one);
     if (status == ARTEL_OK) status = from_function(ctx, &data);

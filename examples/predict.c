@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     artel_context *ctx;
     artel_model *model = NULL;
     artel_data *data = NULL;
-    if (artel_context_create(NULL, &ctx) < 0) return 2;
+    if (artel_context_create(NULL, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 2;
     artel_status status = artel_model_load(ctx, argv[1], &model);
     if (status == ARTEL_OK) status = artel_data_open(ctx, argv[2], &data);
     if (status == ARTEL_OK) status = predict(model, data, argc > 3 ? atoll(argv[3]) : 10);

@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     artel_model *model = NULL;
     artel_data *data = NULL;
     options.log = note;
-    if (artel_context_create(&options, &ctx) < 0) return 2;
+    if (artel_context_create(&options, &ctx) < 0) return fprintf(stderr, "%s\n", artel_context_error(NULL)->what), 2;
     running = ctx;
     signal(SIGINT, stop);
     signal(SIGTERM, stop);

@@ -265,36 +265,40 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 
 /* -- finding -- */
 
-static bool hash_fits(artel_context *ctx, const char *folder, json_t *manifest)
+/* ARTEL_ERROR_CORRUPT without a record: there is no such file, or it has another hash. */
+static artel_status check_hash(artel_context *ctx, const char *folder, json_t *manifest)
 {
     char path[4300], hex[65];
     const char *expected = json_string_value(json_object_get(json_object_get(manifest, "files"), "state.safetensors"));
     artel__mapping mapping;
     snprintf(path, sizeof path, "%.4096s/state.safetensors", folder);
-    if (!expected || !artel__file_exists(path) || artel__map_file(ctx, path, &mapping) < 0) return false;
+    if (!expected || !artel__file_exists(path)) return ARTEL_ERROR_CORRUPT;
+    ARTEL_TRY(artel__map_file(ctx, path, &mapping));
     artel__sha256 hash;
     artel__sha256_init(&hash);
     artel__sha256_update(&hash, mapping.bytes, mapping.size);
     artel__sha256_hex(&hash, hex);
     artel__unmap_file(&mapping);
-    return strcmp(hex, expected) == 0;
+    return strcmp(hex, expected) == 0 ? ARTEL_OK : ARTEL_ERROR_CORRUPT;
 }
 
-/* The manifest of a whole folder, or NULL; what is wrong with one that is not whole is only a note. */
-static json_t *whole_manifest(artel_context *ctx, const char *folder)
+/* The manifest of a whole folder, or NULL; what is wrong with one that is not whole is only a note. Want of memory says
+ * nothing of the folder: an older one in its place would take work back. */
+static artel_status whole_manifest(artel_context *ctx, const char *folder, json_t **out)
 {
     char path[4300];
-    json_t *manifest = NULL;
     snprintf(path, sizeof path, "%.4096s/manifest.json", folder);
-    if (!artel__file_exists(path) || artel__json_load_file(ctx, path, &manifest) < 0 ||
-        !hash_fits(ctx, folder, manifest)) {
-        if (artel__is_directory(folder)) /* still: its writer removes the oldest ones */
-            artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
-        artel__operation_begin(ctx);
-        json_decref(manifest);
-        return NULL;
-    }
-    return manifest;
+    *out = NULL;
+    artel_status status = artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_ERROR_CORRUPT;
+    if (status == ARTEL_OK) status = check_hash(ctx, folder, *out);
+    if (status == ARTEL_OK) return ARTEL_OK;
+    json_decref(*out);
+    *out = NULL;
+    if (status == ARTEL_ERROR_NO_MEMORY) return status;
+    if (artel__is_directory(folder)) /* still: its writer removes the oldest ones */
+        artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
+    artel__operation_begin(ctx);
+    return ARTEL_OK;
 }
 
 artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step)
@@ -317,13 +321,16 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
     *folder = NULL;
     ARTEL_TRY(artel__checkpoint_steps(ctx, directory, &steps, &count));
     artel_status status = ARTEL_OK;
-    for (int i = 0; i < count && !*manifest; i++) {
+    for (int i = 0; i < count && !*manifest && status == ARTEL_OK; i++) {
         char path[4200];
         snprintf(path, sizeof path, "%s/ckpt-%lld", directory, (long long)steps[i]);
-        *manifest = whole_manifest(ctx, path);
+        status = whole_manifest(ctx, path, manifest);
         if (*manifest) status = artel__strdup(ctx, path, folder);
     }
     artel__free(ctx, steps);
+    if (status == ARTEL_OK) return ARTEL_OK;
+    json_decref(*manifest);
+    *manifest = NULL;
     return status;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/context.h"
 #include "base/file.h"
 #include "train/checkpoint_file.h"
 
@@ -101,6 +102,44 @@ static void test_the_newest_are_kept(void **state)
 }
 
 /* Each process has a folder of its own, and all publish the same steps. */
+/* An older checkpoint is not taken for want of memory: that would take work back. */
+static void test_want_of_memory_is_told(void **state)
+{
+    static const char manifest[] =
+        "{\"step\": %d, \"files\": {\"state.safetensors\": "
+        "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"}}"; /* SHA-256 of "abc" */
+    artel_status status = ARTEL_ERROR_NO_MEMORY;
+    (void)state;
+    for (int step = 1; step <= 2; step++) {
+        char name[32], path[ARTEL__CHECKPOINT_PATH], file[ARTEL__CHECKPOINT_PATH + 32], text[256];
+        snprintf(name, sizeof name, "ckpt-%d", step);
+        make(name, path);
+        snprintf(file, sizeof file, "%s/state.safetensors", path);
+        assert_int_equal(artel__write_file(ctx, file, "abc", 3), ARTEL_OK);
+        snprintf(file, sizeof file, "%s/manifest.json", path);
+        snprintf(text, sizeof text, manifest, step);
+        assert_int_equal(artel__write_file(ctx, file, text, strlen(text)), ARTEL_OK);
+    }
+    int64_t failures = 0;
+    for (; status != ARTEL_OK; failures++) {
+        char *folder;
+        json_t *found;
+        assert_in_range(failures, 0, 1000);
+        artel__fail_allocation_after(ctx, failures + 1);
+        status = artel__checkpoint_find(ctx, directory, &folder, &found);
+        artel__fail_allocation_after(ctx, 0);
+        if (status != ARTEL_OK) {
+            assert_int_equal(status, ARTEL_ERROR_NO_MEMORY);
+            assert_null(found);
+            continue;
+        }
+        assert_int_equal(json_integer_value(json_object_get(found, "step")), 2);
+        json_decref(found);
+        artel__free(ctx, folder);
+    }
+    assert_true(failures > 4);
+}
+
 static void publish(int number)
 {
     artel_status status = ARTEL_OK;
@@ -146,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_only_what_the_dead_left_is_swept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_newest_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_want_of_memory_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_publish_the_same_steps, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,8 @@
 /* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with
  * ENOMEM; likewise write, fsync, rename (ENOSPC), open (EMFILE), thread (EAGAIN), spawn, seal of a file in memory
  * (EBUSY), map (ENOMEM), folder (ENOSPC), handle: a pipe, an event, a socket or a file in memory (EMFILE), read (EIO).
- * Calls of all kinds are counted; at the end the counts are appended to the file FAULT_COUNTS. A child that is a copy
+ * Calls of all kinds are counted, and blocks that were not freed ("live"); at the end the counts are appended to the
+ * file FAULT_COUNTS. A child that is a copy
  * is left alone, a program that it becomes is not: of a cluster every process fails at its own twelfth, or, with
  * FAULT_ONLY=TASK, the one whose ARTEL_TASK is that.
  */
@@ -43,6 +44,7 @@ enum {
 static const char *const names[KINDS] = {"malloc", "write", "fsync", "open",   "rename", "thread",
                                          "spawn",  "seal",  "map",   "folder", "handle", "read"};
 static atomic_ulong count[KINDS];
+static atomic_long live;
 static unsigned long failing[KINDS];
 static pid_t process;
 
@@ -51,6 +53,7 @@ void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
 
 static int fails(int kind, int error)
 {
@@ -79,40 +82,56 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
     const char *path = getenv("FAULT_COUNTS");
-    char line[256];
+    char line[320];
     int length = 0, (*real_open)(const char *, int, ...) = original("open");
     ssize_t (*real_write)(int, const void *, size_t) = original("write");
     if (!path || getpid() != process) return;
     for (int kind = 0; kind < KINDS; kind++)
         length += sprintf(line + length, "%s=%lu\n", names[kind], (unsigned long)count[kind]);
+    length += sprintf(line + length, "live=%ld\n", (long)live);
     int fd = real_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (fd >= 0 && real_write(fd, line, (size_t)length) > 0) close(fd);
 }
 
+static void *counted(void *block)
+{
+    live += block != NULL;
+    return block;
+}
+
 void *malloc(size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_malloc(size);
+    return fails(MALLOC, ENOMEM) ? NULL : counted(__libc_malloc(size));
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_calloc(n, size);
+    return fails(MALLOC, ENOMEM) ? NULL : counted(__libc_calloc(n, size));
 }
 
 void *realloc(void *block, size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_realloc(block, size);
+    if (fails(MALLOC, ENOMEM)) return NULL;
+    void *made = __libc_realloc(block, size);
+    live += (block == NULL && made != NULL) - (block != NULL && size == 0 && made == NULL);
+    return made;
+}
+
+void free(void *block)
+{
+    live -= block != NULL;
+    __libc_free(block);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_memalign(alignment, size);
+    return fails(MALLOC, ENOMEM) ? NULL : counted(__libc_memalign(alignment, size));
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
     if (fails(MALLOC, ENOMEM)) return ENOMEM;
-    *out = __libc_memalign(alignment, size);
+    *out = counted(__libc_memalign(alignment, size));
     return *out ? 0 : ENOMEM;
 }
 
