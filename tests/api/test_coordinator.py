@@ -114,9 +114,8 @@ def example():
     """It learns; how well depends on who is late, so the bounds are wide."""
     ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=600)
     told = [line.split("] ", 1)[-1] for line in ran.out.splitlines()]
-    losses_of = [float(line.split()[-1]) for line in told if line.startswith("epoch")]
-    accuracy = [float(line.split()[-1]) for line in told if line.startswith("accuracy")]
-    expect(ran.rc == 0 and len(losses_of) == 4 and min(losses_of[1:]) < losses_of[0] and accuracy and accuracy[0] > 0.7, "example:", ran.out, ran.err)
+    accuracy = [float(line.split()[-1]) for line in told if line.startswith("epoch")]
+    expect(ran.rc == 0 and len(accuracy) == 4 and max(accuracy) > 0.7 and any(line.startswith("404 closures, ") for line in told), "example:", ran.out, ran.err)
 
 
 def main():
