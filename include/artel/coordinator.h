@@ -6,8 +6,9 @@
  * tasks runs the same program: it makes a strategy "parameter-server" with the cluster, declares the same variables,
  * models, optimizers, data and functions, and then does what its role is:
  *
- *   chief        artel_coordinator_open -> schedule, schedule, ... -> join -> artel_variable_read ->
- * artel_coordinator_close worker, ps   artel_coordinator_serve, until the coordinator closes
+ *   chief:      artel_coordinator_open, schedule, schedule, ..., join, artel_variable_read, artel_coordinator_close
+ *
+ *   worker, ps: artel_coordinator_serve, until the coordinator closes
  *
  * A closure is one run of a function with given arguments. Whichever worker is free runs it: it reads the variables
  * that the function reads from their servers, computes, and sends what is to be written (a step of an optimizer, an
@@ -85,6 +86,9 @@ typedef struct artel_coordinator_options {
     int in_flight;   /* closures that a worker has at a time, the next ones ready behind the one that it runs: 4 */
     int64_t queue;   /* closures that wait before artel_coordinator_schedule does: 262,144 */
     double patience; /* seconds that a lost server, or the last lost worker, is waited for: 3600 */
+    double start_delay, start_delay_most; /* seconds from opening that worker i is given nothing: i times the first, and
+                                             no more than the second if it is not 0. 0 and 0. As
+                                             TF_COORDINATOR_SCHEDULE_START_DELAY and ..._MAX */
 } artel_coordinator_options;
 
 #ifdef __cplusplus
@@ -123,8 +127,9 @@ ARTEL_API artel_status artel_coordinator_schedule(artel_coordinator *coordinator
                                                   artel_remote **remote);
 /* Waits until nothing waits and nothing runs. The first error of a closure is returned once, by whichever of schedule,
  * join and done comes first: the queue is dropped (ARTEL_ERROR_CANCELLED to who fetches), what runs already is waited
- * for, and then the coordinator is as new. A server that has come back without its variables, or does not come back in
- * time, is such an error: ARTEL_ERROR_RUN, see go_back. */
+ * for, and then the coordinator is as new. A server that does not come back in time is such an error, and one that has
+ * come back without its variables: ARTEL_ERROR_RUN, see go_back; the latter goes before errors of closures, and
+ * artel_variable_read and artel_coordinator_keep return it, too, if they come first. */
 ARTEL_API artel_status artel_coordinator_join(artel_coordinator *coordinator);
 /* Whether nothing waits and nothing runs. `done` NULL: only an error is wanted. */
 ARTEL_API artel_status artel_coordinator_done(artel_coordinator *coordinator, bool *done);
@@ -137,7 +142,8 @@ ARTEL_API artel_status artel_remote_fetch(artel_remote *remote, const artel_arra
 ARTEL_API void artel_remote_release(artel_remote *remote); /* NULL accepted; the closure runs all the same */
 
 /* All variables and what optimizers keep, as they are now at the servers, into the chief's memory; after a join they
- * are those of a moment. */
+ * are those of a moment. Whatever goes wrong, what was kept before stays, whole; so for a moment there is room for
+ * both. Errors: that of a server that has lost its variables (see join). */
 ARTEL_API artel_status artel_coordinator_keep(artel_coordinator *coordinator);
 /* Gives all servers what was kept last, those too that have come back without anything. Errors: ARTEL_ERROR_INVALID
  * (nothing was kept). */

@@ -59,6 +59,8 @@ static void raise_lost(artel_coordinator *c, int server)
                     "this server was started again, and what it had is lost");
     pthread_mutex_lock(&c->mutex);
     artel__coordinator_raise(c, &error);
+    c->error = error; /* whatever a closure has said before: whoever fetches that one hears it */
+    c->lost = true;
     pthread_mutex_unlock(&c->mutex);
 }
 
@@ -67,7 +69,6 @@ static artel_status meet_servers(artel__driver *d)
 {
     artel_coordinator *c = d->c;
     int64_t updates = 0;
-    bool first = c->strategy->servers > 0 && c->life[0] == 0;
     for (int i = 0; i < c->strategy->servers; i++) {
         artel__lane_head answer, head = {.op = ARTEL__CLOSURE_ASK, .a = c->session};
         artel_status status = ask(d, i, &head, NULL, &answer);
@@ -78,12 +79,23 @@ static artel_status meet_servers(artel__driver *d)
         c->life[i] = answer.a;
     }
     pthread_mutex_lock(&c->mutex);
-    if (first) c->metrics.resumed = updates;
+    if (!c->met) c->metrics.resumed = updates;
     pthread_mutex_unlock(&c->mutex);
+    c->met = true;
     return ARTEL_OK;
 }
 
-static artel_status read_variable(artel__driver *d, int variable)
+/* Where the caller, who waits, looks for it; who waits no longer has given the place to something else, perhaps. */
+static void put_variable(artel__driver *d, int variable, const void *data, size_t bytes, uint64_t order)
+{
+    artel_coordinator *c = d->c;
+    pthread_mutex_lock(&c->mutex);
+    bool waits = c->command == ARTEL__COMMAND_READ && c->order == order;
+    if (waits) memcpy(artel__state_lend(c->strategy->state[0], variable), data, bytes);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static artel_status read_variable(artel__driver *d, int variable, uint64_t order)
 {
     artel_strategy *s = d->c->strategy;
     int server = s->owner[variable];
@@ -91,7 +103,7 @@ static artel_status read_variable(artel__driver *d, int variable)
     artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)variable};
     artel_status status = ask(d, server, &head, NULL, &answer);
     const void *data = status == ARTEL_OK ? artel__slot_data(&d->call, 0, 0, bytes) : NULL;
-    if (data) memcpy(artel__state_lend(s->state[0], variable), data, bytes);
+    if (data) put_variable(d, variable, data, bytes, order);
     if (status == ARTEL_OK && !data) status = artel__driver_misfit(d, "a server");
     return done(d, server, status);
 }
@@ -110,33 +122,45 @@ static artel_status take_image(artel__driver *d, int server, size_t bytes)
 {
     artel_coordinator *c = d->c;
     const void *data = artel__slot_data(&d->call, 0, 0, bytes);
-    void *block = c->kept[server];
+    void *block = c->taken[server].image;
     if (!data) return artel__driver_misfit(d, "a server");
     if (artel__realloc(c->ctx, bytes, "coordinator", &block) < 0)
         return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is kept");
-    c->kept[server] = block;
+    c->taken[server] = (artel__kept){block, bytes};
     memcpy(block, data, bytes);
-    c->kept_bytes[server] = bytes;
     return ARTEL_OK;
 }
 
+/* All of it, or what was kept before stays. */
 static artel_status keep_all(artel__driver *d)
 {
+    artel_coordinator *c = d->c;
     artel_status status = ARTEL_OK;
-    for (int i = 0; i < d->c->strategy->servers && status == ARTEL_OK; i++) {
+    for (int i = 0; i < c->strategy->servers && status == ARTEL_OK; i++) {
         artel__lane_head answer, head = {.op = ARTEL__CLOSURE_KEEP};
         status = ask(d, i, &head, NULL, &answer);
         if (status == ARTEL_OK) status = take_image(d, i, (size_t)answer.a);
         status = done(d, i, status);
     }
-    return status;
+    if (status != ARTEL_OK) return status;
+    pthread_mutex_lock(&c->mutex);
+    artel__kept *before = c->kept;
+    c->kept = c->taken;
+    c->taken = before;
+    c->keeps = true;
+    pthread_mutex_unlock(&c->mutex);
+    for (int i = 0; i < c->strategy->servers; i++) {
+        artel__free(c->ctx, before[i].image);
+        before[i].image = NULL;
+    }
+    return ARTEL_OK;
 }
 
 static artel_status restore_all(artel__driver *d)
 {
     artel_status status = ARTEL_OK;
     for (int i = 0; i < d->c->strategy->servers && status == ARTEL_OK; i++) {
-        artel__net_piece piece = {d->c->kept[i], d->c->kept_bytes[i]};
+        artel__net_piece piece = {d->c->kept[i].image, d->c->kept[i].bytes};
         artel__lane_head answer, head = {.op = ARTEL__CLOSURE_RESTORE};
         status = done(d, i, ask(d, i, &head, &piece, &answer));
     }
@@ -149,20 +173,23 @@ static artel_status do_command(artel__driver *d)
     artel_coordinator *c = d->c;
     artel_status status = ARTEL_OK;
     pthread_mutex_lock(&c->mutex);
-    artel__command_kind kind = c->command;
+    bool vain = c->lost && artel__command_reads(c->command); /* the caller hears why */
+    artel__command_kind kind = vain ? ARTEL__COMMAND_NONE : c->command;
     int variable = c->variable;
+    uint64_t order = c->order;
+    if (vain) c->command = ARTEL__COMMAND_NONE;
+    if (vain) pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mutex);
     switch (kind) {
     case ARTEL__COMMAND_NONE: return ARTEL_OK;
-    case ARTEL__COMMAND_READ: status = read_variable(d, variable); break;
+    case ARTEL__COMMAND_READ: status = read_variable(d, variable, order); break;
     case ARTEL__COMMAND_WRITE: status = write_variable(d, variable); break;
     case ARTEL__COMMAND_KEEP: status = keep_all(d); break;
     case ARTEL__COMMAND_GO_BACK: status = restore_all(d); break;
     }
     if (status != ARTEL_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    if (c->command == kind && c->variable == variable)
-        c->command = ARTEL__COMMAND_NONE; /* else the caller wants another by now */
+    if (c->order == order) c->command = ARTEL__COMMAND_NONE; /* else the caller wants another by now */
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mutex);
     return ARTEL_OK;

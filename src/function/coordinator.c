@@ -17,6 +17,8 @@ static const artel__range ranges[] = {
     {".in_flight", ARTEL__RANGE_INT, OPTION(in_flight), 1, ARTEL__MOST_IN_FLIGHT, NULL},
     {".queue", ARTEL__RANGE_INT64, OPTION(queue), 1, 1e9, NULL},
     {".patience", ARTEL__RANGE_DOUBLE, OPTION(patience), 0, 1e9, NULL},
+    {".start_delay", ARTEL__RANGE_DOUBLE, OPTION(start_delay), 0, 1e9, NULL},
+    {".start_delay_most", ARTEL__RANGE_DOUBLE, OPTION(start_delay_most), 0, 1e9, NULL},
     {.name = NULL}};
 static const artel__options_kind options_kind = {"coordinator options", "begin with ARTEL_COORDINATOR_OPTIONS_INIT",
                                                  sizeof(artel_coordinator_options), ranges};
@@ -75,7 +77,7 @@ static artel_status raise_once(artel_coordinator *c)
     if (c->fatal.status < 0) return report(c, &c->fatal);
     if (!c->failed) return ARTEL_OK;
     while (c->running.first) ARTEL_TRY(sleep_on(c));
-    c->failed = false;
+    c->failed = c->lost = false;
     return report(c, &c->error);
 }
 
@@ -113,8 +115,8 @@ static artel_status make_lists(artel_coordinator *c)
     void *block;
     ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->kept, "coordinator", &block));
     c->kept = block;
-    ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->kept_bytes, "coordinator", &block));
-    c->kept_bytes = block;
+    ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->taken, "coordinator", &block));
+    c->taken = block;
     ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->life, "coordinator", &block));
     c->life = block;
     while (c->session == 0) {
@@ -128,9 +130,10 @@ static void destroy(artel_coordinator *c)
 {
     artel_context *ctx = c->ctx;
     for (artel_remote *r = c->remote; r; r = r->next) r->coordinator = NULL;
-    for (int i = 0; c->kept && i < c->strategy->servers; i++) artel__free(ctx, c->kept[i]);
+    for (int i = 0; c->kept && i < c->strategy->servers; i++) artel__free(ctx, c->kept[i].image);
+    for (int i = 0; c->taken && i < c->strategy->servers; i++) artel__free(ctx, c->taken[i].image);
     artel__free(ctx, c->kept);
-    artel__free(ctx, c->kept_bytes);
+    artel__free(ctx, c->taken);
     artel__free(ctx, c->life);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mutex);
@@ -154,6 +157,7 @@ artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_o
     c->strategy = s;
     c->ctx = s->ctx;
     c->options = chosen;
+    c->opened_ns = artel__now_ns();
     pthread_mutex_init(&c->mutex, NULL);
     artel__cond_init(&c->changed);
     artel_status status = make_lists(c);
@@ -382,6 +386,8 @@ void artel_remote_release(artel_remote *r)
 static artel_status command(artel_coordinator *c, artel__command_kind kind, int variable)
 {
     artel_status status = ARTEL_OK;
+    if (c->lost && artel__command_reads(kind)) return raise_once(c);
+    c->order++;
     c->command = kind;
     c->variable = variable;
     c->heard_ns = artel__now_ns();
@@ -389,6 +395,8 @@ static artel_status command(artel_coordinator *c, artel__command_kind kind, int 
     wake(c);
     while (status == ARTEL_OK && c->command != ARTEL__COMMAND_NONE) status = sleep_on(c);
     c->command = ARTEL__COMMAND_NONE; /* nobody waits for it any more */
+    c->order++;
+    if (status == ARTEL_OK && c->lost && artel__command_reads(kind)) return raise_once(c);
     return status == ARTEL_OK && c->vain.status < 0 ? report(c, &c->vain) : status;
 }
 
@@ -422,7 +430,7 @@ artel_status artel_coordinator_keep(artel_coordinator *c)
 artel_status artel_coordinator_go_back(artel_coordinator *c)
 {
     ARTEL_TRY(enter(c, __func__));
-    if (!c->kept[0])
+    if (!c->keeps)
         return leave(c, artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator", "call artel_coordinator_keep before",
                                     "nothing was kept"));
     return leave(c, command(c, ARTEL__COMMAND_GO_BACK, -1));

@@ -66,6 +66,12 @@ struct artel_remote {
     bool released; /* when its closure ends nobody wants it any more */
 };
 
+/* All that a server owns. */
+typedef struct artel__kept {
+    uint8_t *image;
+    size_t bytes;
+} artel__kept;
+
 /* What the caller asks of the servers; it waits for it. */
 typedef enum artel__command_kind {
     ARTEL__COMMAND_NONE,
@@ -88,15 +94,20 @@ struct artel_coordinator {
     artel__closure_list waiting, running; /* by number */
     uint64_t next_number;
     bool failed; /* a closure has: raised once, when nothing runs any more */
+    bool lost;   /* `error` is that of a server that has come back without its variables */
     artel_error error;
     artel_remote *remote;
     artel__command_kind command;
     int variable;              /* of READ, WRITE */
+    uint64_t order;            /* of commands: who waits no longer may have given another one, about the same */
     artel_error vain;          /* why the command is not done: a server is lost for longer than patience */
     artel__endpoint *endpoint; /* of the generation, to wake the thread; NULL: there is none */
-    uint8_t **kept;            /* by server, of the last KEEP */
-    size_t *kept_bytes;
+    artel__kept *kept;         /* by server, of the last KEEP that was whole */
+    artel__kept *taken;        /* of one that is not yet. The thread's own */
+    bool keeps;                /* there has been one */
     uint64_t *life;            /* by server, as last heard; 0: never. The thread's own */
+    bool met;                  /* all servers have been heard in one generation. The thread's own */
+    int64_t opened_ns;
     int64_t lost_ns;           /* when a generation ended with work under way; 0 */
     int64_t heard_ns, said_ns; /* a closure was given out or done, or the generation began; who waits has said why */
     int64_t serverless_ns,
@@ -114,6 +125,12 @@ void artel__remote_forget(artel_remote *remote);
 void artel__coordinator_drop(artel_coordinator *coordinator);
 /* The first error counts; what waits is dropped. */
 void artel__coordinator_raise(artel_coordinator *coordinator, const artel_error *error);
+
+/* Of what servers have: without it nothing is to be had of one that has come back without its variables. */
+static inline bool artel__command_reads(artel__command_kind kind)
+{
+    return kind == ARTEL__COMMAND_READ || kind == ARTEL__COMMAND_KEEP;
+}
 
 /* The thread: user is the coordinator. */
 void *artel__closure_coordinate(void *user);

@@ -138,12 +138,21 @@ artel_status artel__deal_look(artel__driver *d, artel__driver_client *who, bool 
     return ARTEL_OK;
 }
 
+/* Workers may begin one after another. */
+static bool may_begin(const artel_coordinator *c, int worker)
+{
+    double delay = worker * c->options.start_delay, most = c->options.start_delay_most;
+    if (most > 0 && delay > most) delay = most;
+    return delay <= 0 || (double)(artel__now_ns() - c->opened_ns) * 1e-9 >= delay;
+}
+
 artel__driver_held *artel__deal_next(const artel__driver *d, artel__driver_client **whose)
 {
     artel__driver_held *best = NULL;
     for (int r = 0; r < d->j->seat.ranks; r++) {
         artel__driver_client *who = &d->client[r];
-        for (int t = 0; who->held && t < d->c->options.in_flight; t++) {
+        bool begins = who->held && may_begin(d->c, d->j->index[r]);
+        for (int t = 0; begins && t < d->c->options.in_flight; t++) {
             artel__driver_held *h = &who->held[t];
             if (h->state != ARTEL__HELD_HELD) continue;
             if (best && (who->out > (*whose)->out || (who->out == (*whose)->out && h->arrived > best->arrived)))

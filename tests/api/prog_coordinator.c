@@ -7,10 +7,12 @@
  * Tasks write their process numbers into the folder, so that the chief may kill them. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "help_coordinator.h"
@@ -403,6 +405,129 @@ static void resumes(void)
     raise(SIGKILL);
 }
 
+/* -- what goes on beside the chief's thread -- */
+
+static void *kill_soon(void *user)
+{
+    const struct timespec pause = {.tv_nsec = 700000000};
+    const int *process = user;
+    nanosleep(&pause, NULL);
+    kill(*process, SIGKILL);
+    return NULL;
+}
+
+static void check_void(artel_status status, const char *what)
+{
+    check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "what it had is lost"), "%s: %d",
+          what, (int)status);
+}
+
+static void fill(float *w, float value)
+{
+    for (int i = 0; i < 200; i++) w[i] = value;
+}
+
+static void check_state(float counter, float weight)
+{
+    float w[200];
+    check(counted() == counter, "the counter is %g, not %g", (double)counted(), (double)counter);
+    check(artel_variable_read(job.weights, w, 200) == ARTEL_OK && w[0] == weight && w[199] == weight,
+          "weights are %g, not %g", (double)w[0], (double)weight);
+}
+
+/* A server has come back without its variables, and nobody has been told: what it has now is not kept, and not read. */
+static void keeps_nothing_void(void)
+{
+    float w[200], value;
+    fill(w, 1);
+    check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
+    many(7);
+    join();
+    float before = counted();
+    check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
+    for (int i = 0; i < 2; i++) {
+        kill_task("ps", i);
+        check_void(artel_coordinator_keep(coordinator), "keep");
+        check(artel_coordinator_go_back(coordinator) == ARTEL_OK, "go back");
+        check_state(before, 1);
+        kill_task("ps", i);
+        artel_status status =
+            ARTEL_OK; /* a variable of the other server is read until it is known that this one is lost */
+        while (status == ARTEL_OK) status = artel_variable_read(job.counter, &value, 1);
+        check_void(status, "read");
+        check(artel_coordinator_go_back(coordinator) == ARTEL_OK, "go back");
+        check_state(before, 1);
+    }
+}
+
+/* A server is lost when the one before it has been kept already: what was kept before stays, whole. */
+static void keeps_all_or_nothing(void)
+{
+    float w[200];
+    fill(w, 1);
+    check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
+    many(7);
+    join();
+    float before = counted();
+    check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
+    fill(w, 2);
+    check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
+    many(7);
+    join();
+    check_state(before + 7, 2);
+    int process = process_of("ps", 1);
+    pthread_t killer;
+    check(kill(process, SIGSTOP) == 0, "signal");
+    check(pthread_create(&killer, NULL, kill_soon, &process) == 0, "a thread");
+    check_void(artel_coordinator_keep(coordinator), "keep");
+    check(pthread_join(killer, NULL) == 0, "join");
+    check(artel_coordinator_go_back(coordinator) == ARTEL_OK, "go back");
+    check_state(before, 1);
+}
+
+/* A task that does not answer for a time is no failure: nothing is raised, and nothing runs again (PS16). */
+static void bears_a_pause(void)
+{
+    static const char *const types[] = {"worker", "ps"};
+    const struct timespec pause = {.tv_sec = 1};
+    many(1);
+    join(); /* all are there */
+    float before = counted();
+    int64_t again = look().again, failed = look().failed;
+    for (int k = 0; k < 4; k++) {
+        int process = process_of(types[k % 2], k / 2);
+        check(kill(process, SIGSTOP) == 0, "signal");
+        many(100);
+        nanosleep(&pause, NULL);
+        check(artel_coordinator_done(coordinator, NULL) == ARTEL_OK, "done");
+        check(kill(process, SIGCONT) == 0, "signal");
+        join();
+    }
+    check(counted() == before + 400, "%g closures counted", (double)(counted() - before));
+    check(look().again == again && look().failed == failed, "a closure has run again, or failed");
+}
+
+/* With a delay the second worker is given nothing before its time (PS19); with one that may be no longer than half a
+ * second, it is. */
+static void begins_in_turn(bool most)
+{
+    many(1);
+    join(); /* all are there */
+    int64_t done = look().done;
+    if (!most) {
+        artel_remote *r[COORDINATOR_BATCHES];
+        for (int i = 0; i < COORDINATOR_BATCHES; i++) schedule(job.count_batch, NULL, 0, job.few, &r[i]);
+        for (int i = 0; i < COORDINATOR_BATCHES; i++) check(fetch_number(r[i]) < 1000, "a batch of worker 1");
+        join();
+        return;
+    }
+    check(kill(process_of("worker", 0), SIGSTOP) == 0, "signal");
+    many(10);
+    while (look().done == done) check(artel_coordinator_done(coordinator, NULL) == ARTEL_OK, "done");
+    check(kill(process_of("worker", 0), SIGCONT) == 0, "signal");
+    join();
+}
+
 static void check_lost(artel_status status, const char *what)
 {
     check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->where, "ps 0") &&
@@ -470,6 +595,8 @@ static void open_coordinator(const char *cases)
     if (strchr(cases, '1')) o.in_flight = 1;
     if (strchr(cases, 'q')) o.queue = 3;
     if (strchr(cases, 'p') || strchr(cases, 'h')) o.patience = 1;
+    if (strchr(cases, 'y') || strchr(cases, 'z')) o.start_delay = 1000;
+    if (strchr(cases, 'z')) o.start_delay_most = 0.5;
     check(artel_coordinator_open(job.strategy, &o, &coordinator) == ARTEL_OK, "open");
     check(artel_coordinator_open(job.strategy, &o, &second) == ARTEL_ERROR_INVALID, "two coordinators");
     check(artel_coordinator_serve(job.strategy) == ARTEL_ERROR_INVALID, "the chief does not serve");
@@ -492,6 +619,10 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'w')) survives_workers();
     if (strchr(cases, 'k')) survives_a_storm(60);
     if (strchr(cases, 's')) survives_servers();
+    if (strchr(cases, 'l')) keeps_nothing_void();
+    if (strchr(cases, 't')) keeps_all_or_nothing();
+    if (strchr(cases, 'u')) bears_a_pause();
+    if (strchr(cases, 'y') || strchr(cases, 'z')) begins_in_turn(strchr(cases, 'z'));
     if (strchr(cases, 'c')) resumes();
     if (strchr(cases, 'x')) { /* the chief is gone */
         many(1);
@@ -531,6 +662,7 @@ int main(int argc, char **argv)
     co.parameter_servers = true;
     if (strchr(argv[2], 'n')) co.wait_for_cluster = 0.5;
     if (strchr(argv[2], 'x')) co.wait_for_cluster = 20;
+    if (strpbrk(argv[2], "tuyz")) co.suspect_after = 60; /* who is stopped is not lost */
     if (strchr(argv[2], 'h')) {
         static char released[512];
         co.collective_timeout = 12;

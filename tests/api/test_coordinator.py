@@ -65,6 +65,21 @@ def losses():
     keeps("c", restarts=1)
 
 
+def what_is_kept():
+    """Nothing of a server that has lost its variables is kept or read; a keep that a loss interrupts leaves what was kept before."""
+    keeps("l", restarts=9)
+    keeps("t", restarts=9)
+
+
+def PS16_pauses():
+    keeps("u")
+
+
+def PS19_staggered_start():
+    keeps("y")
+    keeps("z")
+
+
 def storm():
     if LONG:
         keeps("k", restarts=60)
@@ -122,7 +137,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(promises, VA7_values_of_workers, bits, losses, storm, refusals, waits_end, waits_are_named, example)
+    return run_checks(promises, VA7_values_of_workers, bits, losses, what_is_kept, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, waits_are_named, example)
 
 
 sys.exit(main())
