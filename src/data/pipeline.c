@@ -150,13 +150,13 @@ static artel_status hash_settings(builder *b, const artel__stage *stage, json_t 
     json_object_foreach(object, name, value)
     {
         char *text;
-        if (strcmp(name, passed) == 0) continue;
+        if (strcmp(name, passed) == 0 || (stage->ops->identify && strcmp(name, "file") == 0)) continue;
         ARTEL_TRY(artel__json_dump_string(b->ctx, value, ARTEL__JSON_SORTED | ARTEL__JSON_COMPACT, &text));
         artel__hash_text(hash, name);
         artel__hash_text(hash, text);
         artel__free(b->ctx, text);
     }
-    return ARTEL_OK;
+    return stage->ops->identify ? stage->ops->identify(stage, hash) : ARTEL_OK;
 }
 
 /* What the stage's elements follow from, this far: its place decides what it draws, its worker which part is its own.
@@ -282,9 +282,9 @@ static const char *const elsewhere[][2] = {
     {"group_by_window", "rows have one shape, and batches are made by .batch_size"},
     {"rebatch", "batches are made by .batch_size"},
     {"prefetch", "rows are read ahead by themselves"},
-    {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; C "
-            "programs map by functions of "
-            "their own (artel/pipeline.h)"},
+    {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; the "
+            "stage function runs a saved function or model; C programs map by functions of their own "
+            "(artel/pipeline.h)"},
     {"save", "artel data make pipeline:FILE.json writes what comes out as records, to be read back"},
     {"stack", "stack_columns puts columns side by side, as tf.stack does with an element's values"},
     {"concat", "concatenate_columns puts columns side by side, as tf.concat does with an element's values"},

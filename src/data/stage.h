@@ -61,6 +61,9 @@ typedef struct artel__stage_ops {
     bool draws; /* of stages on one column: at random, anew in each pass */
     bool texts; /* of stages on one column: it may hold text */
 
+    /* Adds what its elements follow from beside sources and settings: the content of the file that the setting "file"
+     * names, whose name then does not count. Before opening, perhaps twice. NULL: there is nothing. */
+    artel_status (*identify)(const artel__stage *stage, artel__sha256 *hash);
     /* Sets columns and count from the inputs, which are open; they have been copied from the first one. */
     artel_status (*open)(artel__stage *stage);
     /* For stages that choose and order: which element of which input element `index` is. */
@@ -240,6 +243,6 @@ extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage
     artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_stack_columns,
     artel__stage_concatenate_columns, artel__stage_resize, artel__stage_crop, artel__stage_random_crop,
     artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast, artel__stage_batch,
-    artel__stage_unbatch, artel__stage_pad, artel__stage_source;
+    artel__stage_unbatch, artel__stage_pad, artel__stage_source, artel__stage_function; /* function/stage.c */
 
 #endif

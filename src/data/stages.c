@@ -27,6 +27,7 @@ const artel__stage_ops *const artel__stages[] = {
     &artel__stage_reshape,
     &artel__stage_lookup,
     &artel__stage_map,
+    &artel__stage_function,
     &artel__stage_select,
     &artel__stage_rename,
     &artel__stage_stack_columns,

@@ -200,8 +200,9 @@ struct artel_function {
     artel__executable *plan;
     artel__function_replica *replica; /* made with the plan, in `place`: for the ranks of the moment */
     artel__arena place;
-    artel__text text; /* of artel_function_explain */
-    int number;       /* in the order of their making */
+    artel__text text;  /* of artel_function_explain */
+    int number;        /* in the order of their making */
+    int64_t first_row; /* what messages call the first row of a run */
     artel__update *update;
     int updates;
     int *read, reads; /* variables that a run reads */

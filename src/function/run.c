@@ -210,7 +210,7 @@ static artel_status report_fault(const artel_function *f)
     const char *name = f->graph.node[first->node].name;
     return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name[0] ? name : f->name,
                        "correct the data, or enlarge the vocabulary or the number of classes",
-                       "row %lld holds the index %lld, which is out of range", (long long)first->row,
+                       "row %lld holds the index %lld, which is out of range", (long long)(f->first_row + first->row),
                        (long long)first->value);
 }
 
