@@ -150,7 +150,8 @@ static artel_status hash_settings(builder *b, const artel__stage *stage, json_t 
     json_object_foreach(object, name, value)
     {
         char *text;
-        if (strcmp(name, passed) == 0 || (stage->ops->identify && strcmp(name, "file") == 0)) continue;
+        bool file = stage->ops->file != NULL && strcmp(name, stage->ops->file) == 0 && json_is_string(value);
+        if (strcmp(name, passed) == 0 || file) continue;
         ARTEL_TRY(artel__json_dump_string(b->ctx, value, ARTEL__JSON_SORTED | ARTEL__JSON_COMPACT, &text));
         artel__hash_text(hash, name);
         artel__hash_text(hash, text);

@@ -84,6 +84,22 @@ static bool holds(const question *q, const char *folder, const char *const *endi
     return same;
 }
 
+/* A specification of features, and the vocabularies that it names. */
+static bool features_read(const question *q, const char *path)
+{
+    json_t *value, *feature;
+    const char *name;
+    bool found = is_it(q, path);
+    if (found || artel__is_remote(path) || artel__data_load_json(q->ctx, path, true, &value) < 0) return found;
+    json_object_foreach(value, name, feature)
+    {
+        const char *words = json_string_value(json_object_get(feature, "vocabulary"));
+        found = found || (words && is_it(q, words));
+    }
+    json_decref(value);
+    return found;
+}
+
 /* NAME, NAME@16, NAME@*: its shards, and what lies beside them. */
 static bool is_beside(const question *q, const char *name)
 {
@@ -92,18 +108,19 @@ static bool is_beside(const question *q, const char *name)
     const char *shards = artel__arena_printf(q->arena, "%.*s-[0-9]*-of-[0-9]*", (int)length, name);
     const char *features = artel__arena_printf(q->arena, "%.*s.features.json", (int)length, name);
     bool whole = artel__file_exists(name); /* then it is no set */
-    return shards && features && ((!whole && takes_in(q, shards)) || is_it(q, features));
+    return shards && features && ((!whole && takes_in(q, shards)) || features_read(q, features));
 }
 
 static bool reads(question *q, const char *specification);
 
-/* The files of a stage: of `cache` and `snapshot`. */
+/* The files of a stage: of `cache`, `function` and `snapshot`, and the words of `lookup`. */
 static bool keeps(const question *q, const json_t *stage)
 {
     static const char *const kept[] = {".snapshot", NULL};
     const char *file = json_string_value(json_object_get(stage, "file")),
                *folder = json_string_value(json_object_get(stage, "folder"));
-    return (file && is_it(q, file)) || (folder && holds(q, folder, kept, DEEPEST_FOLDER));
+    const char *keys = json_string_value(json_object_get(stage, "keys"));
+    return (file && is_it(q, file)) || (keys && is_it(q, keys)) || (folder && holds(q, folder, kept, DEEPEST_FOLDER));
 }
 
 static bool pipeline_reads(question *q, const json_t *value)
@@ -136,7 +153,7 @@ static bool part_reads(question *q, const artel__data_part *part, const artel__d
 {
     char **files;
     int count;
-    bool found = options->features && is_it(q, options->features);
+    bool found = options->features && features_read(q, options->features);
     bool lines = part->format == &artel__data_jsonl; /* of which some name images */
     bool images = part->format == &artel__data_images, audio = part->format == &artel__data_audio;
     const char *const *endings = audio ? artel__sound_endings : artel__image_endings;

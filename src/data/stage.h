@@ -61,9 +61,10 @@ typedef struct artel__stage_ops {
     bool draws; /* of stages on one column: at random, anew in each pass */
     bool texts; /* of stages on one column: it may hold text */
 
-    /* Adds what its elements follow from beside sources and settings: the content of the file that the setting "file"
-     * names, whose name then does not count. Before opening, perhaps twice. NULL: there is nothing. */
+    /* Adds what its elements follow from beside sources and settings: the content of a file that the setting `file`
+     * names by a string, which then does not count. Before opening, perhaps twice. NULL: there is nothing. */
     artel_status (*identify)(const artel__stage *stage, artel__sha256 *hash);
+    const char *file;
     /* Sets columns and count from the inputs, which are open; they have been copied from the first one. */
     artel_status (*open)(artel__stage *stage);
     /* For stages that choose and order: which element of which input element `index` is. */
@@ -227,6 +228,8 @@ artel_status artel__stage_set_span(artel__stage *stage, int64_t span);
 /* Room for `count` numbers of elements, cleared, on the heap. */
 artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out);
 uint64_t artel__stage_pass(void);
+/* For `identify`: adds what a file holds. */
+artel_status artel__stage_hash_file(const artel__stage *stage, const char *path, artel__sha256 *hash);
 /* Sets frozen where a column (-1: any) differs from pass to pass: for stages that look at values once. */
 void artel__stage_freeze(artel__stage *stage, int column);
 /* Random words of an element: a function of seed, stage, element and block alone. */

@@ -53,18 +53,19 @@ const artel__stage_ops artel__stage_skip = {.name = "skip",
                                             .locate = skip_locate};
 
 static const artel__option repeat_table[] = {
-    {"count", "how often; left out: without end", ARTEL__OPTION_INT, offsetof(count_options, count), "0", 0, 9e18,
-     NULL},
+    {"count", "how often; left out, or -1: without end", ARTEL__OPTION_INT, offsetof(count_options, count), "-1", -1,
+     9e18, NULL},
     {.name = NULL},
 };
 
 static artel_status repeat_open(artel__stage *stage)
 {
     int64_t times = ((const count_options *)stage->options)->count;
-    if (stage->count == 0 || stage->count < 0) return ARTEL_OK;
+    if (stage->count < 0 && times == 0) stage->count = 0;
+    if (stage->count <= 0) return ARTEL_OK;
     if (times > 0 && stage->count > INT64_MAX / times)
         return artel__stage_wrong(stage, "repeat less often", "the count overflows");
-    stage->count = times > 0 ? stage->count * times : -1;
+    stage->count = times >= 0 ? stage->count * times : -1;
     stage->reach = INT64_MAX; /* however far the input reaches */
     return ARTEL_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/file.h"
 #include "data/stage.h"
 
 /* ---- for other stages ---- */
@@ -71,21 +72,22 @@ artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel_
 /* ---- lookup ---- */
 
 typedef struct lookup_options {
-    const char *column, *keys;
-    int64_t fallback;
+    const char *column, *keys, *fallback;
 } lookup_options;
 
 typedef struct lookup_state {
     artel__stage_keys numbers;
     artel__vocabulary words; /* instead, of text */
+    bool all;                /* values that are no key have a place, too */
+    int64_t fallback;
 } lookup_state;
 
 static const artel__option lookup_table[] = {
     ARTEL__STAGE_COLUMN("the column"),
-    {"keys", "numbers, or of text strings: a value becomes its place in this list", ARTEL__OPTION_JSON,
-     offsetof(lookup_options, keys), NULL, 0, 0, NULL},
-    {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1,
-     9e18, NULL},
+    {"keys", "numbers, or of text strings or a file of lines: a value becomes its place in this list",
+     ARTEL__OPTION_JSON, offsetof(lookup_options, keys), NULL, 0, 0, NULL},
+    {"default", "for other values, any whole number; left out: an error", ARTEL__OPTION_JSON,
+     offsetof(lookup_options, fallback), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -94,12 +96,40 @@ static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_st
     const artel__stage_column *column = artel__stage_made(stage);
     bool text = column->dtype == ARTEL_DTYPE_STRING;
     artel_status status = ARTEL_ERROR_INVALID;
-    if (json_is_array(list) && text) return artel__stage_words(stage, list, &out->words);
+    if (text && (json_is_array(list) || json_is_string(list)))
+        return artel__vocabulary_read(stage->arena, stage->where, list, &out->words);
     if (json_is_array(list)) status = artel__stage_numbers(stage, list, &out->numbers);
     if (status != ARTEL_ERROR_INVALID) return status;
-    return artel__stage_wrong(stage, text ? "write \"keys\": [\"cat\", \"dog\"]" : "write \"keys\": [3, 1, 4]",
-                              "keys is no list of %s, which column '%s' holds", text ? "strings" : "numbers",
-                              column->name);
+    return artel__stage_wrong(
+        stage,
+        text ? "write \"keys\": [\"cat\", \"dog\"], or the name of a file with a word in each line"
+             : "write \"keys\": [3, 1, 4]",
+        "keys is no list of %s, which column '%s' holds", text ? "strings" : "numbers", column->name);
+}
+
+static artel_status read_default(const artel__stage *stage, lookup_state *out)
+{
+    const char *text = ((const lookup_options *)stage->options)->fallback;
+    json_t *value;
+    if (text == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &value));
+    out->all = artel__json_integer(value, &out->fallback);
+    json_decref(value);
+    if (out->all) return ARTEL_OK;
+    return artel__stage_wrong(stage, "write \"default\": -1", "default is no whole number that int64 holds");
+}
+
+/* The words of a file; one that is not there is missed when the stage is opened. */
+static artel_status lookup_identify(const artel__stage *stage, artel__sha256 *hash)
+{
+    const char *text = ((const lookup_options *)stage->options)->keys;
+    json_t *keys;
+    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &keys));
+    const char *path = json_string_value(keys);
+    artel_status status =
+        path != NULL && artel__file_exists(path) ? artel__stage_hash_file(stage, path, hash) : ARTEL_OK;
+    json_decref(keys);
+    return status;
 }
 
 static artel_status lookup_open(artel__stage *stage)
@@ -112,6 +142,7 @@ static artel_status lookup_open(artel__stage *stage)
     ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &list));
     artel_status status = read_keys(stage, list, state);
     json_decref(list);
+    if (status == ARTEL_OK) status = read_default(stage, state);
     if (status < 0) return status;
     stage->state = state;
     return artel__stage_set_column(stage, stage->target, ARTEL_DTYPE_INT64, &row);
@@ -144,11 +175,10 @@ static artel_status no_number(const artel__stage *stage, int64_t index, const ar
 static artel_status find_words(const artel__stage *stage, int64_t index, const artel__string *in, int64_t *out)
 {
     const lookup_state *state = stage->state;
-    int64_t fallback = ((const lookup_options *)stage->options)->fallback;
     for (int64_t i = 0; i < artel__stage_made(stage)->elements; i++) {
         out[i] = artel__vocabulary_find(&state->words, in[i].bytes, in[i].length);
-        if (out[i] < 0) out[i] = fallback;
-        if (out[i] < 0) return no_word(stage, index, &in[i]);
+        if (out[i] < 0 && !state->all) return no_word(stage, index, &in[i]);
+        if (out[i] < 0) out[i] = state->fallback;
     }
     return ARTEL_OK;
 }
@@ -164,9 +194,9 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
         artel__stage_value value = artel__stage_read_value(keys, (const uint8_t *)in + (size_t)i * size);
         size_t place = 0;
         while (place < keys->count && artel__stage_compare(keys, place, &value) != 0) place++;
-        int64_t found = place < keys->count ? (int64_t)place : ((const lookup_options *)stage->options)->fallback;
-        if (found < 0) return no_number(stage, index, &value, keys->whole != NULL);
-        ((int64_t *)out)[i] = found;
+        bool found = place < keys->count;
+        if (!found && !state->all) return no_number(stage, index, &value, keys->whole != NULL);
+        ((int64_t *)out)[i] = found ? (int64_t)place : state->fallback;
     }
     return ARTEL_OK;
 }
@@ -175,5 +205,7 @@ const artel__stage_ops artel__stage_lookup = {.name = "lookup",
                                               .options = lookup_table,
                                               .options_size = sizeof(lookup_options),
                                               .texts = true,
+                                              .identify = lookup_identify,
+                                              .file = "keys",
                                               .open = lookup_open,
                                               .map = lookup_map};

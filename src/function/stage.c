@@ -78,12 +78,8 @@ static artel_status bring(const artel__stage *stage)
 /* The same file by another name gives the same elements, another one of this name does not. */
 static artel_status function_identify(const artel__stage *stage, artel__sha256 *hash)
 {
-    artel__mapping file;
     ARTEL_TRY(bring(stage));
-    ARTEL_TRY(artel__map_file(stage->ctx, ((const function_options *)stage->options)->file, &file));
-    artel__sha256_update(hash, file.bytes, file.size);
-    artel__unmap_file(&file);
-    return ARTEL_OK;
+    return artel__stage_hash_file(stage, ((const function_options *)stage->options)->file, hash);
 }
 
 static artel_status find_function(const artel__stage *stage, artel_strategy *strategy, artel_function **out)
@@ -412,6 +408,7 @@ const artel__stage_ops artel__stage_function = {.name = "function",
                                                 .options = table,
                                                 .options_size = sizeof(function_options),
                                                 .identify = function_identify,
+                                                .file = "file",
                                                 .open = function_open,
                                                 .at = function_at,
                                                 .hash = function_hash,

@@ -609,10 +609,15 @@ def reads_inside(b):
     with open(b("inner.json"), "w") as f:
         json.dump(inner, f)
     pipeline = "pipeline:" + b("inner.json")
-    kept = {n: open(b(n), "rb").read() for n in ("d.npz", "cached", "kept/1.snapshot", "set-00001-of-00002", "set.features.json", "pictures/cats/a.png")}
+    with open(b("words.txt"), "w") as f:
+        f.write("a\nb\n")
+    with open(b("v.json"), "w") as f:
+        json.dump({"w": {"dtype": "bytes", "vocabulary": b("words.txt")}}, f)
+    kept = {n: open(b(n), "rb").read() for n in ("words.txt", "d.npz", "cached", "kept/1.snapshot", "set-00001-of-00002", "set.features.json", "pictures/cats/a.png")}
     for data, target in ((pipeline, "d.npz"), (pipeline, "cached"), (pipeline, "kept/1.snapshot"), (pipeline, "set-00001-of-00002"), (pipeline, "inner.json"),
                          (pipeline, "set.features.json"), ("images:" + b("pictures"), "pictures/cats/a.png"), ("tfrecord:" + b("set@2"), "set-00001-of-00002"),
-                         ("tfrecord:" + b("set@*"), "set.features.json"), ("jsonl:" + b("l.jsonl") + "#features=" + b("set.features.json"), "set.features.json")):
+                         ("tfrecord:" + b("set@*"), "set.features.json"), ("jsonl:" + b("l.jsonl") + "#features=" + b("set.features.json"), "set.features.json"),
+                         ("jsonl:" + b("l.jsonl") + "#features=" + b("v.json"), "words.txt")):
         ran = must("fit", b.model, "--data", data, "--history", b(target), rc=1)
         has(ran.err, b(target) + ": --history would overwrite a file that the data is read from")
     for data, output, more in (("tfrecord:" + b("set"), "set", ("--shards", 2)), (pipeline, "cached", ()), (b.data, "d.npz", ())):

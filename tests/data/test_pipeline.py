@@ -35,6 +35,10 @@ def orders():
     same("skip", rows(chain(a, ("skip", dict(count=90))), "int64"), np.arange(90, n))
     same("repeat", rows(chain(a, ("take", dict(count=5)), ("repeat", dict(count=3))), "int64"), np.tile(np.arange(5), 3))
     same("endless, taken", rows(chain(a, ("repeat", {}), ("take", dict(count=250))), "int64"), tfd(ds.repeat().take(250)))
+    same("endless by -1", rows(chain(a, ("repeat", dict(count=-1)), ("take", dict(count=250))), "int64"), tfd(ds.repeat(-1).take(250)))
+    for first in ([], [("repeat", {})]):
+        never = {"concatenate": [chain(a, *first, ("repeat", dict(count=0))), chain(a, ("take", dict(count=2)))]}
+        same("repeated never", rows(never, "int64"), tfd(ds.repeat(0).concatenate(ds.take(2))))
     for k in range(3):
         same("shard", rows(chain(a, ("shard", dict(count=3, index=k))), "int64"), tfd(ds.shard(3, k)))
     for count in (1, 2, 5, 64, 65, n):
@@ -228,7 +232,9 @@ def maps():
     same("reshape", rows(chain(a, ("reshape", dict(column="x", shape=[2, -1]))), "uint8"), x.reshape(9, 2, 2))
     k = x % 3
     same("one hot", rows(chain(column("k.npz", k), ("one_hot", dict(column="x", classes=3)))), np.eye(3, dtype=f)[k])
-    same("lookup", rows(chain(column("k.npz", k), ("lookup", dict(column="x", keys=[2, 0], default=9))), "int64"), np.choose(k, [1, 9, 0]))
+    for other in (9, -1, -2**63, 2**63 - 1):
+        same("lookup", rows(chain(column("k.npz", k), ("lookup", dict(column="x", keys=[2, 0], default=other))), "int64"), np.choose(k, [np.int64(1), np.int64(other), np.int64(0)]))
+    refused("a default that is too large", chain(column("k.npz", k), ("lookup", dict(column="x", keys=[2, 0], default=2**63))), "no whole number")
     for dtype, base in (("int64", 1 << 53), ("int64", -(1 << 63)), ("uint64", (1 << 63) - 4)):  # neighbours that are one as float64
         wide = np.array([base, base + 1, base + 2, base + 3], dtype)
         source, key = column("wide.npz", wide), int(wide[1])

@@ -65,6 +65,21 @@ def stages():
     keys = ["a", "hello", "\u65e5\u672c", ""]
     places = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.range(4, dtype=tf.int64)), 7)
     same("lookup", pipelines.rows(chain(SOURCE, ("lookup", dict(column="x", keys=keys, default=7))), "int64"), values(ds.map(places.lookup)))
+    for name in ("words.txt", "same.txt"):
+        with open(name, "w") as f:
+            f.write("".join(key + "\n" for key in keys[:3]))
+    table = tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer("words.txt", tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER), -1)
+    by_file = ("lookup", dict(column="x", keys="words.txt", default=-1))
+    same("lookup by a file", pipelines.rows(chain(SOURCE, by_file), "int64"), values(ds.map(table.lookup)))
+    save(chain(SOURCE, by_file))
+    rc, _, err = run(ARTEL, "data", "make", "pipeline:p.json", "-o", "words.txt")
+    check("nothing overwrites the words", rc == 1 and open("words.txt").read().split() == keys[:3], err)
+    kept = lambda name: chain(SOURCE, ("lookup", dict(column="x", keys=name, default=-1)), ("select", dict(columns=["x"])), ("cache", dict(file="kept")))
+    same("kept in a file", pipelines.rows(kept("words.txt"), "int64"), values(ds.map(table.lookup)))
+    same("the same words elsewhere", pipelines.rows(kept("same.txt"), "int64"), values(ds.map(table.lookup)))
+    with open("same.txt", "a") as f:
+        f.write("more\n")
+    refused("kept of other words", kept("same.txt"), "kept")
     shuffled = rows(chain(SOURCE, ("shuffle", dict(seed=1)))).tolist()
     check("shuffle", sorted(shuffled) == sorted(values(ds)) and shuffled != values(ds))
 
@@ -81,7 +96,9 @@ def refusals():
     refused("a word for numbers", chain(SOURCE, ("filter", {"column": "y", "is": "==", "value": "a"})), "no number to compare with")
     refused("lookup of a word", chain(SOURCE, ("lookup", dict(column="x", keys=["a"]))), "is no key", "give a default")
     refused("lookup by numbers", chain(SOURCE, ("lookup", dict(column="x", keys=[1]))), "entry 0", "write a list of strings")
-    refused("lookup by a file", chain(SOURCE, ("lookup", dict(column="x", keys="words.txt", default=1))), "no list of strings", "'x'")
+    refused("lookup by a file that is not there", chain(SOURCE, ("lookup", dict(column="x", keys="nowhere.txt", default=1))), "nowhere.txt")
+    refused("lookup by a number", chain(SOURCE, ("lookup", dict(column="x", keys=5, default=1))), "no list of strings", "'x'")
+    refused("no default", chain(SOURCE, ("lookup", dict(column="x", keys=["a"], default=0.5))), "default is no whole number")
     refused("lookup by words", chain(SOURCE, ("lookup", dict(column="y", keys=["a"], default=1))), "no list of numbers", "'y'")
     refused("in a file", chain(SOURCE, ("cache", dict(file="c.cache"))), "holds text, which is not kept in a file")
     refused("a snapshot", chain(SOURCE, ("snapshot", dict(folder="snap"))), "holds text, which is not kept in a file")
