@@ -275,8 +275,16 @@ static void stop_when(void *self, const atomic_bool *stop)
 
 static void send(void *self, const artel__fold_plan *fold, const void *const *inputs)
 {
-    artel__step_send_inputs(self, fold, inputs);
-    artel__step_launch_ahead(self, fold);
+    artel__device_execution *e = self;
+    if (!fold) {
+        e->later = 0;
+        artel__step_await_copies(e, ARTEL_OK);
+        artel__step_drop_next(e);
+        artel__step_drop_sent(e);
+        return;
+    }
+    artel__step_send_inputs(e, fold, inputs);
+    artel__step_launch_ahead(e, fold);
 }
 
 static const void *read_kept(const void *self, int kept)

@@ -145,7 +145,8 @@ void artel__execution_apply(artel__execution *execution, const artel__step *step
 /* Whether inputs are sent to a device before they are computed with. */
 bool artel__execution_sends(const artel__execution *execution);
 /* Begins to send the inputs of the next step, in `meanwhile`. They stay as they are until the compute behind that one
- * begins; compute with the very same list of inputs and as many rows takes what was sent, any other leaves it out. */
+ * begins; compute with the very same list of inputs and as many rows takes what was sent, any other leaves it out.
+ * `fold` NULL, between steps: what was sent is left out, and its memory is free. */
 void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
 /* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
 const void *artel__execution_read(const artel__execution *execution, int n);

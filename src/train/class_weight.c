@@ -139,22 +139,23 @@ static bool class_of_row(const artel__value *target, const void *targets, int64_
     return true;
 }
 
-artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode m, const artel__batch *batch)
+artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode m, void *const *buffers,
+                                       const uint64_t *rows, int64_t count)
 {
     const artel__session *session = replica->session;
     const artel__session_mode *shared = &session->mode[m];
     const artel__graph *graph = &shared->objective->graph;
     const artel__value *target = &graph->value[graph->input[shared->target]];
-    const void *targets = replica->mode[m].buffer[shared->target];
-    void *weight = replica->mode[m].buffer[shared->weight];
+    const void *targets = buffers[shared->target];
+    void *weight = buffers[shared->weight];
     bool wide = graph->value[graph->input[shared->weight]].dtype == ARTEL_DTYPE_FLOAT64;
-    for (int64_t r = 0; r < replica->fold.rows; r++) {
+    for (int64_t r = 0; r < count; r++) {
         int64_t class;
         if (!class_of_row(target, targets, r, &class))
             return artel__fail(session->ctx, ARTEL_ERROR_INVALID, OPTION,
                                "give targets that are class numbers, or sample weights instead",
                                "the target of record %llu is %g, which is no class",
-                               (unsigned long long)batch->rows[replica->fold.row + r], number_at(target, targets, r));
+                               (unsigned long long)artel__row_number(rows[r]), number_at(target, targets, r));
         bool known = class >= 0 && class < session->options.classes;
         double own = known ? session->options.class_weight[class] : 1.0;
         if (wide)

@@ -43,7 +43,7 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
         if (mode->bytes[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
     for (int i = 0; mode->next && i < mode->buffers; i++) {
-        if (mode->next[i]) artel__free_aligned(ctx, mode->next[i], mode->bytes[i]);
+        if (mode->next[i] && mode->bytes[i]) artel__free_aligned(ctx, mode->next[i], mode->bytes[i]);
     }
     artel__prefetch_destroy(mode->prefetch);
     artel__free_aligned(ctx, mode->parcels.data, mode->parcels.bytes);
@@ -122,8 +122,8 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     return artel__content_prepare(replica, m);
 }
 
-/* The rows as the feed is asked for them, until the next call. */
-static const uint64_t *in_pass(const artel__replica_mode *mode, const uint64_t *rows, int64_t count, int64_t pass)
+const uint64_t *artel__replica_in_pass(const artel__replica_mode *mode, const uint64_t *rows, int64_t count,
+                                       int64_t pass)
 {
     if (!mode->numbers || pass == 0) return rows;
     for (int64_t i = 0; i < count; i++) mode->numbers[i] = artel__row_in_pass(rows[i], pass);
@@ -140,7 +140,8 @@ static void tell_ahead(const artel__replica *replica, const artel__replica_mode 
         int64_t row = artel__shard_start(ahead->count, shards, first),
                 rows = artel__shard_start(ahead->count, shards, end) - row;
         for (int64_t k = 0; k < ahead->moves; k++) rows -= ahead->move[k].to == rank;
-        artel__prefetch_tell(mode->prefetch, i, in_pass(mode, ahead->rows + row, rows, ahead->pass), rows);
+        artel__prefetch_tell(mode->prefetch, i, artel__replica_in_pass(mode, ahead->rows + row, rows, ahead->pass),
+                             rows);
     }
 }
 
@@ -148,7 +149,7 @@ static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed,
                                const artel__batch *batch)
 {
     int64_t count = artel__deal_own_rows(replica, batch);
-    const uint64_t *rows = in_pass(mode, batch->rows + replica->fold.row, count, batch->pass);
+    const uint64_t *rows = artel__replica_in_pass(mode, batch->rows + replica->fold.row, count, batch->pass);
     if (!mode->prefetch) return artel__feed_fetch(feed, replica->pool, rows, count, mode->buffer);
     ARTEL_TRY(artel__prefetch_take(mode->prefetch, replica->pool, rows, count, mode->buffer));
     tell_ahead(replica, mode, batch);
@@ -163,12 +164,15 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     replica->fetch_begin_ns = timed ? artel__now_ns() : 0;
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
-    if (session->deal || !artel__ahead_take(replica, m, batch))
+    bool sent = artel__ahead_take(replica, m, batch);
+    if (!sent || replica->mode[m].prefetch) /* of what was sent the reader is told, too */
         ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
     ARTEL_TRY(artel__deal_exchange_rows(replica, m, batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
     artel__audit_read(replica, m, batch);
-    if (shared->weighted) ARTEL_TRY(artel__class_weight_apply(replica, m, batch));
+    if (shared->weighted && !sent)
+        ARTEL_TRY(artel__class_weight_apply(replica, m, replica->mode[m].buffer, batch->rows + replica->fold.row,
+                                            replica->fold.rows));
     replica->fetch_ns = timed ? artel__now_ns() - replica->fetch_begin_ns : 0;
     return ARTEL_OK;
 }

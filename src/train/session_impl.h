@@ -143,10 +143,15 @@ void artel__replica_step(artel__replica *replica, artel__mode mode, const artel_
 artel_status artel__ahead_prepare(artel__replica *replica, artel__mode mode, int64_t most_rows);
 void artel__ahead_meanwhile(void *replica);
 bool artel__ahead_take(artel__replica *replica, artel__mode mode, const artel__batch *batch);
+/* replica.c: the rows as the feed is asked for them, until the next call. */
+const uint64_t *artel__replica_in_pass(const artel__replica_mode *mode, const uint64_t *rows, int64_t count,
+                                       int64_t pass);
 
-/* class_weight.c: which fed inputs they read and write; the weights of the rows that were fetched. */
+/* class_weight.c: which fed inputs they read and write; the weights of these rows, which were fetched into `buffers`.
+ */
 artel_status artel__class_weight_find(artel__session *session, artel__session_mode *mode);
-artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, const artel__batch *batch);
+artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, void *const *buffers,
+                                       const uint64_t *rows, int64_t count);
 
 /* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
 artel_status artel__session_place(artel__session *session, artel__mode mode);

@@ -155,6 +155,26 @@ def launches():
     del CASES["gather"], CASES["meet"]
 
 
+def feeds():
+    """Batches go to the device while the one before is computed, whoever has them: arrays in memory, class weights that are written into them, records that
+    threads read ahead. The bits are those of the same numbers from one file of arrays."""
+    random = np.random.default_rng(8)
+    x, y = np.round(random.normal(size=(ROWS, 20)) * 8).astype("float32") / 8, random.integers(0, 5, ROWS).astype("int32")
+    weight = np.asarray([1, 0.5, 2, 1, 0.25], "float32")
+    np.savez(path("plain.npz"), x=x, y=y)
+    np.savez(path("weighted.npz"), x=x, y=y, sample_weight=weight[y])
+    with open(path("rows.jsonl"), "w") as out:
+        out.writelines(json.dumps({"x": row.tolist(), "y": int(label)}) + "\n" for row, label in zip(x, y))
+    records = "jsonl:%s#label=y" % path("rows.jsonl")
+    CASES.update(plain=(CASES["mlp"][0], "npz:" + path("plain.npz")), weighted=(CASES["mlp"][0], "npz:" + path("weighted.npz")), records=(CASES["mlp"][0], records))
+    classes = ("--class-weight", json.dumps({str(i): float(w) for i, w in enumerate(weight)}))
+    for more in (("--device-reduce", "fast"), ("--strategy", "mirrored", "--replicas", 2)):
+        plain, weighted = (fit(case, "feeds.keras", "--device", "cpu:xla", *more) for case in ("plain", "weighted"))
+        for case, words, bits in (("plain", classes, weighted), ("records", (), plain), ("records", classes, weighted)):
+            expect(fit(case, "feeds.keras", "--device", "cpu:xla", *words, *more) == bits, case, words, more, "give other bits")
+    del CASES["plain"], CASES["weighted"], CASES["records"]
+
+
 def resumption():
     """Cut after an epoch, continued; and it is another run on processors."""
     folder = path("checkpoints")
@@ -298,4 +318,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, launches, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading ahead: whatever was told before, rows are those that a fetch gives, and what fails ahead of time is told only
  * when wanted. */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/budget.h"
@@ -81,6 +82,34 @@ static void any_order(void **state)
             artel__prefetch_tell(s.prefetch, k, rows[i + 1 + k] + wrong,
                                  count[i + 1 + k] - (count[i + 1 + k] > 0 && wrong));
         check_rows(buffers, rows[i], count[i]); /* while the next ones are being read */
+    }
+    close_source(&s);
+}
+
+/* A batch that is there is shown before it is taken, where it will be then; others, and those that have failed, are
+ * not. */
+static void peek(void **state)
+{
+    bench *b = *state;
+    source s;
+    open_source(b, &s, true);
+    uint64_t rows[3][8];
+    void *buffers[2], *shown[2];
+    for (int i = 0; i < 24; i++) rows[i / 8][i % 8] = (uint64_t)(i / 8 == 2 ? BAD_ROW - 4 + i % 8 : i);
+    assert_false(artel__prefetch_peek(s.prefetch, rows[0], 8, shown));
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[0], 8, buffers), ARTEL_OK);
+        assert_false(artel__prefetch_peek(s.prefetch, rows[1], 8, shown)); /* nothing was told */
+        artel__prefetch_tell(s.prefetch, 0, rows[1], 8);
+        artel__prefetch_tell(s.prefetch, 1, rows[2], 8);
+        while (!artel__prefetch_peek(s.prefetch, rows[1], 8, shown)) sched_yield();
+        assert_false(artel__prefetch_peek(s.prefetch, rows[0], 8, shown));
+        assert_false(artel__prefetch_peek(s.prefetch, rows[1], 7, shown));
+        check_rows(shown, rows[1], 8);
+        check_rows(buffers, rows[0], 8);
+        assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[1], 8, buffers), ARTEL_OK);
+        assert_memory_equal(buffers, shown, sizeof buffers);
+        assert_false(artel__prefetch_peek(s.prefetch, rows[2], 8, shown)); /* whether it was tried by now, or not */
     }
     close_source(&s);
 }
@@ -189,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(any_order, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(peek, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failure_ahead_is_not_told, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(counts_time, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(follows_steps, bench_setup, bench_teardown),
