@@ -25,6 +25,9 @@ explain() { "$ARTEL" "${run[@]}" --dry-run --explain --strategy mirrored --repli
 explain --all-reduce RING | grep -q '^how sums travel: ring, as asked for' || fail "--explain does not say ring"
 explain --all-reduce RING | grep -q 'sends up to 4 messages and .* times the bytes, on 2 connections' || fail "--explain does not count"
 explain --all-reduce RING | grep -q '^  0 all-reduce of [0-9]* folds, [0-9]* bytes: ring$' || fail "--explain does not list the sums"
+ARTEL_ALL_REDUCE=ring explain | grep -q '^how sums travel: ring, as asked for' || fail "the environment's choice (CD13)"
+ARTEL_ALL_REDUCE=ring explain --all-reduce direct | grep -q '^how sums travel: direct, as asked for' || fail "an option is not before the environment (CD13)"
+ARTEL_ALL_REDUCE=ring explain --all-reduce auto | grep -q '^how sums travel: chosen by size' || fail "auto is not before the environment (CD13)"
 explain | grep -q '^how sums travel: chosen by size, between 3 ranks: redundant up to 16384 bytes (.*), else direct' ||
     fail "--explain does not say why"
 explain | grep -q '^  0 all-reduce of 1 folds, .* bytes: redundant: one round, up to 16384 bytes' || fail "--explain gives no reason for a sum"

@@ -96,7 +96,7 @@ static void choose_each(void *user, int r)
     }
 }
 
-static void no_choice_changes_a_bit(void **state)
+static void no_choice_changes_a_bit_CD2_CD3_CD12(void **state)
 {
     (void)state;
     help_members s;
@@ -128,7 +128,7 @@ static void members_that_choose_differently_are_told(void **state)
     help_close_members(&s);
 }
 
-static void routes_without_a_result_are_refused(void **state)
+static void routes_without_a_result_are_refused_CD5(void **state)
 {
     (void)state;
     help_members s;
@@ -152,12 +152,130 @@ static void routes_without_a_result_are_refused(void **state)
     help_close_members(&s);
 }
 
+/* The program's own way serves whatever sums: one, several at once of any types; what only moves values is as it was.
+ */
+static void serve_all(void *user, int r)
+{
+    help_members *s = user;
+    static int root = 1;
+    artel_all_reduce_definition star = {sizeof star, "star", one_slice, list_star, &root};
+    int64_t in[3][ROUTED], wanted[3][ROUTED], out[3][ROUTED], all[MEMBERS * ROUTED];
+    static const artel_dtype types[] = {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_INT64, ARTEL_DTYPE_BFLOAT16};
+    artel_collective call[3];
+    EXPECT(artel_context_add_all_reduce(s->ctx[r], &star) == ARTEL_OK);
+    for (int i = 0; i < 3; i++) {
+        fill_values(types[i], in[i], (uint64_t)(r + 3) * (uint64_t)(i + 2));
+        call[i] = (artel_collective){
+            .dtype = types[i], .reduction = ARTEL_REDUCTION_MEAN, .count = ROUTED, .in = in[i], .out = wanted[i]};
+        EXPECT(artel_communicator_all_reduce(s->c[r], &call[i]) == ARTEL_OK);
+    }
+    EXPECT(artel_communicator_set_all_reduce(s->c[r], "star") == ARTEL_OK);
+    for (int i = 0; i < 3; i++) call[i].out = out[i];
+    EXPECT(artel_communicator_all_reduce_many(s->c[r], call, 3) == ARTEL_OK);
+    for (int i = 0; i < 3; i++) EXPECT(memcmp(out[i], wanted[i], ROUTED * artel_dtype_size(types[i])) == 0);
+    call[0].out = all;
+    EXPECT(artel_communicator_all_gather(s->c[r], &call[0]) == ARTEL_OK);
+    EXPECT(memcmp((float *)(void *)all + r * ROUTED, in[0], ROUTED * sizeof(float)) == 0);
+    EXPECT(artel_communicator_reduce(s->c[r], &call[0]) == ARTEL_OK);
+    EXPECT(r != 0 || memcmp(all, wanted[0], ROUTED * sizeof(float)) == 0);
+    call[0].in = all;
+    call[0].out = out[0];
+    EXPECT(artel_communicator_broadcast(s->c[r], &call[0]) == ARTEL_OK);
+    EXPECT(memcmp(r == 0 ? (void *)all : (void *)out[0], wanted[0], ROUTED * sizeof(float)) == 0);
+}
+
+static void a_way_of_the_program_serves_all_CD5(void **state)
+{
+    (void)state;
+    help_members s;
+    help_open_members(&s);
+    help_run_ranks(MEMBERS, serve_all, &s);
+    assert_int_equal(s.wrong, 0);
+    help_close_members(&s);
+}
+
+/* Two groups of the same ranks, each with threads of its own, call whenever they like: nothing of one gets into the
+ * other, and nobody waits for somebody of the other one. In lists the order is free: the last first gives the bits of
+ * the first first. */
+static void call_at_will(void *user, int thread)
+{
+    help_members *group = user, *s = &group[thread / MEMBERS];
+    int r = thread % MEMBERS, which = thread / MEMBERS;
+    for (int step = 0; step < 60; step++) {
+        int64_t count = 1 + (int64_t)(help_mix((uint64_t)step, (uint64_t)which) % 400);
+        float in[2][400], out[2][400], turned[2][400];
+        artel_collective call[2], back[2];
+        for (int i = 0; i < 400; i++) {
+            in[0][i] = (float)(which * 1000 + step * 10 + r + i);
+            in[1][i] = (float)help_mix((uint64_t)(i + r), (uint64_t)step) * 1e-19f;
+        }
+        for (int k = 0; k < 2; k++) {
+            call[k] = (artel_collective){.dtype = ARTEL_DTYPE_FLOAT32, .count = count, .in = in[k], .out = out[k]};
+            back[1 - k] = call[k];
+            back[1 - k].out = turned[k];
+        }
+        EXPECT(artel_communicator_all_reduce_many(s->c[r], call, 2) == ARTEL_OK);
+        EXPECT(artel_communicator_all_reduce_many(s->c[r], back, 2) == ARTEL_OK);
+        for (int k = 0; k < 2; k++) EXPECT(memcmp(out[k], turned[k], (size_t)count * sizeof(float)) == 0);
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(out[0][i] == (float)(MEMBERS * (which * 1000 + step * 10 + i) + MEMBERS * (MEMBERS - 1) / 2));
+    }
+}
+
+static void groups_on_threads_do_not_interleave_CD4(void **state)
+{
+    (void)state;
+    help_members group[2];
+    artel_communicator *none[2];
+    for (int i = 0; i < 2; i++) help_open_members(&group[i]);
+    help_run_ranks(2 * MEMBERS, call_at_will, group);
+    for (int i = 0; i < 2; i++) assert_int_equal(group[i].wrong, 0);
+    artel_context *twice[2] = {group[0].ctx[0], group[0].ctx[0]}; /* no group has a member twice */
+    assert_int_equal(artel_communicator_create(twice, 2, none), ARTEL_ERROR_INVALID);
+    for (int i = 0; i < 2; i++) help_close_members(&group[i]);
+}
+
+/* What is said of one communicator is of that one: it goes before what its parent was told, and NULL is the default
+ * again. */
+static void choose_for_one(void *user, int r)
+{
+    help_members *s = user;
+    static const int everybody[MEMBERS] = {0, 1, 2, 3, 4};
+    artel_communicator *own;
+    float x = (float)r, sum = 0;
+    artel_collective call = {.dtype = ARTEL_DTYPE_FLOAT32, .count = 1, .in = &x, .out = &sum};
+    EXPECT(artel_communicator_set_all_reduce(s->c[r], r == 2 ? "ring" : "direct") == ARTEL_OK);
+    EXPECT(artel_communicator_subset(s->c[r], everybody, MEMBERS, &own) == ARTEL_OK);
+    EXPECT(artel_communicator_set_all_reduce(own, "hierarchical") == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce(own, &call) == ARTEL_OK && sum == 10.0f);
+    EXPECT(artel_communicator_set_all_reduce(own, NULL) == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce(own, &call) == ARTEL_OK && sum == 10.0f);
+    EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_ERROR_INVALID); /* where members differ */
+    artel_communicator_destroy(own);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_set_all_reduce(s->c[r], NULL) == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && sum == 10.0f);
+}
+
+static void the_nearest_choice_counts_CD13(void **state)
+{
+    (void)state;
+    help_members s;
+    help_open_members(&s);
+    help_run_ranks(MEMBERS, choose_for_one, &s);
+    assert_int_equal(s.wrong, 0);
+    help_close_members(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_choice_changes_a_bit),
+        cmocka_unit_test(no_choice_changes_a_bit_CD2_CD3_CD12),
         cmocka_unit_test(members_that_choose_differently_are_told),
-        cmocka_unit_test(routes_without_a_result_are_refused),
+        cmocka_unit_test(routes_without_a_result_are_refused_CD5),
+        cmocka_unit_test(a_way_of_the_program_serves_all_CD5),
+        cmocka_unit_test(groups_on_threads_do_not_interleave_CD4),
+        cmocka_unit_test(the_nearest_choice_counts_CD13),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
