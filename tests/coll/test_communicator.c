@@ -339,6 +339,61 @@ static void a_wait_has_an_end(void **state)
     help_close_members(&s);
 }
 
+/* A wait that goes on is told, with whom it is for, before it has an end. */
+typedef struct told {
+    artel_communicator *c[2];
+    pthread_mutex_t mutex;
+    pthread_cond_t said;
+    bool heard;
+    atomic_int wrong;
+} told;
+
+static void hear(void *user, artel_log_level level, const char *message)
+{
+    told *t = user;
+    if (level != ARTEL_LOG_NOTE || !strstr(message, "barrier: call 1 has waited") ||
+        !strstr(message, "for member 1 of 2"))
+        return;
+    pthread_mutex_lock(&t->mutex);
+    t->heard = true;
+    pthread_cond_signal(&t->said);
+    pthread_mutex_unlock(&t->mutex);
+}
+
+static void come_when_called(void *user, int r)
+{
+    told *t = user;
+    if (r == 1) {
+        pthread_mutex_lock(&t->mutex);
+        while (!t->heard) pthread_cond_wait(&t->said, &t->mutex);
+        pthread_mutex_unlock(&t->mutex);
+    }
+    if (artel_communicator_barrier(t->c[r]) < 0) atomic_fetch_add(&t->wrong, 1);
+}
+
+static void a_wait_is_told(void **state)
+{
+    (void)state;
+    told t = {.heard = false};
+    artel_context *ctx[2];
+    artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    options.log = hear;
+    options.log_user = &t;
+    pthread_mutex_init(&t.mutex, NULL);
+    pthread_cond_init(&t.said, NULL);
+    assert_int_equal(artel_context_create(&options, &ctx[0]), ARTEL_OK);
+    assert_int_equal(artel_context_create(NULL, &ctx[1]), ARTEL_OK);
+    assert_int_equal(artel_communicator_create(ctx, 2, t.c), ARTEL_OK);
+    help_run_ranks(2, come_when_called, &t);
+    assert_int_equal(atomic_load(&t.wrong), 0);
+    for (int r = 0; r < 2; r++) {
+        artel_communicator_destroy(t.c[r]);
+        artel_context_destroy(ctx[r]);
+    }
+    pthread_cond_destroy(&t.said);
+    pthread_mutex_destroy(&t.mutex);
+}
+
 /* Whoever asks for what cannot be is told why, the others who it was. */
 static void ask_for_nonsense(void *user, int r)
 {
@@ -450,6 +505,7 @@ int main(void)
         cmocka_unit_test(a_subset_that_fails_ends_other_calls),
         cmocka_unit_test(a_cancelled_context_ends_a_wait),
         cmocka_unit_test(a_wait_has_an_end),
+        cmocka_unit_test(a_wait_is_told),
         cmocka_unit_test(nonsense_has_a_name),
         cmocka_unit_test(zeros_are_positive),
         cmocka_unit_test(wrong_contexts),
