@@ -292,6 +292,14 @@ static void camel_case(const char *snake, char *out, size_t size)
     out[n] = 0;
 }
 
+/* The class of a function: its name in capitals, but for two. */
+static void class_of_function(const char *function, bool metric, char *out, size_t size)
+{
+    camel_case(function, out, size);
+    if (strcmp(function, "kl_divergence") == 0) snprintf(out, size, "KLDivergence");
+    if (metric && strcmp(function, "log_cosh") == 0) snprintf(out, size, "LogCoshError");
+}
+
 /* The wrappers in which Keras 2 saved functions: {"class_name": "MeanMetricWrapper", "config": {"name", "fn"}}. */
 static artel_status unwrap(json_t *record)
 {
@@ -303,7 +311,7 @@ static artel_status unwrap(json_t *record)
                                                     : json_string_value(json_object_get(function, "config"));
         char camel[128];
         if (!name) return ARTEL_OK;
-        camel_case(name, camel, sizeof camel);
+        class_of_function(name, class_name[0] == 'M', camel, sizeof camel);
         if (json_object_set_new(record, "class_name", json_string(camel)) < 0) return ARTEL_ERROR_NO_MEMORY;
     }
     json_object_del(config, "fn");

@@ -91,12 +91,23 @@ class Row:
     want: object = None
     says: tuple = ()
     change: object = None  # of the tree of weights of the .keras file
+    metrics: dict = None  # what evaluate says
 
 
 def under_scores(h5):
     group = h5["layers/multi_head_attention"]
     for name in [n for n in group if n.endswith("_dense")]:
         group.move(name, "_" + name)
+
+
+def wrapped(*functions):
+    """Compile settings with metrics as Keras 2 saved functions."""
+    return {"compile_config": {"optimizer": "sgd", "loss": "mse", "metrics": [{"class_name": "MeanMetricWrapper", "config": {"name": f, "dtype": "float32", "fn": f}} for f in functions]}}
+
+
+def divergence(t, p):
+    t, p = np.clip(t, 1e-7, 1), np.clip(p, 1e-7, 1)
+    return float((t * np.log(t / p)).sum(-1).mean())
 
 
 def separable(class_name, **more):
@@ -186,6 +197,9 @@ ROWS = [
     Row("depthwise", sequence(separable("DepthwiseConv2D"), x=P), {"x": P}, windows(P)),
     Row("separable", sequence(separable("SeparableConv2D", filters=3, pointwise_initializer=constant(0.5)), x=P), {"x": P}, windows(P).sum(-1, keepdims=True).repeat(3, -1) * 0.5),
     Row("groups-of-two", sequence({**separable("DepthwiseConv2D"), "config": {**separable("DepthwiseConv2D")["config"], "groups": 2}}, x=P), {"x": P}, says=("groups",)),
+    Row("functions-as-metrics", {**model("m", [source("x", 6), layer("ReLU", "o", [on("x")])], ["x"], ["o"]), **wrapped("kl_divergence", "log_cosh", "mean_absolute_error")},
+        {"x": X, "y": abs(Z)}, metrics={"kl_divergence": divergence(abs(Z), np.maximum(X, 0)), "log_cosh": float(np.log(np.cosh((np.maximum(X, 0) - abs(Z)).astype("f8"))).mean()),
+                                        "mean_absolute_error": float(abs(np.maximum(X, 0) - abs(Z)).mean())}),
     Row("attention", sequence(layer("MultiHeadAttention", "o", [on("x", value=["x", 0, 0])], **ATTENTION)), {"x": S}, attended()),
     Row("attention-weights", sequence(layer("MultiHeadAttention", "a", [on("x", value=["x", 0, 0])], **ATTENTION), last="a"), {"x": S}, attended(), change=under_scores),
 ]
@@ -218,6 +232,12 @@ def run(row, index, folder, keras_only):
     np.savez(data, **row.data)
     if row.change:
         path = stored(folder, path, row.change)
+    if row.metrics:
+        ran = artel("evaluate", path, "--data", "npz:" + data, "--json")
+        said = ran.events("evaluate")[0] if ran.rc == 0 else {}
+        if any(abs(said.get(k, 1e9) - v) > 1e-5 * max(1, abs(v)) for k, v in row.metrics.items()):
+            raise Failure("exit %d: %s instead of %s %s" % (ran.rc, said, row.metrics, ran.err[-200:]))
+        return ["evaluated"]
     ran = artel("predict", path, "--data", "npz:" + data, "--output", out)
     if row.want is None:
         if ran.rc != 1 or any(part not in ran.err for part in row.says):
