@@ -316,7 +316,8 @@ static artel_status run_inspect(artel__invocation *call)
 {
     const inspect_options *o = call->options;
     const char *path = call->argument[0];
-    if (!o->digest && artel__cli_is_specification(path)) return print_data(call, "", path);
+    bool address = strncmp(path + strcspn(path, ":"), "://", 3) == 0;
+    if (!o->digest && !address && artel__cli_is_specification(path)) return print_data(call, "", path);
     ARTEL_TRY(artel__cli_check_source(call, path));
     if (o->head > 0 && !shows_rows(path))
         return artel__cli_usage(

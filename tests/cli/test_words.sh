@@ -56,6 +56,7 @@ printf 'a,y\n1,2\n' >train.csv
 says 1 'standard input cannot be read' fit - --data synthetic:8
 says 1 'standard input cannot be read' fit model.keras --data npz:-
 says 1 'only files' summary https://example.org/model.keras
+says 1 'only files' inspect https://example.org/model.keras
 says 1 'only files' fit model.keras --data gs://bucket/train.npz
 says 1 'not written to' fit model.keras --data synthetic:8 --checkpoint-dir s3://bucket/run --loss sparse_categorical_crossentropy
 says 1 'not written to' fit model.keras --data synthetic:8 --log-dir gs://bucket/logs --loss sparse_categorical_crossentropy
