@@ -42,7 +42,7 @@ static artel_status read_shape(artel__layer *layer, artel_shape *out)
     if (!batch) batch = artel__layer_setting(layer, "batch_input_shape");
     bool fits = batch ? read_extents(batch, 1, out) : row && read_extents(row, 0, out);
     if (fits) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give the input a shape of at most eight axes",
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give a row at most eight axes, and 2147483647 values",
                              batch || row ? "its shape is not possible" : "it has no shape");
 }
 

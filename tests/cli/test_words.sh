@@ -33,6 +33,7 @@ for pair in num-epochs:epochs mixed-precision:dtype amp:dtype num_gpus:device pa
     val_split:validation-split distributed:strategy random-seed:seed max-to-keep:keep num_threads:threads; do
     says 1 "--${pair%:*}: unknown option; the word for it is --${pair#*:}" fit model.keras "--${pair%:*}" 3
 done
+says 1 'at most eight axes, and 2147483647 values' new mlp --input 1000000x1000000 -o large.keras
 says 1 'the word for it is --depth' new mlp --input 4 --layers 3
 says 1 'the word for it is --head' inspect model.keras --rows 3
 says 1 'the word for it is --json' evaluate model.keras --output result.json
