@@ -68,7 +68,8 @@ ARTEL_API void artel_pipeline_destroy(artel_pipeline *pipeline); /* NULL is acce
 typedef struct artel_reader artel_reader;
 
 /* The data is borrowed until the reader is destroyed. Errors: INVALID (arrays of several lengths; nothing but strings),
- * UNSUPPORTED (`scale` or `shift` in its specification: pipelines have a stage for it; synthetic data). */
+ * UNSUPPORTED (`scale` or `shift` in its specification: pipelines have a stage for it; synthetic data; data from a
+ * function). */
 ARTEL_API artel_status artel_reader_create(artel_data *data, artel_reader **out);
 /* The same with columns of text, which it leaves out: their elements are artel_string, whose bytes stay until the data
  * is destroyed. */

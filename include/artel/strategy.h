@@ -102,7 +102,7 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 
 typedef struct artel_variable_options {
     size_t struct_size;
-    const char *name;    /* unique in the strategy; for messages; copied */
+    const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
     artel_dtype dtype;   /* float32, float64 */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order, copied; NULL: what `initializer` says */

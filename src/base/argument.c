@@ -45,6 +45,13 @@ artel_status artel__need(artel_context *ctx, const char *function, const char *n
     return status;
 }
 
+artel_status artel__need_context(artel_context *ctx, const artel_context *other, const char *what)
+{
+    if (ctx == other) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "context", "make both from one context", "%s is another context's",
+                       what);
+}
+
 static double value_of(const artel__range *range, const void *options)
 {
     const char *at = (const char *)options + range->offset;

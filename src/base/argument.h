@@ -14,6 +14,9 @@ artel_status artel__enter(artel_context *ctx, const char *function, const char *
 /* The same in the midst of an operation, whose first failure stands. */
 artel_status artel__need(artel_context *ctx, const char *function, const char *names, ...);
 
+/* Whether `what` ("the data") was made in this context; it is refused by that name otherwise. */
+artel_status artel__need_context(artel_context *ctx, const artel_context *other, const char *what);
+
 typedef enum artel__range_type {
     ARTEL__RANGE_INT,
     ARTEL__RANGE_INT64,

@@ -103,6 +103,20 @@ void artel__text_append_quoted(artel__text *text, const char *word)
     artel__text_append(text, "'");
 }
 
+void artel__text_append_json(artel__text *text, const char *word)
+{
+    artel__text_append(text, "\"");
+    for (const char *c = word; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            artel__text_printf(text, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            artel__text_printf(text, "\\u%04x", (unsigned)*c);
+        else
+            artel__text_append_bytes(text, c, 1);
+    }
+    artel__text_append(text, "\"");
+}
+
 void artel__text_printf(artel__text *text, const char *format, ...)
 {
     va_list args;

@@ -21,6 +21,11 @@ int artel_cluster_index(const artel_cluster *mesh)
     return mesh ? (int)mesh->cluster.self.index : 0;
 }
 
+artel_context *artel__mesh_context(const artel_cluster *mesh)
+{
+    return mesh->ctx;
+}
+
 int artel_cluster_size(const artel_cluster *mesh)
 {
     return artel__mesh_is_single(mesh) ? 1 : mesh->peers;

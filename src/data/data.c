@@ -259,6 +259,11 @@ artel_status artel__data_open_skipping(artel_context *ctx, const char *specifica
     return ARTEL_OK;
 }
 
+artel_context *artel__data_context(const artel_data *data)
+{
+    return data->ctx;
+}
+
 bool artel__data_is_synthetic(const artel_data *data)
 {
     return data->sources[0].format == &artel__data_synthetic;

@@ -152,6 +152,8 @@ artel_status artel__data_open_skipping(artel_context *ctx, const char *specifica
  * not say; it is in use). */
 artel_status artel__data_divide(artel_data *data, int workers, int64_t *first);
 
+artel_context *artel__data_context(const artel_data *data);
+
 /* -- pieces that lie apart (feed_parts.c) -- */
 
 /* Whether data can be bound `apart`: it has such pieces. */

@@ -37,7 +37,8 @@ static artel_status describe_array(artel__source *source, const artel_data_array
                            "arrays of dtype %s cannot be passed%s", artel_dtype_name(from->dtype),
                            from->dtype == ARTEL_DTYPE_STRING ? " by a function" : "");
     }
-    if (from->shape.rank < 1 || from->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0) {
+    int64_t elements = artel_shape_count(&from->shape);
+    if (from->shape.rank < 1 || from->shape.rank > ARTEL_MAX_RANK || elements < 0 || elements > INT64_MAX / 16) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, name, "the first extent counts the samples",
                            "the shape is not one of 1 to %d axes", ARTEL_MAX_RANK);
     }

@@ -18,6 +18,9 @@ struct artel_reader {
 static artel_status create(artel_data *data, bool texts, artel_reader **out)
 {
     void *block;
+    if (data->source_count > 0 && !data->sources[0].format->fetch_row && data->sources[0].format->fetch_rows)
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, "reader", "call the function, or name files",
+                           "data from a function has no rows to be read one by one");
     ARTEL_TRY(artel__calloc(data->ctx, 1, sizeof(artel_reader), "reader", &block));
     artel_reader *reader = block;
     reader->ctx = data->ctx;

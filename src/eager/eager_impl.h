@@ -94,6 +94,7 @@ struct artel_eager {
     artel__entry *bucket[ARTEL__BUCKETS];
     int64_t entries;
     uint64_t tick, draws;
+    int tracing; /* functions, each within the one before */
 };
 
 /* An array of uninitialised elements. */

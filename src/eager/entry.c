@@ -58,6 +58,10 @@ static bool is_that(const artel__entry *entry, const artel_eager_function *funct
 
 /* -- making -- */
 
+enum {
+    MOST_TRACES = 16 /* one within another */
+};
+
 static artel_status batch_of(artel_eager *e, int64_t rows, artel__batch **out)
 {
     artel__batch *b = e->batch;
@@ -146,11 +150,19 @@ static artel_status make_function(artel_eager *e, artel__entry *entry, int64_t r
     o.output_count = entry->declared = outputs;
     describe(entry, argument);
     const artel_eager_function *f = entry->owner;
-    ARTEL_TRY(artel_function_create(batch->strategy, &o, f ? f->trace : trace_operation, f ? f->user : entry,
-                                    &entry->function));
-    batch->functions++;
-    entry->batch = batch;
-    return ARTEL_OK;
+    if (e->tracing == MOST_TRACES)
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, entry->name, "let it call no function that calls it",
+                           "%d functions are traced one within another", e->tracing);
+    batch->functions++; /* what is called meanwhile does not take the batch away */
+    e->tracing++;
+    artel_status status = artel_function_create(batch->strategy, &o, f ? f->trace : trace_operation,
+                                                f ? f->user : entry, &entry->function);
+    e->tracing--;
+    if (status < 0)
+        batch->functions--;
+    else
+        entry->batch = batch;
+    return status;
 }
 
 static void drop_function(artel__entry *entry)

@@ -180,7 +180,7 @@ static artel_status load_optimizer(loader *l, const json_t *from, artel_optimize
     int64_t iterations;
     double rate;
     ARTEL_TRY(artel__saved_list(&l->saved, from, "variables", &variables));
-    ARTEL_TRY(artel__saved_integer(&l->saved, from, "iterations", 0, INT64_MAX, &iterations));
+    ARTEL_TRY(artel__saved_integer(&l->saved, from, "iterations", 0, ARTEL__MOST_COUNTED, &iterations));
     ARTEL_TRY(artel__saved_real(&l->saved, from, "rate", &rate));
     ARTEL_TRY(make_optimizer(l, from, variables, out));
     ARTEL_TRY(artel_optimizer_set_iterations(*out, iterations));

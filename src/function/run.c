@@ -37,7 +37,7 @@ artel_status artel__function_check_one(const artel_function *f, int i, const art
         return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name,
                            a->dtype == ARTEL_DTYPE_STRING ? "give strings (artel_string)" : "give numbers",
                            given->data ? "its element type is none of these" : "its data is NULL");
-    if (!artel__shape_equal(&wanted, &given->shape)) {
+    if (!artel__shape_equal(&wanted, &given->shape) || (!a->shared && given->shape.dim[0] < 0)) {
         bool rank = given->shape.rank >= 0 && given->shape.rank <= ARTEL_MAX_RANK;
         return artel__fail(ctx, ARTEL_ERROR_INVALID, a->name,
                            "rows have the batch as their first axis, the same for all", "an array of %s for %s",

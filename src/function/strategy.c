@@ -10,6 +10,11 @@
 #include "function/function_impl.h"
 #include "function/spec.h"
 #include "nn/spec.h"
+#include "text/row_function.h"
+
+enum {
+    MOST_NAME = 1000 /* bytes of a variable's: checkpoints write names of up to 1100 */
+};
 
 #define OPTION(field) offsetof(artel_strategy_options, field)
 static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION(batch_size), 1, 1e9, NULL},
@@ -93,6 +98,7 @@ artel_status artel_strategy_create(artel_context *ctx, const artel_strategy_opti
     void *block;
     ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
     ARTEL_TRY(artel__take_options(ctx, &kind, options, &chosen));
+    if (chosen.cluster) ARTEL_TRY(artel__need_context(ctx, artel__mesh_context(chosen.cluster), "the cluster"));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_strategy), "strategy", &block));
     artel_strategy *s = block;
     s->ctx = ctx;
@@ -154,7 +160,7 @@ int64_t artel_strategy_runs(const artel_strategy *s)
 artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
-    if (runs < 0)
+    if (runs < 0 || runs > ARTEL__MOST_COUNTED)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
     s->runs = runs;
     return ARTEL_OK;
@@ -173,16 +179,34 @@ static artel_status add_variable(artel_strategy *s, int index, artel_variable **
     return ARTEL_OK;
 }
 
-static artel_status check_variable(artel_strategy *s, const artel_variable_options *o)
+/* Checkpoints write dots for slashes. */
+static bool same_name(const char *a, const char *b)
 {
-    if (!o->name || !o->name[0])
+    for (; *a && (*a == *b || (strchr("./", *a) && *b && strchr("./", *b))); a++) b++;
+    return *a == *b;
+}
+
+static artel_status check_name(artel_strategy *s, const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    if (length == 0)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "give it a name",
                            "the variable has no name");
+    if (length > MOST_NAME || artel__utf8_valid(name, length) != length)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "write at most 1000 bytes of UTF-8",
+                           "the variable's name has %zu bytes, or they are no UTF-8", length);
     for (int i = 0; i < s->variables.count; i++) {
-        if (strcmp(s->variables.item[i].name, o->name) == 0)
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give each variable a name of its own",
-                               "this variable exists");
+        if (same_name(s->variables.item[i].name, name))
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, name, "give each variable a name of its own",
+                               "this variable exists%s",
+                               strcmp(s->variables.item[i].name, name) ? ", but for dots and slashes" : "");
     }
+    return ARTEL_OK;
+}
+
+static artel_status check_variable(artel_strategy *s, const artel_variable_options *o)
+{
+    ARTEL_TRY(check_name(s, o->name));
     if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32 or float64", "a variable of %s",
                            artel_dtype_name(o->dtype));

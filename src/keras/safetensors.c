@@ -214,8 +214,9 @@ artel_status artel__safetensors_load(artel_model *model, const char *path)
 static artel_status add_entry(artel__text *header, const char *name, const artel__variable *variable, uint64_t begin,
                               uint64_t end)
 {
-    artel__text_printf(header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", header->length > 1 ? "," : "", name,
-                       dtype_name(variable->dtype));
+    artel__text_append(header, header->length > 1 ? "," : "");
+    artel__text_append_json(header, name);
+    artel__text_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(variable->dtype));
     for (int d = 0; d < variable->shape.rank; d++)
         artel__text_printf(header, "%s%lld", d ? "," : "", (long long)variable->shape.dim[d]);
     artel__text_printf(header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin, (unsigned long long)end);

@@ -164,8 +164,9 @@ static void header_text(const artel__checkpoint_image *image, artel__text *out)
         const artel__variable *variable = &image->variables.item[image->entry[i].variable];
         static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
                                              "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
-        artel__text_printf(out, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [", i ? ", " : "", image->entry[i].name,
-                           dtypes[variable->dtype]);
+        artel__text_append(out, i ? ", " : "");
+        artel__text_append_json(out, image->entry[i].name);
+        artel__text_printf(out, ": {\"dtype\": \"%s\", \"shape\": [", dtypes[variable->dtype]);
         for (int d = 0; d < variable->shape.rank; d++)
             artel__text_printf(out, "%s%lld", d ? ", " : "", (long long)variable->shape.dim[d]);
         artel__text_printf(out, "], \"data_offsets\": [%zu, %zu]}", at, at + entry_bytes(image, i));

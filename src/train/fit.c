@@ -122,6 +122,12 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
 {
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
     ARTEL_TRY(artel__take_options(model->ctx, &artel__fit_kind, options, &fit.options));
+    ARTEL_TRY(artel__need_context(model->ctx, artel__data_context(data), "the data"));
+    if (fit.options.validation_data)
+        ARTEL_TRY(
+            artel__need_context(model->ctx, artel__data_context(fit.options.validation_data), "the validation data"));
+    if (fit.options.cluster)
+        ARTEL_TRY(artel__need_context(model->ctx, artel__mesh_context(fit.options.cluster), "the cluster"));
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = artel__fit_open(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);

@@ -99,6 +99,7 @@ artel_status artel_trainer_create(artel_model *model, artel_data *data, const ar
     void *block;
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data out", model, data, out));
     ARTEL_TRY(artel__take_options(model->ctx, &kind, options, &chosen));
+    ARTEL_TRY(artel__need_context(model->ctx, artel__data_context(data), "the data"));
     ARTEL_TRY(artel__calloc(model->ctx, 1, sizeof(artel_trainer), "trainer", &block));
     artel_trainer *t = block;
     t->ctx = model->ctx;

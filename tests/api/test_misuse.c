@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 60 */
+/* What a program gets wrong between calls, each of which is well-formed by itself: objects of two contexts in one call,
+ * functions that call themselves while they are traced, gradients that ask for themselves, arrays whose shapes lie,
+ * counters at their end, names that files cannot hold. All are refused by name; nothing is read, lost or torn. */
+#include "api/help_api.h"
+
+#include <math.h>
+
+#include "artel/cluster.h"
+#include "artel/eager.h"
+#include "artel/extend.h"
+#include "artel/pipeline.h"
+#include "artel/trainer.h"
+
+static void refused(artel_context *ctx, artel_status got, artel_status wanted, const char *word)
+{
+    const artel_error *error = artel_context_error(ctx);
+    assert_int_equal(got, wanted);
+    if (!strstr(error->what, word)) fail_msg("no \"%s\" in: %s: %s", word, error->where, error->what);
+}
+
+static artel_strategy *two_replicas(artel_context *ctx)
+{
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_strategy *s;
+    o.strategy = "mirrored";
+    o.replicas = o.threads = 2;
+    o.batch_size = 8;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &s));
+    return s;
+}
+
+static artel_status make(artel_strategy *s, artel_trace_fn *trace, void *user, int arguments, int outputs,
+                         artel_function **out)
+{
+    const artel_argument rows[2] = {{.name = "x", .shape = {1, {3}}}, {.name = "y", .shape = {1, {3}}}};
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.arguments = rows;
+    o.argument_count = arguments;
+    o.output_count = outputs;
+    return artel_function_create(s, &o, trace, user, out);
+}
+
+static artel_status trace_copy(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = in[0];
+    return artel_graph_status(g);
+}
+
+static void contexts_do_not_mix(void **state)
+{
+    artel_context *ctx = api_context(), *far = api_context();
+    artel_model *model = api_mlp(ctx);
+    artel_data *data = api_rows(ctx, false), *far_data = api_rows(far, false);
+    artel_cluster_options alone = ARTEL_CLUSTER_OPTIONS_INIT;
+    artel_cluster *cluster;
+    artel_predictions *p = NULL;
+    artel_trainer *t = NULL;
+    artel_strategy *s = NULL;
+    artel_fit_options fit = ARTEL_FIT_OPTIONS_INIT;
+    artel_evaluate_options evaluate = ARTEL_EVALUATE_OPTIONS_INIT;
+    artel_strategy_options strategy = ARTEL_STRATEGY_OPTIONS_INIT;
+    (void)state;
+    alone.resolver = "none";
+    api_ok(far, artel_cluster_open(far, &alone, &cluster));
+    refused(ctx, artel_model_fit(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID, "the data is another context's");
+    refused(ctx, artel_model_evaluate(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID, "the data is");
+    refused(ctx, artel_model_predict(model, far_data, NULL, &p), ARTEL_ERROR_INVALID, "the data is");
+    refused(ctx, artel_trainer_create(model, far_data, NULL, &t), ARTEL_ERROR_INVALID, "the data is");
+    fit.validation_data = far_data;
+    refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the validation data is");
+    fit.validation_data = NULL;
+    fit.cluster = evaluate.cluster = strategy.cluster = cluster;
+    refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the cluster is");
+    refused(ctx, artel_model_evaluate(model, data, &evaluate, NULL), ARTEL_ERROR_INVALID, "the cluster is");
+    refused(ctx, artel_strategy_create(ctx, &strategy, &s), ARTEL_ERROR_INVALID, "the cluster is");
+    artel_cluster_close(cluster);
+    artel_data_destroy(data);
+    artel_data_destroy(far_data);
+    artel_model_destroy(model);
+    artel_context_destroy(far);
+    artel_context_destroy(ctx);
+}
+
+/* -- recursion -- */
+
+typedef struct eager_loop {
+    artel_eager *e;
+    artel_eager_function *f;
+    artel_ndarray *x;
+    int calls, refusals;
+} eager_loop;
+
+static artel_status trace_itself(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    eager_loop *l = user;
+    artel_ndarray *y = NULL;
+    l->calls++;
+    if (artel_eager_call(l->f, &l->x, 1, &y, 1) < 0) l->refusals++;
+    artel_ndarray_release(y);
+    out[0] = in[0];
+    return artel_graph_status(g);
+}
+
+/* What is called meanwhile, and fails, leaves alone what is being traced. */
+static artel_status trace_failures(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    eager_loop *l = user;
+    artel_ndarray *y = NULL;
+    if (artel_eager_unary(l->e, "no_such_operation", l->x, &y) < 0) l->refusals++;
+    out[0] = artel_graph_unary(g, "square", in[0]);
+    return artel_graph_status(g);
+}
+
+static void functions_that_call_themselves_end(void **state)
+{
+    artel_context *ctx = api_context();
+    eager_loop l = {.calls = 0};
+    artel_ndarray *y = NULL;
+    float values[3] = {1, 2, 3};
+    (void)state;
+    api_ok(ctx, artel_eager_create(ctx, NULL, &l.e));
+    api_ok(ctx, artel_ndarray_create(l.e, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {3}}, values, &l.x));
+    api_ok(ctx, artel_eager_function_create(l.e, "itself", trace_itself, &l, 1, &l.f));
+    api_ok(ctx, artel_eager_call(l.f, &l.x, 1, &y, 1));
+    assert_in_range(l.calls, 2, 64);
+    assert_int_equal(l.refusals, 1);
+    artel_ndarray_release(y);
+    api_ok(ctx, artel_eager_function_create(l.e, "failures", trace_failures, &l, 1, &l.f));
+    api_ok(ctx, artel_eager_call(l.f, &l.x, 1, &y, 1));
+    api_ok(ctx, artel_ndarray_read(y, ARTEL_DTYPE_FLOAT32, values, 3));
+    assert_true(l.refusals == 2 && values[2] == 9);
+    artel_eager_destroy(l.e);
+    artel_context_destroy(ctx);
+}
+
+static artel_status infer_same(void *user, const artel_shape *in, int count, artel_shape *out)
+{
+    (void)user, (void)count;
+    *out = in[0];
+    return ARTEL_OK;
+}
+
+static void compute_copy(void *user, int64_t rows, int64_t row, const float *const *in, float *out)
+{
+    (void)user;
+    memcpy(out, in[0], (size_t)(rows * row) * sizeof *out);
+}
+
+static artel_status ask_for_itself(void *user, artel_graph *g, const artel_value *in, int count, artel_value out,
+                                   artel_value dy, artel_value *dx)
+{
+    (void)user, (void)count, (void)dy;
+    return artel_graph_gradients(g, out, in, 1, dx);
+}
+
+static artel_status trace_asking(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const artel_operation op = {sizeof op, "asking", infer_same, compute_copy, ask_for_itself, NULL};
+    artel_value y = artel_graph_custom(g, &op, in, 1);
+    (void)user;
+    return artel_graph_gradients(g, y, in, 1, out);
+}
+
+static void gradients_that_ask_for_themselves_end(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx);
+    artel_function *f;
+    (void)state;
+    refused(ctx, make(s, trace_asking, NULL, 1, 1, &f), ARTEL_ERROR_INVALID, "asks for itself");
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
+/* -- arrays and counters -- */
+
+static void shapes_do_not_lie(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx);
+    artel_function *f;
+    artel_data *data = api_rows_by_callback(ctx, false), *large = NULL;
+    artel_reader *reader = NULL;
+    float x[8][3] = {{0}}, y[8][3];
+    (void)state;
+    api_ok(ctx, make(s, trace_copy, NULL, 2, 1, &f));
+    artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {-3, 3}}, x}, {ARTEL_DTYPE_FLOAT32, {2, {5, 3}}, x}};
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
+    refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
+    in[1].shape.dim[0] = -3;
+    refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
+    refused(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, "from a function");
+    const artel_data_array array = {.name = "x", .shape = {2, {(int64_t)1 << 61, 3}}, .values = x};
+    refused(ctx, artel_data_from_memory(ctx, &array, 1, &large), ARTEL_ERROR_INVALID, "shape");
+    artel_data_destroy(data);
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
+static void counters_do_not_overflow(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable *v;
+    artel_optimizer *optimizer;
+    (void)state;
+    o.name = "v";
+    api_ok(ctx, artel_variable_create(s, &o, &v));
+    api_ok(ctx, artel_optimizer_create(s, "adam", &v, 1, &optimizer));
+    refused(ctx, artel_optimizer_set_iterations(optimizer, INT64_MAX), ARTEL_ERROR_INVALID, "steps");
+    refused(ctx, artel_strategy_set_runs(s, INT64_MAX), ARTEL_ERROR_INVALID, "runs");
+    refused(ctx, artel_strategy_set_units(s, INT64_MAX), ARTEL_ERROR_INVALID, "units");
+    api_ok(ctx, artel_optimizer_set_iterations(optimizer, (int64_t)1 << 53));
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
+/* -- names -- */
+
+enum {
+    NAMES = 5
+};
+
+static void declare(artel_context *ctx, artel_strategy *s, artel_variable *v[NAMES])
+{
+    static const char *const names[NAMES] = {"a\"b\\c", "tab\t and\nline", "\x01\x1f", "caf\xc3\xa9", "%s%n"};
+    for (int i = 0; i < NAMES; i++) {
+        artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+        o.name = names[i];
+        api_ok(ctx, artel_variable_create(s, &o, &v[i]));
+    }
+}
+
+static void names_survive_checkpoints(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx), *again = two_replicas(ctx);
+    artel_variable *v[NAMES], *w[NAMES];
+    char folder[64];
+    int64_t step;
+    (void)state;
+    api_folder_make(folder);
+    declare(ctx, s, v);
+    declare(ctx, again, w);
+    for (int i = 0; i < NAMES; i++) api_ok(ctx, artel_variable_assign(v[i], (float[]){(float)(i + 1)}, 1));
+    api_ok(ctx, artel_strategy_save(s, folder, 7, 1));
+    api_ok(ctx, artel_strategy_restore(again, folder, &step));
+    assert_int_equal(step, 7);
+    for (int i = 0; i < NAMES; i++) {
+        float value;
+        api_ok(ctx, artel_variable_read(w[i], &value, 1));
+        assert_true(value == (float)(i + 1));
+    }
+    artel_strategy_destroy(s);
+    artel_strategy_destroy(again);
+    api_folder_remove(folder);
+    artel_context_destroy(ctx);
+}
+
+static void names_that_files_cannot_hold(void **state)
+{
+    static char many[2000];
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable *v;
+    (void)state;
+    memset(many, 'n', sizeof many - 1);
+    o.name = many;
+    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "1999 bytes");
+    o.name = "bad\xff";
+    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "no UTF-8");
+    o.name = "net/kernel";
+    api_ok(ctx, artel_variable_create(s, &o, &v));
+    o.name = "net.kernel"; /* the same in a checkpoint */
+    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "dots and slashes");
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(contexts_do_not_mix),
+                                       cmocka_unit_test(functions_that_call_themselves_end),
+                                       cmocka_unit_test(gradients_that_ask_for_themselves_end),
+                                       cmocka_unit_test(shapes_do_not_lie),
+                                       cmocka_unit_test(counters_do_not_overflow),
+                                       cmocka_unit_test(names_survive_checkpoints),
+                                       cmocka_unit_test(names_that_files_cannot_hold)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
