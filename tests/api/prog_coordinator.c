@@ -485,6 +485,41 @@ static void keeps_all_or_nothing(void)
     check_state(before, 1);
 }
 
+static artel_status do_nothing(void *user, int64_t unit)
+{
+    (void)unit;
+    *(bool *)user = true;
+    return ARTEL_OK;
+}
+
+/* Functions over servers run where they are scheduled, and nowhere else; a loop of units has no place here (PS2). */
+static void check_unscheduled(void)
+{
+    bool ran = false;
+    float value = -1;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &value};
+    check(artel_function_run(job.count_up, NULL, 0, &out, 1) == ARTEL_ERROR_INVALID &&
+              strstr(artel_context_error(job.ctx)->what, "functions over parameter servers are run by workers only") &&
+              strstr(artel_context_error(job.ctx)->advice, "artel_coordinator_schedule"),
+          "run");
+    check(artel_strategy_loop(job.strategy, 1, do_nothing, &ran) < 0 && !ran &&
+              strstr(artel_context_error(job.ctx)->what, "parameter servers have none"),
+          "loop");
+    check(value == -1, "an output");
+}
+
+static void runs_where_it_is_scheduled(void)
+{
+    artel_remote *r;
+    float before = counted();
+    check_unscheduled();
+    check(counted() == before, "it has run all the same");
+    schedule(job.count_up, NULL, 0, NULL, &r);
+    check(fetch_number(r) == before, "scheduled");
+    join();
+    check(counted() == before + 1, "its update");
+}
+
 /* A task that does not answer for a time is no failure: nothing is raised, and nothing runs again (PS16). */
 static void bears_a_pause(void)
 {
@@ -607,6 +642,7 @@ static void be_chief(const char *cases, const char *rule)
 {
     float value;
     check(artel_variable_read(job.counter, &value, 1) == ARTEL_ERROR_INVALID, "no coordinator");
+    check_unscheduled();
     open_coordinator(cases);
     if (strchr(cases, 'r')) runs_closures();
     if (strchr(cases, 'o')) brings_outputs();
@@ -619,6 +655,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'w')) survives_workers();
     if (strchr(cases, 'k')) survives_a_storm(60);
     if (strchr(cases, 's')) survives_servers();
+    if (strchr(cases, 'f')) runs_where_it_is_scheduled();
     if (strchr(cases, 'l')) keeps_nothing_void();
     if (strchr(cases, 't')) keeps_all_or_nothing();
     if (strchr(cases, 'u')) bears_a_pause();

@@ -42,13 +42,13 @@ def begin(cases, servers=1, rules=None, only=None):
     return tasks
 
 
-def promises():
+def PS10_PS11_PS12_PS13_promises():
     """What is scheduled runs once, errors are raised once, data comes in order; with one closure a worker and a queue of three, too."""
     keeps("roaedg")
     keeps("1qroae", servers=1)
 
 
-def VA7_values_of_workers():
+def VA7_PF6_values_of_workers():
     keeps("v")
 
 
@@ -58,7 +58,7 @@ def bits():
         keeps("1b", rule)
 
 
-def losses():
+def PS14_PS15_PS17_losses():
     """Workers, servers and the chief are killed."""
     ran = keeps("ws", restarts=9)
     expect(ran.err.count("started again") == 4, "four kills:", ran.err)
@@ -69,6 +69,10 @@ def what_is_kept():
     """Nothing of a server that has lost its variables is kept or read; a keep that a loss interrupts leaves what was kept before."""
     keeps("l", restarts=9)
     keeps("t", restarts=9)
+
+
+def PS2_only_inside_schedule():
+    keeps("f")
 
 
 def PS16_pauses():
@@ -108,7 +112,7 @@ def waits_end():
     expect(chief.finish(60) == 0 and "all promises kept: n" in chief.out(), "without the others:", chief.out(), chief.err())
 
 
-def waits_are_named():
+def PS20_waits_are_named():
     """A worker whose data does not come is named to who joins, and ended by collective_timeout; workers and servers whose chief is gone wait as long as the
     cluster's wait_for_cluster says, and say for whom."""
     stuck, alone, patience = begin("h"), begin("x"), Patience(180)
@@ -137,7 +141,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(promises, VA7_values_of_workers, bits, losses, what_is_kept, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, waits_are_named, example)
+    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, PS14_PS15_PS17_losses, what_is_kept, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
 
 
 sys.exit(main())

@@ -33,7 +33,7 @@ TEXT, WORDS = save(MODELS["lstm"], path("text.keras")), save_arrays("lstm", path
 CNN, IMAGES = save(MODELS["cnn"], path("cnn.keras")), save_arrays("cnn", path("images.npz"), 500)
 
 
-def asynchronous():
+def PS1_asynchronous():
     _, ran = trains(2, 2, CNN, IMAGES, "--json=epochs", secure=True)
     expect("staleness of 13 updates" in ran.err, "staleness is not said", ran.err[-600:])
     events = [json.loads(line) for line in ran.out.splitlines()]
@@ -51,6 +51,37 @@ def one_worker():
         h, _ = trains(1, servers, MODEL, DATA, "--consistency", "bounded:0", "--partitioner", cut)
         expect(digest(path("o.keras")) == bits, "other bits with", servers, cut)
         expect(h == kept, "another history", h, kept)
+
+
+def PS3_replicas_of_a_worker():
+    """A worker is one replica, whose threads compute a batch together: what is summed over its rows has the same bits with any number of them, so they are
+    one process's; several replicas in a worker are refused by name, in the cluster's every task."""
+    same = one_process(MODEL, DATA)
+    for threads in (2, 3):
+        h, _ = trains(1, 2, MODEL, DATA, "--consistency", "bounded:0", "--threads", threads)
+        expect((digest(path("o.keras")), h) == same, "other bits with", threads, "threads")
+    ran = launch(1, 1, MODEL, DATA, "--replicas", 2)
+    expect(ran.rc == 1 and ran.err.count("a worker of parameter servers is one replica, which uses all its threads") >= 3, "replicas:", ran.rc, ran.err[-600:])
+
+
+def KE5_arrays_and_steps():
+    """Keras' DatasetCreator is for nothing here: arrays serve, with and without steps an epoch, and each batch is an event of its own."""
+    out, five = path("five.keras"), ("--steps-per-epoch", 5)
+    bits, _ = one_process(MODEL, DATA, *five)
+    ran = launch(2, 2, MODEL, DATA, "--consistency", "sync", "--json", "--output", out, *five)
+    steps = [e["step"] for e in map(json.loads, ran.out.splitlines()) if e["event"] == "step" and e["task"] == "chief:0"]
+    expect(ran.rc == 0 and digest(out) == bits and steps == list(range(1, 11)), "five steps an epoch:", ran.rc, steps, ran.err[-400:])
+
+
+def PS8_other_counts():
+    """Variables cut in four over four servers are saved as one, and loaded by two, which have halves."""
+    folder, out = path("cut"), path("two.keras")
+    bits, _ = one_process(CNN, IMAGES)
+    keep = ("--consistency", "sync", "--checkpoint-dir", folder, "--save-every", "1epoch")
+    four = launch(1, 4, CNN, IMAGES, "--partitioner", "fixed:4", "--epochs", 1, *keep)
+    two = launch(1, 2, CNN, IMAGES, "--partitioner", "fixed:2", "--output", out, *keep)
+    expect(four.rc == 0 and two.rc == 0 and "continuing from" in two.err, "4 servers, then 2:", four.rc, two.rc, two.err[-600:])
+    expect(digest(out) == bits and updates(out) == 2 * STEPS, "other bits, or updates", updates(out))
 
 
 def optimizers():
@@ -189,4 +220,4 @@ def refuses():
     says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
-sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, leaving, refuses))
+sys.exit(run_checks(PS1_asynchronous, one_worker, PS3_replicas_of_a_worker, KE5_arrays_and_steps, PS8_other_counts, optimizers, synchronous, losing, wholeness, returning, restarting, leaving, refuses))

@@ -53,7 +53,7 @@ def one(file, *more):
     return digest(path("one.keras"))
 
 
-def beyond():
+def PS9_beyond():
     """The bits of one process that has it all; what was written is read again by another number of servers, each task as limited as before."""
     assert all(limit < TABLE for who, limit in LEAST.items() if who != "ps") and LEAST["ps"] < 2 * TABLE
     file = model()
@@ -74,4 +74,4 @@ def without():
     expect(task.finish(60) == 2 and "not to be had" in task.err(), "without a folder:", task.err()[-300:])
 
 
-sys.exit(run_checks(beyond, without))
+sys.exit(run_checks(PS9_beyond, without))

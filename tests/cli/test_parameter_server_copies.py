@@ -166,10 +166,33 @@ def seeing():
     job.stops()
 
 
+def PS18_states_of_tasks():
+    """Every task, whatever it does, can be asked how all tasks are; one that is silent is missed by its heartbeat, and comes back."""
+    job = Job(2, 2, SMOOTH, DATA, "--ps-copies", 2, "--insecure-network", "--suspect-after", "3s", epochs=None)
+    config = json.loads(job.start["chief", 0][1]["TF_CONFIG"])["cluster"]
+    names = {"%s:%d" % who for who in job.start}
+
+    def states(kind, index):
+        said = artel("status", config[kind][index], "--insecure-network", "--json")
+        return {t["task"]: t["member"] for t in json.loads(said.out)["tasks"]} if said.rc == 0 else {}
+
+    expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
+    job.drain()
+    for kind, index in job.start:
+        expect(Patience(60).until(lambda: states(kind, index) == dict.fromkeys(names, True), 0.1), kind, index, states(kind, index))  # pylint: disable=cell-var-from-loop
+    job.tasks["ps", 1].process.send_signal(signal.SIGSTOP)
+    for kind in ("chief", "worker", "ps"):
+        missed = Patience(60).until(lambda: states(kind, 0) == {**dict.fromkeys(names, True), "ps:1": False}, 0.1)  # pylint: disable=cell-var-from-loop
+        expect(missed, "a silent server is not missed by", kind, states(kind, 0))
+    job.tasks["ps", 1].process.send_signal(signal.SIGCONT)
+    expect(Patience(60).until(lambda: states("worker", 1) == dict.fromkeys(names, True), 0.1), "it does not come back", states("worker", 1))
+    job.stops()
+
+
 def refuses():
     for servers, copies, text in ((1, 2, "need as many ps tasks"), (2, 3, "need as many ps tasks"), (2, 4, "--ps-copies")):
         ran = launch(1, servers, SMOOTH, DATA, "--ps-copies", copies)
         expect(ran.rc != 0 and text in ran.err, "does not say", text, ran.err[-400:])
 
 
-sys.exit(run_checks(without_loss, a_server, one_after_another, asleep, both, seeing, storm, refuses))
+sys.exit(run_checks(without_loss, a_server, one_after_another, asleep, both, seeing, PS18_states_of_tasks, storm, refuses))

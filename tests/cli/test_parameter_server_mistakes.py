@@ -69,11 +69,11 @@ def a_wrong_loss():
     all_end(start(jobs(1, 1), more=lambda who: ["--ps-loss", "panic"]), "--ps-loss", "panic")
 
 
-def no_ps():
+def SG4_no_ps():
     all_end(start(cluster_of(chief=1, worker=1)), "parameter-server needs a ps task")
 
 
-def no_worker():
+def SG4_no_worker():
     all_end(start(cluster_of(chief=1, ps=1)), "parameter-server needs a worker")
 
 
@@ -248,4 +248,4 @@ def a_slow_task():
     stops(job)
 
 
-sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, a_wrong_loss, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
+sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, a_wrong_loss, SG4_no_ps, SG4_no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))

@@ -58,7 +58,7 @@ def skew(said):
     return float(re.search(r"has ([0-9.]+) times the mean bytes", said).group(1))
 
 
-def in_turn():
+def PS4_in_turn():
     """By name, all servers are those that TensorFlow has chosen."""
     theirs = tensorflow()
     _, ran = trains(1, SERVERS, MODEL, DATA, "--ps-placement", "round-robin", "--explain", falls=False)
@@ -88,6 +88,6 @@ def unknown():
 
 
 if __name__ == "__main__":
-    code = run_checks(in_turn, same_bits, unknown)
+    code = run_checks(PS4_in_turn, same_bits, unknown)
     sys.stdout.flush()
     os._exit(code)  # TensorFlow's servers have no end of their own

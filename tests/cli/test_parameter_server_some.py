@@ -57,7 +57,7 @@ def all_of_them():
         expect(len(digests) == 1, "all workers were in time, and bits differ")
 
 
-def the_slow_one():
+def GS5_the_slow_one():
     """One of three sleeps: two make the steps, and what it sends when it wakes is dropped and counted."""
     for more in (("--ps-copies", 1), ()):
         job = Job(3, 2, MODEL, DATA, "--consistency", "sync:2", "--suspect-after", 600, *more, epochs=None)
@@ -87,7 +87,7 @@ def who_dies():
     expect("are made again" not in said, "updates were lost", said[-600:])
 
 
-def bounds():
+def PS21_bounds():
     """Nobody reads what lacks more than S rounds of anybody; with one asleep the others stop."""
     for mode, most in (("bounded:0", 2), ("bounded:2", 10)):
         job = Job(3, 2, MODEL, DATA, "--consistency", mode, "--suspect-after", 600, epochs=40)
@@ -101,4 +101,4 @@ def bounds():
         expect(told and max(told) <= most, mode, "but updates were", max(told), "late")
 
 
-sys.exit(run_checks(all_of_them, the_slow_one, who_dies, bounds))
+sys.exit(run_checks(all_of_them, GS5_the_slow_one, who_dies, PS21_bounds))

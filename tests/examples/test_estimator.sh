@@ -4,6 +4,7 @@
 # processors: 2
 # The example with estimators: the same model alone, on three replicas, and as two workers with an evaluator, of which one was killed in the
 # midst and went on; over parameter servers, of which one was. The evaluator ends when training has.
+# rows: SG5
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 program=$ARTEL_BUILD/examples/estimator

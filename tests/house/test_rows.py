@@ -1,38 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: quick
-"""The conformance suite has a test for each row of the semantics that it promises, named by the row: ST strategies, VA variables, GS graphs and
-sessions, KE3 loops by hand, IN6 partial batches; and those of the collectives one for each CD row of ways for sums to travel. A test counts that its file runs."""
+"""There is a test for each row of the semantics that are promised, named by the row: ST and SG strategies, VA variables, GS graphs and sessions, PS
+parameter servers, CD ways for sums to travel, KE3 loops by hand, KE5 and PF6 of parameter servers, IN6 partial batches. A test counts that its file runs; a shell script names its rows
+in a line "# rows:"."""
 import os
 import pathlib
 import re
 import sys
 
 TESTS = pathlib.Path(os.environ["ARTEL_SOURCE"]) / "tests"
-ROWS = {"api": ["ST%d" % i for i in range(1, 14)] + ["VA%d" % i for i in range(1, 10)] + ["GS%d" % i for i in (1, 2, 3, 4, 10)] + ["KE3", "IN6"],
-        "coll": ["CD2", "CD3", "CD4", "CD5", "CD12", "CD13"]}
+ROOMS = ("api", "cli", "coll", "examples", "ps", "strategy", "train")
+ROWS = ["ST%d" % i for i in range(1, 14)] + ["VA%d" % i for i in range(1, 10)] + ["GS%d" % i for i in (1, 2, 3, 4, 5, 6, 7, 8, 10)]
+ROWS += ["PS%d" % i for i in range(1, 22)] + ["SG4", "SG5", "SG6", "KE3", "KE5", "PF6", "IN6"]
+ROWS += ["CD%d" % i for i in (2, 3, 4, 5, 12, 13)]
 
 
-def tests(room):
-    for path in sorted(room.glob("test_*.c")):
-        for name in re.findall(r"cmocka_unit_test\((\w+)\)", path.read_text()):
-            yield path.name, name
-    for path in sorted(room.glob("test_*.py")):
-        for names in re.findall(r"run_checks\(([\w, ]+)\)", path.read_text()):
+def tests():
+    for path in sorted(path for room in ROOMS for path in (TESTS / room).glob("test_*")):
+        patterns = {".c": r"cmocka_unit_test(?:_setup_teardown)?\((\w+)[,)]", ".py": r"run_checks\(([\w, ]+)\)", ".sh": r"(?m)^# rows: ([\w, ]+)$"}
+        for names in re.findall(patterns.get(path.suffix, r"(?!)"), path.read_text()):
             yield from ((path.name, name) for name in names.split(", "))
 
 
-def missing(room, rows):
-    named = set()
-    for _, name in tests(TESTS / room):
-        named.update(re.findall(r"(?<![A-Za-z0-9])[A-Z]{2}\d+(?![A-Za-z0-9])", name.replace("_", " ")))
-    return [row for row in rows if row not in named]
-
-
 def main():
-    wrong = [(row, room) for room, rows in ROWS.items() for row in missing(room, rows)]
-    for row, room in wrong:
-        print(f"no test in tests/{room} has {row} in its name")
-    return 1 if wrong else 0
+    named = {row: [] for row in ROWS}
+    for file, name in tests():
+        for row in re.findall(r"(?<![A-Za-z0-9])[A-Z]{2}\d+(?![A-Za-z0-9])", name.replace("_", " ")):
+            named.setdefault(row, []).append(f"{file}: {name}")
+    missing = [row for row in ROWS if not named[row]]
+    for row in missing:
+        print(f"no test has {row} in its name")
+    return 1 if missing else 0
 
 
 sys.exit(main())

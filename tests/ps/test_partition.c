@@ -72,7 +72,7 @@ static const struct {
     {{ARTEL__PARTITION_NONE, 0, 0}, {13, 4}, 2, 1},
 };
 
-static void pieces_are_tensorflows(void **state)
+static void PS5_PS7_pieces_are_tensorflows(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -81,7 +81,7 @@ static void pieces_are_tensorflows(void **state)
     }
 }
 
-static void the_first_pieces_are_one_longer(void **state)
+static void PS6_the_first_pieces_are_one_longer(void **state)
 {
     (void)state;
     static const int64_t expected[] = {0, 3, 6, 9, 11, 13};
@@ -178,8 +178,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_tensorflows),
-        cmocka_unit_test(the_first_pieces_are_one_longer),
+        cmocka_unit_test(PS5_PS7_pieces_are_tensorflows),
+        cmocka_unit_test(PS6_the_first_pieces_are_one_longer),
         cmocka_unit_test(texts_are_read),
         cmocka_unit_test(loads_are_level),
         cmocka_unit_test(measured_traffic_moves_few),

@@ -10,6 +10,8 @@
 
 #include "base/context.h"
 #include "help_fit.h"
+#include "train/fit_impl.h"
+#include "train/session_impl.h"
 
 /* -- replicas and threads -- */
 
@@ -56,6 +58,35 @@ static void test_cnn_on_replicas(void **state)
     (void)state;
     check_replicas(fit_cnn, 96, 230);
     check_replicas(fit_cnn, 11, 25);
+}
+
+/* Of central storage every replica reads and writes the same variables and slots, of which there is one copy; it
+ * computes its own rows, and the sum of all is applied: the bits of one device. */
+static void SG6_central_storage(void **state)
+{
+    (void)state;
+    for (int replicas = 1; replicas <= 5; replicas += 2) {
+        fit_bench b, alone;
+        char first[65], other[65];
+        fit_open_mlp(&b, 60);
+        fit_open_mlp(&alone, 60);
+        artel_fit_options o = fit_options(&b, 24, replicas, replicas), one = fit_options(&alone, 24, 1, 1);
+        o.strategy = "central-storage";
+        artel__fit fit = {.ctx = b.ctx, .model = b.model, .options = o};
+        artel__arena_init(&fit.arena, fit.ctx);
+        fit_expect(&b, artel__fit_open(&fit, b.data), ARTEL_OK);
+        assert_int_equal(fit.session->replicas, replicas);
+        for (int r = 0; r < replicas; r++)
+            assert_ptr_equal(fit.session->replica[r].state, fit.session->replica[0].state);
+        artel__fit_close(&fit);
+        fit_expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+        fit_expect(&alone, artel_model_fit(alone.model, alone.data, &one, NULL), ARTEL_OK);
+        assert_int_equal(artel_model_digest(b.model, first), ARTEL_OK);
+        assert_int_equal(artel_model_digest(alone.model, other), ARTEL_OK);
+        assert_string_equal(first, other);
+        fit_close(&alone);
+        fit_close(&b);
+    }
 }
 
 /* Some leave steps that replicas share out, some need all of a variable or what another node of the phase writes. */
@@ -287,12 +318,19 @@ static void test_struct_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp_on_replicas),        cmocka_unit_test(test_cnn_on_replicas),
-        cmocka_unit_test(test_optimizers_on_replicas), cmocka_unit_test(test_recompute),
-        cmocka_unit_test(test_label_out_of_range),     cmocka_unit_test(test_stop_on_nan),
-        cmocka_unit_test(test_class_weights),          cmocka_unit_test(test_class_weights_refused),
-        cmocka_unit_test(test_batch_norm_groups),      cmocka_unit_test(test_wrong_groups),
-        cmocka_unit_test(test_wrong_arithmetic),       cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_mlp_on_replicas),
+        cmocka_unit_test(test_cnn_on_replicas),
+        cmocka_unit_test(SG6_central_storage),
+        cmocka_unit_test(test_optimizers_on_replicas),
+        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_label_out_of_range),
+        cmocka_unit_test(test_stop_on_nan),
+        cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_class_weights_refused),
+        cmocka_unit_test(test_batch_norm_groups),
+        cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_wrong_arithmetic),
+        cmocka_unit_test(test_struct_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

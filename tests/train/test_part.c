@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A variable that is cut over one to five servers is stepped as the uncut one, bit for bit, by every optimizer that the
+ * library has: 20 steps of any gradients, with what optimizers keep, norms and averages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "help_fit.h"
+#include "kernel/optimize.h"
+#include "train/fit_impl.h"
+#include "train/part.h"
+
+enum {
+    ROWS = 64,
+    BATCH = 16,
+    STEPS = 20,
+    PARTS = 5,
+    MOST = 256
+};
+
+/* All that make a step element by element, by rule; some rules have a class of another name. */
+static const char *const rules[] = {
+#define RULE(NAME, name, ...) #name,
+#include "kernel/optimizers.list"
+#undef RULE
+};
+
+static const char *class_of(const char *rule)
+{
+    return strcmp(rule, "schedule_free") == 0 ? "ScheduleFreeAdamW" : rule;
+}
+
+/* Of these with what is not so unless it is asked for. */
+static const char *const variants[] = {"adamw",
+                                       "sgd:momentum=0.9",
+                                       "sgd:momentum=0.9,nesterov=true",
+                                       "sgd:weight_decay=0.01",
+                                       "sgd:learning_rate=cosine_decay(initial=0.1,steps=15)",
+                                       "rmsprop:momentum=0.5",
+                                       "rmsprop:centered=true,momentum=0.5",
+                                       "adam:amsgrad=true",
+                                       "adam:use_ema=true,ema_overwrite_frequency=7",
+                                       "adam:clipvalue=0.05",
+                                       "adam:clipnorm=0.1",
+                                       "adam:global_clipnorm=0.1",
+                                       "nadam:weight_decay=0.01",
+                                       "ftrl:l1_regularization_strength=0.01,l2_regularization_strength=0.02",
+                                       "adadelta:clipnorm=0.1"};
+
+typedef struct owners {
+    artel__arena arena;
+    artel__division division;
+    artel__store *store[PARTS];
+    artel__entry entry[MOST];
+} owners;
+
+static void open_owners(artel__fit *fit, int parts, owners *o)
+{
+    char cut[16] = "none";
+    if (parts > 1) snprintf(cut, sizeof cut, "fixed:%d", parts);
+    artel__arena_init(&o->arena, fit->ctx);
+    const artel__division_rule rule = {.partitioner = cut, .in_turn = true};
+    artel_status status = artel__division_make(&o->arena, fit->session, &rule, parts, &o->division);
+    if (status != ARTEL_OK) fail_msg("%s", artel_context_error(fit->ctx)->what);
+    assert_in_range(artel__division_most(&o->division), 1, MOST);
+    for (int s = 0; s < parts; s++) {
+        assert_int_equal(artel__store_create(fit->ctx, &o->division, &fit->settings, s, 1, &o->store[s]), ARTEL_OK);
+        int count = artel__division_list(&o->division, s, ARTEL__PART_STATE, o->entry);
+        for (int i = 0; i < count; i++)
+            memcpy(artel__store_locate(o->store[s], &o->entry[i]),
+                   artel__division_locate(&o->division, fit->session, &o->entry[i], NULL), o->entry[i].bytes);
+        artel__store_begin(o->store[s]);
+    }
+}
+
+static void close_owners(owners *o, int parts)
+{
+    for (int s = 0; s < parts; s++) artel__store_destroy(o->store[s]);
+    artel__arena_fini(&o->arena);
+}
+
+/* Any number between -1 and 1, by step, variable and element; now and then 0. */
+static float gradient_of(int step, int variable, int64_t element)
+{
+    uint64_t x = ((uint64_t)step << 40 | (uint64_t)variable << 32 | (uint64_t)element) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 29;
+    return x % 16 == 0 ? 0 : (float)((int64_t)(x >> 20 & 0xffff) - 0x8000) / 0x8000;
+}
+
+static void step(owners *o, int parts, int number)
+{
+    for (int s = 0; s < parts; s++) {
+        int count = artel__division_list(&o->division, s, ARTEL__PART_UPDATE, o->entry);
+        for (int i = 0; i < count; i++) {
+            const artel__entry *e = &o->entry[i];
+            const artel__piece *p = &o->division.piece[e->piece];
+            void *to = artel__store_locate(o->store[s], e);
+            float *values = to;
+            assert_true(e->kind == ARTEL__ENTRY_GRADIENT || e->kind == ARTEL__ENTRY_NORM);
+            if (e->kind == ARTEL__ENTRY_NORM)
+                *(double *)to = 0.5 + p->variable;
+            else
+                for (int64_t k = 0; k < p->count; k++) values[k] = gradient_of(number, p->variable, p->first + k);
+        }
+        assert_int_equal(artel__store_apply(o->store[s], -1, false), ARTEL_OK);
+    }
+}
+
+static int piece_of(const owners *o, int variable)
+{
+    int i = 0;
+    while (o->division.piece[i].variable != variable) i++;
+    return i;
+}
+
+/* What each server has is what the one has that owns all; returns how many bytes were compared. */
+static size_t compare(owners *cut, int parts, owners *whole, const char *optimizer)
+{
+    size_t compared = 0;
+    for (int s = 0; s < parts; s++) {
+        int count = artel__division_list(&cut->division, s, ARTEL__PART_STATE, cut->entry);
+        for (int i = 0; i < count; i++) {
+            const artel__entry *e = &cut->entry[i];
+            const artel__piece *p = &cut->division.piece[e->piece];
+            artel__entry same = *e;
+            same.piece = piece_of(whole, p->variable);
+            const float *all = artel__store_locate(whole->store[0], &same);
+            if (e->kind != ARTEL__ENTRY_PRODUCT) all += p->first;
+            if (memcmp(artel__store_locate(cut->store[s], e), all, e->bytes) != 0)
+                fail_msg("%s: variable %d over %d servers has other bits (kind %d, slot %d)", optimizer, p->variable,
+                         parts, (int)e->kind, e->slot);
+            compared += e->bytes;
+        }
+    }
+    return compared;
+}
+
+static void compare_with(const char *optimizer)
+{
+    fit_bench b;
+    fit_open_mlp(&b, ROWS);
+    fit_expect(&b, artel_model_compile(b.model, optimizer, "sparse_categorical_crossentropy", "[\"accuracy\"]"),
+               ARTEL_OK);
+    artel__fit fit = {
+        .ctx = b.ctx, .model = b.model, .options = fit_options(&b, BATCH, 1, 1), .role = ARTEL__ROLE_COORDINATOR};
+    artel__arena_init(&fit.arena, fit.ctx);
+    fit_expect(&b, artel__fit_open(&fit, b.data), ARTEL_OK);
+    for (int parts = 1; parts <= PARTS; parts++) {
+        static owners cut, whole;
+        open_owners(&fit, 1, &whole);
+        open_owners(&fit, parts, &cut);
+        size_t before = compare(&cut, parts, &whole, optimizer);
+        for (int i = 0; i < STEPS; i++) step(&cut, parts, i);
+        for (int i = 0; i < STEPS; i++) step(&whole, 1, i);
+        assert_true(compare(&cut, parts, &whole, optimizer) == before);
+        artel__division_list(&whole.division, 0, ARTEL__PART_STATE, whole.entry);
+        const void *began = artel__division_locate(&whole.division, fit.session, whole.entry, NULL);
+        assert_memory_not_equal(artel__store_locate(whole.store[0], whole.entry), began, whole.entry[0].bytes);
+        assert_true(before >= (9 * 21 + 21 + 21 * 4 + 4) * sizeof(float)); /* all variables are among it */
+        close_owners(&cut, parts);
+        close_owners(&whole, 1);
+    }
+    artel__fit_close(&fit);
+    fit_close(&b);
+}
+
+static void every_optimizer_has_the_bits_of_the_uncut(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) compare_with(class_of(rules[i]));
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i]);
+    assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_optimizer_has_the_bits_of_the_uncut)};
+    return cmocka_run_group_tests_name("part", tests, NULL, NULL);
+}
