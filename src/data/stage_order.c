@@ -147,21 +147,27 @@ static void listed_close(artel__stage *stage)
 
 typedef struct shuffle_options {
     int64_t seed, buffer;
+    bool again;
 } shuffle_options;
 
 static const artel__option shuffle_table[] = {
     {"seed", "of the order", ARTEL__OPTION_INT, offsetof(shuffle_options, seed), "0", 0, 9e18, NULL},
     {"buffer", "elements to draw from, as tf.data; left out: all", ARTEL__OPTION_INT, offsetof(shuffle_options, buffer),
      "0", 0, 1e15, NULL},
+    {"reshuffle_each_iteration", "another order in each pass over the data", ARTEL__OPTION_BOOL,
+     offsetof(shuffle_options, again), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
-static uint64_t feistel(const artel__stage *stage, int64_t seed, int half, uint64_t value)
+/* The first pass has the order that a shuffle has which stays. */
+static uint64_t feistel(const artel__stage *stage, int half, uint64_t value)
 {
+    const shuffle_options *o = stage->options;
+    const uint64_t rounds = 6, pass = o->again ? artel__stage_pass() : 0;
     uint64_t mask = ((uint64_t)1 << half) - 1, left = value >> half, right = value & mask;
-    for (uint64_t round = 0; round < 6; round++) {
+    for (uint64_t round = 0; round < rounds; round++) {
         uint32_t words[4];
-        artel__stage_draw(stage, seed, (int64_t)right, round, words);
+        artel__stage_draw(stage, o->seed, (int64_t)right, pass * rounds + round, words);
         uint64_t next = (left ^ ((uint64_t)words[1] << 32 | words[0])) & mask;
         left = right;
         right = next;
@@ -171,12 +177,11 @@ static uint64_t feistel(const artel__stage *stage, int64_t seed, int half, uint6
 
 static artel_status shuffle_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
 {
-    const shuffle_options *o = stage->options;
     int half = 1;
     if (stage->state != NULL) return listed_locate(stage, index, input, at);
     while (half < 31 && (uint64_t)1 << (2 * half) < (uint64_t)stage->count) half++;
     uint64_t value = (uint64_t)index;
-    do value = feistel(stage, o->seed, half, value);
+    do value = feistel(stage, half, value);
     while (value >= (uint64_t)stage->count);
     *input = 0;
     *at = (int64_t)value;
@@ -212,6 +217,10 @@ static artel_status shuffle_open(artel__stage *stage)
     if (stage->count < 0 || stage->count > (int64_t)1 << 61)
         return artel__stage_wrong(stage, "shuffle before repeat", "what has no end cannot be shuffled as a whole");
     if (o->buffer > UINT32_MAX) return artel__stage_wrong(stage, "leave buffer out", "the buffer is too large");
+    if (o->again && o->buffer > 0)
+        return artel__stage_wrong(stage, "leave buffer out: an order of everything is computed and takes no memory",
+                                  "the order of a buffer is drawn once");
+    for (int i = 0; i < stage->column_count && o->again; i++) stage->columns[i].draws = true;
     return o->buffer > 0 ? draw_buffered(stage) : ARTEL_OK;
 }
 

@@ -311,6 +311,17 @@ def passes():
     other = dict(both, stages=both["stages"] + [dict(stage="select", columns=["y"]), dict(stage="rename", column="y", to="x")])
     same("two columns alike in each pass", in_pass(3, other), in_pass(3, both))
     same("an order stays", in_pass(4, chain(a, ("shuffle", dict(seed=2)))), rows(chain(a, ("shuffle", dict(seed=2)))))
+    again = chain(column("o.npz", np.arange(60)), ("shuffle", dict(seed=2, reshuffle_each_iteration=True)))
+    found = [in_pass(p, again) for p in range(5)]
+    same("an order, the first pass", found[0], rows(chain("npz:o.npz", ("shuffle", dict(seed=2)))))
+    check("orders differ", all(sorted(f) == list(range(60)) for f in found) and len({tuple(f) for f in found}) == 5, found)
+    some = dict(again, stages=again["stages"] + [dict(stage="take", count=20), dict(stage="batch", size=2)])
+    same("what stands behind it", in_pass(3, some), found[3][:20].reshape(10, 2))
+    same("kept", in_pass(3, dict(again, stages=again["stages"] + [dict(stage="cache")])), found[0])
+    same("filtered", in_pass(3, dict(again, stages=again["stages"] + [{"stage": "filter", "column": "x", "is": "<", "value": 9}])), found[0][found[0] < 9])
+    apart = {"zip": [chain(again, ("rename", dict(column="x", to="z"))), "npz:o.npz"]}
+    same("zipped to what stays", in_pass(3, apart), np.arange(60, dtype="f4"))
+    refused("of a buffer", chain("npz:o.npz", ("shuffle", dict(buffer=5, reshuffle_each_iteration=True))), "stage 2 (shuffle)", "drawn once")
     bright = chain(a, ("random_brightness", dict(column="x", low=-200, high=200)), ("filter", {"column": "x", "is": ">", "value": 0}))
     kept = in_pass(6, bright)
     check("what passed a filter passes in each pass", 0 < len(kept) < 40 and (kept > 0).all(), kept.shape)
@@ -395,6 +406,33 @@ def training():
     check("another pipeline is another run", rc == 1 and "data" in err, err)
 
 
-for part in (orders, comparisons, joins, any_tree, series, maps, images, passes, errors, training):
+def other_elements():
+    """Training where each epoch has other elements: the bits of workers, and of a run that goes on; what is checked stays the same."""
+    np.savez("e.npz", x=RNG.standard_normal((90, 5)).astype("f4"), y=RNG.integers(0, 3, 90))
+    order = ("shuffle", dict(seed=1, reshuffle_each_iteration=True))
+    m = keras.Sequential([keras.Input((5,)), keras.layers.Dense(3, "softmax")])
+    m.compile("sgd", "sparse_categorical_crossentropy")
+    m.save("e.keras")
+
+    def fit(name, *more, launch=()):
+        rc, _, err = run(ARTEL, *launch, "fit", "e.keras", "--data", "pipeline:p.json", "--epochs", 3, "--batch-size", 9, "--output", name + ".keras", "--verbose", 0, *more)
+        check("fit " + name, rc == 0, err)
+        return run(ARTEL, "inspect", name + ".keras", "--digest")[1].split()[-1:]
+
+    save(chain("npz:e.npz", ("shuffle", dict(seed=1)), ("take", dict(count=30))))
+    stays = fit("stays")
+    save(chain("npz:e.npz", order, ("take", dict(count=30))))
+    one = fit("one", "--check-data", "reading")
+    check("epochs have other elements", len("".join(one)) == 64 and one != stays)
+    check("checked at the start", fit("start", "--check-data", "start", "--strategy", "mirrored", "--replicas", 3) == one)
+    check("workers", fit("workers", "--strategy", "multi-worker", "--check-data", "reading", launch=("launch", "-n", "2")) == one)
+    fit("middle", "--checkpoint-dir", "ck3", "--save-every", "3steps", "--keep", 9, "--check-data", "reading")
+    for step in sorted(int(name[5:]) for name in os.listdir("ck3") if name.startswith("ckpt-")):
+        if step > 7:
+            shutil.rmtree("ck3/ckpt-%d" % step)
+    check("continued", fit("middle", "--checkpoint-dir", "ck3", "--save-every", "3steps", "--check-data", "reading", "--replicas", 2, "--strategy", "mirrored") == one)
+
+
+for part in (orders, comparisons, joins, any_tree, series, maps, images, passes, errors, training, other_elements):
     part()
 sys.exit(report())
