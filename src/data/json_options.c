@@ -58,7 +58,8 @@ artel_status artel__json_options(artel__arena *arena, const artel__option *table
     ARTEL_TRY(check_names(arena, table, where, object, passed));
     ARTEL_TRY(artel__options_default(arena, table, target));
     for (const artel__option *option = table; option->name != NULL; option++) {
-        if (option->fallback != NULL || json_object_get(object, option->name) != NULL) continue;
+        const json_t *given = json_object_get(object, option->name);
+        if (option->fallback != NULL || (given != NULL && !json_is_null(given))) continue;
         return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, option->help, "the setting \"%s\" is missing",
                            option->name);
     }

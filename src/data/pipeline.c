@@ -272,6 +272,12 @@ static const artel__stage_ops *find_ops(const char *name, bool joins)
     return NULL;
 }
 
+#define ELEMENT_ALONE "an element does not depend on those before it, so that any may be asked for at any time"
+#define DECODED                                                                                                     \
+    "images:DIR decodes files; of records the feature specification says what is decoded: tfrecord:FILES#features=" \
+    "FILE.json"
+#define AS_LAYER "put the layer in front of the model, or save it as a function for the stage function"
+
 /* What other libraries have as a stage, and what does it here. */
 static const char *const elsewhere[][2] = {
     {"padded_batch", "rows have one shape: \"ragged\" in a feature specification or the stage pad fills them up to it; "
@@ -286,6 +292,42 @@ static const char *const elsewhere[][2] = {
     {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; the "
             "stage function runs a saved function or model; C programs map by functions of their own "
             "(artel/pipeline.h)"},
+    {"flat_map",
+     "interleave joins sources that are named, and files of a pattern are read as one; unbatch takes rows apart"},
+    {"scan", ELEMENT_ALONE},
+    {"reduce", ELEMENT_ALONE},
+    {"take_while", ELEMENT_ALONE},
+    {"unique", ELEMENT_ALONE},
+    {"dedupe", ELEMENT_ALONE},
+    {"rejection_resample", "sample joins sources by weights: {\"sample\": [A, B], \"weights\": [1, 3]}"},
+    {"sample_from_datasets", "sample joins sources: {\"from\": {\"sample\": [A, B], \"weights\": [1, 3]}}"},
+    {"choose_from_datasets", "interleave and sample join sources; not by a column's values"},
+    {"ignore_errors", "#skip-errors=N behind the name of the pipeline leaves damaged elements out"},
+    {"with_options", "there is nothing to choose: rows are read ahead by themselves, in order"},
+    {"options", "there is nothing to choose: rows are read ahead by themselves, in order"},
+    {"apply", "name what it does"},
+    {"flip", "random_flip with \"probability\": 1 flips all"},
+    {"center_crop", "crop takes the middle unless it is told where"},
+    {"central_crop", "crop takes the middle unless it is told where"},
+    {"normalize", "the stage is called normalise"},
+    {"rescale", "the stage is called scale"},
+    {"standardize", "normalise takes a mean and a deviation for each place of the last axis"},
+    {"decode_image", DECODED},
+    {"decode_jpeg", DECODED},
+    {"decode_png", DECODED},
+    {"decode_raw", DECODED},
+    {"decode_wav", "audio:DIR reads WAV files"},
+    {"parse_example", DECODED},
+    {"parse_sequence_example", DECODED},
+    {"random_rotation", AS_LAYER},
+    {"random_zoom", AS_LAYER},
+    {"random_translation", AS_LAYER},
+    {"random_shear", AS_LAYER},
+    {"random_hue", AS_LAYER},
+    {"random_saturation", AS_LAYER},
+    {"random_erasing", AS_LAYER},
+    {"mixup", "an element does not depend on others: put the layer MixUp in front of the model"},
+    {"cutmix", "an element does not depend on others: put the layer CutMix in front of the model"},
     {"save", "artel data make pipeline:FILE.json writes what comes out as records, to be read back"},
     {"stack", "stack_columns puts columns side by side, as tf.stack does with an element's values"},
     {"concat", "concatenate_columns puts columns side by side, as tf.concat does with an element's values"},

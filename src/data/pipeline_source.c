@@ -11,6 +11,18 @@ typedef struct pipeline_state {
     uint8_t hash[32];
 } pipeline_state;
 
+/* Which stage it is that leaves nothing: whoever is to train on it says only that there is none. */
+static void say_nothing_left(const artel__stage *top)
+{
+    const artel__stage *at = top;
+    for (int k = 0; at->count == 0 && k < at->input_count; k++) {
+        if (at->inputs[k]->count != 0) continue;
+        at = at->inputs[k];
+        k = -1;
+    }
+    if (at->count == 0) artel__log(at->ctx, ARTEL_LOG_NOTE, "%s: no element is left", at->where);
+}
+
 static artel_status publish(artel__source *source, const artel__stage *top)
 {
     if (top->count < 0) {
@@ -18,6 +30,7 @@ static artel_status publish(artel__source *source, const artel__stage *top)
                            "give repeat a count, or take some; each epoch is a pass over the whole",
                            "the pipeline has no end");
     }
+    say_nothing_left(top);
     ARTEL_TRY(artel__source_add_arrays(source, top->column_count));
     for (int i = 0; i < top->column_count; i++) {
         const artel__stage_column *c = &top->columns[i];

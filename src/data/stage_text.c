@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -75,10 +76,17 @@ typedef struct lookup_options {
     const char *column, *keys, *fallback;
 } lookup_options;
 
+struct sorted_key {
+    double number;
+    int64_t whole; /* the same, where all are whole; else 0 */
+    size_t place;
+};
+
 typedef struct lookup_state {
     artel__stage_keys numbers;
-    artel__vocabulary words; /* instead, of text */
-    bool all;                /* values that are no key have a place, too */
+    struct sorted_key *sorted; /* the numbers by their size */
+    artel__vocabulary words;   /* instead, of text */
+    bool all;                  /* values that are no key have a place, too */
     int64_t fallback;
 } lookup_state;
 
@@ -91,6 +99,49 @@ static const artel__option lookup_table[] = {
     {.name = NULL},
 };
 
+static int by_size(const void *a, const void *b)
+{
+    const struct sorted_key *x = a, *y = b;
+    int order = (x->whole > y->whole) - (x->whole < y->whole);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* As tables of TensorFlow, which a key has one value in. */
+static artel_status sort_numbers(const artel__stage *stage, lookup_state *state)
+{
+    const artel__stage_keys *keys = &state->numbers;
+    state->sorted = artel__arena_alloc(stage->arena, keys->count + 1, sizeof *state->sorted);
+    if (state->sorted == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < keys->count; i++)
+        state->sorted[i] = (struct sorted_key){keys->numbers[i], keys->whole != NULL ? keys->whole[i] : 0, i};
+    qsort(state->sorted, keys->count, sizeof *state->sorted, by_size);
+    for (size_t i = 1; i < keys->count; i++) {
+        const struct sorted_key *key = &state->sorted[i];
+        if (by_size(key, key - 1) == 0)
+            return artel__stage_wrong(stage, "name each key once", "%.17g is in keys twice, as column '%s' holds it",
+                                      key->number, artel__stage_made(stage)->name);
+    }
+    return ARTEL_OK;
+}
+
+/* The place of a number, or -1. */
+static int64_t find_number(const lookup_state *state, const artel__stage_value *value)
+{
+    size_t low = 0, high = state->numbers.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        double order = artel__stage_compare(&state->numbers, state->sorted[middle].place, value);
+        if (order == 0) return (int64_t)state->sorted[middle].place;
+        if (order < 0)
+            high = middle;
+        else if (order > 0)
+            low = middle + 1;
+        else
+            return -1; /* NaN is no key */
+    }
+    return -1;
+}
+
 static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_state *out)
 {
     const artel__stage_column *column = artel__stage_made(stage);
@@ -99,6 +150,7 @@ static artel_status read_keys(const artel__stage *stage, json_t *list, lookup_st
     if (text && (json_is_array(list) || json_is_string(list)))
         return artel__vocabulary_read(stage->arena, stage->where, list, &out->words);
     if (json_is_array(list)) status = artel__stage_numbers(stage, list, &out->numbers);
+    if (status == ARTEL_OK) return sort_numbers(stage, out);
     if (status != ARTEL_ERROR_INVALID) return status;
     return artel__stage_wrong(
         stage,
@@ -192,11 +244,9 @@ static artel_status lookup_map(const artel__stage *stage, int64_t index, const v
     for (int64_t i = 0; i < from->elements; i++) {
         const artel__stage_keys *keys = &state->numbers;
         artel__stage_value value = artel__stage_read_value(keys, (const uint8_t *)in + (size_t)i * size);
-        size_t place = 0;
-        while (place < keys->count && artel__stage_compare(keys, place, &value) != 0) place++;
-        bool found = place < keys->count;
-        if (!found && !state->all) return no_number(stage, index, &value, keys->whole != NULL);
-        ((int64_t *)out)[i] = found ? (int64_t)place : state->fallback;
+        int64_t place = find_number(state, &value);
+        if (place < 0 && !state->all) return no_number(stage, index, &value, keys->whole != NULL);
+        ((int64_t *)out)[i] = place >= 0 ? place : state->fallback;
     }
     return ARTEL_OK;
 }

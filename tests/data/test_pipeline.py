@@ -338,6 +338,15 @@ def errors():
     refused("no end", chain(a, ("repeat", {})), "no end")
     refused("unknown stage", chain(a, ("shufle", {})), "nearest is shuffle")
     refused("padded batches", chain(a, ("padded_batch", dict(batch_size=3))), "no stage 'padded_batch'", "ragged")
+    for name, words in (("flat_map", "interleave"), ("scan", "does not depend on those before"), ("rejection_resample", "weights"), ("parse_example", "features"),
+                        ("random_rotation", "layer"), ("normalize", "normalise"), ("ignore_errors", "skip-errors")):
+        refused(name + " of other libraries", chain(a, (name, {})), "no stage '%s'" % name, words)
+    refused("null for a setting that must be there", chain(a, ("take", dict(count=None))), 'the setting "count" is missing')
+    same("null for one that may be left out", rows(chain(a, ("repeat", dict(count=2)), ("shuffle", dict(seed=None, buffer=None)))), rows(chain(a, ("repeat", dict(count=2)), ("shuffle", {}))))
+    refused("a key twice", chain(a, ("lookup", dict(column="x", keys=[3, 1, 3], default=0))), "stage 2 (lookup)", "3 is in keys twice")
+    save(chain(a, ("take", dict(count=3)), ("filter", {"column": "x", "is": ">", "value": 9}), ("scale", dict(column="x", divide=2))))
+    rc, out, err = run(ARTEL, "data", "stats", "pipeline:p.json")
+    check("which stage leaves nothing", "stage 3 (filter): no element is left" in err, rc, out, err)
     refused("a map", chain(a, ("map", {})), "no stage 'map'", "cast")
     refused("unknown setting", chain(a, ("take", dict(cont=3))), "stage 2 (take)", "count")
     refused("unknown column", chain(a, ("cast", dict(column="y", dtype="float32"))), "stage 2 (cast)", "no column 'y'")
