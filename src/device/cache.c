@@ -137,8 +137,10 @@ void artel__program_folder_write(artel__program_folder *folder, const uint8_t ke
     if (status == ARTEL_OK) status = write_whole(folder->files, path, &h, bytes, length);
     folder->changed = true;
     if (status == ARTEL_OK) return;
-    artel__log(folder->ctx, folder->warned ? ARTEL_LOG_DEBUG : ARTEL_LOG_NOTE, "compiled programs are not kept: %s",
-               artel_context_error(folder->files)->what);
+    artel_log_level level = folder->warned ? ARTEL_LOG_DEBUG : folder->loss ? ARTEL_LOG_WARNING : ARTEL_LOG_NOTE;
+    artel__log(folder->ctx, level, "%s: compiled programs are not kept: %s: %s", folder->path,
+               artel_context_error(folder->files)->what,
+               folder->loss ? folder->loss : "the next start compiles them again");
     folder->warned = true;
     folder->writes = false;
     artel__operation_begin(folder->files);

@@ -21,6 +21,7 @@ typedef struct artel__program_folder {
     artel_context *ctx;   /* for what is told */
     artel_context *files; /* for what fails here, which is no failure of the run */
     const char *path;     /* NULL: there is none, nothing is found or kept */
+    const char *loss;     /* what it means when nothing is kept, in words; NULL: that it lacks next time */
     atomic_bool writes;
     int64_t most_bytes; /* of all files; 0: as many as come */
     atomic_bool warned, changed;

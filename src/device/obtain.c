@@ -298,7 +298,10 @@ artel_status artel__program_keep_init(artel__platform *platform)
 artel_status artel__programs_in(artel__platform *platform, const char *path, bool writes)
 {
     artel__program_folder *run = &platform->keep.run;
-    *run = (artel__program_folder){.ctx = platform->ctx, .files = platform->keep.files, .writes = writes};
+    *run = (artel__program_folder){.ctx = platform->ctx,
+                                   .files = platform->keep.files,
+                                   .writes = writes,
+                                   .loss = "the run can be continued only if others come out the same"};
     run->path = artel__arena_strdup(&platform->arena, path);
     return artel__arena_status(&platform->arena);
 }

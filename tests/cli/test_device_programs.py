@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 from cli import K, L, O, expect, run_checks, save
 from cluster import Task, free_ports
-from oracle import artel, skip_without_xla
+from oracle import ARTEL, artel, skip_without_xla
 
 FOLDER = tempfile.TemporaryDirectory()
 ROWS = 150
@@ -91,7 +91,18 @@ def no_folder():
         out.write("no folder")
     bits, compiled, found, err = fit("file")
     expect((bits, compiled, found) == (CASE["bits"], CASE["programs"], 0), "with a file in place of the folder", compiled, found)
-    expect(err.count("compiled programs are not kept") == 1, err)
+    expect(err.count("compiled programs are not kept") == 1 and path("file") in err, err)
+
+
+def full():
+    """No room for the larger ones, in the cache and beside the checkpoints, where the loss is told with what it means; nothing is left that is not whole."""
+    small = ("-c", 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"', ARTEL, *CASE["words"], "--device-kernels", "measured", "--checkpoint-dir", path("tight"))
+    answer = artel(*small, env={"ARTEL_CACHE_DIR": path("small")}, program="bash")
+    expect(answer.rc == 0 and answer.events("end")[0]["digest"] == CASE["bits"], "with little room", answer.rc, answer.err)
+    expect(answer.err.count("compiled programs are not kept") == 2 and answer.err.count("the run can be continued only if") == 1, answer.err)
+    for folder in (path("small/programs"), path("tight/programs")):
+        left = os.listdir(folder)
+        expect(all(f.endswith(".program") and os.path.getsize(os.path.join(folder, f)) <= 65536 for f in left), "left:", left)
 
 
 def at_once():
@@ -161,7 +172,7 @@ def resumption():
 
 def main():
     make()
-    return run_checks(second_start, progress, damaged, no_folder, at_once, one_place, one_leaves, resumption)
+    return run_checks(second_start, progress, damaged, no_folder, full, at_once, one_place, one_leaves, resumption)
 
 
 if __name__ == "__main__":
