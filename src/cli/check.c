@@ -134,6 +134,7 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
     bool named;
     ARTEL_TRY(artel__devices_named(call->ctx, &wanted.device, &named));
     if (!named) return ARTEL_OK;
+    artel__cli_catch_abort(o->device);
     ARTEL_TRY(artel__session_create(call->ctx, &wanted, &session));
     artel_status status = artel__session_prepare(session, ARTEL__MODE_TRAIN, feed, o->batch_size);
     if (status == ARTEL_OK) {

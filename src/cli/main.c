@@ -82,6 +82,27 @@ void artel__cli_catch_signals(artel_context *ctx)
     catch_ends(&action);
 }
 
+static char abort_text[400];
+
+static void on_abort(int number)
+{
+    (void)number;
+    ssize_t ignored = write(STDERR_FILENO, abort_text, strlen(abort_text));
+    (void)ignored;
+    _exit(2);
+}
+
+void artel__cli_catch_abort(const char *device)
+{
+    snprintf(
+        abort_text, sizeof abort_text,
+        "artel: --device %.60s: the process was ended by signal 6, as a plug-in does that finds a fault of its own; "
+        "what it said stands above: try another version of it, and the same command goes on from its newest "
+        "checkpoint\n",
+        device);
+    signal(SIGABRT, on_abort);
+}
+
 bool artel__cli_interrupted(void)
 {
     return interrupts > 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
  * launch, put) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do,
- * as those of a device that is lost. Where FAULTY_OPTIONS names a file, each client's options are written there, and
- * the plug-in, which may not know them, is given none. */
+ * as those of a device that is lost; with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS names a file,
+ * each client's options are written there, and the plug-in, which may not know them, is given none. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
@@ -26,6 +26,10 @@ static PJRT_Error *fault(const char *call)
     const char *wanted = getenv("FAULTY_CALL");
     if (!wanted || strcmp(wanted, call) != 0) return NULL;
     int n = atomic_fetch_add(&calls, 1) + 1, at = atoi(getenv("FAULTY_AT"));
+    if (n == at && getenv("FAULTY_ABORT")) {
+        fprintf(stderr, "F0000 Check failed: id < count\n");
+        abort();
+    }
     return n == at || (n > at && getenv("FAULTY_ON")) ? (PJRT_Error *)(void *)&own : NULL;
 }
 

@@ -38,10 +38,10 @@ def make():
     CASE.update(model=save(model, path("m.keras")), env={"FAULTY_PLUGIN": real, "ARTEL_CACHE_DIR": path("cache")}, plugin=("--plugin", file))
 
 
-def fit(out, *more, call=None, at=0, code=0, text="", on=False):
+def fit(out, *more, call=None, at=0, code=0, text="", on=False, abort=False):
     env = dict(CASE["env"])
     if call:
-        env.update(FAULTY_CALL=call, FAULTY_AT=str(at), FAULTY_CODE=str(code), FAULTY_TEXT=text, **({"FAULTY_ON": "1"} if on else {}))
+        env.update(FAULTY_CALL=call, FAULTY_AT=str(at), FAULTY_CODE=str(code), FAULTY_TEXT=text, **({"FAULTY_ON": "1"} if on else {}), **({"FAULTY_ABORT": "1"} if abort else {}))
     return artel("fit", CASE["model"], "--data", "npz:" + path("rows.npz"), "--batch-size", 32, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output", path(out),
                  *CASE["plugin"], *more, env=env)
 
@@ -111,6 +111,20 @@ def meanings():
         says(fit("x.keras", *more, call=call, at=1, code=code, text=text), "x.keras", *told)
 
 
+def aborts():
+    """A plug-in that ends the process is a line, behind its own, with what to do; the run goes on from its checkpoint."""
+    whole = bits("whole.keras", fit("whole.keras"))
+    folder = ("--checkpoint-dir", path("aborts"), "--save-every", "3steps")
+    for call, at in (("compile", 1), ("launch", 16)):
+        more = ("--device-kernels", "measured") if call == "compile" else ()
+        answer = fit("cut.keras", *more, *folder, call=call, at=at, abort=True)
+        says(answer, "cut.keras", "Check failed: id < count\nartel: --device cpu:xla: the process was ended by signal 6", "newest checkpoint")
+        expect(answer.rc == 2, "exit code", answer.rc)
+    expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
+    expect(bits("rest.keras", fit("rest.keras", *folder)) == whole, "continued, with other bits")
+    expect(not any(name.startswith("tmp") for name in os.listdir(folder[1])), "left:", os.listdir(folder[1]))
+
+
 def memory():
     """What a card's plug-in is told to take of its memory, in the process that tries it, where nothing is taken at once, and in the run's own."""
     card = path("plug/xla_cuda_plugin.so")
@@ -132,7 +146,7 @@ def memory():
 
 def main():
     make()
-    return run_checks(meanings, lost, central, ahead, memory)
+    return run_checks(meanings, lost, central, ahead, aborts, memory)
 
 
 if __name__ == "__main__":
