@@ -324,13 +324,33 @@ static void test_faults(void **state)
     }
 }
 
+/* A prediction that is no number is no loss of its own row alone, in Keras and here, by every kernel. */
+static void test_nan(void **state)
+{
+    float target[12] = {0}, x[12], value[3];
+    int32_t classes[] = {2, 2, 2};
+    (void)state;
+    for (int i = 0; i < 12; i++) x[i] = i == 5 ? NAN : 0.3f;
+    for (int r = 0; r < 3; r++) target[4 * r + 2] = 1;
+    for (int op = 0; op < ARTEL__LOSS_COUNT; op++) {
+        bool sparse = artel__loss_is_sparse((artel__loss)op);
+        artel__loss_forward f = {input_of((artel__loss)op, 3, 4, sparse ? (void *)classes : target, x), value};
+        f.in.a = op == ARTEL__LOSS_HUBER ? 0.2f : 0, f.in.b = 0.25f, f.in.c = 2;
+        for (const artel__kernel *const *list = artel__loss_forward_kernels; *list; list++) {
+            if (!check_can_run(*list, &f)) continue;
+            check_run(*list, &f);
+            if (!isfinite(value[0]) || !isnan(value[1]) || !isfinite(value[2]))
+                fail_msg("loss %d by %s: %g %g %g", op, (*list)->name, (double)value[0], (double)value[1],
+                         (double)value[2]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_integer_labels),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_recorded), cmocka_unit_test(test_same_bits), cmocka_unit_test(test_integer_labels),
+        cmocka_unit_test(test_faults),   cmocka_unit_test(test_nan),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static float hinge_margin(const position *p, float *neg)
 static float value_of_categorical_hinge(const position *p)
 {
     float neg;
-    return artel__maxf(hinge_margin(p, &neg), 0.0f);
+    return artel__maxf(0.0f, hinge_margin(p, &neg)); /* a NaN stays one */
 }
 
 static void slopes_of_categorical_hinge(const position *p, float upstream, float *out)

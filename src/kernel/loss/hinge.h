@@ -8,7 +8,7 @@ ELEMENT_LOSS(HINGE, hinge, .factor = 1)
 #ifdef LOSS_FORMULA
 ARTEL__MATH float term_of_hinge(float t, float p, const loss_constants *k)
 {
-    return artel__maxf(1.0f - loss_label(t, k) * p, 0.0f);
+    return artel__maxf(0.0f, 1.0f - loss_label(t, k) * p); /* a NaN stays one */
 }
 
 ARTEL__MATH float slope_of_hinge(float t, float p, const loss_constants *k)

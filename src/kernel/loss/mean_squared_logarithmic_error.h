@@ -9,15 +9,15 @@ ELEMENT_LOSS(MEAN_SQUARED_LOGARITHMIC_ERROR, mean_squared_logarithmic_error, .fa
 ARTEL__MATH float term_of_mean_squared_logarithmic_error(float t, float p, const loss_constants *k)
 {
     (void)k;
-    float d = artel__logf(artel__maxf(p, LOSS_EPSILON) + 1.0f) - artel__logf(artel__maxf(t, LOSS_EPSILON) + 1.0f);
+    float d = artel__logf(artel__maxf(LOSS_EPSILON, p) + 1.0f) - artel__logf(artel__maxf(LOSS_EPSILON, t) + 1.0f);
     return d * d;
 }
 
 ARTEL__MATH float slope_of_mean_squared_logarithmic_error(float t, float p, const loss_constants *k)
 {
     (void)k;
-    float q = artel__maxf(p, LOSS_EPSILON) + 1.0f;
-    float d = artel__logf(q) - artel__logf(artel__maxf(t, LOSS_EPSILON) + 1.0f);
+    float q = artel__maxf(LOSS_EPSILON, p) + 1.0f;
+    float d = artel__logf(q) - artel__logf(artel__maxf(LOSS_EPSILON, t) + 1.0f);
     return p >= LOSS_EPSILON ? 2.0f * d / q : 0.0f;
 }
 #endif

@@ -8,7 +8,7 @@ ELEMENT_LOSS(SQUARED_HINGE, squared_hinge, .factor = 1)
 #ifdef LOSS_FORMULA
 ARTEL__MATH float term_of_squared_hinge(float t, float p, const loss_constants *k)
 {
-    float margin = artel__maxf(1.0f - loss_label(t, k) * p, 0.0f);
+    float margin = artel__maxf(0.0f, 1.0f - loss_label(t, k) * p); /* a NaN stays one */
     return margin * margin;
 }
 
