@@ -76,7 +76,7 @@ RESULTS = {"--output": "output", "--history": "history", "--csv-log": "log"}
 
 def listed():
     said = subprocess.run([ARTEL, "fit", "--help", "--all"], capture_output=True, text=True).stdout
-    return {"--" + name for name in re.findall(r"^  --(?:\[no-\])?([a-z0-9-]+)", said, re.M)} - {"--help"}
+    return {"--" + name for name in re.findall(r"^  (?:-[a-z], )?--(?:\[no-\])?([a-z0-9-]+)", said, re.M)} - {"--help"}
 
 
 def draw(rng):

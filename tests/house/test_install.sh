@@ -52,7 +52,7 @@ grep -q libartel-tls.so log
 for command in $(moved/bin/artel help | sed -n 's/^  \([a-z-]\+\)  \+.*/\1/p'); do
     zcat "moved/share/man/man1/artel-$command.1.gz" >page.1
     grep -q '^\.SH SYNOPSIS' page.1
-    for option in $(moved/bin/artel help "$command" --all | sed -n 's/^  --\([a-z][a-z0-9-]*\).*/\1/p'); do
+    for option in $(moved/bin/artel help "$command" --all | sed -n 's/^  \(-[a-z], \)\{0,1\}--\([a-z][a-z0-9-]*\).*/\2/p'); do
         grep -q "^\.B .*\\\\-\\\\-$(echo "$option" | sed 's/-/\\\\-/g')" page.1 || { echo "no --$option in artel-$command(1)"; exit 1; }
     done
 done
