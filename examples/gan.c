@@ -27,15 +27,15 @@ typedef struct gan {
     float loss[2];
 } gan;
 
-static artel_model *dense_net(artel_context *ctx, const char *name, int64_t inputs, int64_t outputs)
+static artel_status dense_net(artel_context *ctx, const char *name, int64_t inputs, int64_t outputs, artel_model **out)
 {
     artel_builder *b;
-    artel_model *model = NULL;
-    if (artel_sequential_create(ctx, name, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {inputs}}, &b) < 0) return NULL;
+    artel_status status = artel_sequential_create(ctx, name, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {inputs}}, &b);
+    if (status < 0) return status;
     artel_layer_dense(b, &(artel_dense_options){.units = 24, .activation = "tanh"});
     artel_layer_dense(b, &(artel_dense_options){.units = 24, .activation = "tanh"});
     artel_layer_dense(b, &(artel_dense_options){.units = outputs});
-    return artel_sequential_finish(b, &model) == ARTEL_OK ? model : NULL;
+    return artel_sequential_finish(b, out);
 }
 
 /* The mean over the batch of -log sigmoid(sign * logit). */
@@ -124,9 +124,9 @@ int main(int argc, char **argv)
     o.strategy = o.replicas > 1 ? "mirrored" : NULL;
     o.cluster = cluster;
     if (status == ARTEL_OK) status = artel_strategy_create(ctx, &o, &n.strategy);
-    n.generator = dense_net(ctx, "generator", NOISE, 2);
-    n.discriminator = dense_net(ctx, "discriminator", 2, 1);
-    if (status == ARTEL_OK && n.generator && n.discriminator) status = train(&n, argc > 1 ? atoll(argv[1]) : 500);
+    if (status == ARTEL_OK) status = dense_net(ctx, "generator", NOISE, 2, &n.generator);
+    if (status == ARTEL_OK) status = dense_net(ctx, "discriminator", 2, 1, &n.discriminator);
+    if (status == ARTEL_OK) status = train(&n, argc > 1 ? atoll(argv[1]) : 500);
     if (status == ARTEL_OK) status = artel_model_digest(n.generator, digest);
     if (status == ARTEL_OK && artel_strategy_writes(n.strategy))
         printf("discriminator %.4f, generator %.4f\n%s\n", n.loss[0], n.loss[1], digest);
