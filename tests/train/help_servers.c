@@ -10,6 +10,7 @@
 enum {
     ROWS = 40,
     BATCH = 8,
+    CHECKED = 5,      /* rows of a batch of validation: more batches than an epoch has steps */
     LONGEST = 3000000 /* of virtual time: a job that goes on is over long before */
 };
 
@@ -89,6 +90,21 @@ static void log_line_of(void *user, artel_log_level level, const char *text)
     if (level == ARTEL_LOG_DEBUG) storm_note(p, text);
     p->world->result->moves += strstr(text, " pieces elsewhere") != NULL;
     storm_trace(p->world, p, "%s", text);
+}
+
+/* A chief says how an epoch has ended; another one that goes on from there may say it again. */
+static void on_event(void *user, const artel_event *told)
+{
+    const process *p = user;
+    storm_result *r = p->world->result;
+    if (told->kind != ARTEL_EVENT_EPOCH_END || p->task != 0 || p->killed) return;
+    for (int i = 0; i < told->metric_count; i++) {
+        if (strcmp(told->metrics[i].name, "val_loss") != 0) continue;
+        r->checked = told->metrics[i].value;
+        r->checks++;
+        if (!(r->checked > 0 && r->checked < 100))
+            storm_accuse(p->world, "a validation has found a loss of %g", r->checked);
+    }
 }
 
 static void take_seat(process *p, const generation *g)
@@ -194,13 +210,17 @@ static void open_fit(process *p)
                                             [ARTEL__TASK_PS] = ARTEL__ROLE_SERVER};
     artel_context_options log = {
         .struct_size = sizeof log, .isa = "auto", .log = log_line_of, .log_user = p, .log_level = ARTEL_LOG_DEBUG};
-    fit_open_either(&p->bench, w->o.tables, ROWS, &log);
+    fit_open_either(&p->bench, w->o.tables, w->o.validates ? 2 * ROWS : ROWS, &log);
     p->fit = (artel__fit){.ctx = p->bench.ctx,
                           .model = p->bench.model,
                           .options = fit_options(&p->bench, BATCH, 1, 1),
                           .role = roles[w->task[p->task].type]};
     p->fit.options.epochs = w->o.epochs;
     p->fit.options.consistency = w->o.consistency;
+    p->fit.options.on_event = on_event;
+    p->fit.options.event_user = p;
+    if (w->o.validates) p->fit.options.validation_split = 0.5;
+    if (w->o.validates) p->fit.options.validation_batch_size = CHECKED;
     artel__arena_init(&p->fit.arena, p->fit.ctx);
     fit_expect(&p->bench, artel__fit_open(&p->fit, p->bench.data), ARTEL_OK);
     p->fit.options.cluster = &p->cluster;

@@ -4,7 +4,8 @@
  * trains.
  *
  * Each process has a stack and runs only when the simulation gives it its turn, and gives it back where it would wait;
- * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared. What the
+ * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared, and for
+ * a batch of validation that a chief deals out once more after a second of real time, which changes no result. What the
  * membership machine promises (tests/cluster/help_simulator.h shows that) is assumed: a process is a member of one
  * generation at a time, and one begins when all its members are at rest. Who is cut off or asleep goes on in the
  * generation before with whoever is there, until it notices.
@@ -48,10 +49,11 @@ typedef struct storm_options {
     const char *consistency; /* async, bounded:1, sync, sync:2 */
     const char *partitioner;
     int epochs;
-    int faults;  /* at random times */
-    bool tables; /* the model has a table whose rows travel alone */
-    bool moves;  /* pieces move however little is gained */
-    bool chiefs; /* chiefs are lost, too, and replaced on the other side of cuts */
+    int faults;     /* at random times */
+    bool tables;    /* the model has a table whose rows travel alone */
+    bool moves;     /* pieces move however little is gained */
+    bool validates; /* epochs end with a validation */
+    bool chiefs;    /* chiefs are lost, too, and replaced on the other side of cuts */
     storm_mistake mistake;
     int dies, message; /* 1 + a task, 0: none; it dies before it sends its message of that number, from 0 on */
     bool stays_dead;
@@ -65,6 +67,8 @@ enum {
 typedef struct storm_result {
     char wrong[512]; /* "": nothing */
     char digest[65]; /* of the trained weights */
+    double checked;  /* what the last validation has found, and how many epochs have ended with one */
+    int checks;
     int states, acknowledged, generations, deaths, cuts;
     int moves;             /* decisions to place pieces by their traffic */
     int sent[STORM_TASKS]; /* messages of the first process of each task */
