@@ -150,12 +150,10 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
 }
 
 static artel_status check_data(artel__invocation *call, artel_model *model, const artel__settings *settings,
-                               const char *specification)
+                               artel_data *data)
 {
-    artel_data *data;
     artel__data_wants wants;
     artel__feed *feed = NULL;
-    ARTEL_TRY(artel_data_open(call->ctx, specification, &data));
     artel_status status = artel__objective_wants(&call->arena, model->nn, settings, ARTEL__MODE_TRAIN, &wants);
     if (status == ARTEL_OK) status = artel__data_bind(data, &wants, &feed);
     if (status == ARTEL_OK) {
@@ -168,7 +166,6 @@ static artel_status check_data(artel__invocation *call, artel_model *model, cons
         status = check_device(call, model, settings, feed);
     }
     artel__feed_destroy(feed);
-    artel_data_destroy(data);
     return status;
 }
 
@@ -191,7 +188,10 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
                     "compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
         return;
     }
-    bool settled = artel__settings_read(&call->arena, model, true, 0, o->batch_size, &settings) == ARTEL_OK;
+    artel_data *data = NULL;
+    if (o->data && artel_data_open(call->ctx, o->data, &data) < 0) print_finding(call->ctx, findings);
+    const artel__settings_of of = {.model = model, .data = data, .train = true, .batch_size = o->batch_size};
+    bool settled = artel__settings_read(&call->arena, &of, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
     else
@@ -199,8 +199,9 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
                     settings.outputs, settings.outputs == 1 ? "" : "s");
     if (!o->data && artel__cli_given(call, "device"))
         artel__show(stdout, "device: give --data, too, to have its programs compiled\n");
-    if (settled && o->data && check_data(call, model, &settings, o->data) < 0) print_finding(call->ctx, findings);
+    if (settled && data && check_data(call, model, &settings, data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
+    artel_data_destroy(data);
 }
 
 static artel_status check_network(artel__invocation *call, const artel__cluster *cluster)

@@ -98,6 +98,10 @@ typedef struct artel__feed artel__feed;
  * files. */
 artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, artel__feed **out);
 void artel__feed_destroy(artel__feed *feed); /* NULL accepted */
+/* The shape of a row of what would feed target `index` of the wants, as the data has it; of the wants the purpose and
+ * the names are read. Rank -1: synthetic data, which has the shape that is wanted. Errors: as of matching in
+ * artel__data_bind. */
+artel_status artel__data_target_row(artel_data *data, const artel__data_wants *wants, int index, artel_shape *out);
 
 /* Rows (at least 1). */
 int64_t artel__feed_count(const artel__feed *feed);

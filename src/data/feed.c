@@ -167,6 +167,23 @@ artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, 
     return status;
 }
 
+artel_status artel__data_target_row(artel_data *data, const artel__data_wants *wants, int index, artel_shape *out)
+{
+    artel__matches matches;
+    artel__arena scratch;
+    *out = (artel_shape){.rank = -1};
+    if (artel__data_is_synthetic(data)) return ARTEL_OK;
+    artel__arena_init(&scratch, data->ctx);
+    artel_status status = artel__data_match(data, wants, &scratch, &matches);
+    if (status == ARTEL_OK) {
+        const artel__match *match = &matches.targets[index];
+        *out =
+            match->count > 1 ? artel__shape(1, (int64_t)match->count) : data->sources[0].arrays[match->arrays[0]].row;
+    }
+    artel__arena_fini(&scratch);
+    return status;
+}
+
 int64_t artel__feed_count(const artel__feed *feed)
 {
     return feed->count;

@@ -47,7 +47,7 @@ static artel_status check_loss(artel__arena *arena, json_t *json, int depth)
     size_t i;
     const char *key;
     json_t *item;
-    if (json_is_null(json) || depth > 8) return ARTEL_OK;
+    if (json_is_null(json) || depth > 8 || artel__loss_is_by_shape(json)) return ARTEL_OK;
     if (json_is_array(json)) {
         json_array_foreach(json, i, item) ARTEL_TRY(check_loss(arena, item, depth + 1));
         return ARTEL_OK;

@@ -8,6 +8,7 @@
  * has no others, which is a fold over all rows.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "nn/custom.h"
 #include "nn/loss.h"
@@ -141,6 +142,19 @@ static const char *instance_name(const artel__loss_def *def)
     return def->instance ? def->instance : def->function;
 }
 
+bool artel__loss_is_by_shape(json_t *json)
+{
+    const char *name = json_string_value(json);
+    return name && (strcasecmp(name, "crossentropy") == 0 || strcasecmp(name, "ce") == 0);
+}
+
+const char *artel__loss_by_shape(const artel_shape *prediction, const artel_shape *target)
+{
+    if (prediction->rank == 0 || prediction->dim[prediction->rank - 1] == 1) return "binary_crossentropy";
+    bool numbers = target->rank < prediction->rank || target->dim[target->rank - 1] == 1;
+    return numbers ? "sparse_categorical_crossentropy" : "categorical_crossentropy";
+}
+
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out)
 {
     artel__record record;
@@ -159,12 +173,12 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
     bool instance = def && strcmp(record.name, def->class_name) == 0;
     if (!given && def) given = instance ? instance_name(def) : record.name;
     artel_status status = ARTEL_OK;
-    static const char *const vague[] = {
-        "crossentropy", "cross_entropy", "CrossEntropy", "CrossEntropyLoss", "ce", NULL};
-    if (!custom && artel__name_in(record.name, vague))
+    static const char *const vague[] = {"cross_entropy", "CrossEntropy", "CrossEntropyLoss", NULL};
+    if (artel__loss_is_by_shape(json) || (!custom && artel__name_in(record.name, vague)))
         status = artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "loss",
                              "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
-                             "which crossentropy \"%s\" means depends on the data", record.name);
+                             "which crossentropy \"%s\" means depends on the data, of which nothing is known here",
+                             record.name);
     else if (!def && custom)
         status =
             artel__custom_loss_configure(arena, custom, given ? given : record.name, own ? own : record.config, out);

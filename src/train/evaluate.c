@@ -28,7 +28,10 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
             "the model's class %s is the user's own: a test_step, predict_step or call of its own is not in the file",
             fit->model->nn->class_name);
     if (mode == ARTEL__MODE_EVALUATE)
-        ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
+        ARTEL_TRY(artel__settings_read(
+            &fit->arena,
+            &(artel__settings_of){.model = fit->model, .data = data, .replicas = 1, .batch_size = options->batch_size},
+            &fit->settings));
     if (mode == ARTEL__MODE_EVALUATE) artel__settings_warn(fit->model, &fit->settings);
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));
     ARTEL_TRY(artel__data_bind(data, &wants, &p->feed));

@@ -39,10 +39,17 @@ typedef struct artel__settings {
     bool eagerly; /* Keras' run_eagerly: losses of several outputs are means by rows then */
 } artel__settings;
 
-/* Reads compile_config. `replicas` (0: not known yet) and `batch_size` resolve schedules. With `train` false the
- * optimizer is not read. */
-artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas,
-                                  int64_t batch_size, artel__settings *out);
+/* Whose compile_config is read, and for what. */
+typedef struct artel__settings_of {
+    const artel_model *model;
+    artel_data *data; /* says what "crossentropy" means; NULL: that is refused */
+    bool train;       /* with an optimizer */
+    int replicas;     /* with the batch size resolves schedules; 0: not known yet */
+    int64_t batch_size;
+} artel__settings_of;
+artel_status artel__settings_read(artel__arena *arena, const artel__settings_of *of, artel__settings *out);
+/* The optimizer alone. */
+artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_of *of, artel__settings *out);
 /* What Keras warns of: categorical crossentropy, and softmax, of a single number. */
 void artel__settings_warn(const artel_model *model, const artel__settings *settings);
 

@@ -154,16 +154,73 @@ static artel_status number_names(artel__arena *arena, artel__output_settings *ou
     return ARTEL_OK;
 }
 
-static artel_status read_output(artel__arena *arena, const artel_model *model, json_t *compile, int i,
+/* The loss of output i; NULL: it has none. */
+static artel_status loss_of(const artel_model *model, int i, json_t **out)
+{
+    ARTEL_TRY(part_of(model, "loss", json_object_get(model->compile_config, "loss"), i, false, out));
+    if (json_is_array(*out) && json_array_size(*out) == 1) *out = json_array_get(*out, 0);
+    return ARTEL_OK;
+}
+
+static bool is_wanted(const artel_model *model, int i)
+{
+    static const char *const keys[] = {"loss", "metrics", "weighted_metrics"};
+    json_t *part;
+    bool wanted = false;
+    for (size_t k = 0; k < ARTEL__COUNT(keys); k++) {
+        artel_status status = part_of(model, keys[k], json_object_get(model->compile_config, keys[k]), i, k > 0, &part);
+        wanted = wanted || (status == ARTEL_OK && !is_nothing(part));
+    }
+    return wanted;
+}
+
+/* The shape of the target of output i, by the names that everything is fed by. */
+static artel_status target_row(artel__arena *arena, const artel__settings_of *of, int i, artel_shape *out)
+{
+    const artel__model *nn = of->model->nn;
+    artel__data_want_input *inputs = artel__arena_alloc(arena, (size_t)nn->inputs + 1, sizeof *inputs);
+    artel__data_want_target *targets = artel__arena_alloc(arena, (size_t)nn->outputs + 1, sizeof *targets);
+    artel__data_wants wants = {.purpose = of->train ? ARTEL__DATA_PURPOSE_TRAIN : ARTEL__DATA_PURPOSE_EVALUATE,
+                               .inputs = inputs,
+                               .input_count = nn->inputs,
+                               .targets = targets};
+    int index = 0;
+    if (!inputs || !targets) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < nn->inputs; k++) inputs[k].name = nn->input[k].name;
+    for (int k = 0; k < nn->outputs; k++) {
+        if (k == i) index = wants.target_count;
+        if (is_wanted(of->model, k)) targets[wants.target_count++].name = nn->output[k].name;
+    }
+    return artel__data_target_row(of->data, &wants, index, out);
+}
+
+/* "crossentropy" by shapes, all others as they are. */
+static artel_status read_loss(artel__arena *arena, const artel__settings_of *of, int i, json_t *json,
+                              artel__loss_config *out)
+{
+    const artel_shape *prediction = &of->model->nn->output[i].shape;
+    artel_shape target = {.rank = -1};
+    if (!artel__loss_is_by_shape(json)) return artel__loss_read(arena, json, out);
+    bool one = prediction->rank == 0 || prediction->dim[prediction->rank - 1] == 1;
+    if (of->data && !one) ARTEL_TRY(target_row(arena, of, i, &target));
+    if (target.rank < 0 && !one) return artel__loss_read(arena, json, out);
+    json_t *meant = json_string(artel__loss_by_shape(prediction, &target));
+    if (!meant) return artel__fail_memory(of->model->ctx, "loss", 64);
+    artel_status status = artel__loss_read(arena, meant, out);
+    json_decref(meant);
+    return status;
+}
+
+static artel_status read_output(artel__arena *arena, const artel__settings_of *of, int i,
                                 artel__output_settings *output)
 {
-    json_t *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
+    const artel_model *model = of->model;
+    json_t *compile = model->compile_config, *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
     output->loss_weight = 1.0;
-    ARTEL_TRY(part_of(model, "loss", json_object_get(compile, "loss"), i, false, &loss));
-    if (json_is_array(loss) && json_array_size(loss) == 1) loss = json_array_get(loss, 0);
+    ARTEL_TRY(loss_of(model, i, &loss));
     if (weights && fits_nesting(model, weights) && at_place(model, weights, i)) weights = at_place(model, weights, i);
     if (!is_nothing(loss)) {
-        ARTEL_TRY(artel__loss_read(arena, loss, &output->loss));
+        ARTEL_TRY(read_loss(arena, of, i, loss, &output->loss));
         output->has_loss = true;
     }
     if (json_is_array(weights)) {
@@ -205,9 +262,28 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
     return ARTEL_OK;
 }
 
-artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas,
-                                  int64_t batch_size, artel__settings *out)
+artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_of *of, artel__settings *out)
 {
+    json_t *optimizer = json_object_get(of->model->compile_config, "optimizer");
+    json_t *fallback = is_nothing(optimizer) ? json_string("rmsprop") : NULL; /* Keras' default of compile() */
+    artel__optimizer read;
+    artel_status status =
+        artel__optimizer_read(arena, fallback ? fallback : optimizer, of->replicas, of->batch_size, &read);
+    json_decref(fallback);
+    ARTEL_TRY(status);
+    if (of->model->nn->wide) status = artel__optimizer_widen(&read);
+    if (status < 0) {
+        json_decref(read.record);
+        return status;
+    }
+    out->optimizer = read;
+    out->has_optimizer = true;
+    return ARTEL_OK;
+}
+
+artel_status artel__settings_read(artel__arena *arena, const artel__settings_of *of, artel__settings *out)
+{
+    const artel_model *model = of->model;
     json_t *compile = model->compile_config;
     artel__settings settings = {.outputs = model->nn->outputs,
                                 .eagerly = json_is_true(json_object_get(compile, "run_eagerly"))};
@@ -217,28 +293,15 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
     ARTEL_TRY(check_names(model, json_object_get(compile, "loss"), "loss"));
     ARTEL_TRY(check_names(model, json_object_get(compile, "metrics"), "metrics"));
     for (int i = 0; i < settings.outputs; i++) {
-        ARTEL_TRY(read_output(arena, model, compile, i, &settings.output[i]));
+        ARTEL_TRY(read_output(arena, of, i, &settings.output[i]));
         any_loss = any_loss || settings.output[i].has_loss;
     }
     if (!any_loss)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source ? model->source : "model",
-                           train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
-                                 : "add --loss NAME, or save the model compiled",
+                           of->train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
+                                     : "add --loss NAME, or save the model compiled",
                            "the model has no compile settings that name a loss");
-    json_t *optimizer = json_object_get(compile, "optimizer");
-    if (train) {
-        json_t *fallback = is_nothing(optimizer) ? json_string("rmsprop") : NULL; /* Keras' default of compile() */
-        artel_status status =
-            artel__optimizer_read(arena, fallback ? fallback : optimizer, replicas, batch_size, &settings.optimizer);
-        json_decref(fallback);
-        ARTEL_TRY(status);
-        if (model->nn->wide) status = artel__optimizer_widen(&settings.optimizer);
-        if (status < 0) {
-            json_decref(settings.optimizer.record);
-            return status;
-        }
-        settings.has_optimizer = true;
-    }
+    if (of->train) ARTEL_TRY(artel__settings_read_optimizer(arena, of, &settings));
     *out = settings;
     return ARTEL_OK;
 }
