@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/activation_float64.h"
 #include "nn/layer.h"
 #include "nn/parts.h"
 #include "nn/record.h"
@@ -221,6 +222,9 @@ artel__value_id artel__activation_apply(artel__graph *graph, const artel__activa
                                     def->name, (int)activation->parameter[0]);
         return ARTEL__NO_VALUE;
     }
-    return def->form == FORM_GLU ? artel__op_glu(graph, x, axis)
-                                 : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
+    bool wide = graph->value[x].dtype == ARTEL_DTYPE_FLOAT64;
+    if (wide && def->op == ARTEL__SPARSEMAX && def->form == FORM_SOFTMAX) return artel__wide_sparsemax(graph, x, axis);
+    if (def->form == FORM_SOFTMAX) return artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);
+    bool odd = graph->value[x].shape.dim[axis] % 2 != 0; /* which the operation of float32 says itself */
+    return wide && !odd ? artel__wide_glu(graph, x, axis) : artel__op_glu(graph, x, axis);
 }

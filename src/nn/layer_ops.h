@@ -56,8 +56,6 @@ artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, ar
 /* What a reduction begins with: the first argument as float32, and the axes. */
 artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x,
                                   uint32_t *axes);
-/* Running sums of float64 along an axis. */
-artel__value_id artel__raw_running_sum(artel__graph *graph, artel__value_id x, int axis);
 /* [..][n] as [..][frames][length], a frame every `stride` places. */
 artel__value_id artel__raw_frames(artel__graph *graph, artel__value_id x, int64_t length, int64_t stride);
 /* Real transforms of frames of the last axis under the setting "window"; `centred`: with half a frame mirrored at both

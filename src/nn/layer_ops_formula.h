@@ -29,8 +29,6 @@ artel__value_id artel__raw_erfc(artel__graph *graph, artel__value_id x);
 artel__value_id artel__wide_erfinv(artel__graph *graph, artel__value_id x, artel__value_id guess);
 artel__value_id artel__wide_bessel_i0(artel__graph *graph, artel__value_id x);
 artel__value_id artel__wide_next_after(artel__graph *graph, artel__value_id a, artel__value_id b);
-artel__value_id artel__wide_glu(artel__graph *graph, artel__value_id x, int axis);
-artel__value_id artel__wide_sparsemax(artel__graph *graph, artel__value_id x, int axis);
 
 static inline artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
 {

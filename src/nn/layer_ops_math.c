@@ -2,6 +2,7 @@
 /* Keras' raw operations that have settings or are put together from several of ours: activations with constants,
  * division with remainder, logic, selection, statistics, products of matrices. See layer_ops.h.
  */
+#include "nn/activation_float64.h"
 #include "nn/layer_ops.h"
 
 #include <float.h>

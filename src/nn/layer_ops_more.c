@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/activation_float64.h"
 #include "nn/filter.h"
 #include "nn/layer_ops.h"
 #include "op/elementwise.h"
@@ -192,18 +193,6 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
 }
 
 /* Of float64: each place adds that 1, 2, 4 ... before it. */
-artel__value_id artel__raw_running_sum(artel__graph *graph, artel__value_id x, int axis)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int64_t n = graph->value[x].shape.dim[axis], before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
-    for (int64_t by = 1; by < n; by *= 2) {
-        before[axis] = by;
-        after[axis] = -by;
-        x = artel__op_add(graph, x, artel__op_pad(graph, x, before, after, 0));
-    }
-    return x;
-}
-
 artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -215,7 +204,7 @@ artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis];
     if (graph->real == ARTEL_DTYPE_FLOAT64) {
-        artel__call_return(call, artel__raw_running_sum(graph, x, axis));
+        artel__call_return(call, artel__wide_running_sum(graph, x, axis));
         return graph->status;
     }
     if (n > MOST_RUNNING) return artel__raw_refuse(layer, "more than 2048 places");

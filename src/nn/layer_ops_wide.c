@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formulas of raw operations that float64 has for itself, because what float32 uses has not the digits or is one
- * kernel: the inverse of erf, the Bessel function I0, the next number, gated linear units, sparsemax. Each is put
- * together from kernels that have gradients. See layer_ops_formula.h.
+ * kernel: the inverse of erf, the Bessel function I0, the next number. Each is put together from kernels that
+ * have gradients. See layer_ops_formula.h.
  */
 #include <float.h>
 #include <math.h>
@@ -127,37 +127,4 @@ artel__value_id artel__wide_next_after(artel__graph *graph, artel__value_id a, a
     artel__value_id sum = artel__op_add(graph, a, b), a_is = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, a, a),
                     b_is = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, b, b);
     return where(graph, artel__op_logical_and(graph, a_is, b_is), y, sum); /* else NaN */
-}
-
-artel__value_id artel__wide_glu(artel__graph *graph, artel__value_id x, int axis)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int64_t half = graph->value[x].shape.dim[axis] / 2;
-    artel__value_id gate = unary(graph, ARTEL__UNARY_SIGMOID, artel__op_slice(graph, x, axis, half, half, 1));
-    return product(graph, artel__op_slice(graph, x, axis, 0, half, 1), gate);
-}
-
-/* max(x - t, 0) as Keras has it (kernel/softmax.h): t is the sum of all running sums of the K largest, less 1, by K. */
-artel__value_id artel__wide_sparsemax(artel__graph *graph, artel__value_id x, int axis)
-{
-    x = artel__raw_axis_last(graph, x, axis);
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel_shape shape = graph->value[x].shape, line;
-    int last = shape.rank - 1;
-    int64_t n = shape.dim[last];
-    double *count = artel__arena_alloc(graph->arena, (size_t)n + 1, sizeof *count);
-    if (!count) return ARTEL__NO_VALUE;
-    for (int64_t i = 0; i < n; i++) count[i] = (double)(i + 1);
-    line = artel__shape(1, n);
-    artel__value_id places = artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &line, count), none = number(graph, 0);
-    artel__value_id down = artel__op_take(graph, x, artel__op_order(graph, negative(graph, x)), last),
-                    sums = artel__raw_running_sum(graph, down, last);
-    artel__value_id least = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, sums, 1, -1), places),
-                    support = above(graph, binary(graph, ARTEL__BINARY_SUB, down, least), 0);
-    artel__value_id held = where(graph, support, sums, none), one = where(graph, support, number(graph, 1), none);
-    artel__value_id k = artel__op_reduce(graph, ARTEL__REDUCE_SUM, one, 1u << last, true),
-                    sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, held, 1u << last, true);
-    artel__value_id limit = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, sum, 1, -1), k);
-    x = binary(graph, ARTEL__BINARY_SUB, x, limit);
-    return artel__raw_axis_back(graph, where(graph, above(graph, x, 0), x, none), axis);
 }

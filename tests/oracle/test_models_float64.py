@@ -170,7 +170,9 @@ ROWS = [
     Row("first-of-sorted", lambda: [L.Dense(7)], loss="sparse_categorical_crossentropy", y="class", opt=lambda: O.SGD(0.1), weights=True,
         metrics=(lambda: M.SparseTopKCategoricalAccuracy(2, from_sorted_ids=True),)),
     Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
-    Row("no-sparsemax", lambda: [L.Dense(4, activation="glu")], refuse="float64"),
+    Row("gates", lambda: [L.Dense(6, activation="sparsemax"), L.Dense(8, activation="glu"), L.GlobalMaxPooling1D(data_format="channels_first")],
+        (5, 3), opt=lambda: O.SGD(0.1)),
+    Row("no-odd-gates", lambda: [L.Dense(5, activation="glu")], refuse="even"),
 ]
 
 
