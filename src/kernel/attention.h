@@ -28,14 +28,15 @@ typedef enum artel__hidden {
 
 typedef struct artel__attention_shape {
     int64_t rows, queries, keys; /* t; s */
-    int64_t inner;               /* that many rows in a row belong to one row of the batch, and share its mask */
+    int64_t inner;               /* that many rows in a row belong to one row of the batch */
     int64_t heads, key_heads;    /* head h of the queries meets head h * key_heads / heads of keys and values */
     int64_t depth, value_depth;
     float scale;
     bool causal;
     artel__hidden hidden;
-    const uint8_t *mask;                               /* 1 attends; NULL: none */
-    int64_t mask_row, mask_head, mask_query, mask_key; /* its strides, 0 along broadcast axes */
+    const uint8_t *mask; /* 1 attends; NULL: none */
+    /* Its strides, 0 along broadcast axes; of rows of the batch, and of those within one. */
+    int64_t mask_row, mask_inner, mask_head, mask_query, mask_key;
     /* Dropout: draw ((row % inner * heads + head) * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none.
      */
     float rate, keep_scale;

@@ -72,12 +72,14 @@ artel__value_id artel__attend_float64(artel__graph *graph, const artel__attentio
     shape.dim[out.rank - 3] = heads;
     shape.dim[out.rank - 2] = t;
     shape.dim[out.rank - 1] = s;
-    scores = scores_of(graph, how, &shape);
+    artel_shape folded = artel__shape(4, lead, heads, t, s); /* as masks lie */
+    scores = scores_of(graph, how, &folded);
     if (a->causal) {
         artel__value_id past = artel__causal_mask(graph, t, s);
         mask = mask < 0 ? past : artel__op_logical_and(graph, mask, past);
     }
-    *probs = scores = artel__attention_probabilities(graph, scores, mask, a->hidden);
+    scores = artel__attention_probabilities(graph, scores, mask, a->hidden);
+    *probs = artel__op_reshape(graph, scores, &shape);
     if (graph->training && a->rate > 0) scores = artel__op_dropout(graph, scores, a->rate, NULL);
     artel_shape matrices = artel__shape(3, lead * heads, t, s), apart = artel__shape(4, lead, heads, t, v);
     artel__value_id values = by_head(graph, a->value, heads, true),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nn/model.h"
+#include "nn/record.h"
 
 /* A call before it has found its place. */
 typedef struct pending {
@@ -114,13 +115,50 @@ static artel_status lost(reader *r)
     return artel_context_error(ctx)->status;
 }
 
+/* What Keras' layers call tensors that are given by position behind their inputs (None among them stands for what is
+ * left out; anything else Keras wants by name). */
+static const struct {
+    const char *class_names[9], *arguments[3];
+} signatures[] = {
+    {{"LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"},
+     {"initial_state", "mask", "training"}},
+    {{"Softmax", "GlobalAveragePooling1D", "Attention", "AdditiveAttention"}, {"mask"}},
+    {{"CategoryEncoding"}, {"count_weights"}},
+};
+static const char *const attention_masks[] = {"query_mask", "value_mask", "key_mask", "attention_mask"};
+
+static const char *argument_name(const char *class_name, size_t position)
+{
+    bool attention = strcmp(class_name, "MultiHeadAttention") == 0 || strcmp(class_name, "GroupQueryAttention") == 0;
+    if (attention)
+        return position >= 3 && position - 3 < ARTEL__COUNT(attention_masks) ? attention_masks[position - 3] : NULL;
+    for (size_t i = 0; i < ARTEL__COUNT(signatures); i++) {
+        if (artel__name_in(class_name, signatures[i].class_names))
+            return position <= ARTEL__COUNT(signatures[i].arguments) ? signatures[i].arguments[position - 1] : NULL;
+    }
+    return NULL;
+}
+
+/* Operations know their own. */
+static artel_status name_arguments(reader *r, const artel__layer *layer, json_t *args, json_t *kwargs)
+{
+    for (size_t i = json_array_size(args); i-- > 1;) {
+        const char *name = argument_name(layer->def->class_name, i);
+        if (!name) break;
+        if (!json_object_get(kwargs, name) && json_object_set(kwargs, name, json_array_get(args, i)) < 0)
+            return lost(r);
+        json_array_remove(args, i);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status read_new_call(reader *r, pending *call, json_t *node)
 {
     json_t *given_args = json_object_get(node, "args"), *given_kwargs = json_object_get(node, "kwargs");
     json_t *args = given_args ? replace_tensors(r, call, given_args) : json_array();
     json_t *kwargs = given_kwargs ? replace_tensors(r, call, given_kwargs) : json_object();
     call->arguments = json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
-    return call->arguments ? ARTEL_OK : lost(r);
+    return call->arguments ? name_arguments(r, r->model->layer[call->layer], args, kwargs) : lost(r);
 }
 
 /* Keras 2: a list of [layer, node, tensor, kwargs]. */

@@ -563,6 +563,30 @@ static artel_status check_strings(const artel__layer *layer, const artel__call *
     return ARTEL_OK;
 }
 
+static bool holds_array(json_t *value)
+{
+    const char *key, *class_name = json_string_value(json_object_get(value, "class_name"));
+    bool found = class_name && (strcmp(class_name, "__tensor__") == 0 || strcmp(class_name, "__numpy__") == 0);
+    size_t i;
+    json_t *item;
+    json_array_foreach(value, i, item) found = found || holds_array(item);
+    json_object_foreach(value, key, item) found = found || holds_array(item);
+    return found;
+}
+
+/* Arrays beside tensors are operands of operations, and the attention_mask of layers; of no other call. */
+static artel_status check_arrays(const artel__layer *layer, const artel__call *call)
+{
+    const char *key;
+    json_t *item, *kwargs = json_object_get(call->arguments, "kwargs");
+    bool found = holds_array(json_object_get(call->arguments, "args"));
+    if (is_operation(layer)) return ARTEL_OK;
+    json_object_foreach(kwargs, key, item) found = found || (strcmp(key, "attention_mask") != 0 && holds_array(item));
+    if (!found) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "make it a result of an operation, or an input",
+                             "an array among the arguments of its call is not supported");
+}
+
 artel_status artel__layer_call(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -571,6 +595,7 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
     graph->scope = layer->scope;
     call->outputs = 0;
     ARTEL_TRY(check_strings(layer, call));
+    ARTEL_TRY(check_arrays(layer, call));
     ARTEL_TRY(take_explicit_masks(layer, call));
     if (!layer->built) {
         if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));

@@ -234,32 +234,34 @@ static artel__value_id window_mask(artel__graph *graph, int64_t t, int64_t s, in
     return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
 }
 
-static artel__value_id explicit_mask(const artel__call *call, const char *name, size_t position,
-                                     artel__value_id fallback)
+static artel__value_id explicit_mask(const artel__call *call, const char *name, artel__value_id fallback)
 {
-    json_t *given = argument(call, name, position);
-    artel__value_id mask = given ? artel__call_tensor(call, given).value : ARTEL__NO_VALUE;
+    artel__value_id mask = artel__call_tensor(call, argument(call, name, SIZE_MAX)).value;
     return mask >= 0 ? mask : fallback;
 }
 
-/* attention_mask [t][s] or [h][t][s], joined; its leading axis of extent 1 beside a sequence is no head. */
-static artel__value_id masks(artel__layer *layer, const artel__call *call, const artel__tensor in[3], int64_t t,
-                             int64_t s)
+/* An array as attention_mask, without Keras' first axis, of which it has one. */
+static artel__value_id array_mask(const artel__layer *layer, artel__graph *graph, json_t *array, int attended)
 {
-    const heads_config *c = layer->config;
-    artel__graph *graph = call->graph;
-    artel__value_id all =
-        artel__attention_join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
-    all = artel__attention_join(graph, all, explicit_mask(call, "value_mask", 4, in[1].mask), false);
-    all = artel__attention_join(graph, all, explicit_mask(call, "key_mask", 5, in[2].mask), false);
-    if (c->sliding_window > 0) {
-        artel__value_id window = window_mask(graph, t, s, c->sliding_window);
-        all = all < 0 ? window : artel__op_logical_and(graph, all, window);
+    artel_shape shape;
+    const float *numbers;
+    if (graph->status < 0 || !array || json_is_integer(json_object_get(array, "tensor"))) return ARTEL__NO_VALUE;
+    bool read = artel__numbers_json(graph->arena, array, &shape, &numbers), batch = shape.rank > 2 * attended;
+    if (!read || (batch && shape.dim[0] != 1)) {
+        graph->status = artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give it the axes (1, queries, keys)",
+                                          "an array as attention_mask is the same for all rows");
+        return ARTEL__NO_VALUE;
     }
-    artel__value_id given = explicit_mask(call, "attention_mask", 6, ARTEL__NO_VALUE);
-    if (given < 0) return all;
-    given = artel__op_cast(graph, given, ARTEL_DTYPE_BOOL);
-    return all < 0 ? given : artel__op_logical_and(graph, given, all);
+    for (int i = 0; batch && i < shape.rank - 1; i++) shape.dim[i] = shape.dim[i + 1];
+    shape.rank -= batch;
+    int64_t count = artel_shape_count(&shape);
+    uint8_t *mask = artel__arena_alloc(graph->arena, (size_t)count + 1, 1);
+    if (!mask) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return ARTEL__NO_VALUE;
+    }
+    for (int64_t i = 0; i < count; i++) mask[i] = numbers[i] != 0;
+    return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
 }
 
 /* -- attention axes -- */
@@ -338,6 +340,108 @@ static artel__value_id spread_scores(artel__graph *graph, const axes_plan *plan,
     return artel__op_reshape(graph, scores, &out);
 }
 
+/* -- how masks lie beside the scores -- */
+
+/* [axes that are not attended][heads][attended axes of the query][those of the key]. */
+typedef struct score_axes {
+    artel_shape shape;
+    int lead, attended; /* how many are not attended, are attended */
+} score_axes;
+
+static score_axes axes_of_scores(int64_t heads, const axes_plan *plan, const artel_shape *query, const artel_shape *key)
+{
+    score_axes axes = {.attended = artel__bit_count(plan->attended)};
+    const artel_shape *side[] = {query, query, key};
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < side[k]->rank - 1 && axes.shape.rank < ARTEL_MAX_RANK; i++) {
+            if ((plan->attended >> i & 1u) == (k > 0)) axes.shape.dim[axes.shape.rank++] = side[k]->dim[i];
+        }
+        if (k == 0) axes.lead = axes.shape.rank, axes.shape.dim[axes.shape.rank++] = heads;
+    }
+    return axes;
+}
+
+/* The product of the axes not attended (0), the heads (1), the queries (2) or the keys (3) of `shape`. */
+static int64_t part_of(const score_axes *axes, const artel_shape *shape, int part)
+{
+    int from[] = {0, axes->lead, axes->lead + 1, axes->lead + 1 + axes->attended, axes->shape.rank};
+    return artel__shape_product(shape, from[part], from[part + 1]);
+}
+
+static artel__value_id misfit(const artel__layer *layer, artel__graph *graph)
+{
+    graph->status = artel__layer_fail(layer, ARTEL_ERROR_INVALID,
+                                      "give it the axes (batch, queries, keys) or (batch, heads, queries, keys)",
+                                      "the axes of a mask do not fit those of the scores");
+    return ARTEL__NO_VALUE;
+}
+
+/* As Keras aligns an attention_mask: its last axes are the attended ones of query and key, and those in front of them
+ * begin with the axes that are not attended. As [axes not attended][heads][t][s], each 1 where the mask has none. */
+static artel__value_id align(const artel__layer *layer, artel__graph *graph, const score_axes *axes,
+                             artel__value_id mask)
+{
+    if (mask < 0 || graph->status < 0) return ARTEL__NO_VALUE;
+    const artel_shape *in = &graph->value[mask].shape, *all = &axes->shape;
+    artel_shape own = {.rank = all->rank}, spread = own, out = artel__shape(4, 1, 1, 1, 1);
+    int front = in->rank - 2 * axes->attended;
+    if (front < 0 || front > axes->lead + 1) return misfit(layer, graph);
+    for (int i = 0; i < all->rank; i++) {
+        int from = i <= axes->lead ? (i < front ? i : -1) : i - axes->lead - 1 + front;
+        own.dim[i] = from < 0 ? 1 : in->dim[from];
+        if (own.dim[i] != 1 && own.dim[i] != all->dim[i]) return misfit(layer, graph);
+    }
+    bool same = true;
+    for (int part = 0, i = 0; part < 4; part++) {
+        bool whole = part_of(axes, &own, part) > 1;
+        int end = i + (part == 0 ? axes->lead : part == 1 ? 1 : axes->attended);
+        for (; i < end; i++) spread.dim[i] = whole ? all->dim[i] : 1;
+        out.dim[part] = part_of(axes, &spread, part);
+        same = same && out.dim[part] == part_of(axes, &own, part);
+    }
+    mask = artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &own);
+    return artel__op_reshape(graph, same ? mask : artel__op_broadcast_to(graph, mask, &spread), &out);
+}
+
+/* A mask of the query or of the key, of its attended axes or of all, in the same way. */
+static artel__value_id align_side(const artel__layer *layer, artel__graph *graph, const score_axes *axes,
+                                  artel__value_id mask, bool by_query)
+{
+    if (mask < 0 || graph->status < 0) return ARTEL__NO_VALUE;
+    int64_t count = graph->value[mask].storage, lead = part_of(axes, &axes->shape, 0),
+            length = part_of(axes, &axes->shape, by_query ? 2 : 3);
+    if (count != length && count != lead * length) return misfit(layer, graph);
+    artel_shape out =
+        artel__shape(4, count / length, (int64_t)1, by_query ? length : (int64_t)1, by_query ? 1 : length);
+    return artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &out);
+}
+
+static artel__value_id both(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return a < 0 ? b : b < 0 ? a : artel__op_logical_and(graph, a, b);
+}
+
+/* All masks of a call but the causal one, which is the operation's. */
+static artel__value_id masks(const artel__layer *layer, const artel__call *call, const artel__tensor in[3],
+                             const score_axes *axes)
+{
+    const heads_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    /* Keras' MultiHeadAttention reads no query_mask: the mask of the query takes its place. */
+    artel__value_id all,
+        query = ((const heads_parts *)layer->own)->grouped ? explicit_mask(call, "query_mask", in[0].mask) : in[0].mask,
+        value = explicit_mask(call, "value_mask", in[1].mask), key = explicit_mask(call, "key_mask", in[2].mask),
+        given = explicit_mask(call, "attention_mask", ARTEL__NO_VALUE);
+    if (given < 0) given = array_mask(layer, graph, argument(call, "attention_mask", SIZE_MAX), axes->attended);
+    all = both(graph, align_side(layer, graph, axes, query, true), align_side(layer, graph, axes, value, false));
+    all = both(graph, all, align_side(layer, graph, axes, key, false));
+    if (c->sliding_window > 0)
+        all =
+            both(graph, all,
+                 window_mask(graph, part_of(axes, &axes->shape, 2), part_of(axes, &axes->shape, 3), c->sliding_window));
+    return both(graph, align(layer, graph, axes, given), all);
+}
+
 /* Keras leaves its operation of attention where there is dropout, be it for training only, where scores are returned,
  * and where sequences have further axes. */
 static artel__hidden hidden_by(const artel__layer *layer, const artel__call *call, int rank)
@@ -374,16 +478,15 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
     artel__value_id x[3];
     for (int i = 2; i >= 0; i--) x[i] = gather_axes(graph, &plan, artel__as_float(graph, in[i].value));
     ARTEL_TRY(graph->status);
-    int rank = graph->value[x[0]].shape.rank;
-    artel__attention attention = {
-        .query = project(graph, layer, QUERY, x[0], 1),
-        .key = project(graph, layer, KEY, x[2], 1),
-        .value = project(graph, layer, VALUE, x[1], 1),
-        .mask = masks(layer, call, in, graph->value[x[0]].shape.dim[rank - 2], graph->value[x[2]].shape.dim[rank - 2]),
-        .scale = (float)(1.0 / sqrt((double)c->key_dim)),
-        .causal = artel__attention_flag(call, "use_causal_mask"),
-        .rate = c->dropout,
-        .hidden = hidden_by(layer, call, like.rank)};
+    const score_axes axes = axes_of_scores(c->num_heads, &plan, &like, &key_like);
+    artel__attention attention = {.query = project(graph, layer, QUERY, x[0], 1),
+                                  .key = project(graph, layer, KEY, x[2], 1),
+                                  .value = project(graph, layer, VALUE, x[1], 1),
+                                  .mask = masks(layer, call, in, &axes),
+                                  .scale = (float)(1.0 / sqrt((double)c->key_dim)),
+                                  .causal = artel__attention_flag(call, "use_causal_mask"),
+                                  .rate = c->dropout,
+                                  .hidden = hidden_by(layer, call, like.rank)};
     artel__value_id scores, out = attend(graph, &attention, &scores);
     ARTEL_TRY(graph->status);
     if (c->use_gate) {

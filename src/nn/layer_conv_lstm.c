@@ -140,12 +140,21 @@ static artel_status declare_states(artel__layer *layer, const artel__call *call)
     return ARTEL_OK;
 }
 
+/* States may come behind it. */
+static artel_status check_input(const artel__layer *layer, const artel__call *call)
+{
+    int rank = ((const conv_lstm_parts *)layer->own)->rank + 2;
+    artel__call alone = *call;
+    if (alone.inputs > 1) alone.inputs = 1;
+    return artel__layer_check_input(layer, &alone, rank, rank);
+}
+
 static artel_status build(artel__layer *layer, const artel__call *call)
 {
     const conv_lstm_config *c = layer->config;
     const conv_lstm_parts *parts = layer->own;
     artel__layer *cell = layer->child[0].layer;
-    ARTEL_TRY(artel__layer_check_input(layer, call, parts->rank + 2, parts->rank + 2));
+    ARTEL_TRY(check_input(layer, call));
     artel_shape kernel = {.rank = parts->rank + 2}, recurrent, bias = artel__shape(1, GATES * c->filters);
     for (int i = 0; i < parts->rank; i++) kernel.dim[i] = c->kernel_size.item[i];
     kernel.dim[parts->rank] = channels_of(layer, call);
@@ -235,7 +244,31 @@ static artel_status lay(sequence *s, artel__value_id x)
     return graph->status;
 }
 
-/* States that are kept. Two calls in one graph would have to follow one another. */
+/* The states that a call begins with, in the layout of the data. */
+static artel_status take_states(sequence *s, const artel__call *call)
+{
+    const conv_lstm_config *c = s->layer->config;
+    const artel__conv_axis *axis = s->input.conv.axis;
+    artel__graph *graph = s->graph;
+    artel__tensor given[2];
+    artel__value_id *to[2] = {&s->h, &s->c};
+    int count = artel__recurrent_initial(call, given, 2), rank = ((const conv_lstm_parts *)s->layer->own)->rank;
+    bool fits = count == 0 || count == 2;
+    for (int i = 0; fits && i < count; i++) {
+        *to[i] = artel__channels_last(graph, artel__as_float(graph, given[i].value), c->data_format);
+        ARTEL_TRY(graph->status);
+        const artel_shape *shape = &graph->value[*to[i]].shape;
+        fits = shape->rank == rank + 1 && shape->dim[rank] == c->filters;
+        for (int k = 0; fits && k < rank; k++) fits = shape->dim[k] == axis[k].out;
+    }
+    if (!fits)
+        return artel__layer_fail(s->layer, ARTEL_ERROR_INVALID, "give two tensors of the shape of its result",
+                                 "its initial_state does not fit");
+    if (count) draw_masks(graph, &s->recurrent, s->h, c->recurrent_dropout);
+    return graph->status;
+}
+
+/* States that are kept, unless others were given. Two calls in one graph would have to follow one another. */
 static artel_status read_states(sequence *s)
 {
     const conv_lstm_config *c = s->layer->config;
@@ -244,9 +277,12 @@ static artel_status read_states(sequence *s)
     if (parts->state[0] < graph->variable_values && graph->variable_value[parts->state[0]] >= 0)
         return artel__layer_fail(s->layer, ARTEL_ERROR_UNSUPPORTED, "call it once",
                                  "a stateful layer that is called twice is not supported");
-    s->h = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[0]));
-    s->c = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[1]));
+    artel__value_id h = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[0])),
+                    cell = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[1]));
     ARTEL_TRY(graph->status);
+    if (s->h >= 0) return ARTEL_OK;
+    s->h = h;
+    s->c = cell;
     draw_masks(graph, &s->recurrent, s->h, c->recurrent_dropout);
     return graph->status;
 }
@@ -289,13 +325,13 @@ static artel_status step(sequence *s, artel__value_id x, artel__value_id mask)
     return graph->status;
 }
 
-/* The mask of step t beside a result of `rank` axes. */
-static artel__value_id step_mask(const artel__call *call, int64_t t, int rank)
+/* Step t of a mask beside a result of `rank` axes. */
+static artel__value_id step_mask(artel__graph *graph, artel__value_id mask, int64_t t, int rank)
 {
     artel_shape ones = {.rank = rank};
     for (int i = 0; i < rank; i++) ones.dim[i] = 1;
-    if (call->in[0].mask < 0) return ARTEL__NO_VALUE;
-    return artel__op_reshape(call->graph, artel__op_slice(call->graph, call->in[0].mask, 0, t, 1, 1), &ones);
+    if (mask < 0) return ARTEL__NO_VALUE;
+    return artel__op_reshape(graph, artel__op_slice(graph, mask, 0, t, 1, 1), &ones);
 }
 
 static artel__value_id with_step_axis(artel__graph *graph, artel__value_id x)
@@ -327,7 +363,7 @@ static artel_status call_conv_lstm(artel__layer *layer, artel__call *call)
     const conv_lstm_parts *parts = layer->own;
     artel__graph *graph = call->graph;
     sequence s = {.layer = layer, .graph = graph, .h = ARTEL__NO_VALUE, .c = ARTEL__NO_VALUE, .out = ARTEL__NO_VALUE};
-    ARTEL_TRY(artel__layer_check_input(layer, call, parts->rank + 2, parts->rank + 2));
+    ARTEL_TRY(check_input(layer, call));
     int64_t steps = artel__call_shape(call, 0)->dim[0];
     if (steps < 1 || steps > MOST_STEPS)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 1024 steps", "%lld steps are not supported",
@@ -335,16 +371,27 @@ static artel_status call_conv_lstm(artel__layer *layer, artel__call *call)
     artel__value_id *all = artel__arena_alloc(graph->arena, (size_t)steps, sizeof *all);
     artel__value_id x = artel__as_float(graph, call->in[0].value);
     if (!all) return ARTEL_ERROR_NO_MEMORY;
+    artel__value_id mask = artel__recurrent_mask(call, call->inputs > 1);
     for (int64_t i = 0; i < steps; i++) {
         int64_t t = c->go_backwards ? steps - 1 - i : i;
         artel__value_id now = artel__channels_last(graph, take(graph, x, t), c->data_format);
         if (i == 0) ARTEL_TRY(lay(&s, now));
+        if (i == 0) ARTEL_TRY(take_states(&s, call));
         if (i == 0 && c->stateful) ARTEL_TRY(read_states(&s));
-        ARTEL_TRY(step(&s, now, step_mask(call, t, parts->rank + 1)));
+        ARTEL_TRY(step(&s, now, step_mask(graph, mask, t, parts->rank + 1)));
         all[i] = with_step_axis(graph, artel__channels_back(graph, s.out, c->data_format));
     }
     if (c->stateful) write_states(&s);
     return give(&s, call, all, steps);
+}
+
+bool artel__conv_lstm_view_of(const artel__layer *layer, artel__recurrent_view *out)
+{
+    conv_lstm_config *c = layer->config;
+    if (layer->def->call != call_conv_lstm) return false;
+    *out =
+        (artel__recurrent_view){&c->return_sequences, &c->return_state, &c->go_backwards, &c->zero_output_for_mask, 2};
+    return true;
 }
 
 #define CONV_LSTM(symbol, name, sentence)                  \

@@ -37,15 +37,54 @@ static artel_status order_by_name(artel__layer *layer, artel__call *call, json_t
     return ARTEL_OK;
 }
 
+static bool is_tensor(json_t *value)
+{
+    return json_is_integer(json_object_get(value, "tensor"));
+}
+
+/* The key behind `last` (NULL: the first) in sorted order, in which Keras flattens; NULL: there is none. */
+static const char *key_behind(json_t *object, const char *last)
+{
+    const char *key, *best = NULL;
+    json_t *item;
+    json_object_foreach(object, key, item)
+    {
+        if ((!last || strcmp(key, last) > 0) && (!best || strcmp(key, best) < 0)) best = key;
+    }
+    return best;
+}
+
+/* The tensors of lists and dictionaries within one another; returns how many there are, of which `room` are kept. */
+static int flatten(const artel__call *call, json_t *value, artel__tensor *in, int room)
+{
+    int count = 0;
+    size_t i;
+    json_t *item;
+    if (is_tensor(value)) {
+        if (room > 0) in[0] = artel__call_tensor(call, value);
+        return 1;
+    }
+    json_array_foreach(value, i, item) count += flatten(call, item, in + count, room > count ? room - count : 0);
+    for (const char *key = key_behind(value, NULL); key; key = key_behind(value, key))
+        count += flatten(call, json_object_get(value, key), in + count, room > count ? room - count : 0);
+    return count;
+}
+
+/* A model whose inputs are a dictionary, or lists in a list, is called with the same: what lies in one place belongs
+ * together, whatever the input layers are called. One with a list of inputs may be called with their names. */
 static artel_status order_inputs(artel__layer *layer, artel__call *call, artel__tensor *in)
 {
     const artel__model *model = layer->model;
     json_t *first = json_array_get(json_object_get(call->arguments, "args"), 0);
-    if (json_is_object(first) && !json_object_get(first, "tensor")) return order_by_name(layer, call, first, in);
-    if (call->inputs != model->inputs)
+    json_t *ends = json_object_get(json_object_get(model->record, "config"), "input_layers");
+    if (json_is_object(first) && !is_tensor(first) && !json_is_object(ends))
+        return order_by_name(layer, call, first, in);
+    bool listed = json_is_array(first) || (json_is_object(first) && !is_tensor(first));
+    int count = listed ? flatten(call, first, in, model->inputs) : call->inputs;
+    if (count != model->inputs)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the model with its inputs in a list",
-                                 "it has %d inputs and is called with %d", model->inputs, call->inputs);
-    memcpy(in, call->in, (size_t)call->inputs * sizeof *in);
+                                 "it has %d inputs and is called with %d", model->inputs, count);
+    if (!listed) memcpy(in, call->in, (size_t)count * sizeof *in);
     return ARTEL_OK;
 }
 

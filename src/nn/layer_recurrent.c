@@ -165,7 +165,7 @@ static artel__layer *cell_of(const artel__layer *layer, int i)
     return artel__is_stack(cell) ? cell->child[i].layer : cell;
 }
 
-int artel__recurrent_states(const artel__layer *layer)
+static int states_of(const artel__layer *layer)
 {
     int count = 0;
     for (int i = 0; i < cells_of(layer); i++) count += artel__cell_states(cell_of(layer, i));
@@ -263,7 +263,7 @@ artel__value_id artel__recurrent_mask(const artel__call *call, bool states)
 
 static artel_status check_call(const artel__layer *layer, const artel__call *call, artel__tensor *state)
 {
-    int states = artel__recurrent_states(layer), given = artel__recurrent_initial(call, state, states);
+    int states = states_of(layer), given = artel__recurrent_initial(call, state, states);
     if (given != 0 && given != states)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give one tensor for each state",
                                  "its initial_state is not %d tensor%s", states, states > 1 ? "s" : "");
@@ -300,7 +300,7 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
     const recurrent_config *c = layer->config;
     artel__graph *graph = call->graph;
     artel__tensor state[ARTEL__LAYER_OUTPUTS];
-    int states = artel__recurrent_states(layer), seen = 0, cells = cells_of(layer);
+    int states = states_of(layer), seen = 0, cells = cells_of(layer);
     for (int i = 0; i < states; i++) state[i] = (artel__tensor){ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     ARTEL_TRY(check_call(layer, call, state));
     artel__cell_run run = {.x = artel__as_float(graph, call->in[0].value),
@@ -332,9 +332,13 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-artel__recurrent_config *artel__recurrent_config_of(const artel__layer *layer)
+bool artel__recurrent_view_of(const artel__layer *layer, artel__recurrent_view *out)
 {
-    return layer->def->call == call_recurrent ? layer->config : NULL;
+    recurrent_config *c = layer->config;
+    if (layer->def->call != call_recurrent) return false;
+    *out = (artel__recurrent_view){&c->return_sequences, &c->return_state, &c->go_backwards, &c->zero_output_for_mask,
+                                   states_of(layer)};
+    return true;
 }
 
 #define RECURRENT(symbol, name, table, configuration, sentence) \

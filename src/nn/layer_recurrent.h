@@ -13,10 +13,14 @@ typedef struct artel__recurrent_config {
     bool return_sequences, return_state, go_backwards, stateful, zero_output_for_mask;
 } artel__recurrent_config;
 
-/* The config of a layer when it is one of these four, else NULL. */
-artel__recurrent_config *artel__recurrent_config_of(const artel__layer *layer);
-/* States of such a layer: 2 for LSTM, else 1. */
-int artel__recurrent_states(const artel__layer *layer);
+/* What runs over a sequence, as Bidirectional sees it: settings, and how many states it has. */
+typedef struct artel__recurrent_view {
+    bool *return_sequences, *return_state, *go_backwards, *zero_output_for_mask;
+    int states;
+} artel__recurrent_view;
+/* Whether a layer is one of these four, or ConvLSTM; then its view. */
+bool artel__recurrent_view_of(const artel__layer *layer, artel__recurrent_view *out);
+bool artel__conv_lstm_view_of(const artel__layer *layer, artel__recurrent_view *out);
 /* The batch that a stateful layer was built for; fails where the record does not say it. */
 artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out);
 /* Whether states may go from batch to batch: not in float64. */

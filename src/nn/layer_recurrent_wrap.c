@@ -49,32 +49,36 @@ static void rename_backward(artel__layer *layer, artel__layer *child)
     }
 }
 
+static bool view_of(const artel__layer *layer, artel__recurrent_view *out)
+{
+    return artel__recurrent_view_of(layer, out) || artel__conv_lstm_view_of(layer, out);
+}
+
 static artel_status configure_both(artel__layer *layer)
 {
     json_t *record, *back = artel__layer_setting(layer, "backward_layer");
     artel__layer *child[2];
-    artel__recurrent_config *c[2];
+    artel__recurrent_view v[2];
     ARTEL_TRY(artel__layer_inside(layer, &record));
     ARTEL_TRY(artel__layer_add_child(layer, record, "forward_layer", &child[0]));
     ARTEL_TRY(artel__layer_add_child(layer, back ? back : record, "backward_layer", &child[1]));
     for (int i = 0; i < 2; i++) {
-        c[i] = artel__recurrent_config_of(child[i]);
-        if (!c[i])
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap LSTM, GRU, SimpleRNN or RNN",
+        if (!view_of(child[i], &v[i]))
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap LSTM, GRU, SimpleRNN, RNN or ConvLSTM",
                                      "the layer class %s inside is not supported", child[i]->def->class_name);
-        if (artel__recurrent_states(child[i]) > 2)
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer of one cell in each direction",
-                                     "stacked cells inside are not supported");
-        c[i]->zero_output_for_mask = c[i]->return_sequences;
+        *v[i].zero_output_for_mask = *v[i].return_sequences;
     }
     if (!back) {
         rename_backward(layer, child[1]);
-        c[1]->go_backwards = !c[0]->go_backwards;
+        *v[1].go_backwards = !*v[0].go_backwards;
     }
-    if (c[0]->go_backwards == c[1]->go_backwards || c[0]->return_sequences != c[1]->return_sequences ||
-        c[0]->return_state != c[1]->return_state)
+    if (*v[0].go_backwards == *v[1].go_backwards || *v[0].return_sequences != *v[1].return_sequences ||
+        *v[0].return_state != *v[1].return_state)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "let both layers differ in go_backwards alone",
                                  "the two layers do not run against one another");
+    if (*v[0].return_state && v[0].states + v[1].states + 2 > ARTEL__LAYER_OUTPUTS)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "stack fewer cells, or leave the states out",
+                                 "so many states as outputs are not supported");
     return artel__arena_status(layer->arena);
 }
 
@@ -93,24 +97,34 @@ static artel__value_id merge(artel__graph *graph, int mode, artel__value_id a, a
     return mode == MERGE_AVE ? artel__op_affine(graph, sum, 0.5f, 0.0f) : sum;
 }
 
-static artel_status call_both(artel__layer *layer, artel__call *call)
+/* Both layers over the sequence; the first half of the states given belongs to the first. */
+static artel_status run_both(artel__layer *layer, artel__call *call, artel__tensor made[2][ARTEL__LAYER_OUTPUTS])
 {
-    artel__graph *graph = call->graph;
-    const artel__recurrent_config *c = artel__recurrent_config_of(layer->child[0].layer);
-    artel__tensor state[4], in[3], made[2][16];
-    int given = artel__recurrent_initial(call, state, 4), outputs = 0;
+    artel__tensor state[2 * ARTEL__LAYER_OUTPUTS], in[ARTEL__LAYER_OUTPUTS + 1];
+    int given = artel__recurrent_initial(call, state, 2 * ARTEL__LAYER_OUTPUTS);
     if (given < 0 || given % 2 != 0)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give the states of both layers",
                                  "its initial_state has the wrong number of tensors");
     for (int i = 0; i < 2; i++) {
         in[0] = (artel__tensor){call->in[0].value, artel__recurrent_mask(call, given > 0)};
         for (int k = 0; k < given / 2; k++) in[k + 1] = state[i * (given / 2) + k];
-        artel__call inner = {.graph = graph, .in = in, .inputs = 1 + given / 2, .out = made[i]};
+        artel__call inner = {.graph = call->graph, .in = in, .inputs = 1 + given / 2, .out = made[i]};
         ARTEL_TRY(artel__layer_call(layer->child[i].layer, &inner));
     }
+    return ARTEL_OK;
+}
+
+static artel_status call_both(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__recurrent_view v[2];
+    artel__tensor made[2][ARTEL__LAYER_OUTPUTS];
+    int outputs = 0;
+    for (int i = 0; i < 2; i++) view_of(layer->child[i].layer, &v[i]);
+    ARTEL_TRY(run_both(layer, call, made));
     artel__value_id a = made[0][0].value, b = made[1][0].value;
-    artel__value_id mask = c->return_sequences ? call->in[0].mask : ARTEL__NO_VALUE;
-    if (c->return_sequences) b = reverse(graph, b);
+    artel__value_id mask = *v[0].return_sequences ? call->in[0].mask : ARTEL__NO_VALUE;
+    if (*v[0].return_sequences) b = reverse(graph, b);
     json_t *mode = json_object_get(json_object_get(layer->record, "config"), "merge_mode");
     if (mode && json_is_null(mode)) {
         call->out[outputs++] = (artel__tensor){a, mask};
@@ -119,8 +133,8 @@ static artel_status call_both(artel__layer *layer, artel__call *call)
         call->out[outputs++] =
             (artel__tensor){merge(graph, ((const both_config *)layer->config)->merge_mode, a, b), mask};
     }
-    for (int i = 0; i < 2 && c->return_state; i++) {
-        for (int k = 1; k <= artel__recurrent_states(layer->child[i].layer); k++)
+    for (int i = 0; i < 2 && *v[0].return_state; i++) {
+        for (int k = 1; k <= v[i].states; k++)
             call->out[outputs++] = (artel__tensor){made[i][k].value, ARTEL__NO_VALUE};
     }
     call->outputs = outputs;

@@ -25,14 +25,15 @@ enum {
     BACK_INPUTS
 };
 
-/* Whether a mask aligns with [h][t][s] from the right. */
-static bool mask_fits(const artel__value *mask, int64_t h, int64_t t, int64_t s)
+/* Whether a mask aligns with [leading axes as one][h][t][s] from the right. */
+static bool mask_fits(const artel__value *mask, const artel_shape *query, int64_t s)
 {
-    const int64_t extent[3] = {h, t, s};
-    if (mask->dtype != ARTEL_DTYPE_BOOL || mask->shape.rank > 3) return false;
+    int rank = query->rank;
+    const int64_t extent[4] = {artel__shape_product(query, 0, rank - 3), query->dim[rank - 2], query->dim[rank - 3], s};
+    if (mask->dtype != ARTEL_DTYPE_BOOL || mask->shape.rank > 4) return false;
     for (int i = 0; i < mask->shape.rank; i++) {
         int64_t dim = mask->shape.dim[mask->shape.rank - 1 - i];
-        if (dim != 1 && dim != extent[2 - i]) return false;
+        if (dim != 1 && dim != extent[3 - i]) return false;
     }
     return true;
 }
@@ -59,7 +60,7 @@ static artel_status infer_attention(artel__infer *infer)
     const int64_t *q = last_three(query), *k = last_three(infer->in[IN_KEY]), *v = last_three(infer->in[IN_VALUE]);
     if (k[1] < 1 || q[1] % k[1] != 0 || v[1] != k[1] || k[0] != v[0] || q[2] != k[2])
         return artel__op_fail(infer, "query, key and value do not fit one another");
-    if (mask && !mask_fits(mask, q[1], q[0], k[0])) return artel__op_fail(infer, "the mask does not fit the scores");
+    if (mask && !mask_fits(mask, &query->shape, k[0])) return artel__op_fail(infer, "the mask does not fit the scores");
     artel_shape out = query->shape, probs = query->shape;
     out.dim[rank - 1] = v[2];
     probs.dim[rank - 3] = q[1];
@@ -106,7 +107,7 @@ static void fill_shape(const artel__run_args *args, artel__attention_shape *shap
                                       .arithmetic = arithmetic(args)};
     if (!shape->mask) return;
     const artel__value *mask = artel__args_in(args, IN_MASK);
-    int64_t *const to[3] = {&shape->mask_key, &shape->mask_query, &shape->mask_head}, stride = 1;
+    int64_t *const to[] = {&shape->mask_key, &shape->mask_query, &shape->mask_head, &shape->mask_inner}, stride = 1;
     for (int i = 0; i < mask->shape.rank; i++) {
         int64_t dim = mask->shape.dim[mask->shape.rank - 1 - i];
         *to[i] = dim == 1 ? 0 : stride;

@@ -20,9 +20,9 @@ typedef struct artel__recurrent {
 artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent *recurrent);
 
 /* query [t][h][d], key [s][g][d], value [s][g][v] ROW, g dividing h; mask ROW or GLOBAL BOOL, broadcastable to
- * [h][t][s], or none (1 = attend). out [t][h][v] = softmax(scale * q k^T) v, per head; causal: s <= t. Output 1: the
- * probabilities [h][t][s] before dropout. Dropout with `rate` when the graph trains. Axes in front of these, the same
- * in all three, count as more rows; they share the row's mask. */
+ * [axes in front as one][h][t][s], or none (1 = attend). out [t][h][v] = softmax(scale * q k^T) v, per head; causal: s
+ * <= t. Output 1: the probabilities [h][t][s] before dropout. Dropout with `rate` when the graph trains. Axes in front
+ * of these, the same in all three, count as more rows. */
 typedef struct artel__attention {
     artel__value_id query, key, value, mask;
     float scale;

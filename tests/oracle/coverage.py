@@ -25,6 +25,7 @@ COVERED = [
     ("Adapters", "`lora_rank` of Dense, EinsumDense, Embedding, Conv1D, Conv2D: both adapters and the sum, several optimizers", "adapters"),
     ("Spectral norms", "SpectralNormalization around every kind of kernel, frozen, called twice", "layers_spectral"),
     ("Stacked cells", "StackedRNNCells: masks, states, both directions of time", "layers_stacked"),
+    ("Calls", "models inside called by dictionaries, masks with axes of all kinds, states, tensors by position", "layers_calls"),
     ("Spectrograms", "STFTSpectrogram, MelSpectrogram: modes, windows, scales", "spectrograms"),
     ("Volumes", "Conv3D, Conv3DTranspose, ConvLSTM1D to 3D, adaptive pooling, filters of UpSampling2D", "layers_volumes"),
     ("Operations", "operations of keras.ops in Functional models, beside those in `test_layers.py`", "operations"),

@@ -56,7 +56,9 @@ static int64_t row_keys(const artel__attention_shape *s, int64_t i)
 
 static const uint8_t *mask_at(const artel__attention_shape *s, int64_t row, int64_t head, int64_t query)
 {
-    return s->mask + row / s->inner * s->mask_row + head * s->mask_head + query * s->mask_query;
+    int64_t outer = row / s->inner;
+    return s->mask + outer * s->mask_row + (row - outer * s->inner) * s->mask_inner + head * s->mask_head +
+           query * s->mask_query;
 }
 
 /* Writes `number` where query i may not attend; positions past n have been dealt with. */

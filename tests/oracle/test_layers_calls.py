@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+"""How layers are called: models inside by dictionaries, masks as arguments with axes of all kinds, states, arguments by position, as real Keras."""
+
+import numpy as np
+from oracle import K, L, Case, main
+
+
+# ---- models inside, whose inputs are called otherwise than the keys, or lie deeper
+def swapped():
+    inputs = {"q": K.Input((4,), name="zz"), "p": K.Input((3,), name="aa")}
+    inner = K.Model(inputs, L.Dense(3, name="s")(L.Concatenate()([inputs["p"], inputs["q"]])), name="inner")
+    x, y = K.Input((4,), name="x"), K.Input((3,), name="yy")
+    return K.Model([x, y], L.Dense(2)(inner({"p": y, "q": x})))
+
+
+def deeper():
+    inputs = {"b": [K.Input((4,), name="i1"), K.Input((3,), name="i2")], "a": K.Input((2,), name="i3")}
+    h = L.Concatenate()([inputs["b"][0], inputs["a"], inputs["b"][1]])
+    inner = K.Model(inputs, [L.Dense(3, name="s")(h), {"k": L.Dense(2, name="t")(h)}], name="inner")
+    x, y, z = K.Input((4,), name="x"), K.Input((3,), name="y"), K.Input((2,), name="z")
+    made = inner({"a": z, "b": [x, y]})
+    return K.Model([x, y, z], L.Dense(2)(L.Concatenate()([made[0], made[1]["k"]])))
+
+
+# ---- masks of attention
+def attended(axes, mask, shape=(3, 4, 6), **call):
+    """No biases: that of the keys has no gradient."""
+
+    def build():
+        x, m = K.Input(shape), K.Input(mask, dtype="bool")
+        attention = L.MultiHeadAttention(2, 3, attention_axes=axes, use_bias=False)
+        return K.Model([x, m], L.Dense(2)(L.Flatten()(attention(x, x, attention_mask=m, **call))))
+
+    return build
+
+
+def query_mask():
+    """Keras takes another in its place, which this query has not."""
+    x, m = K.Input((4, 6)), K.Input((4,), dtype="bool")
+    return K.Model([x, m], L.Dense(2)(L.Flatten()(L.MultiHeadAttention(2, 3, use_bias=False)(x, x, query_mask=m))))
+
+
+def array_mask():
+    x = K.Input((4, 6))
+    mask = np.tril(np.ones((1, 4, 4), "bool"))
+    return K.Model(x, L.Dense(2)(L.Flatten()(L.MultiHeadAttention(2, 3, use_bias=False)(x, x, attention_mask=mask))))
+
+
+# ---- recurrent layers
+def both_ways(layer, shape, **settings):
+    def build():
+        x = K.Input(shape)
+        made = L.Bidirectional(layer(), **settings)(x)
+        return K.Model(x, L.Dense(2)(L.Concatenate()([L.Flatten()(t) for t in K.tree.flatten(made)])))
+
+    return build
+
+
+def stack():
+    return L.RNN([L.LSTMCell(3), L.GRUCell(2)], return_sequences=True, return_state=True)
+
+
+def handed_on():
+    """The states of one layer begin another."""
+    x, y = K.Input((4, 5, 5, 2)), K.Input((3, 5, 5, 2))
+    _, h, c = L.ConvLSTM2D(2, 3, return_state=True, padding="same")(x)
+    return K.Model([x, y], L.Dense(2)(L.Flatten()(L.ConvLSTM2D(2, 3, padding="same")(y, initial_state=[h, c]))))
+
+
+# ---- by position
+def third():
+    x, m = K.Input((6, 4)), K.Input((6,), dtype="bool")
+    return K.Model([x, m], L.Dense(2)(L.Bidirectional(L.LSTM(3))(x, None, m)))
+
+
+def others():
+    x, m, ids = K.Input((6, 4)), K.Input((6,), dtype="bool"), K.Input((5,), dtype="int32")
+    table = L.ReversibleEmbedding(9, 4)
+    h = L.Softmax()(L.Dense(6)(L.GlobalAveragePooling1D()(x, m)), m)
+    words = L.GlobalMaxPooling1D()(table(L.LSTM(4, return_sequences=True)(table(ids)), reverse=True))
+    return K.Model([x, m, ids], L.Dense(2)(L.Concatenate()([h, words])))
+
+
+def array_added():
+    x = K.Input((3,))
+    return K.Model(x, L.Dense(2)(L.Add()([x, np.ones((1, 3), "f4")])))
+
+
+CASES = [
+    Case("inner-keys-are-no-names", swapped),
+    Case("inner-lists-in-a-dictionary", deeper),
+    Case("mask-by-head", attended(None, (2, 4, 4), shape=(4, 6))),
+    Case("mask-of-two-axes", attended((1, 2), (3, 4, 3, 4))),
+    Case("mask-of-two-axes-by-head", attended((1, 2), (2, 1, 4, 3, 1))),
+    Case("mask-of-the-last-axis", attended((2,), (3, 4, 4)), fit=("--replicas", 3)),
+    Case("mask-of-the-last-axis-by-head", attended((2,), (3, 2, 4, 4))),
+    Case("mask-of-the-first-axis", attended((1,), (4, 3, 3))),
+    Case("mask-of-the-query-by-name", query_mask),
+    Case("mask-that-is-an-array", array_mask),
+    Case("both-ways-conv-lstm", both_ways(lambda: L.ConvLSTM2D(2, 2, return_sequences=True, return_state=True), (4, 6, 6, 2), merge_mode="sum")),
+    Case("both-ways-stack", both_ways(stack, (4, 3), merge_mode=None)),
+    Case("conv-lstm-states", handed_on),
+    Case("mask-by-position", third),
+    Case("arguments-by-position", others),
+    Case("array-beside-a-tensor", array_added, refuse="array among the arguments"),
+]
+
+if __name__ == "__main__":
+    main(CASES)
