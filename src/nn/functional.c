@@ -463,5 +463,6 @@ artel_status artel__model_parse(artel__model *model, json_t *config)
     if (status == ARTEL_OK) status = place_calls(&r);
     for (int k = 0; k < r.calls; k++) json_decref(r.call[k].arguments);
     if (status == ARTEL_OK) status = read_ends(&r, config);
+    if (status == ARTEL_OK) status = artel__model_order_masks(model);
     return status;
 }

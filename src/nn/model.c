@@ -194,6 +194,7 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
         for (int k = 0; k < site->inputs; k++) {
             operands[k] = made[site->in[k].call * MOST + site->in[k].output];
             if (operands[k].value == ARTEL__NO_VALUE) return missing_tensor(model, &site->in[k]);
+            if (artel__model_mask_is_taken(model, &site->in[k], i)) operands[k].mask = ARTEL__NO_VALUE;
         }
         uint64_t asked = 0;
         artel__call call = {.graph = graph,
@@ -208,6 +209,7 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
     for (int i = 0; i < model->outputs; i++) {
         out[i] = made[model->result[i].call * MOST + model->result[i].output];
         if (out[i].value == ARTEL__NO_VALUE) return missing_tensor(model, &model->result[i]);
+        if (artel__model_mask_is_taken(model, &model->result[i], -1)) out[i].mask = ARTEL__NO_VALUE;
     }
     return ARTEL_OK;
 }

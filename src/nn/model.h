@@ -63,6 +63,7 @@ typedef struct artel__model {
     artel__model_tensor *result; /* by output */
     int outputs;
     artel__program program; /* of a top model: what is computed of its inputs where rows are fetched (nn/ahead.h) */
+    int *mask_taker, *mask_depth, *mask_rank; /* mask_order.c; NULL: no mask is taken off */
     bool nested;
     bool wide; /* has variables or outputs of float64; known once it is built */
     artel__variables own_variables;
@@ -98,6 +99,10 @@ artel_status artel__model_parse(artel__model *model, json_t *config);           
 artel_status artel__model_parse_sequential(artel__model *model, json_t *config); /* sequential.c */
 artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record,
                                artel__model **out); /* a nested one */
+/* Finds out where masks end, of a model whose sites and results are known; then whether a tensor has lost its own when
+ * a site is called, or (-1) at the end of the model (mask_order.c). */
+artel_status artel__model_order_masks(artel__model *model);
+bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site);
 artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
 /* Layers are found by this name from here on. */
 artel_status artel__model_name_layer(artel__model *model, int layer, const char *name);

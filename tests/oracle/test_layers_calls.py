@@ -47,6 +47,46 @@ def array_mask():
     return K.Model(x, L.Dense(2)(L.Flatten()(L.MultiHeadAttention(2, 3, use_bias=False)(x, x, attention_mask=mask))))
 
 
+# ---- Keras' MultiHeadAttention takes the masks off what it is called with: later layers see none
+def words():
+    x = K.Input((6,), dtype="int32")
+    return x, L.Embedding(9, 4, mask_zero=True)(x)
+
+
+def heads():
+    return L.MultiHeadAttention(2, 2, use_bias=False)
+
+
+def around():
+    """Norms behind, as the first transformers had them; each position has a loss."""
+    x, h = words()
+    h = L.LayerNormalization()(L.Add()([h, heads()(h, h)]))
+    h = L.LayerNormalization()(L.Add()([h, L.Dense(4)(L.Dense(8, activation="relu")(h))]))
+    return K.Model(x, L.Dense(3, activation="softmax")(h))
+
+
+def beside():
+    """The second of two that are computed at one depth finds no mask."""
+    x, h = words()
+    a, b = heads()(h, h), heads()(h, h)
+    return K.Model(x, L.Dense(2)(L.Flatten()(L.Concatenate()([b, a]))))
+
+
+def before_and_behind():
+    x, e = words()
+    h = L.LSTM(4, return_sequences=True)(e)
+    a = heads()(h, e)
+    pooled = [L.GlobalAveragePooling1D()(t) for t in (e, L.Add()([a, h]))]
+    return K.Model(x, L.Dense(2)(L.Concatenate()([L.GRU(3)(e), *pooled])))
+
+
+def inside():
+    i = K.Input((6, 4))
+    inner = K.Model(i, heads()(i, i), name="inner")
+    x, e = words()
+    return K.Model(x, L.Dense(2)(L.GlobalAveragePooling1D()(L.Add()([e, inner(e)]))))
+
+
 # ---- recurrent layers
 def both_ways(layer, shape, **settings):
     def build():
@@ -98,6 +138,10 @@ CASES = [
     Case("mask-of-the-first-axis", attended((1,), (4, 3, 3))),
     Case("mask-of-the-query-by-name", query_mask),
     Case("mask-that-is-an-array", array_mask),
+    Case("masks-around-attention", around, vocab=3, y="class", loss="sparse_categorical_crossentropy", weighted=["accuracy"]),
+    Case("masks-beside-one-another", beside, vocab=3),
+    Case("masks-before-and-behind", before_and_behind, vocab=3),
+    Case("masks-of-an-inner-model", inside, vocab=3),
     Case("both-ways-conv-lstm", both_ways(lambda: L.ConvLSTM2D(2, 2, return_sequences=True, return_state=True), (4, 6, 6, 2), merge_mode="sum")),
     Case("both-ways-stack", both_ways(stack, (4, 3), merge_mode=None)),
     Case("conv-lstm-states", handed_on),
