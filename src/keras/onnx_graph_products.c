@@ -234,11 +234,19 @@ static const char *share_heads(site *s, const char *x, int axis, int64_t heads, 
     return artel__onnx_end(s->onnx, &node, (const char *[]){x, index}, 2);
 }
 
-static const char *hide(site *s, const char *scores, const char *mask)
+static const char *where(site *s, const char *mask, const char *x, const char *otherwise)
 {
     artel__text node = artel__onnx_start(s->onnx, "Where");
-    const char *low = artel__onnx_scalar(s->onnx, (double)ARTEL__MASKED_SCORE);
-    return artel__onnx_end(s->onnx, &node, (const char *[]){mask, scores, low}, 3);
+    return artel__onnx_end(s->onnx, &node, (const char *[]){mask, x, otherwise}, 3);
+}
+
+static const char *hide(site *s, const char *scores, const char *mask)
+{
+    const artel__attention_attributes *a = s->node->attributes;
+    const char *low = a->hidden == (int)ARTEL__HIDDEN_LOWERED
+                          ? add(s, scores, artel__onnx_scalar(s->onnx, -1e9))
+                          : artel__onnx_scalar(s->onnx, (double)ARTEL__MASKED_SCORE);
+    return where(s, mask, scores, low);
 }
 
 static const char *causal_mask(site *s, int64_t queries, int64_t keys)
@@ -248,12 +256,15 @@ static const char *causal_mask(site *s, int64_t queries, int64_t keys)
     return artel__onnx_constant(s->onnx, ARTEL_DTYPE_BOOL, &(artel_shape){2, {queries, keys}}, seen);
 }
 
-/* A mask lines up with [heads][queries][keys] from the right; a row's is shared by the axes in front. */
+/* A mask lines up with [axes in front as one][heads][queries][keys] from the right. */
 static const char *spread_mask(site *s, int lead)
 {
     const artel__value *mask = artel__onnx_in_value(s, 3);
     int64_t axes[ARTEL_MAX_RANK];
     int missing = lead + 3 - mask->shape.rank;
+    if (mask->shape.rank == 4 && mask->shape.dim[0] != 1 && lead > 1) s->refused = "a mask of several axes in front";
+    if (artel__onnx_ahead(mask) && missing < 0)
+        return artel__onnx_node2(s->onnx, "Squeeze", s->in[3], artel__onnx_ints_constant(s->onnx, (int64_t[]){1}, 1));
     if (!artel__onnx_ahead(mask) || missing <= 0) return s->in[3];
     for (int i = 0; i < missing; i++) axes[i] = i + 1;
     return artel__onnx_node2(s->onnx, "Unsqueeze", s->in[3], artel__onnx_ints_constant(s->onnx, axes, missing));
@@ -270,12 +281,15 @@ static void write_attention(site *s)
     const char *key = share_heads(s, heads_first(s, s->in[1], rank, true), rank - 3, heads, shared);
     const char *value = share_heads(s, heads_first(s, s->in[2], rank, false), rank - 3, heads, shared);
     const char *scores = artel__onnx_node2(s->onnx, "MatMul", query, key);
-    if (s->in[3]) scores = hide(s, scores, spread_mask(s, row - 3));
+    const char *mask = s->in[3] ? spread_mask(s, row - 3) : NULL;
+    if (mask) scores = hide(s, scores, mask);
     if (a->causal && artel__onnx_open(s->onnx)) s->refused = "causal, over inputs of any size";
     if (a->causal) scores = hide(s, scores, causal_mask(s, q->dim[row - 3], k->dim[row - 3]));
     artel__text node = artel__onnx_start(s->onnx, "Softmax");
     artel__onnx_int(&node, "axis", -1);
     s->out[1] = artel__onnx_end(s->onnx, &node, &scores, 1);
+    if (mask && a->hidden == (int)ARTEL__HIDDEN_ZERO)
+        s->out[1] = where(s, mask, s->out[1], artel__onnx_scalar(s->onnx, 0));
     s->out[0] = heads_first(s, artel__onnx_node2(s->onnx, "MatMul", s->out[1], value), rank, false);
 }
 

@@ -80,6 +80,8 @@ CASES = [
     ("concatatt", lambda: (function((5, 4), lambda x: L.Attention(score_mode="concat", use_scale=True)([x, x])), img(2, 5, 4))),
     ("gqa", lambda: (function((5, 8), lambda x: L.GroupQueryAttention(4, 4, 2)(x, x)), img(2, 5, 8))),
     ("mhacausal", lambda: (function((5, 8), lambda x: L.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)), img(2, 5, 8))),
+    ("mhaaxismask", lambda: (function((3, 4, 8), lambda x: L.MultiHeadAttention(2, 4, attention_axes=(2,))(
+        x, x, attention_mask=ops.einsum("bijk,bilk->bijl", x, x) > 1.0)), -img(2, 3, 4, 8))),
     ("mhascores", lambda: (function((5, 8), lambda x: L.MultiHeadAttention(2, 4)(x, x, return_attention_scores=True)), img(2, 5, 8))),
     ("mha2d", lambda: (function((3, 4, 8), lambda x: L.MultiHeadAttention(2, 4, attention_axes=(1, 2))(x, x)), img(2, 3, 4, 8))),
     ("mhagate", lambda: (function((5, 8), lambda x: L.MultiHeadAttention(2, 4, use_gate=True)(query=x, value=x)), img(2, 5, 8))),
