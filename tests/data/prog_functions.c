@@ -71,8 +71,11 @@ static artel_status trace_shared(void *user, artel_graph *g, const artel_value *
     return artel_graph_status(g);
 }
 
-static const artel_argument x = {.name = "x", .shape = {1, {4}}}, y = {.name = "y", .dtype = ARTEL_DTYPE_INT32},
-                            by = {.name = "by", .shared = true};
+// clang-format off
+#define X {.name = "x", .shape = {1, {4}}}
+#define Y {.name = "y", .dtype = ARTEL_DTYPE_INT32}
+#define BY {.name = "by", .shared = true}
+// clang-format on
 
 static const struct {
     const char *name;
@@ -80,10 +83,10 @@ static const struct {
     artel_argument argument[2];
     int arguments, outputs;
 } kinds[] = {
-    {"norm", trace_norm, {x}, 1, 1},       {"both", trace_both, {x, y}, 2, 3},
-    {"noise", trace_noise, {x}, 1, 1},     {"writes", trace_writes, {x}, 1, 1},
-    {"reduces", trace_reduces, {x}, 1, 1}, {"shared", trace_shared, {x, by}, 2, 1},
-    {"centres", trace_centres, {x}, 1, 1}, {"fixed", trace_fixed, {x}, 1, 1},
+    {"norm", trace_norm, {X}, 1, 1},       {"both", trace_both, {X, Y}, 2, 3},
+    {"noise", trace_noise, {X}, 1, 1},     {"writes", trace_writes, {X}, 1, 1},
+    {"reduces", trace_reduces, {X}, 1, 1}, {"shared", trace_shared, {X, BY}, 2, 1},
+    {"centres", trace_centres, {X}, 1, 1}, {"fixed", trace_fixed, {X}, 1, 1},
 };
 
 static artel_status add_kind(artel_strategy *s, const char *name)
