@@ -83,10 +83,12 @@ void artel__cli_catch_signals(artel_context *ctx)
 }
 
 static char abort_text[400];
+static pid_t abort_pid;
 
 static void on_abort(int number)
 {
     (void)number;
+    if (getpid() != abort_pid) return; /* a child that tries a plug-in: abort() goes on to end it by the signal */
     ssize_t ignored = write(STDERR_FILENO, abort_text, strlen(abort_text));
     (void)ignored;
     _exit(2);
@@ -100,6 +102,7 @@ void artel__cli_catch_abort(const char *device)
         "what it said stands above: try another version of it, and the same command goes on from its newest "
         "checkpoint\n",
         device);
+    abort_pid = getpid();
     signal(SIGABRT, on_abort);
 }
 

@@ -135,7 +135,6 @@ static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plug
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGABRT, SIG_DFL); /* whatever the program makes of it */
     if (getppid() != parent) _exit(127);
     int null = open("/dev/null", O_RDONLY);
     if (null > 0) dup2(null, STDIN_FILENO);
