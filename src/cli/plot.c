@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel plot: a model's layers, or the curves of a History. */
+/* artel plot: a model's layers, or the curves of a History or of TensorBoard's logs. */
 #include <string.h>
 
 #include "base/file.h"
@@ -19,10 +19,12 @@ static const artel__option options[] = {
     {.name = NULL},
 };
 
-/* The History in a file, or NULL when the file is something else; models in JSON have a class. */
+/* The History in a file or in a folder of logs, or NULL when the file is something else; models in JSON have a class.
+ */
 static artel_status read_history(artel__invocation *call, const char *path, json_t **out)
 {
     *out = NULL;
+    if (artel__is_directory(path)) return artel__read_logs(call, path, out);
     if (!artel__ends_with(path, ".json")) return ARTEL_OK;
     ARTEL_TRY(artel__json_load_file(call->ctx, path, out));
     if (json_is_object(*out) && !json_object_get(*out, "class_name")) return ARTEL_OK;
@@ -35,9 +37,10 @@ static artel_status write_svg(artel__invocation *call, const char *path, const j
 {
     const plot_options *o = call->options;
     artel__text text;
+    const char *axis = artel__is_directory(path) ? "value" : "epoch"; /* logs may be of batches */
     artel__text_init(&text, call->ctx);
     artel_status status =
-        history ? artel__plot_history(call, path, history, &text) : artel__plot_model(call, path, &text);
+        history ? artel__plot_history(call, path, history, axis, &text) : artel__plot_model(call, path, &text);
     if (status == ARTEL_OK) status = artel__write_file(call->ctx, o->output, text.data, text.length);
     artel__text_fini(&text);
     return status;
@@ -63,15 +66,17 @@ static artel_status run_plot(artel__invocation *call)
 
 const artel__command artel__command_plot = {
     .name = "plot",
-    .summary = "layers of a model, or curves of a History, as SVG; curves in the terminal, too",
-    .usage = "MODEL|HISTORY.json [--output FILE.svg]",
-    .more = "Of a model each call of a layer is a box with shapes and parameters, as Keras' plot_model draws it. Of a "
-            "History (fit "
-            "--history) each\n"
-            "metric is a chart, with its values in validation.\n",
+    .summary = "layers of a model, or curves of a History or of logs, as SVG; curves in the terminal, too",
+    .usage = "MODEL|HISTORY.json|LOGS [--output FILE.svg]",
+    .more =
+        "Of a model each call of a layer is a box with shapes and parameters, as Keras' plot_model draws it. Of a "
+        "History\n"
+        "(fit --history) each metric is a chart, with its values in validation; so it is of TensorBoard's logs (fit\n"
+        "--log-dir, or those that Keras or others have written): scalars in all event files below the folder.\n",
     .examples = "  artel plot model.keras -o model.svg\n"
                 "  artel fit model.keras --data npz:train.npz --epochs 20 --history h.json && artel plot h.json\n"
-                "  artel plot h.json --output curves.svg\n",
+                "  artel plot h.json --output curves.svg\n"
+                "  artel plot logs/ -o curves.svg\n",
     .options = options,
     .options_size = sizeof(plot_options),
     .min_arguments = 1,

@@ -77,8 +77,8 @@ static artel_status draw_curve(artel__invocation *call, const series *s, double 
 }
 
 /* One chart: a key, and the same in validation where there is one. */
-static artel_status draw_chart(artel__invocation *call, const series *s, const series *partner, double top,
-                               artel__text *out)
+static artel_status draw_chart(artel__invocation *call, const series *s, const series *partner, const char *axis,
+                               double top, artel__text *out)
 {
     double low = NAN, high = NAN;
     char number[40], title[160];
@@ -94,7 +94,7 @@ static artel_status draw_chart(artel__invocation *call, const series *s, const s
                     artel__progress_number(number, sizeof number, high, true));
     artel__svg_text(out, LEFT - 6, top + HEIGHT - MARGIN, 10, "end", "#5f6368",
                     artel__progress_number(number, sizeof number, low, true));
-    snprintf(title, sizeof title, "epoch 1 to %d", s->count);
+    snprintf(title, sizeof title, "%s 1 to %d", axis, s->count);
     artel__svg_text(out, WIDTH - MARGIN, top + HEIGHT - MARGIN + 14, 10, "end", "#5f6368", title);
     ARTEL_TRY(draw_curve(call, s, top, low, high, false, out));
     return partner ? draw_curve(call, partner, top, low, high, true, out) : ARTEL_OK;
@@ -122,7 +122,8 @@ static artel_status check(artel__invocation *call, const char *path, const json_
                        "it has no list of numbers to draw");
 }
 
-artel_status artel__plot_history(artel__invocation *call, const char *path, const json_t *history, artel__text *out)
+artel_status artel__plot_history(artel__invocation *call, const char *path, const json_t *history, const char *axis,
+                                 artel__text *out)
 {
     const char *key, *name;
     json_t *value;
@@ -137,7 +138,7 @@ artel_status artel__plot_history(artel__invocation *call, const char *path, cons
         ARTEL_TRY(read_series(call, path, key, value, &s));
         const json_t *partner = partner_of(call, history, key, &name);
         if (partner) ARTEL_TRY(read_series(call, path, name, partner, &other));
-        ARTEL_TRY(draw_chart(call, &s, partner ? &other : NULL, top, out));
+        ARTEL_TRY(draw_chart(call, &s, partner ? &other : NULL, axis, top, out));
         top += HEIGHT;
     }
     artel__svg_end(out);
@@ -178,7 +179,8 @@ artel_status artel__show_history(artel__invocation *call, const char *path, cons
         if (s.count == 0) continue;
         artel__progress_number(first, sizeof first, s.value[0], true);
         artel__progress_number(last, sizeof last, s.value[s.count - 1], true);
-        artel__show(stdout, "%-*.*s ", longest, longest, key);
+        size_t length = strlen(key), cut = length > (size_t)longest ? length - (size_t)longest : 0;
+        artel__show(stdout, "%-*s ", longest, key + cut); /* the end of a long name tells it from others */
         show_bars(&s, columns - longest - 24);
         artel__show(stdout, " %s > %s\n", first, last);
     }

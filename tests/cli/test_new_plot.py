@@ -70,6 +70,56 @@ def draws_models(folder):
     expect(len(set(places)) == len(places), "boxes on one another", places)
 
 
+def draws_logs(folder):
+    """Logs of artel, of Keras' callback and of writers that know no tensors, resumed, cut off, damaged."""
+    keras = keras_module()
+    from tensorboard.compat.proto import event_pb2, summary_pb2
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    path, logs, theirs, plain = (os.path.join(folder, name) for name in ("l.keras", "logs", "theirs", "plain"))
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="d")])
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.save(path)
+    x, y = np.eye(3, dtype="f4"), np.ones((3, 2), "f4")
+    np.savez(os.path.join(folder, "l.npz"), x=x, y=y)
+    data = "npz:" + os.path.join(folder, "l.npz")
+    ran = artel("fit", path, "--data", data, "--validation", data, "--epochs", 3, "--log-dir", logs, "--history", os.path.join(folder, "l.json"), "--verbose", 0)
+    expect(ran.rc == 0, ran.err)
+    theirs_history = model.fit(x, y, epochs=3, validation_data=(x, y), verbose=0, callbacks=[keras.callbacks.TensorBoard(os.path.join(theirs, "run"))]).history
+    writer = EventFileWriter(plain)
+    for step, value in ((5, 50.0), (1, 10.0), (3, 99.0), (3, 30.0)):  # out of order, and once more
+        writer.add_event(event_pb2.Event(step=step, summary=summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag="Loss/train", simple_value=value)])))
+    writer.close()
+
+    def shown(of):
+        ran = artel("plot", of)
+        expect(ran.rc == 0, ran.err)
+        return {line.split()[0]: (float(line.split()[-3]), float(line.split()[-1])) for line in ran.out.splitlines()}
+
+    def same(found, wanted, before=""):
+        for key, values in wanted.items():
+            val = "val_" if key.startswith("val_") else ""
+            got = found[val + before + key[len(val):]]
+            expect(np.allclose(got, (values[0], values[-1]), rtol=1e-3), key, got, values)
+
+    with open(os.path.join(folder, "l.json")) as file:
+        same(shown(logs), json.load(file))
+    same(shown(theirs), theirs_history, "run/")
+    expect(shown(plain) == {"Loss/train": (10.0, 50.0)}, shown(plain))
+    svg = os.path.join(folder, "l.svg")
+    expect(artel("plot", plain, "-o", svg).rc == 0 and xml.dom.minidom.parse(svg).getElementsByTagName("path")[0].getAttribute("d").count("L") == 2, "three points")
+    events = os.path.join(plain, os.listdir(plain)[0])
+    whole = open(events, "rb").read()
+    with open(events, "wb") as file:  # as a writer at work leaves it
+        file.write(whole[:-7])
+    expect(shown(plain) == {"Loss/train": (10.0, 50.0)}, "cut off: 3 keeps the value before", shown(plain))
+    with open(events, "wb") as file:
+        file.write(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+    for of, words in ((plain, "is damaged"), (folder, "is damaged"), (os.path.join(logs, "validation"), None), (os.path.join(folder, "empty"), "no event file")):
+        os.makedirs(of, exist_ok=True)
+        ran = artel("plot", of)
+        expect(ran.rc == (0 if words is None else 1) and (words or "") in ran.err, of, ran.rc, ran.err)
+
+
 def draws_histories(folder):
     path, svg = os.path.join(folder, "h.json"), os.path.join(folder, "h.svg")
     with open(path, "w") as f:
@@ -89,7 +139,7 @@ def draws_histories(folder):
         expect(ran.rc == 1 and ran.err, text, part, ran.rc, ran.err)
 
 
-TABLE = [Row(name, opens(name)) for name in KINDS] + [Row(f.__name__, f) for f in (refused, draws_models, draws_histories)]
+TABLE = [Row(name, opens(name)) for name in KINDS] + [Row(f.__name__, f) for f in (refused, draws_models, draws_logs, draws_histories)]
 
 
 def run(row, index, folder, keras_only):
