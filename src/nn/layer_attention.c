@@ -427,11 +427,12 @@ static artel__value_id masks(const artel__layer *layer, const artel__call *call,
 {
     const heads_config *c = layer->config;
     artel__graph *graph = call->graph;
-    /* Keras' MultiHeadAttention reads no query_mask: the mask of the query takes its place. */
-    artel__value_id all,
-        query = ((const heads_parts *)layer->own)->grouped ? explicit_mask(call, "query_mask", in[0].mask) : in[0].mask,
-        value = explicit_mask(call, "value_mask", in[1].mask), key = explicit_mask(call, "key_mask", in[2].mask),
-        given = explicit_mask(call, "attention_mask", ARTEL__NO_VALUE);
+    artel__value_id all, query = explicit_mask(call, "query_mask", in[0].mask),
+                         value = explicit_mask(call, "value_mask", in[1].mask),
+                         key = explicit_mask(call, "key_mask", in[2].mask),
+                         given = explicit_mask(call, "attention_mask", ARTEL__NO_VALUE);
+    /* Keras' MultiHeadAttention takes a query_mask, and the mask of the query instead of it. */
+    if (!((const heads_parts *)layer->own)->grouped) query = in[0].mask;
     if (given < 0) given = array_mask(layer, graph, argument(call, "attention_mask", SIZE_MAX), axes->attended);
     all = both(graph, align_side(layer, graph, axes, query, true), align_side(layer, graph, axes, value, false));
     all = both(graph, all, align_side(layer, graph, axes, key, false));
