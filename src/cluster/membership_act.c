@@ -148,6 +148,7 @@ void artel__ms_probe(artel__membership *m, uint32_t task)
     if (p->link < 0) return;
     if (p->live.pong >= p->live.ping) p->live.ping_since = m->now;
     p->live.ping = ++m->life.nonce;
+    p->live.asked_at = m->now;
     artel__ms_send(m, task, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->live.ping});
 }
 

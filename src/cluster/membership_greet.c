@@ -65,6 +65,7 @@ void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
     p->dialled = m->link[link].dialled;
     p->live.heard = p->live.watched = p->live.bound_at = m->now;
     p->live.ping = p->live.pong = 0;
+    if (another) p->live.trip = 0; /* of another process, perhaps on another host */
     m->link[link].task = (int)hello->task;
     if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
     artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */

@@ -71,7 +71,8 @@ typedef struct artel__ms_live {
     int64_t heard, watched, beat_at, bound_at;
     uint64_t ping, pong;         /* the highest number sent; sent back */
     int64_t ping_since, pong_at; /* the first one without answer was sent then; the last answer came then */
-    int64_t trip;                /* from the last question to its answer; 0: not known */
+    int64_t asked_at;            /* the highest one was sent then; -1: its answer measures nothing */
+    int64_t trip; /* of this incarnation: from a question, the last one then, to its answer; 0: unknown */
 } artel__ms_live;
 
 /* What a peer said of itself last. */

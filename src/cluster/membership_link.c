@@ -189,7 +189,7 @@ static void on_status(artel__membership *m, uint32_t from, const artel__message 
     artel__ms_peer *p = &m->peer[from];
     if (message->ping) artel__ms_send(m, from, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .pong = message->ping});
     if (message->pong > p->live.ping || message->pong <= p->live.pong) return;
-    if (message->pong == p->live.ping) p->live.trip = m->now - p->live.ping_since;
+    if (message->pong == p->live.ping && p->live.asked_at >= 0) p->live.trip = m->now - p->live.asked_at;
     p->live.pong = message->pong;
     p->live.pong_at = m->now;
     artel__ms_settle(m, from);

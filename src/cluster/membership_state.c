@@ -76,7 +76,10 @@ bool artel__ms_enter(artel__membership *m, int64_t now)
     }
     if (now < m->now) now = m->now;
     if (now - m->now > m->config.suspect_after_ns / 2) {
-        for (uint32_t t = 0; t < m->config.tasks; t++) m->peer[t].live.watched = m->peer[t].live.ping_since = now;
+        for (uint32_t t = 0; t < m->config.tasks; t++) {
+            m->peer[t].live.watched = m->peer[t].live.ping_since = now;
+            m->peer[t].live.asked_at = -1;
+        }
         m->proposal.probe_until = now + artel__ms_probe_time(m);
     }
     m->now = now;
