@@ -233,11 +233,9 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
     if (gave_up_waiting(m, pair)) return;
     if (m->lone.few_said == 0)
         m->lone.few_said = m->begun ? m->begun : 1; /* at first they are still connecting with one another */
-    int64_t said = m->lone.wait_said;
     uint32_t need = needed(m);
     artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);
     artel__ms_set_lone(m);
-    m->lone.wait_said = said;
     if (m->has_run || artel__ms_due(m, pair[0] ? &m->lone.few_said : &m->lone.wait_said))
         artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW,
                       "%u of %u tasks reach one another, %u are needed; waiting%s%s", (unsigned)choice->members,
