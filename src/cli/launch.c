@@ -292,7 +292,7 @@ static artel_status start(artel__invocation *call, artel__launch *launch, const 
         .together = what->together,
         .verdicts = what->verdicts,
         .needed = what->needed,
-        .served_to_begin = what->servers ? artel__majority_alone((int)o->ps) : 0,
+        .served_to_begin = what->servers ? artel__majority_fresh((int)o->ps) : 0,
         .served_to_go_on = what->servers ? artel__majority_beside((int)o->ps) : 0,
         .json = what->json,
         .control = state.pipe[0],

@@ -212,25 +212,49 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
     return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;
 }
 
-int artel__launch_job_misses(const artel__launch_job *job)
+static bool serves(const artel__launch_member *member)
 {
-    int first[2] = {-1, -1}, left[2] = {0, 0}, all = 0; /* of those who train, of ps tasks */
-    if (!job->together || job->stopped || job->missed >= 0 || last_well(job)) return -1;
+    return member->type == ARTEL__TASK_PS;
+}
+
+/* Members that a job waits for, of one kind or of several. */
+typedef struct awaited {
+    int all, left; /* left: not ended for good */
+    int first;     /* that ended for good, or -1 */
+} awaited;
+
+static awaited count(const artel__launch_job *job, bool (*is)(const artel__launch_member *))
+{
+    awaited a = {.first = -1};
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
-        bool serves = job->served_to_begin && member->type == ARTEL__TASK_PS;
-        if (!trains(member) && !serves) continue;
-        all++;
+        if (!is(member)) continue;
+        a.all++;
         if (member->state != ARTEL__LAUNCH_ENDED)
-            left[serves]++;
-        else if (first[serves] < 0 || member->when < job->member[first[serves]].when)
-            first[serves] = i;
+            a.left++;
+        else if (a.first < 0 || member->when < job->member[a.first].when)
+            a.first = i;
     }
-    if (left[0] == 0) return -1;
-    if (left[1] < job->served_to_begin) return first[1];
-    if (left[0] + left[1] >= (job->needed ? job->needed : all)) return -1;
-    bool server = first[0] < 0 || (first[1] >= 0 && job->member[first[1]].when < job->member[first[0]].when);
-    return first[server];
+    return a;
+}
+
+/* Of two members, either of which may be -1, the one that ended first. */
+static int earlier(const artel__launch_job *job, int a, int b)
+{
+    if (a < 0 || b < 0) return a < 0 ? b : a;
+    return job->member[b].when < job->member[a].when ? b : a;
+}
+
+int artel__launch_job_misses(const artel__launch_job *job)
+{
+    if (!job->together || job->stopped || job->missed >= 0 || last_well(job)) return -1;
+    awaited training = count(job, trains), serving = {.first = -1};
+    if (job->served_to_begin) serving = count(job, serves);
+    if (training.left == 0) return -1;
+    if (serving.left < job->served_to_begin) return serving.first;
+    int needed = job->needed ? job->needed : training.all + serving.all;
+    if (training.left + serving.left >= needed) return -1;
+    return earlier(job, training.first, serving.first);
 }
 
 void artel__launch_job_abandon(artel__launch_job *job, int i)

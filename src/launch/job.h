@@ -63,14 +63,15 @@ typedef enum artel__launch_order {
 typedef struct artel__launch_job {
     artel__launch_member *member; /* the caller's */
     int members;
-    int restarts;                         /* allowed to each */
-    bool together;                        /* see above */
-    bool verdicts;                        /* codes 1 and 2 are final: see above */
-    int needed;                           /* members for a job together to begin; 0: all */
-    int served_to_begin, served_to_go_on; /* ps tasks without which it does not; 0: they take no part */
-    int missed;                           /* for whose end it was abandoned, or -1 */
-    int stopped;                          /* the signal that ends the job, or 0 */
-    int signals;                          /* how many came */
+    int restarts;        /* allowed to each */
+    bool together;       /* see above */
+    bool verdicts;       /* codes 1 and 2 are final: see above */
+    int needed;          /* members for a job together to begin; 0: all */
+    int served_to_begin; /* ps tasks without which it does not begin; 0: it begins without any */
+    int served_to_go_on; /* ps tasks without which it does not go on; 0: one, where it has some */
+    int missed;          /* for whose end it was abandoned, or -1 */
+    int stopped;         /* the signal that ends the job, or 0 */
+    int signals;         /* how many came */
 } artel__launch_job;
 
 /* All members are due at once; `type` of each must be set. */

@@ -76,15 +76,16 @@ artel_status artel__launch_question(artel__launch *launch, int i, artel__status_
 void artel__launch_close(artel__launch *launch);
 
 typedef struct artel__launch_run_options {
-    int restarts;                         /* of each task */
-    bool together;                        /* the tasks work at one result: see job.h */
-    bool verdicts;                        /* codes 1 and 2 are final: likewise */
-    int needed;                           /* of a job together, to begin: likewise */
-    int served_to_begin, served_to_go_on; /* of its ps tasks: likewise */
-    bool json;                            /* events of tasks go through unchanged, see output.h */
-    int control;    /* bytes read here are signals to the launcher: SIGINT, SIGTERM, ...; -1: none */
-    int out, err;   /* where output goes */
-    bool colour[2]; /* of out and err */
+    int restarts;        /* of each task */
+    bool together;       /* the tasks work at one result: see job.h */
+    bool verdicts;       /* codes 1 and 2 are final: likewise */
+    int needed;          /* of a job together, to begin: likewise */
+    int served_to_begin; /* of its ps tasks: likewise */
+    int served_to_go_on; /* of its ps tasks: likewise */
+    bool json;           /* events of tasks go through unchanged, see output.h */
+    int control;         /* bytes read here are signals to the launcher: SIGINT, SIGTERM, ...; -1: none */
+    int out, err;        /* where output goes */
+    bool colour[2];      /* of out and err */
     void (*in_child)(void *user);
     void (*suspend)(
         void *user); /* on SIGTSTP, when all tasks are stopped; they go on when it returns. NULL: not heard */

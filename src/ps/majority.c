@@ -18,7 +18,7 @@ int artel__majority_beside(int servers)
     return votes_needed(servers) - votes_of_chief(servers);
 }
 
-int artel__majority_alone(int servers)
+int artel__majority_fresh(int servers)
 {
     return votes_needed(servers);
 }

@@ -22,8 +22,9 @@
  * on. */
 bool artel__majority_holds(int servers, uint64_t chief, const uint64_t *remembers, int present);
 
-/* The fewest ps tasks that a chief which they remember has a majority with; one that none of them remembers. */
+/* The fewest ps tasks that a chief has a majority with when they remember it. */
 int artel__majority_beside(int servers);
-int artel__majority_alone(int servers);
+/* The same when none of them remembers it: it has just been started, or they follow another one. */
+int artel__majority_fresh(int servers);
 
 #endif

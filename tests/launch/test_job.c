@@ -168,14 +168,14 @@ static void test_who_is_missed(void **state)
         int missed;
         int served; /* ps tasks without which it does not begin */
     } cases[] = {
-        {"www", 0, "", -1, 0},           {"www", 0, "1=s9", 1, 0},       {"www", 3, "1=s9", 1, 0},
-        {"www", 2, "1=s9", -1, 0},       {"www", 2, "2=s9 1=3", 2, 0},   {"wwp", 0, "2=1", -1, 0},
-        {"w", 0, "0=s9", -1, 0},         {"www", 0, "!15 1=143", -1, 0}, {"ww", 0, "1=0", -1, 0},
+        {"www", 0, "", -1, 0},           {"www", 0, "1=s9", 1, 0},        {"www", 3, "1=s9", 1, 0},
+        {"www", 2, "1=s9", -1, 0},       {"www", 2, "2=s9 1=3", 2, 0},    {"wwp", 0, "2=1", -1, 0},
+        {"w", 0, "0=s9", -1, 0},         {"www", 0, "!15 1=143", -1, 0},  {"ww", 0, "1=0", -1, 0},
         {"www", 0, "1=s9 ? 0=2", -1, 0},                                /* once */
         {"cwpp", 0, "3=s9", 3, 2},       {"cwpp", 0, "1=2 3=s9", 3, 2}, /* the server: --min-workers would not help */
         {"cwpp", 3, "1=2", -1, 2},                                      /* three are left */
-        {"cwpp", 3, "3=2", 3, 2},        {"cwpppp", 4, "3=s9", -1, 3},   {"cwpppp", 4, "3=s9 1=1", -1, 3},
-        {"cwpppp", 5, "3=s9 1=1", 3, 3}, /* who ended first */
+        {"cwpp", 3, "3=2", 3, 2},        {"cwpppp", 4, "3=s9", -1, 3},    {"cwpppp", 4, "3=s9 1=1", -1, 3},
+        {"cwpppp", 5, "3=s9 1=1", 3, 3}, {"cwpppp", 5, "1=1 3=s9", 1, 3}, /* who ended first */
         {"cwpppp", 0, "1=1", 1, 3},
     };
     (void)state;
@@ -206,6 +206,11 @@ static void test_too_few_servers(void **state)
     b.job.served_to_go_on = 2;
     play(&b, "2=0 3=0 4=0 5=0"); /* the job is done */
     assert_int_equal(artel__launch_job_lost(&b.job), -1);
+    set_up(&b, "cwpp", 0, true); /* no number given: one */
+    play(&b, "2=s9");
+    assert_int_equal(artel__launch_job_lost(&b.job), -1);
+    play(&b, "3=s9");
+    assert_int_equal(artel__launch_job_lost(&b.job), ARTEL__TASK_PS);
 }
 
 static void test_restarts(void **state)

@@ -143,7 +143,7 @@ static void who_is_left_goes_on(void **state)
             }
             assert_int_equal(artel__majority_holds(servers, 1, same, present), present >= least[i].known);
             assert_int_equal(artel__majority_beside(servers), least[i].known);
-            assert_int_equal(artel__majority_alone(servers), least[i].fresh);
+            assert_int_equal(artel__majority_fresh(servers), least[i].fresh);
             assert_int_equal(artel__majority_holds(servers, 1, none, present), present >= least[i].fresh);
             assert_int_equal(artel__majority_holds(servers, 1, other, present), present >= least[i].fresh);
         }
