@@ -12,25 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
-
-/* The code point at `at` and its bytes in *count; -1 with one byte when it is no UTF-8. */
-static int32_t take(const char *at, size_t left, size_t *count)
-{
-    static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint8_t first = (uint8_t)at[0];
-    size_t bytes = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    int32_t code = bytes == 1 ? first : first & (0x7f >> bytes);
-    *count = 1;
-    if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || bytes > left) return -1;
-    for (size_t i = 1; i < bytes; i++) {
-        uint8_t next = (uint8_t)at[i];
-        if ((next & 0xc0) != 0x80) return -1;
-        code = code << 6 | (next & 0x3f);
-    }
-    if (code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return -1;
-    *count = bytes;
-    return code;
-}
+#include "base/utf8.h"
 
 /* Controls, breaks of lines and paragraphs, marks of direction, and the mark of byte order. */
 static bool is_unfit(int32_t code)
@@ -57,7 +39,7 @@ size_t artel__clean(const char *text, size_t length, char *out, size_t size)
     size_t used = 0, bytes;
     for (size_t i = 0; i < length; i += bytes) {
         char escape[8];
-        int32_t code = take(text + i, length - i, &bytes);
+        int32_t code = artel__utf8_take(text + i, length - i, &bytes);
         bool fit = code >= 0 && !is_unfit(code);
         size_t wanted = fit ? bytes : (size_t)write_escape(escape, code, (uint8_t)text[i]);
         if (used + wanted >= size) break;

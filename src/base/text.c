@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* Never written: capacity 0 says that nothing is owned. */
 static const char empty[1] = "";
 
@@ -103,17 +105,33 @@ void artel__text_append_quoted(artel__text *text, const char *word)
     artel__text_append(text, "'");
 }
 
+static void append_json_escape(artel__text *text, int32_t code)
+{
+    static const char plain[] = "\"\\\n\r\t", escaped[] = "\"\\nrt";
+    const char *found = code > 0 ? strchr(plain, code) : NULL;
+    if (found)
+        artel__text_printf(text, "\\%c", escaped[found - plain]);
+    else if (code >= 0)
+        artel__text_printf(text, "\\u%04x", (unsigned)code);
+    else
+        artel__text_append(text, "\xef\xbf\xbd"); /* U+FFFD */
+}
+
+/* Names of hosts and paths, and causes of faults, need not be UTF-8 and go out in an event all the same, which jansson
+ * would refuse. (json_write.c spells values that jansson holds, byte for byte as Python does.) */
 void artel__text_append_json(artel__text *text, const char *word)
 {
+    const char *end = word + strlen(word), *plain = word;
+    size_t bytes;
     artel__text_append(text, "\"");
-    for (const char *c = word; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            artel__text_printf(text, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            artel__text_printf(text, "\\u%04x", (unsigned)*c);
-        else
-            artel__text_append_bytes(text, c, 1);
+    for (const char *at = word; at < end; at += bytes) {
+        int32_t code = artel__utf8_take(at, (size_t)(end - at), &bytes);
+        if (code >= 0x20 && code != '"' && code != '\\' && code != 0x7f) continue;
+        artel__text_append_bytes(text, plain, (size_t)(at - plain));
+        append_json_escape(text, code);
+        plain = at + bytes;
     }
+    artel__text_append_bytes(text, plain, (size_t)(end - plain));
     artel__text_append(text, "\"");
 }
 

@@ -21,7 +21,7 @@ void artel__text_clear(artel__text *text);
 void artel__text_append(artel__text *text, const char *string);
 /* A word as a POSIX shell reads it back. */
 void artel__text_append_quoted(artel__text *text, const char *word);
-/* A word between quotes as JSON has it; bytes beyond ASCII as they are. */
+/* A word between quotes as JSON has it: escapes for controls, quotes and backslashes; U+FFFD for what is no UTF-8. */
 void artel__text_append_json(artel__text *text, const char *word);
 void artel__text_append_bytes(artel__text *text, const void *bytes, size_t count);
 /* Another text, and its failure. */

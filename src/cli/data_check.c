@@ -85,9 +85,9 @@ static artel_status say_damage(artel_context *ctx, tally *t, const char *path, i
     }
     artel__text_init(&line, ctx);
     artel__text_append(&line, "{\"file\": ");
-    artel__put_json_string(&line, path);
+    artel__text_append_json(&line, path);
     artel__text_printf(&line, ", \"record\": %lld, \"byte\": %zu, \"what\": ", (long long)record, at);
-    artel__put_json_string(&line, what);
+    artel__text_append_json(&line, what);
     artel__text_append(&line, "}\n");
     artel_status status = artel__text_status(&line);
     if (status == ARTEL_OK) fputs(line.data, stdout); /* JSON: nothing in it commands a terminal */

@@ -99,7 +99,7 @@ static artel_status say_json(artel_context *ctx, const artel__rows_column *c, co
     artel__text line;
     artel__text_init(&line, ctx);
     artel__text_append(&line, "  ");
-    artel__put_json_string(&line, c->name);
+    artel__text_append_json(&line, c->name);
     artel__text_printf(&line, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld",
                        artel_dtype_name(c->dtype), (long long)(s->values + s->missing), (long long)s->missing,
                        (long long)s->zeros);

@@ -121,7 +121,7 @@ static const char *span_arguments(artel__profiler *p, const artel_profile_node *
     artel__text_clear(&p->arguments);
     for (size_t i = 0; i < ARTEL__COUNT(member); i++) {
         artel__text_printf(&p->arguments, "%s\"%s\": ", i ? ", " : "{", member[i][0]);
-        artel__put_json_string(&p->arguments, member[i][1]);
+        artel__text_append_json(&p->arguments, member[i][1]);
     }
     artel__text_append(&p->arguments, "}");
     return artel__text_status(&p->arguments) == ARTEL_OK ? p->arguments.data : NULL;

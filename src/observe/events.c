@@ -53,7 +53,7 @@ static void begin_value(artel__events *events, const char *key)
     if (events->comma) artel__text_append(&events->line, ", ");
     events->comma = true;
     if (!key) return;
-    artel__put_json_string(&events->line, key);
+    artel__text_append_json(&events->line, key);
     artel__text_append(&events->line, ": ");
 }
 
@@ -90,7 +90,7 @@ void artel__event_string(artel__events *events, const char *key, const char *val
     if (!events) return;
     begin_value(events, key);
     if (value) {
-        artel__put_json_string(&events->line, value);
+        artel__text_append_json(&events->line, value);
     } else {
         artel__text_append(&events->line, "null");
     }

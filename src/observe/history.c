@@ -139,7 +139,7 @@ static void print_groups(const artel__run_history *history, artel__logs names, a
     while (artel__logs_next(names, &group)) {
         const series *item = &history->items[group.first];
         if (group.first > 0) artel__text_append(out, ", ");
-        artel__put_json_string(out, group.name);
+        artel__text_append_json(out, group.name);
         artel__text_append(out, ": [");
         for (size_t v = 0; v < item->count; v++) {
             if (v > 0) artel__text_append(out, ", ");

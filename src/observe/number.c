@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Python's spelling of floats, JSON strings, the numbers of the progress bar.
- *
- * Digits come from base/text.h and base/json.h. Strings are written here and not through jansson, because names of
- * hosts, paths and causes of faults need not be valid UTF-8 and an event must go out all the same.
- */
+/* Python's spelling of floats, the numbers of the progress bar. Digits come from base/text.h and base/json.h. */
 #include "observe/number.h"
 
 #include <math.h>
@@ -49,55 +45,6 @@ void artel__put_json_float(artel__text *text, double value)
 {
     char buffer[ARTEL__PYTHON_FLOAT_SIZE];
     artel__text_append(text, artel__json_format(buffer, sizeof buffer, value));
-}
-
-/* The length of the UTF-8 sequence at `s` (NUL-terminated), or 0 when it is none (overlong forms, surrogates, too
- * large values and stray bytes included). */
-static size_t utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80) return 1;
-    size_t length = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
-                    : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-                    : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    }
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-    return length;
-}
-
-static void append_escape(artel__text *text, unsigned char c)
-{
-    switch (c) {
-    case '"': artel__text_append(text, "\\\""); break;
-    case '\\': artel__text_append(text, "\\\\"); break;
-    case '\n': artel__text_append(text, "\\n"); break;
-    case '\r': artel__text_append(text, "\\r"); break;
-    case '\t': artel__text_append(text, "\\t"); break;
-    default: artel__text_printf(text, "\\u%04x", c);
-    }
-}
-
-void artel__put_json_string(artel__text *text, const char *string)
-{
-    const unsigned char *s = (const unsigned char *)string;
-    artel__text_append(text, "\"");
-    while (*s) {
-        const unsigned char *plain = s;
-        size_t length;
-        while (*s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f && (length = utf8_length(s)) > 0) s += length;
-        if (s > plain) artel__text_append_bytes(text, plain, (size_t)(s - plain));
-        if (!*s) break;
-        if (*s >= 0x80) {
-            artel__text_append(text, "\xef\xbf\xbd");
-        } else {
-            append_escape(text, *s);
-        }
-        s++;
-    }
-    artel__text_append(text, "\"");
 }
 
 char *artel__progress_number(char *buffer, size_t size, double value, bool by_magnitude)

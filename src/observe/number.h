@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as Keras' users know them: Python's spelling of a float, JSON strings, and the logs of one epoch.
+/* Values as Keras' users know them: Python's spelling of a float, and the logs of one epoch.
  *
  * CSV logs, history files and JSON events are read by scripts written for Keras, so a float is spelled exactly as
  * Python's repr() does (and as json.dumps does, NaN and Infinity included). Pure functions, thread-safe; the decimal
@@ -45,10 +45,6 @@ char *artel__python_float(char buffer[ARTEL__PYTHON_FLOAT_SIZE], double value);
 
 /* The same as json.dumps writes it: NaN, Infinity, -Infinity (which strict JSON does not know). */
 void artel__put_json_float(artel__text *text, double value);
-
-/* A JSON string with its quotes. Control characters, quotes and backslashes are escaped; bytes that are no UTF-8
- * become U+FFFD; everything else stays as it is. */
-void artel__put_json_string(artel__text *text, const char *string);
 
 /* A metric as Keras' progress bar shows it: four decimals, or 1.2345e-04 when it is small. `by_magnitude` compares
  * |value| with 0.001 (verbose 1), else the value itself (verbose 2). At least 32 bytes. Returns `buffer`. */

@@ -42,7 +42,7 @@ static void begin_event(artel__trace *trace, const char *phase, int64_t thread, 
     trace->any = true;
     artel__text_printf(&trace->pending, "{\"ph\": \"%s\", \"pid\": %lld, \"tid\": %lld, \"name\": ", phase,
                        (long long)trace->rank, (long long)thread);
-    artel__put_json_string(&trace->pending, name);
+    artel__text_append_json(&trace->pending, name);
 }
 
 static void end_event(artel__trace *trace)
@@ -64,7 +64,7 @@ static void put_name(artel__trace *trace, const char *what, int64_t thread, cons
 {
     begin_event(trace, "M", thread, what);
     artel__text_append(&trace->pending, ", \"args\": {\"name\": ");
-    artel__put_json_string(&trace->pending, name);
+    artel__text_append_json(&trace->pending, name);
     artel__text_append(&trace->pending, "}");
     end_event(trace);
 }
@@ -113,7 +113,7 @@ void artel__trace_span(artel__trace *trace, const artel__trace_span_record *span
     if (!trace) return;
     begin_event(trace, "X", span->thread, span->name);
     artel__text_append(&trace->pending, ", \"cat\": ");
-    artel__put_json_string(&trace->pending, span->category);
+    artel__text_append_json(&trace->pending, span->category);
     put_time(trace, "ts", span->begin_ns);
     put_time(trace, "dur", span->end_ns - span->begin_ns);
     if (span->arguments) artel__text_printf(&trace->pending, ", \"args\": %s", span->arguments);

@@ -94,10 +94,41 @@ static void test_nearest_name(void **state)
         artel__nearest_name("an extremely long word that no name of any table can be near to, whatever it is", names));
 }
 
+static void escapes_json_strings(void **state)
+{
+    static const char *const cases[][2] = {
+        {"plain", "\"plain\""},
+        {"", "\"\""},
+        {"a\"b\\c", "\"a\\\"b\\\\c\""},
+        {"\n\r\t\x01\x7f", "\"\\n\\r\\t\\u0001\\u007f\""},
+        {"gr\xc3\xb6\xc3\x9f"
+         "e \xf0\x9f\x98\x80",
+         "\"gr\xc3\xb6\xc3\x9f"
+         "e \xf0\x9f\x98\x80\""},
+        {"a\xff"
+         "b",
+         "\"a\xef\xbf\xbd"
+         "b\""},
+        {"\b\f", "\"\\u0008\\u000c\""},
+        {"\xc3", "\"\xef\xbf\xbd\""},
+        {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},                 /* overlong */
+        {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* a surrogate */
+    };
+    artel__text text;
+    artel__text_init(&text, *state);
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) {
+        artel__text_clear(&text);
+        artel__text_append_json(&text, cases[i][0]);
+        assert_string_equal(text.data, cases[i][1]);
+    }
+    artel__text_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_growing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(escapes_json_strings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_growth, set_up, tear_down),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_nearest_name),
