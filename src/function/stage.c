@@ -318,20 +318,35 @@ static void function_close(artel__stage *stage)
 
 /* ---- elements ---- */
 
-/* One that is free; with `outputs` only one that has those of the element, or NULL. */
-static runner *take(function_state *state, int64_t index, bool outputs)
+/* One that is free and has the outputs of the element in this pass, or NULL. */
+static runner *find_holder(function_state *state, int64_t index)
 {
     runner *found = NULL;
     pthread_mutex_lock(&state->mutex);
-    for (bool waits = true; waits && !found; waits = !outputs && !found) {
-        for (int i = 0; i < state->runners && !found; i++) {
-            runner *r = &state->runner[i];
-            bool fits = !outputs || (r->holds && r->index == index && r->pass == artel__stage_pass());
-            if (!r->busy && fits) found = r;
-        }
-        if (!found && !outputs) pthread_cond_wait(&state->freed, &state->mutex);
+    for (int i = 0; i < state->runners && !found; i++) {
+        runner *r = &state->runner[i];
+        if (!r->busy && r->holds && r->index == index && r->pass == artel__stage_pass()) found = r;
     }
     if (found) found->busy = true;
+    pthread_mutex_unlock(&state->mutex);
+    return found;
+}
+
+/* With the mutex. */
+static runner *any_free(const function_state *state)
+{
+    for (int i = 0; i < state->runners; i++)
+        if (!state->runner[i].busy) return &state->runner[i];
+    return NULL;
+}
+
+/* Waits for one. */
+static runner *take_free(function_state *state)
+{
+    runner *found;
+    pthread_mutex_lock(&state->mutex);
+    while (!(found = any_free(state))) pthread_cond_wait(&state->freed, &state->mutex);
+    found->busy = true;
     pthread_mutex_unlock(&state->mutex);
     return found;
 }
@@ -377,12 +392,12 @@ static artel_status function_at(const artel__stage *stage, int column, int64_t i
     int output = state->output[column];
     artel__stage_scratch arguments;
     if (output < 0) return artel__stage_at(stage->inputs[0], column, index, out);
-    runner *r = take(state, index, true);
+    runner *r = find_holder(state, index);
     artel_status status = ARTEL_OK;
     if (!r) {
         ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &arguments));
         status = read_arguments(stage, state, index, arguments.bytes);
-        if (status == ARTEL_OK) r = take(state, index, false);
+        if (status == ARTEL_OK) r = take_free(state);
         if (r) status = run(r, index, state, arguments.bytes);
         artel__stage_scratch_fini(stage->ctx, &arguments);
     }
