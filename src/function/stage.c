@@ -2,24 +2,27 @@
 /* The stage "function" of pipelines (data/stage.h): a function that artel_functions_save() has written, on the columns
  * of an element. What Dataset.map is to tf.data, and with a filter behind it Dataset.filter.
  *
- * A function is run with one row, the element. Strategies belong to one thread at a time, so that a few are loaded from
- * the file when the stage is opened, all alike; who finds none free waits for one. Which of them runs an element
- * cannot be told: they write no variables, and random operations draw by the number of the run, which is made of the
- * element's and the pass. Several outputs of an element are mostly asked for one after another, so each strategy
- * remembers whose it has.
+ * A function is run with one row, the element. Strategies belong to one thread at a time. One is loaded when the stage
+ * is opened; who finds none free loads a further one, all alike, while the file is still the one that was opened and
+ * the memory for data has room (base/budget.h), else waits. Which of them runs an element cannot be told: they write no
+ * variables, and random operations draw by the number of the run, which is made of the element's and the pass. Several
+ * outputs of an element are mostly asked for one after another, so each strategy remembers whose it has.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "artel/saved.h"
+#include "base/budget.h"
 #include "base/hash.h"
 #include "data/remote.h"
 #include "data/stage.h"
 #include "function/function_impl.h"
 
 enum {
-    MOST_RUNNERS = 8
+    MOST_RUNNERS = 8,
+    RUNNERS_PERCENT = 50 /* of the memory for data, with what others have taken: for all but the first */
 };
 
 typedef struct function_options {
@@ -50,18 +53,27 @@ typedef struct runner {
 } runner;
 
 typedef struct function_state {
-    pthread_mutex_t mutex; /* guards busy, holds, index and pass of all runners; innermost */
-    pthread_cond_t freed;
+    pthread_mutex_t mutex; /* guards busy, holds, index and pass of all runners, and the next four; innermost */
+    int runners, most;     /* loaded; that may be */
+    bool loading;          /* a thread loads runner[runners] */
+    uint64_t charged;      /* of the budget */
+    pthread_cond_t freed;  /* or loaded */
     runner *runner;
-    int runners;
-    int *argument;   /* by argument: a column of the input */
-    size_t *place;   /* by argument: where it is read to */
-    size_t bytes;    /* of all arguments */
-    int *output;     /* by column: of the function; -1: the input's own */
-    size_t *results; /* by output: bytes */
+    uint64_t cost;    /* bytes of one */
+    struct stat file; /* before the first was loaded */
+    int *argument;    /* by argument: a column of the input */
+    size_t *place;    /* by argument: where it is read to */
+    size_t bytes;     /* of all arguments */
+    int *output;      /* by column: of the function; -1: the input's own */
+    size_t *results;  /* by output: bytes */
 } function_state;
 
 /* ---- the file ---- */
+
+static const char *file_of(const artel__stage *stage)
+{
+    return ((const function_options *)stage->options)->file;
+}
 
 /* What is elsewhere is fetched, and is the file from there on. */
 static artel_status bring(const artel__stage *stage)
@@ -79,7 +91,7 @@ static artel_status bring(const artel__stage *stage)
 static artel_status function_identify(const artel__stage *stage, artel__sha256 *hash)
 {
     ARTEL_TRY(bring(stage));
-    return artel__stage_hash_file(stage, ((const function_options *)stage->options)->file, hash);
+    return artel__stage_hash_file(stage, file_of(stage), hash);
 }
 
 static artel_status find_function(const artel__stage *stage, artel_strategy *strategy, artel_function **out)
@@ -106,8 +118,7 @@ static artel_status load(const artel__stage *stage, runner *r)
     artel_strategy_options options = ARTEL_STRATEGY_OPTIONS_INIT;
     options.strategy = "one-device";
     options.threads = 1;
-    ARTEL_TRY(
-        artel_functions_load(stage->ctx, ((const function_options *)stage->options)->file, &options, &r->strategy));
+    ARTEL_TRY(artel_functions_load(stage->ctx, file_of(stage), &options, &r->strategy));
     return find_function(stage, r->strategy, &r->function);
 }
 
@@ -263,22 +274,54 @@ static artel_status place_outputs(artel__stage *stage, const artel_function *f, 
 
 /* ---- opening ---- */
 
+/* Of all that may be loaded, for the arena belongs to who opens. */
+static artel_status describe_arrays(const artel__stage *stage, const artel_function *f, const function_state *state)
+{
+    for (int k = 0; k < state->most; k++) {
+        runner *r = &state->runner[k];
+        r->in = artel__arena_alloc(stage->arena, (size_t)f->arguments + 1, sizeof *r->in);
+        r->out = artel__arena_alloc(stage->arena, (size_t)f->outputs + 1, sizeof *r->out);
+        ARTEL_TRY(artel__arena_status(stage->arena));
+        for (int i = 0; i < f->arguments; i++) {
+            const artel__stage_column *c = &stage->inputs[0]->columns[state->argument[i]];
+            r->in[i] = (artel_array){.dtype = c->dtype, .shape = {c->row.rank + 1, {1}}};
+            memcpy(r->in[i].shape.dim + 1, c->row.dim, (size_t)c->row.rank * sizeof(int64_t));
+        }
+        for (int i = 0; i < f->outputs; i++) r->out[i] = (artel_array){.dtype = f->graph.value[f->graph.kept[i]].dtype};
+    }
+    return ARTEL_OK;
+}
+
+/* What a runner takes at the most: its variables, once more where they came from a model, and every value of the graph
+ * for the batch that its plan is made for, though values share memory. */
+static uint64_t cost_of(const artel_function *f)
+{
+    const artel_strategy *s = f->strategy;
+    uint64_t variables = 0, row = 0;
+    for (int i = 0; i < s->variables.count; i++) variables += artel__variable_bytes(&s->variables.item[i]);
+    for (int i = 0; i < f->graph.values; i++) {
+        int64_t cells = artel_shape_count(&f->graph.value[i].shape);
+        if (cells > 0) row += (uint64_t)cells * artel__cell_size(f->graph.value[i].dtype);
+    }
+    return 2 * variables + row * (uint64_t)s->options.batch_size;
+}
+
 static artel_status open_runner(const artel__stage *stage, const function_state *state, runner *r)
 {
-    const artel_function *f = r->function;
-    r->in = artel__arena_alloc(stage->arena, (size_t)f->arguments + 1, sizeof *r->in);
-    r->out = artel__arena_alloc(stage->arena, (size_t)f->outputs + 1, sizeof *r->out);
-    ARTEL_TRY(artel__arena_status(stage->arena));
-    for (int i = 0; i < f->arguments; i++) {
-        const artel__stage_column *c = &stage->inputs[0]->columns[state->argument[i]];
-        r->in[i] = (artel_array){.dtype = c->dtype, .shape = {c->row.rank + 1, {1}}};
-        memcpy(r->in[i].shape.dim + 1, c->row.dim, (size_t)c->row.rank * sizeof(int64_t));
-    }
-    for (int i = 0; i < f->outputs; i++) {
-        r->out[i] = (artel_array){.dtype = f->graph.value[f->graph.kept[i]].dtype};
+    for (int i = 0; i < r->function->outputs; i++)
         ARTEL_TRY(artel__alloc(stage->ctx, state->results[i] + 1, stage->where, &r->out[i].data));
-    }
     return artel__function_open(r->function);
+}
+
+static void close_runner(const artel__stage *stage, runner *r)
+{
+    for (int i = 0; r->function && r->out && i < r->function->outputs; i++) {
+        artel__free(stage->ctx, r->out[i].data);
+        r->out[i].data = NULL;
+    }
+    artel_strategy_destroy(r->strategy);
+    r->strategy = NULL;
+    r->function = NULL;
 }
 
 static artel_status function_open(artel__stage *stage)
@@ -291,27 +334,22 @@ static artel_status function_open(artel__stage *stage)
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->freed, NULL);
     stage->state = state;
-    while (state->runners < most) {
-        runner *r = &state->runner[state->runners++];
-        ARTEL_TRY(load(stage, r));
-        if (state->runners == 1) {
-            ARTEL_TRY(check_function(stage, r->function));
-            ARTEL_TRY(take_arguments(stage, r->function, state));
-            ARTEL_TRY(place_outputs(stage, r->function, state));
-        }
-        ARTEL_TRY(open_runner(stage, state, r));
-    }
-    return ARTEL_OK;
+    state->most = stat(file_of(stage), &state->file) == 0 ? most : 1;
+    runner *first = &state->runner[state->runners++];
+    ARTEL_TRY(load(stage, first));
+    ARTEL_TRY(check_function(stage, first->function));
+    ARTEL_TRY(take_arguments(stage, first->function, state));
+    ARTEL_TRY(place_outputs(stage, first->function, state));
+    ARTEL_TRY(describe_arrays(stage, first->function, state));
+    state->cost = cost_of(first->function);
+    return open_runner(stage, state, first);
 }
 
 static void function_close(artel__stage *stage)
 {
     function_state *state = stage->state;
-    for (int i = 0; i < state->runners; i++) {
-        runner *r = &state->runner[i];
-        for (int k = 0; r->out && k < r->function->outputs; k++) artel__free(stage->ctx, r->out[k].data);
-        artel_strategy_destroy(r->strategy);
-    }
+    for (int i = 0; i < state->runners; i++) close_runner(stage, &state->runner[i]);
+    artel__budget_give(stage->ctx, state->charged);
     pthread_cond_destroy(&state->freed);
     pthread_mutex_destroy(&state->mutex);
 }
@@ -340,15 +378,64 @@ static runner *any_free(const function_state *state)
     return NULL;
 }
 
-/* Waits for one. */
-static runner *take_free(function_state *state)
+/* A file that has been written anew may hold another function. */
+static bool is_same_file(const artel__stage *stage, const struct stat *then)
 {
-    runner *found;
+    struct stat now;
+    return stat(file_of(stage), &now) == 0 && now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+           now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+}
+
+/* With the mutex: whether this thread is to load another one, which is charged then. */
+static bool begin_loading(const artel__stage *stage, function_state *state)
+{
+    if (state->loading || state->runners >= state->most) return false;
+    state->loading = artel__budget_take(stage->ctx, state->cost, RUNNERS_PERCENT);
+    return state->loading;
+}
+
+/* *out stays NULL where the file has changed: then it is done with those there are. */
+static artel_status load_another(const artel__stage *stage, function_state *state, runner **out)
+{
+    runner *r = &state->runner[state->runners];
+    bool same = is_same_file(stage, &state->file);
+    artel_status status = ARTEL_OK;
+    if (same) status = load(stage, r);
+    if (same && status == ARTEL_OK) status = open_runner(stage, state, r);
+    same = same && status == ARTEL_OK && is_same_file(stage, &state->file);
+    if (!same) close_runner(stage, r);
     pthread_mutex_lock(&state->mutex);
-    while (!(found = any_free(state))) pthread_cond_wait(&state->freed, &state->mutex);
-    found->busy = true;
+    state->loading = false;
+    if (same) {
+        r->busy = true;
+        state->runners++;
+        state->charged += state->cost;
+        *out = r;
+    } else {
+        state->most = state->runners;
+        artel__budget_give(stage->ctx, state->cost);
+    }
+    pthread_cond_broadcast(&state->freed);
     pthread_mutex_unlock(&state->mutex);
-    return found;
+    return status;
+}
+
+/* One that is free, or a further one; waits while neither can be had. */
+static artel_status take_free(const artel__stage *stage, function_state *state, runner **out)
+{
+    artel_status status = ARTEL_OK;
+    *out = NULL;
+    while (!*out && status == ARTEL_OK) {
+        bool loads = false;
+        pthread_mutex_lock(&state->mutex);
+        while (!(*out = any_free(state)) && !(loads = begin_loading(stage, state)))
+            pthread_cond_wait(&state->freed, &state->mutex);
+        if (*out) (*out)->busy = true;
+        pthread_mutex_unlock(&state->mutex);
+        if (loads) status = load_another(stage, state, out);
+    }
+    return status;
 }
 
 static void give_back(function_state *state, runner *r, bool holds, int64_t index)
@@ -397,7 +484,7 @@ static artel_status function_at(const artel__stage *stage, int column, int64_t i
     if (!r) {
         ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &arguments));
         status = read_arguments(stage, state, index, arguments.bytes);
-        if (status == ARTEL_OK) r = take_free(state);
+        if (status == ARTEL_OK) status = take_free(stage, state, &r);
         if (r) status = run(r, index, state, arguments.bytes);
         artel__stage_scratch_fini(stage->ctx, &arguments);
     }
