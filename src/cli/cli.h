@@ -66,8 +66,8 @@ bool artel__cli_given(const artel__invocation *call, const char *name);
 void artel__cli_note_idle(artel__invocation *call, const char *const *names, size_t count, const char *what);
 /* The same for the options of a device where `device` is the processor. */
 void artel__cli_note_idle_device(artel__invocation *call, const char *device);
-/* From now on an abort, which is what plug-ins do with faults of their own, is a line with what to do, and exit code 2.
- */
+/* From now on an abort, which is what plug-ins do with faults of their own, is a line with what to do, and then the
+ * signal's end. Nothing where `device` is the processor. */
 void artel__cli_catch_abort(const char *device);
 /* Warns of each ARTEL_ variable that nothing reads and whose name is nearly that of one that is read. */
 artel_status artel__cli_check_environment(artel__invocation *call);

@@ -152,6 +152,7 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
                    "%s holds no weights: they are drawn from seed 0, as those of a model that was never trained",
                    call->argument[0]);
     artel__cli_note_idle_device(call, o->device);
+    artel__cli_catch_abort(o->device);
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
     bool skips = false;
     ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));

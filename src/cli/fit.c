@@ -212,6 +212,7 @@ static void note_idle_options(artel__invocation *call, const fit_options *o)
     if (strcmp(o->strategy, "parameter-server") != 0)
         artel__cli_note_idle(call, serving, ARTEL__COUNT(serving), "--strategy parameter-server");
     artel__cli_note_idle_device(call, o->device);
+    artel__cli_catch_abort(o->device);
     if (o->steps_per_epoch && !artel__cli_given(call, "batch-size"))
         artel__log(
             call->ctx, ARTEL_LOG_NOTE,

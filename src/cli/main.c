@@ -85,17 +85,19 @@ void artel__cli_catch_signals(artel_context *ctx)
 static char abort_text[400];
 static pid_t abort_pid;
 
+/* The signal ends the process once this returns: whoever started it is to see that it died. */
 static void on_abort(int number)
 {
-    (void)number;
-    if (getpid() != abort_pid) return; /* a child that tries a plug-in: abort() goes on to end it by the signal */
-    ssize_t ignored = write(STDERR_FILENO, abort_text, strlen(abort_text));
+    bool own = getpid() == abort_pid; /* else a child that tries a plug-in, whose parent has a line for it */
+    ssize_t ignored = own ? write(STDERR_FILENO, abort_text, strlen(abort_text)) : 0;
     (void)ignored;
-    _exit(2);
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 void artel__cli_catch_abort(const char *device)
 {
+    if (strcmp(device, "cpu") == 0) return;
     snprintf(
         abort_text, sizeof abort_text,
         "artel: --device %.60s: the process was ended by signal 6, as a plug-in does that finds a fault of its own; "

@@ -60,10 +60,7 @@ void artel__cli_note_idle_device(artel__invocation *call, const char *device)
 {
     static const char *const names[] = {"plugin",          "device-precision", "device-kernels",
                                         "device-launches", "device-reduce",    "device-memory"};
-    if (strcmp(device, "cpu") == 0)
-        artel__cli_note_idle(call, names, ARTEL__COUNT(names), "--device");
-    else
-        artel__cli_catch_abort(device);
+    if (strcmp(device, "cpu") == 0) artel__cli_note_idle(call, names, ARTEL__COUNT(names), "--device");
 }
 
 static artel_status set(artel__invocation *call, int i, const char *where, const char *value)

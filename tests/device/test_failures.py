@@ -5,6 +5,8 @@
 to the bits of one that was never cut. And what of its memory a card's plug-in may take. By XLA's plug-in for the CPU behind one that fails on request; skipped without it."""
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,11 +40,11 @@ def make():
     CASE.update(model=save(model, path("m.keras")), env={"FAULTY_PLUGIN": real, "ARTEL_CACHE_DIR": path("cache")}, plugin=("--plugin", file))
 
 
-def fit(out, *more, call=None, at=0, code=0, text="", on=False, abort=False):
+def fit(out, *more, call=None, at=0, code=0, text="", on=False, abort=False, under=()):
     env = dict(CASE["env"])
     if call:
         env.update(FAULTY_CALL=call, FAULTY_AT=str(at), FAULTY_CODE=str(code), FAULTY_TEXT=text, **({"FAULTY_ON": "1"} if on else {}), **({"FAULTY_ABORT": "1"} if abort else {}))
-    return artel("fit", CASE["model"], "--data", "npz:" + path("rows.npz"), "--batch-size", 32, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output", path(out),
+    return artel(*under, "fit", CASE["model"], "--data", "npz:" + path("rows.npz"), "--batch-size", 32, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output", path(out),
                  *CASE["plugin"], *more, env=env)
 
 
@@ -51,8 +53,8 @@ def bits(out, answer):
     return digest(path(out))
 
 
-def says(answer, out, *texts):
-    expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
+def says(answer, out, *texts, codes=(1, 2)):
+    expect(answer.rc in codes, "exit code", answer.rc, answer.err)
     expect(sum(line.startswith("artel:") and "nothing will be left" not in line for line in answer.err.splitlines()) == 1, "more than a line:", answer.err)
     for text in texts:
         expect(text in answer.err, "%r is not in %r" % (text, answer.err))
@@ -112,17 +114,20 @@ def meanings():
 
 
 def aborts():
-    """A plug-in that ends the process is a line, behind its own, with what to do; the run goes on from its checkpoint."""
+    """A plug-in that ends the process is a line, behind its own, with what to do; the run goes on from its checkpoint, by hand or by the launcher."""
     whole = bits("whole.keras", fit("whole.keras"))
     folder = ("--checkpoint-dir", path("aborts"), "--save-every", "3steps")
     for call, at in (("compile", 1), ("launch", 16)):
         more = ("--device-kernels", "measured") if call == "compile" else ()
         answer = fit("cut.keras", *more, *folder, call=call, at=at, abort=True)
-        says(answer, "cut.keras", "Check failed: id < count\nartel: --device cpu:xla: the process was ended by signal 6", "newest checkpoint")
-        expect(answer.rc == 2, "exit code", answer.rc)
+        says(answer, "cut.keras", "Check failed: id < count\nartel: --device cpu:xla: the process was ended by signal 6", "newest checkpoint", codes=(-signal.SIGABRT,))
     expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
     expect(bits("rest.keras", fit("rest.keras", *folder)) == whole, "continued, with other bits")
     expect(not any(name.startswith("tmp") for name in os.listdir(folder[1])), "left:", os.listdir(folder[1]))
+    folder = ("--checkpoint-dir", path("again"), "--save-every", "3steps")  # what is left of the run has fewer launches than the one that aborts
+    answer = fit("again.keras", *folder, call="launch", at=24, abort=True, under=("launch", "-n", 1, "--restarts", 1))
+    expect("the process was ended by signal 6" in answer.err, answer.err)
+    expect(bits("again.keras", answer) == whole, "started again, with other bits")
 
 
 def memory():
@@ -145,6 +150,7 @@ def memory():
 
 
 def main():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
     return run_checks(meanings, lost, central, ahead, aborts, memory)
 
