@@ -198,31 +198,47 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
     return artel__cli_usage(call, where, "unknown option");
 }
 
-/* A word for which the command has no place; `option`: of the table, the one that the word before belongs to, or -1. */
-static artel_status superfluous(artel__invocation *call, const char *word, int option)
+/* The option that a word of the command line names. */
+typedef struct named_option {
+    int index;      /* of the table, or -1 */
+    bool negated;   /* --no-NAME */
+    int length;     /* of the word without its value */
+    const char *as; /* the word */
+} named_option;
+
+/* A word behind a switch that takes none. */
+static artel_status superfluous_value(artel__invocation *call, const char *word, named_option option)
+{
+    const char *name = call->command->options[option.index].name;
+    static const char *const off[] = {"false", "False", "no", "off", "0", NULL};
+    char advice[512];
+    bool opposite = false;
+    for (int i = 0; off[i]; i++) opposite = opposite || strcmp(word, off[i]) == 0;
+    if (opposite)
+        snprintf(advice, sizeof advice, "write --%s%s", option.negated ? "" : "no-", name);
+    else
+        snprintf(advice, sizeof advice, "leave the word out, %.*s alone says it", option.length, option.as);
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice, "one argument too many (%.*s takes no value)",
+                       option.length, option.as);
+}
+
+/* A word for which the command has no place; `option`: the one that the word before belongs to. */
+static artel_status superfluous(artel__invocation *call, const char *word, named_option option)
 {
     const artel__command *command = call->command;
-    const artel__option *before = option >= 0 ? &command->options[option] : NULL;
+    const artel__option *before = option.index >= 0 ? &command->options[option.index] : NULL;
     char advice[512];
-    if (before && before->type == ARTEL__OPTION_BOOL) {
-        static const char *const off[] = {"false", "False", "no", "off", "0", NULL};
-        bool opposite = false;
-        for (int i = 0; off[i]; i++) opposite = opposite || strcmp(word, off[i]) == 0;
-        snprintf(advice, sizeof advice, opposite ? "write --no-%s" : "leave the word out, --%s alone says it",
-                 before->name);
-        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice, "one argument too many (--%s takes no value)",
-                           before->name);
-    }
+    if (before && before->type == ARTEL__OPTION_BOOL) return superfluous_value(call, word, option);
     if (before && before->type == ARTEL__OPTION_STRING && before->choices) {
         snprintf(advice, sizeof advice, "write --%s=%.200s; see artel %s --help", before->name, word, command->name);
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice,
-                           "one argument too many (a value of --%s stands behind =)", before->name);
+                           "one argument too many (a value of %.*s stands behind =)", option.length, option.as);
     }
     if (before) {
         snprintf(advice, sizeof advice, "write it as one word, with commas or in quotes; usage: artel %s %s",
                  command->name, command->usage);
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, word, advice,
-                           "one argument too many (the value of --%s is one word)", before->name);
+                           "one argument too many (the value of %.*s is one word)", option.length, option.as);
     }
     if (option_index(command, "data") >= 0 && artel__cli_is_specification(word)) {
         snprintf(advice, sizeof advice, "write --data '%.300s'", word);
@@ -283,15 +299,21 @@ static artel_status take_letter(artel__invocation *call, char **words, int count
     return set(call, i, word, words[++*at]);
 }
 
-/* The option that a word names, or -1. */
-static int option_of(const artel__command *command, const char *word)
+/* `word` begins with two dashes, or is a letter that the command takes. */
+static named_option option_of(const artel__command *command, const char *word)
 {
     char name[256];
-    bool named = strncmp(word, "--", 2) == 0;
-    if (!named || snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2) >= (int)sizeof name)
-        return -1;
-    int i = option_index(command, name);
-    return i < 0 && strncmp(name, "no-", 3) == 0 ? option_index(command, name + 3) : i;
+    named_option named = {.index = -1, .length = (int)strcspn(word, "="), .as = word};
+    if (word[1] != '-') {
+        named.length = 2;
+        named.index = option_index(command, command->letter + 2);
+        return named;
+    }
+    if (snprintf(name, sizeof name, "%.*s", named.length - 2, word + 2) >= (int)sizeof name) return named;
+    named.index = option_index(command, name);
+    named.negated = named.index < 0 && strncmp(name, "no-", 3) == 0;
+    if (named.negated) named.index = option_index(command, name + 3);
+    return named;
 }
 
 /* Whether the option's value is the next word. */
@@ -333,21 +355,24 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
     ARTEL_TRY(read_environment(call));
     call->reading_words = true;
     bool ended = false;
-    int before = -1, behind = -1; /* the option of the word before; that of the word before the first superfluous one */
+    const named_option none = {.index = -1};
+    named_option before = none, behind = none; /* of the word before, and of that before the first superfluous one */
     for (int i = 0; i < count; i++) {
         if (!ended && strcmp(words[i], "--") == 0)
             ended = true;
         else if (!ended && strncmp(words[i], "--", 2) == 0) {
             before = option_of(command, words[i]);
             ARTEL_TRY(take_option(call, words, count, &i));
-        } else if (!ended && words[i][0] == '-' && words[i][1])
+        } else if (!ended && words[i][0] == '-' && words[i][1]) {
+            const char *word = words[i];
             ARTEL_TRY(take_letter(call, words, count, &i));
-        else {
+            before = option_of(command, word);
+        } else {
             if (!words[i][0] && !command->passes_on)
                 return artel__cli_usage(call, command->name, "argument %d is empty; usage: artel %s %s",
                                         call->arguments + 1, command->name, command->usage);
             if (call->arguments == command->max_arguments) behind = before;
-            before = -1;
+            before = none;
             call->argument[call->arguments++] = words[i];
             ended = ended || command->passes_on;
         }

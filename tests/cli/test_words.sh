@@ -43,6 +43,11 @@ says 1 '(--shuffle takes no value); write --no-shuffle' fit model.keras --shuffl
 says 1 '(--explain takes no value); leave the word out' fit model.keras --explain plan
 says 1 '(a value of --digest stands behind =); write --digest=all' inspect model.keras --digest all
 says 1 '(the value of --metrics is one word)' fit model.keras --data synthetic:8 --metrics accuracy precision
+says 1 '(the value of -o is one word)' fit model.keras --epochs 3 -o out.keras extra
+says 1 '(the value of -o is one word)' fit model.keras --epochs 3 -oout.keras extra
+says 1 '(the value of --epochs is one word)' fit model.keras -o out.keras --epochs=3 extra
+says 1 '(--no-shuffle takes no value); leave the word out, --no-shuffle alone says it' fit model.keras --no-shuffle extra
+says 1 '(--no-shuffle takes no value); write --shuffle' fit model.keras --no-shuffle false
 says 1 "(data is named by an option); write --data 'npz:a.npz'" evaluate model.keras npz:a.npz
 says 1 'one argument too many; usage' summary model.keras other.keras
 says 1 'options stand behind the subcommand' --data npz:a.npz fit model.keras
