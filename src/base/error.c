@@ -43,6 +43,11 @@ bool artel__failures_forget(bool forget)
     return before;
 }
 
+bool artel__failures_forgotten(void)
+{
+    return forgets;
+}
+
 artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice,
                          const char *format, ...)
 {

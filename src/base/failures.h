@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-/* While true, artel__fail on the calling thread returns its status and records nothing. */
+/* While true, artel__fail on the calling thread returns its status and records nothing, and neither does it on the
+ * threads of a pool for a job that is run meanwhile (threads.h). */
 bool artel__failures_forget(bool forget); /* gives what it was */
+bool artel__failures_forgotten(void);
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/context_impl.h"
+#include "base/failures.h"
 
 #define POLL_NS 200000 /* waits for the rest of a job are often longer than the 50 us that a sleeper starts late */
 #define SHARE 2        /* a piece is 1 / (SHARE threads) of what is left */
@@ -41,6 +42,7 @@ struct artel__pool {
     /* The open job; written by the caller while nobody is inside. */
     artel__task_fn *run;
     void *user;
+    bool forgets;                      /* the caller's failures */
     int64_t tasks, piece;              /* piece 0: a share of what is left */
     _Alignas(64) _Atomic int64_t next; /* the first task that is not claimed */
     _Alignas(64) atomic_uint epoch;    /* odd: a job is open */
@@ -171,7 +173,10 @@ static void *worker_main(void *argument)
         if (seen % 2 == 0) continue;
         atomic_fetch_add(&pool->inside, 1);
         seen = atomic_load(&pool->epoch); /* perhaps the next job already */
-        if (seen % 2 == 1 && !atomic_load(&pool->stop)) work(pool, self->index);
+        if (seen % 2 == 1 && !atomic_load(&pool->stop)) {
+            artel__failures_forget(pool->forgets);
+            work(pool, self->index);
+        }
         leave(pool);
     }
     return NULL;
@@ -210,6 +215,7 @@ void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__tas
     }
     pool->run = run;
     pool->user = user;
+    pool->forgets = artel__failures_forgotten();
     pool->tasks = tasks;
     pool->piece = grain > 0 ? even_piece(tasks, grain, pool->threads) : 0;
     atomic_store(&pool->next, (int64_t)0);

@@ -4,7 +4,8 @@
  * A pool belongs to one replica of one context. artel__pool_run returns when every task is done; tasks must not wait
  * for one another and must not run the pool they run in. One thread at a time may run a pool. The calling thread
  * works too, so a pool of n threads starts n - 1. Idle workers poll for a fraction of a millisecond and then sleep.
- * Every thread enters compute with the pinned floating-point state (artel__fp_enter).
+ * Every thread enters compute with the pinned floating-point state (artel__fp_enter), and forgets failures where the
+ * caller does (failures.h).
  */
 #ifndef ARTEL_BASE_THREADS_H
 #define ARTEL_BASE_THREADS_H

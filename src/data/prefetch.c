@@ -211,7 +211,6 @@ static void help(void *user, int64_t begin, int64_t end, int thread)
     artel__prefetch *p = user;
     set *s = p->queue[0]; /* only the caller, who waits, changes the queue */
     (void)begin, (void)end, (void)thread;
-    artel__failures_forget(true);
     for (;;) {
         piece next;
         pthread_mutex_lock(&p->mutex);
@@ -220,7 +219,6 @@ static void help(void *user, int64_t begin, int64_t end, int thread)
         if (!found) break;
         fill(p, &next);
     }
-    artel__failures_forget(false);
 }
 
 static bool is_claimed(artel__prefetch *p, const set *s)
@@ -280,9 +278,9 @@ static bool reach_further(artel__prefetch *p)
 {
     if (p->ahead >= p->most_ahead || !charge(p, p->set_bytes)) return false;
     set *s = unused(p, false);
-    artel__failures_forget(true);
+    bool before = artel__failures_forget(true);
     artel_status status = make_set(p, s);
-    artel__failures_forget(false);
+    artel__failures_forget(before);
     if (status < 0) {
         free_set(p, s);
         give_back(p, p->set_bytes);
@@ -379,7 +377,9 @@ artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const u
     bool waits = s->finished < s->count;
     pthread_mutex_unlock(&p->mutex);
     for (int i = 0; i < p->arrays; i++) buffers[i] = s->buffer[i];
+    bool before = artel__failures_forget(true); /* what fails is fetched again below */
     if (!is_claimed(p, s)) artel__pool_run(pool, artel__pool_threads(pool), ARTEL__POOL_ALONE, help, p);
+    artel__failures_forget(before);
     await(p, s);
     if (told) artel__prefetch_follow(p, waits);
     return s->failed ? artel__feed_fetch(p->feed, pool, rows, count, s->buffer) : ARTEL_OK;

@@ -394,9 +394,9 @@ static artel_status coordinate(artel__closure_job *j, void *user)
     artel_coordinator *c = user;
     artel__driver d = {.c = c, .j = j, .most = artel__closure_most(c->strategy)};
     set_place(c, j);
-    artel__failures_forget(true); /* what fails when a task is lost is no failure of the caller's */
+    bool before = artel__failures_forget(true); /* what fails when a task is lost is no failure of the caller's */
     artel_status status = run(&d);
-    artel__failures_forget(false);
+    artel__failures_forget(before);
     set_place(c, NULL);
     close_clients(&d);
     take_back(c);

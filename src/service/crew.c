@@ -68,13 +68,13 @@ static artel_status explain(artel__service_crew *crew, artel__service_job *job, 
 {
     char text[700];
     pthread_mutex_lock(&crew->failing);
-    artel__failures_forget(false);
+    bool before = artel__failures_forget(false);
     artel__operation_begin(crew->ctx);
     artel_status status = compute_row(crew, job->store, row, scratch);
     const artel_error *error = artel_context_error(crew->ctx);
     int length = status < 0 ? snprintf(text, sizeof text, "%s: %s", error->where, error->what) : 0;
     artel__operation_begin(crew->ctx);
-    artel__failures_forget(true);
+    artel__failures_forget(before);
     pthread_mutex_unlock(&crew->failing);
     if (status == ARTEL_OK) return ARTEL_OK;
     if (length > (int)sizeof text - 1) length = (int)sizeof text - 1;

@@ -29,11 +29,11 @@ static bool fetch_next(artel__replica *replica, const uint64_t *rows, int64_t co
     artel__mode m = replica->computing;
     artel__replica_mode *mode = &replica->mode[m];
     const artel__session_mode *shared = &replica->session->mode[m];
-    artel__failures_forget(true);
+    bool before = artel__failures_forget(true);
     bool there = mode->prefetch ? artel__prefetch_peek(mode->prefetch, rows, count, mode->next)
                                 : artel__feed_fetch(shared->feed, replica->pool, rows, count, mode->next) == ARTEL_OK;
     if (there && shared->weighted) there = artel__class_weight_apply(replica, m, mode->next, rows, count) == ARTEL_OK;
-    artel__failures_forget(false);
+    artel__failures_forget(before);
     return there;
 }
 

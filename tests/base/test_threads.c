@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/failures.h"
 #include "base/threads.h"
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -186,6 +188,38 @@ static void test_callers_state_comes_back(void **state)
 #endif
 }
 
+typedef struct failing {
+    artel_context *ctx;
+    atomic_int arrived;
+} failing;
+
+/* Two tasks, each of a thread of its own, as none goes on alone. */
+static void fail_together(void *user, int64_t begin, int64_t end, int thread)
+{
+    failing *f = user;
+    (void)begin, (void)end;
+    atomic_fetch_add(&f->arrived, 1);
+    while (atomic_load(&f->arrived) < 2) sched_yield();
+    artel__fail(f->ctx, ARTEL_ERROR_IO, "task", "", "thread %d failed", thread);
+}
+
+/* What a caller does not want to hear of the pool's threads do not say either, and say again to the next one. */
+static void test_failures_are_the_callers(void **state)
+{
+    artel__pool *pool = NULL;
+    assert_int_equal(artel__pool_create(*state, 2, &pool), ARTEL_OK);
+    for (int round = 0; round < 4; round++) {
+        failing f = {.ctx = *state};
+        bool forget = round % 2 == 0, before = artel__failures_forget(forget);
+        assert_false(before);
+        artel__pool_run(pool, 2, ARTEL__POOL_ALONE, fail_together, &f);
+        assert_int_equal(artel__failures_forget(before), forget);
+        assert_int_equal(artel_context_error(*state)->status, forget ? ARTEL_OK : ARTEL_ERROR_IO);
+        artel_context_clear(*state);
+    }
+    artel__pool_destroy(pool);
+}
+
 static void test_refused_sizes(void **state)
 {
     artel__pool *pool = NULL;
@@ -227,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_jobs_follow_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_pools, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_callers_state_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failures_are_the_callers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refused_sizes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/failures.h"
 #include "data/help_data.h"
 #include "data/rows.h"
 
@@ -159,6 +160,10 @@ static void pool_shares(void **state)
         assert_int_equal(classes[i], order[i] % 10);
     }
     labels[777] = 10;
+    bool before = artel__failures_forget(true); /* as what is fetched ahead, and perhaps never asked for */
+    assert_int_equal(artel__feed_fetch(feed, pool, order, MANY, buffers), ARTEL_ERROR_INVALID);
+    artel__failures_forget(before);
+    assert_int_equal(artel_context_error(b->ctx)->status, ARTEL_OK);
     assert_int_equal(artel__feed_fetch(feed, pool, order, MANY, buffers), ARTEL_ERROR_INVALID);
     bench_failed(b, ARTEL_ERROR_INVALID, "record 777 (counted from 0): the label 10");
     artel__pool_destroy(pool);
