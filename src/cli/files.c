@@ -27,7 +27,9 @@ artel_status artel__cli_check_target(artel__invocation *call, const char *path)
 
 artel_status artel__cli_check_apart(artel__invocation *call, const char *option, const char *path, const char *data)
 {
-    if (!data || !artel__data_reads(call->ctx, data, path)) return ARTEL_OK;
+    bool reads = false;
+    if (data) ARTEL_TRY(artel__data_reads(call->ctx, data, path, &reads));
+    if (!reads) return ARTEL_OK;
     return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name another file to write",
                        "%s would overwrite a file that the data is read from", option);
 }

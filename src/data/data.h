@@ -180,8 +180,9 @@ artel_status artel__feed_content(const artel__feed *feed, uint64_t *out);
 artel_status artel__feed_hash_rows(const artel__feed *feed, const uint64_t *rows, int64_t count, uint64_t *sum);
 
 /* Whether the file at `path` is one that the specification reads, by whatever name or pattern, those of folders and of
- * pipelines, shards and descriptions of features included (reads.c); false, too, for what is no specification. */
-bool artel__data_reads(artel_context *ctx, const char *specification, const char *path);
+ * pipelines, shards and descriptions of features included (reads.c); false, too, for what is no specification. Fails
+ * only without memory, and records nothing else. */
+artel_status artel__data_reads(artel_context *ctx, const char *specification, const char *path, bool *out);
 
 /* For `artel inspect`: format, files, rows, one line for each array (name, dtype, shape, what it is). */
 void artel__data_describe(const artel_data *data, artel__text *out);

@@ -25,7 +25,19 @@ typedef struct question {
     struct stat file;
     char path[PATH_MAX]; /* where it really lies */
     int depth;
+    artel_status status; /* NO_MEMORY: there is no answer */
 } question;
+
+/* Whether it went well. What cannot be read is read by nobody, and whoever opens the data says what is wrong with it:
+ * nothing of it stays in the context, where a later failure would be taken for it. */
+static bool asked(question *q, artel_status status)
+{
+    if (status == ARTEL_ERROR_NO_MEMORY)
+        q->status = status;
+    else if (status < 0 && q->status == ARTEL_OK)
+        artel__operation_begin(q->ctx);
+    return status >= 0;
+}
 
 static bool is_it(const question *q, const char *path)
 {
@@ -34,11 +46,11 @@ static bool is_it(const question *q, const char *path)
 }
 
 /* `pattern`: the name of a file, or one with stars. */
-static bool takes_in(const question *q, const char *pattern)
+static bool takes_in(question *q, const char *pattern)
 {
     artel__paths found;
     bool same = is_it(q, pattern);
-    if (same || artel__is_remote(pattern) || artel__glob(q->ctx, pattern, &found) < 0) return same;
+    if (same || artel__is_remote(pattern) || !asked(q, artel__glob(q->ctx, pattern, &found))) return same;
     for (size_t i = 0; i < found.count && !same; i++) same = is_it(q, found.items[i]);
     artel__paths_fini(&found);
     return same;
@@ -64,13 +76,13 @@ static bool lies_in(const question *q, const char *folder, const char *const *en
 
 /* Whether a file of the folder, or of those below it, is it by a name with one of those endings. `depth`: folders above
  * this one; links that lead back up end where the listing of the data ends, too. */
-static bool holds(const question *q, const char *folder, const char *const *endings, int depth)
+static bool holds(question *q, const char *folder, const char *const *endings, int depth)
 {
     artel__paths found;
     char path[PATH_MAX];
     bool same = false;
-    if (depth > DEEPEST_FOLDER || !artel__is_directory(folder) || artel__list_directory(q->ctx, folder, &found) < 0)
-        return false;
+    if (depth > DEEPEST_FOLDER || !artel__is_directory(folder)) return false;
+    if (!asked(q, artel__list_directory(q->ctx, folder, &found))) return false;
     for (size_t i = 0; i < found.count && !same; i++) {
         struct stat other;
         int length = snprintf(path, sizeof path, "%s/%s", folder, found.items[i]);
@@ -85,12 +97,12 @@ static bool holds(const question *q, const char *folder, const char *const *endi
 }
 
 /* A specification of features, and the vocabularies that it names. */
-static bool features_read(const question *q, const char *path)
+static bool features_read(question *q, const char *path)
 {
     json_t *value, *feature;
     const char *name;
     bool found = is_it(q, path);
-    if (found || artel__is_remote(path) || artel__data_load_json(q->ctx, path, true, &value) < 0) return found;
+    if (found || artel__is_remote(path) || !asked(q, artel__data_load_json(q->ctx, path, true, &value))) return found;
     json_object_foreach(value, name, feature)
     {
         const char *words = json_string_value(json_object_get(feature, "vocabulary"));
@@ -101,7 +113,7 @@ static bool features_read(const question *q, const char *path)
 }
 
 /* NAME, NAME@16, NAME@*: its shards, and what lies beside them. */
-static bool is_beside(const question *q, const char *name)
+static bool is_beside(question *q, const char *name)
 {
     const char *at = strrchr(name, '@');
     size_t length = at && at[1 + strspn(at + 1, "0123456789*")] == '\0' ? (size_t)(at - name) : strlen(name);
@@ -114,7 +126,7 @@ static bool is_beside(const question *q, const char *name)
 static bool reads(question *q, const char *specification);
 
 /* The files of a stage: of `cache`, `function` and `snapshot`, and the words of `lookup`. */
-static bool keeps(const question *q, const json_t *stage)
+static bool keeps(question *q, const json_t *stage)
 {
     static const char *const kept[] = {".snapshot", NULL};
     const char *file = json_string_value(json_object_get(stage, "file")),
@@ -143,7 +155,7 @@ static bool pipeline_reads(question *q, const json_t *value)
 static bool pipeline_file_reads(question *q, const char *path)
 {
     json_t *value;
-    if (artel__is_remote(path) || artel__data_load_json(q->ctx, path, false, &value) < 0) return false;
+    if (artel__is_remote(path) || !asked(q, artel__data_load_json(q->ctx, path, false, &value))) return false;
     bool found = pipeline_reads(q, value);
     json_decref(value);
     return found;
@@ -157,7 +169,7 @@ static bool part_reads(question *q, const artel__data_part *part, const artel__d
     bool lines = part->format == &artel__data_jsonl; /* of which some name images */
     bool images = part->format == &artel__data_images, audio = part->format == &artel__data_audio;
     const char *const *endings = audio ? artel__sound_endings : artel__image_endings;
-    if (artel__data_files_parse(q->arena, part->target, &files, &count) < 0) return found;
+    if (!asked(q, artel__data_files_parse(q->arena, part->target, &files, &count))) return found;
     for (int i = 0; i < count && !found; i++) {
         char folder[4096];
         found = takes_in(q, files[i]) || is_beside(q, files[i]);
@@ -172,19 +184,22 @@ static bool reads(question *q, const char *specification)
 {
     artel__data_spec spec;
     bool found = false;
-    if (artel__data_spec_parse(q->arena, specification, &spec) < 0) return false;
+    if (!asked(q, artel__data_spec_parse(q->arena, specification, &spec))) return false;
     for (int p = 0; p < spec.part_count && !found; p++) found = part_reads(q, &spec.parts[p], &spec.options);
     return found;
 }
 
-bool artel__data_reads(artel_context *ctx, const char *specification, const char *path)
+artel_status artel__data_reads(artel_context *ctx, const char *specification, const char *path, bool *out)
 {
     artel__arena arena;
     question q = {.ctx = ctx, .arena = &arena};
-    if (stat(path, &q.file) != 0 || !S_ISREG(q.file.st_mode)) return false;
+    *out = false;
+    if (stat(path, &q.file) != 0 || !S_ISREG(q.file.st_mode)) return ARTEL_OK;
     artel__arena_init(&arena, ctx);
-    bool found = realpath(path, q.path) && reads(&q, specification);
+    *out = realpath(path, q.path) && reads(&q, specification);
+    asked(&q, artel__arena_status(&arena));
     artel__arena_fini(&arena);
-    artel__operation_begin(ctx); /* whoever opens the data says what is wrong with it */
-    return found;
+    if (!*out) return q.status;
+    artel__operation_begin(ctx); /* the answer is there, whatever else could not be asked */
+    return ARTEL_OK;
 }

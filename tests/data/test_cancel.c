@@ -48,17 +48,50 @@ static void asking(void **state)
     snprintf(spec, sizeof spec, "csv:%s", path);
     for (int i = 0; i < 2; i++) {
         if (i == 1) artel_context_cancel(b->ctx);
-        assert_true(artel__data_reads(b->ctx, spec, path));
-        assert_false(artel__data_reads(b->ctx, "csv:#", path));
-        assert_null(strstr(artel_context_error(b->ctx)->what, "csv"));
+        bool reads = false;
+        assert_int_equal(artel__data_reads(b->ctx, spec, path, &reads), ARTEL_OK);
+        assert_true(reads);
+        assert_int_equal(artel__data_reads(b->ctx, "csv:#", path, &reads), ARTEL_OK);
+        assert_false(reads);
+        assert_int_equal(artel_context_error(b->ctx)->status, ARTEL_OK);
         assert_int_equal(artel__cancelled(b->ctx), i);
     }
     artel_context_clear(b->ctx);
 }
 
+/* What cannot be read leaves no record behind, and without memory there is no answer, least of all a "no". */
+static void without_memory(void **state)
+{
+    bench *b = *state;
+    char spec[3][1400], text[700];
+    const char *path = bench_text(b, "a.csv", "a,b\n1,2\n"), *broken = bench_text(b, "broken.json", "{\"a\": ");
+    snprintf(text, sizeof text, "[\"csv:%s\"]", path);
+    snprintf(spec[0], sizeof spec[0], "pipeline:%s", bench_text(b, "f.json", text));
+    snprintf(spec[1], sizeof spec[1], "tfrecord:%s#features=%s", path, broken);
+    snprintf(spec[2], sizeof spec[2], "tfrecord:%s#features=%s", bench_text(b, "none", ""), broken);
+    for (int s = 0; s < 3; s++) {
+        bool reads = false;
+        uint64_t n = 0, calls = artel__heap_calls(b->ctx);
+        assert_int_equal(artel__data_reads(b->ctx, spec[s], path, &reads), ARTEL_OK);
+        assert_int_equal(reads, s < 2);
+        assert_int_equal(artel_context_error(b->ctx)->status, ARTEL_OK);
+        calls = artel__heap_calls(b->ctx) - calls;
+        for (n = 1; n <= calls; n++) {
+            artel__fail_allocation_after(b->ctx, n);
+            artel_status status = artel__data_reads(b->ctx, spec[s], path, &reads);
+            artel__fail_allocation_after(b->ctx, 0);
+            assert_true(status == ARTEL_ERROR_NO_MEMORY || (status == ARTEL_OK && reads));
+            assert_int_equal(artel_context_error(b->ctx)->status, status);
+            artel_context_clear(b->ctx);
+        }
+        assert_true(n > 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(opening, bench_setup, bench_teardown),
-                                       cmocka_unit_test_setup_teardown(asking, bench_setup, bench_teardown)};
+                                       cmocka_unit_test_setup_teardown(asking, bench_setup, bench_teardown),
+                                       cmocka_unit_test_setup_teardown(without_memory, bench_setup, bench_teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
