@@ -18,6 +18,13 @@ typedef struct callback_state {
     void *user;
 } callback_state;
 
+static bool is_shape_of_samples(const artel_shape *shape)
+{
+    bool good = shape->rank >= 1 && shape->rank <= ARTEL_MAX_RANK;
+    for (int i = 0; good && i < shape->rank; i++) good = shape->dim[i] >= 0;
+    return good;
+}
+
 static artel_status describe_array(artel__source *source, const artel_data_array *from, int index,
                                    artel__source_array *to)
 {
@@ -37,10 +44,14 @@ static artel_status describe_array(artel__source *source, const artel_data_array
                            "arrays of dtype %s cannot be passed%s", artel_dtype_name(from->dtype),
                            from->dtype == ARTEL_DTYPE_STRING ? " by a function" : "");
     }
-    int64_t elements = artel_shape_count(&from->shape);
-    if (from->shape.rank < 1 || from->shape.rank > ARTEL_MAX_RANK || elements < 0 || elements > INT64_MAX / 16) {
+    if (!is_shape_of_samples(&from->shape)) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, name, "the first extent counts the samples",
-                           "the shape is not one of 1 to %d axes", ARTEL_MAX_RANK);
+                           "the shape is not one of 1 to %d axes, with extents of 0 or more", ARTEL_MAX_RANK);
+    }
+    int64_t elements = artel_shape_count(&from->shape);
+    if (elements < 0 || elements > INT64_MAX / 16) {
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, name, "look at the extents",
+                           "the array has too many values: more than 2^59");
     }
     to->name = artel__arena_strdup(&source->arena, name);
     if (to->name == NULL) return ARTEL_ERROR_NO_MEMORY;

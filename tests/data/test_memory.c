@@ -138,6 +138,9 @@ static void refused(void **state)
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_STRING, {1, {4}}, texts}, "string 2 is NULL"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {.rank = 0}, values}, "1 to 8 axes"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {4, -1}}, values}, "1 to 8 axes"},
+        {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {(int64_t)1 << 61, 3}}, values}, "too many values"},
+        {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {1, {(int64_t)1 << 62}}, values}, "too many values"},
+        {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {(int64_t)1 << 62, 4}}, values}, "too many values"},
         {{"x", ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {1, {4}}, NULL}, "no values"},
         {{"x", (artel_data_role)7, ARTEL_DTYPE_FLOAT32, {1, {4}}, values}, "unknown role"},
     };
