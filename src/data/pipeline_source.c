@@ -11,16 +11,22 @@ typedef struct pipeline_state {
     uint8_t hash[32];
 } pipeline_state;
 
+/* The first of its inputs that has no element, or NULL. */
+static const artel__stage *empty_input(const artel__stage *stage)
+{
+    for (int k = 0; k < stage->input_count; k++) {
+        if (stage->inputs[k]->count == 0) return stage->inputs[k];
+    }
+    return NULL;
+}
+
 /* Which stage it is that leaves nothing: whoever is to train on it says only that there is none. */
 static void say_nothing_left(const artel__stage *top)
 {
-    const artel__stage *at = top;
-    for (int k = 0; at->count == 0 && k < at->input_count; k++) {
-        if (at->inputs[k]->count != 0) continue;
-        at = at->inputs[k];
-        k = -1;
-    }
-    if (at->count == 0) artel__log(at->ctx, ARTEL_LOG_NOTE, "%s: no element is left", at->where);
+    const artel__stage *at = top, *below;
+    if (top->count != 0) return;
+    while ((below = empty_input(at)) != NULL) at = below;
+    artel__log(at->ctx, ARTEL_LOG_NOTE, "%s: no element is left", at->where);
 }
 
 static artel_status publish(artel__source *source, const artel__stage *top)
