@@ -112,6 +112,7 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
         const artel_shape *shape = &g->graph->value[p].shape;
         json_decref(json);
         json = json_string(artel__loss_by_shape(shape, &g->graph->value[t].shape));
+        if (!json) status = artel__fail_memory(g->ctx, "loss", 64);
     }
     if (status == ARTEL_OK) status = artel__loss_read(g->graph->arena, json, &config);
     if (status == ARTEL_OK) {

@@ -35,6 +35,7 @@ static artel_status declare(artel__layer *layer, const artel__adapters *adapters
     artel__initializer uniform;
     if (*which == 'a') {
         json_t *name = json_string("he_uniform");
+        if (!name) return artel__fail_memory(layer->arena->ctx, layer->name, 1);
         artel_status status = artel__initializer_read(layer->arena, layer->name, name, &uniform);
         json_decref(name);
         ARTEL_TRY(status);

@@ -12,6 +12,7 @@
 
 #include "base/json_written.h"
 #include "nn/optimizer.h"
+#include "text/row_function.h"
 
 #define DEEPEST 16
 
@@ -170,6 +171,7 @@ static artel_status read_word(const parsing *p, piece text, json_t **out)
     int64_t integer;
     double number;
     size_t kind = 0;
+    if (artel__utf8_valid(word, text.length) != text.length) return wrong(p, text, "this is no text", "write UTF-8");
     while (kind < ARTEL__COUNT(constants) && strcmp(word, constants[kind]) != 0) kind++;
     if (kind < 2)
         *out = json_true();
@@ -183,7 +185,7 @@ static artel_status read_word(const parsing *p, piece text, json_t **out)
         *out = artel__json_real(number);
     else
         *out = json_string(word);
-    return *out ? ARTEL_OK : wrong(p, text, "this is no text", "write UTF-8");
+    return *out ? ARTEL_OK : out_of_memory(p);
 }
 
 /* "{epoch:02d}-x.keras": a name whose first part is a field, or "{{", and no JSON. */

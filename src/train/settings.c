@@ -265,11 +265,11 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
 artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_of *of, artel__settings *out)
 {
     json_t *optimizer = json_object_get(of->model->compile_config, "optimizer");
-    json_t *fallback = is_nothing(optimizer) ? json_string("rmsprop") : NULL; /* Keras' default of compile() */
     artel__optimizer read;
-    artel_status status =
-        artel__optimizer_read(arena, fallback ? fallback : optimizer, of->replicas, of->batch_size, &read);
-    json_decref(fallback);
+    optimizer = is_nothing(optimizer) ? json_string("rmsprop") : json_incref(optimizer); /* Keras' default */
+    if (!optimizer) return artel__fail_memory(of->model->ctx, "optimizer", 64);
+    artel_status status = artel__optimizer_read(arena, optimizer, of->replicas, of->batch_size, &read);
+    json_decref(optimizer);
     ARTEL_TRY(status);
     if (of->model->nn->wide) status = artel__optimizer_widen(&read);
     if (status < 0) {

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 600 */
-/* Saving and loading functions, sessions, and clusters that are opened, while the first allocation fails, then the
- * second, and so on: each time there is an error with a text and nothing is lost (the contexts are destroyed, and leaks
- * are what sanitizers look for), until all goes well. */
+/* Saving and loading functions, sessions, clusters that are opened, and JSON that a call makes for itself, while the
+ * first allocation fails, then the second, and so on: each time there is an error with a text and nothing is lost (the
+ * contexts are destroyed, and leaks are what sanitizers look for), until all goes well. */
 #include "help_api.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "artel/cluster.h"
 #include "artel/saved.h"
+#include "artel/trainer.h"
 #include "base/context.h"
 #include "help_session.h"
+#include "keras/model.h"
 #include "support/ports.h"
 
 enum {
@@ -141,8 +145,87 @@ static void clusters(void **state)
     unsetenv("TF_CONFIG");
 }
 
+/* -- what JSON takes, which no context counts -- */
+
+static int64_t json_left; /* allocations until one fails; 0: none does */
+
+static void *json_take(size_t bytes)
+{
+    return json_left && --json_left == 0 ? NULL : malloc(bytes);
+}
+
+/* A call on a fresh context, whose n-th allocation of JSON fails. */
+typedef artel_status json_fn(artel_context *ctx, int64_t n);
+
+static artel_status trace_loss(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    json_left = *(const int64_t *)user;
+    out[0] = artel_graph_loss(g, "crossentropy", in[0], in[1]);
+    json_left = 0;
+    return artel_graph_status(g);
+}
+
+static artel_status loss_by_shape(artel_context *ctx, int64_t n)
+{
+    const artel_argument rows[2] = {{.name = "y", .shape = {1, {3}}}, {.name = "p", .shape = {1, {3}}}};
+    artel_strategy_options own = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    artel_strategy *s;
+    artel_function *f;
+    own.batch_size = 8;
+    o.arguments = rows;
+    o.argument_count = 2;
+    o.output_count = 1;
+    api_ok(ctx, artel_strategy_create(ctx, &own, &s));
+    artel_status status = artel_function_create(s, &o, trace_loss, &n, &f);
+    artel_strategy_destroy(s);
+    return status;
+}
+
+static artel_status default_optimizer(artel_context *ctx, int64_t n)
+{
+    artel_model *model = api_mlp(ctx);
+    artel_data *data = api_rows(ctx, false);
+    artel_trainer *trainer = NULL;
+    json_object_del(model->compile_config, "optimizer"); /* as in files of programs that name none */
+    json_left = n;
+    artel_status status = artel_trainer_create(model, data, NULL, &trainer);
+    json_left = 0;
+    artel_trainer_destroy(trainer);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    return status;
+}
+
+static void json(void **state)
+{
+    static json_fn *const calls[] = {loss_by_shape, default_optimizer};
+    json_malloc_t take;
+    json_free_t give;
+    (void)state;
+    json_get_alloc_funcs(&take, &give);
+    json_set_alloc_funcs(json_take, give);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        artel_status status = ARTEL_ERROR_NO_MEMORY;
+        int64_t n = 1;
+        for (; status != ARTEL_OK; n++) {
+            artel_context *ctx = api_context();
+            status = calls[i](ctx, n);
+            const artel_error *error = artel_context_error(ctx);
+            if (status != ARTEL_OK && (status != ARTEL_ERROR_NO_MEMORY || !error->what[0]))
+                fail_msg("call %zu, allocation %d: %s: %s: %s", i, (int)n, artel_status_name(status), error->where,
+                         error->what);
+            artel_context_destroy(ctx);
+            assert_in_range(n, 1, MOST_ALLOCATIONS);
+        }
+        assert_true(n > 2);
+    }
+    json_set_alloc_funcs(take, give);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(saved), cmocka_unit_test(sessions), cmocka_unit_test(clusters)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(saved), cmocka_unit_test(sessions), cmocka_unit_test(clusters),
+                                       cmocka_unit_test(json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

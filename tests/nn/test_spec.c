@@ -118,6 +118,8 @@ static void test_refused(void **state)
                       ARTEL_ERROR_INVALID, "a name is missing");
     nn_expect_failure(bench.ctx, artel__spec_read_list(bench.ctx, "metrics", "accuracy,k=3", &json),
                       ARTEL_ERROR_INVALID, "no name");
+    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "optimizer", "adam:a=\xff", &json), ARTEL_ERROR_INVALID,
+                      "no text");
     char deep[400] = "adam:a=";
     for (int i = 0; i < 40; i++) strcat(deep, "f(a=");
     strcat(deep, "1");
