@@ -65,7 +65,7 @@ ARTEL_API const char *artel_strategy_name(const artel_strategy *strategy);
 ARTEL_API int artel_strategy_replicas(const artel_strategy *strategy); /* num_replicas_in_sync: of all tasks, too; those
                                                                           that are there, once they have met */
 /* Runs that have been made of functions that write variables: the number in the counter of random operations. For going
- * on in another process, set it to what it was. Errors: ARTEL_ERROR_INVALID (negative). */
+ * on in another process, set it to what it was. Errors: ARTEL_ERROR_INVALID (negative, or beyond 2^53). */
 ARTEL_API int64_t artel_strategy_runs(const artel_strategy *strategy);
 ARTEL_API artel_status artel_strategy_set_runs(artel_strategy *strategy, int64_t runs);
 
@@ -84,7 +84,8 @@ typedef artel_status artel_unit_fn(void *user, int64_t unit);
  * artel_model_fit() in a cluster; ARTEL_ERROR_PREEMPTED (asked to end: the state is whole). */
 ARTEL_API artel_status artel_strategy_loop(artel_strategy *strategy, int64_t units, artel_unit_fn *unit, void *user);
 ARTEL_API int64_t artel_strategy_units(const artel_strategy *strategy); /* units done */
-/* For going on in another process: units that lie behind it. Errors: ARTEL_ERROR_INVALID (negative, or in a unit). */
+/* For going on in another process: units that lie behind it. Errors: ARTEL_ERROR_INVALID (negative, beyond 2^53, or in
+ * a unit). */
 ARTEL_API artel_status artel_strategy_set_units(artel_strategy *strategy, int64_t units);
 /* Writes DIRECTORY/ckpt-STEP, whole or not at all: all variables, what optimizers keep, and counters (units, runs,
  * steps of optimizers); then removes all but the `keep` newest (0: none). Between two runs, or as a unit begins; in a
@@ -92,8 +93,8 @@ ARTEL_API artel_status artel_strategy_set_units(artel_strategy *strategy, int64_
  * optimizers keep. Weights lie as in checkpoints of fit. */
 ARTEL_API artel_status artel_strategy_save(artel_strategy *strategy, const char *directory, int64_t step, int keep);
 /* Takes up the newest whole one; *step -1: there is none. Before a loop; variables, models and optimizers are declared,
- * and become final. Errors: ARTEL_ERROR_INVALID (a run of fit's), ARTEL_ERROR_CORRUPT (other variables or optimizers),
- * ARTEL_ERROR_IO. */
+ * and become final. Errors: ARTEL_ERROR_INVALID (a run of fit's), ARTEL_ERROR_CORRUPT (other variables or optimizers,
+ * counters that are none: the strategy stays as it was), ARTEL_ERROR_IO. */
 ARTEL_API artel_status artel_strategy_restore(artel_strategy *strategy, const char *directory, int64_t *step);
 /* Whether this task is the one to write results; true alone. */
 ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
@@ -160,7 +161,7 @@ ARTEL_API artel_status artel_optimizer_create(artel_strategy *strategy, const ch
 ARTEL_API artel_status artel_optimizer_create_for_model(artel_strategy *strategy, const char *optimizer,
                                                         artel_model *model, artel_optimizer **out);
 ARTEL_API int64_t artel_optimizer_iterations(const artel_optimizer *optimizer); /* steps taken */
-/* For going on: the number of steps that lie behind it. */
+/* For going on: the number of steps that lie behind it. Errors: ARTEL_ERROR_INVALID (negative, or beyond 2^53). */
 ARTEL_API artel_status artel_optimizer_set_iterations(artel_optimizer *optimizer, int64_t iterations);
 /* The rate of the steps from here on, in the place of the optimizer's own and its schedule; 0: those again. */
 ARTEL_API artel_status artel_optimizer_set_rate(artel_optimizer *optimizer, double learning_rate);

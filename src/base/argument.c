@@ -52,6 +52,12 @@ artel_status artel__need_context(artel_context *ctx, const artel_context *other,
                        what);
 }
 
+artel_status artel__need_count(artel_context *ctx, const char *where, int64_t number, const char *of)
+{
+    if (number >= 0 && number <= ARTEL__MOST_COUNTED) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "count from 0 to 2^53", "%lld %s", (long long)number, of);
+}
+
 static double value_of(const artel__range *range, const void *options)
 {
     const char *at = (const char *)options + range->offset;

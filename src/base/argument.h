@@ -17,6 +17,10 @@ artel_status artel__need(artel_context *ctx, const char *function, const char *n
 /* Whether `what` ("the data") was made in this context; it is refused by that name otherwise. */
 artel_status artel__need_context(artel_context *ctx, const artel_context *other, const char *what);
 
+#define ARTEL__MOST_COUNTED ((int64_t)1 << 53) /* runs, units, steps that lie behind: none overflows from there */
+/* Whether `number` of them is one, from 0 to the most; refused as "-1 runs" at `where` otherwise. */
+artel_status artel__need_count(artel_context *ctx, const char *where, int64_t number, const char *of);
+
 typedef enum artel__range_type {
     ARTEL__RANGE_INT,
     ARTEL__RANGE_INT64,

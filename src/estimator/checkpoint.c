@@ -95,6 +95,7 @@ artel_status artel__estimator_save_now(artel__estimator_side *side, const artel_
 typedef struct taker {
     artel_strategy *strategy;
     bool values_only; /* neither what optimizers keep nor counters */
+    bool stores;      /* else it is only seen whether all fits */
     artel__checkpoint_tensors tensors;
 } taker;
 
@@ -110,10 +111,11 @@ static artel_status take_entry(void *user, const char *name, int variable)
     artel_status status = artel__checkpoint_tensor(
         &t->tensors, dotted, (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype), &plain);
     artel__free(ctx, dotted);
-    if (status == ARTEL_OK) artel__snapshot_store(t->strategy, variable, plain);
+    if (status == ARTEL_OK && t->stores) artel__snapshot_store(t->strategy, variable, plain);
     return status;
 }
 
+/* What does not fit leaves the strategy as it was. */
 static artel_status take_up(artel_strategy *strategy, bool values_only, const char *folder, json_t *manifest)
 {
     taker t = {.strategy = strategy, .values_only = values_only};
@@ -124,9 +126,11 @@ static artel_status take_up(artel_strategy *strategy, bool values_only, const ch
                            "the checkpoint is not that of a strategy");
     ARTEL_TRY(artel__checkpoint_open(ctx, folder, &t.tensors));
     artel_status status = artel__snapshot_visit(strategy, take_entry, &t);
+    if (status == ARTEL_OK && !values_only) status = artel__snapshot_take_counters(strategy, folder, counters);
+    t.stores = true;
+    if (status == ARTEL_OK) status = artel__snapshot_visit(strategy, take_entry, &t);
     artel__checkpoint_close(&t.tensors);
-    if (status < 0 || values_only) return status;
-    return artel__snapshot_take_counters(strategy, folder, counters);
+    return status;
 }
 
 artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out,

@@ -452,10 +452,11 @@ int64_t artel_strategy_units(const artel_strategy *s)
 artel_status artel_strategy_set_units(artel_strategy *s, int64_t units)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
+    ARTEL_TRY(artel__need_count(s->ctx, "loop", units, "units"));
     ARTEL_TRY(artel__loop_begin(s, NULL));
-    if (units < 0 || units > ARTEL__MOST_COUNTED || s->loop->running)
+    if (s->loop->running)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "set the units that are done before the loop begins",
-                           "%lld units%s", (long long)units, s->loop->running ? ", in a unit" : "");
+                           "%lld units, in a unit", (long long)units);
     s->loop->done = units;
     return ARTEL_OK;
 }

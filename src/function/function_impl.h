@@ -131,8 +131,6 @@ enum {
     ARTEL__MOST_DEVICES = 64 /* places open within one another */
 };
 
-#define ARTEL__MOST_COUNTED ((int64_t)1 << 53) /* runs, units, steps that lie behind: none overflows from there */
-
 /* While a function is traced. Values of the caller are places: passes may rename what lies behind them. */
 struct artel_graph {
     artel_context *ctx;

@@ -46,8 +46,8 @@ static artel_status make_strategy(loader *l, const json_t *record, artel_strateg
     ARTEL_TRY(artel__saved_integer(s, from, "batch_size", 1, 1000000000, &options->batch_size));
     ARTEL_TRY(artel__saved_integer(s, from, "shards", 1, ARTEL__MAX_SHARDS, &options->shards));
     ARTEL_TRY(artel__saved_integer(s, from, "seed", INT64_MIN, INT64_MAX, &seed));
-    ARTEL_TRY(artel__saved_integer(s, from, "runs", 0, INT64_MAX, &runs));
-    ARTEL_TRY(artel__saved_integer(s, from, "units", 0, INT64_MAX, &units));
+    ARTEL_TRY(artel__saved_integer(s, from, "runs", 0, ARTEL__MOST_COUNTED, &runs));
+    ARTEL_TRY(artel__saved_integer(s, from, "units", 0, ARTEL__MOST_COUNTED, &units));
     ARTEL_TRY(read_arithmetic(s, from, &options->arithmetic));
     options->seed = (uint64_t)seed;
     ARTEL_TRY(artel_strategy_create(s->ctx, options, &l->strategy));

@@ -127,9 +127,7 @@ int64_t artel_optimizer_iterations(const artel_optimizer *o)
 artel_status artel_optimizer_set_iterations(artel_optimizer *o, int64_t iterations)
 {
     ARTEL_TRY(artel__enter(o ? o->strategy->ctx : NULL, __func__, "optimizer", o));
-    if (iterations < 0 || iterations > ARTEL__MOST_COUNTED)
-        return artel__fail(o->strategy->ctx, ARTEL_ERROR_INVALID, "optimizer", "count from 0", "%lld steps",
-                           (long long)iterations);
+    ARTEL_TRY(artel__need_count(o->strategy->ctx, "optimizer", iterations, "steps"));
     o->iterations = iterations;
     return ARTEL_OK;
 }

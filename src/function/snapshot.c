@@ -141,20 +141,37 @@ artel_status artel__snapshot_counters(const artel_strategy *s, json_t **out)
     return artel__fail_memory(s->ctx, "counters", 0);
 }
 
+static bool is_count(const json_t *number)
+{
+    return json_is_integer(number) && json_integer_value(number) >= 0 &&
+           json_integer_value(number) <= ARTEL__MOST_COUNTED;
+}
+
+static artel_status check_counters(const artel_strategy *s, const char *where, const json_t *counters)
+{
+    static const char *const advice = "go on with the program that wrote it, or begin in an empty directory";
+    const json_t *steps = json_object_get(counters, "optimizers");
+    size_t found = json_array_size(steps), count = 0;
+    for (const artel_optimizer *o = s->optimizer; o; o = o->next) count++;
+    if (count != found)
+        return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where, advice,
+                           "the counters of %zu optimizers are not those of the %zu here", found, count);
+    bool good = is_count(json_object_get(counters, "runs")) && is_count(json_object_get(counters, "units"));
+    for (size_t i = 0; i < count; i++) good = good && is_count(json_array_get(steps, i));
+    if (good) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where, advice, "one of the counters is no integer from 0 to 2^53");
+}
+
 artel_status artel__snapshot_take_counters(artel_strategy *s, const char *where, const json_t *counters)
 {
-    const json_t *steps = json_object_get(counters, "optimizers"), *runs = json_object_get(counters, "runs");
-    int64_t units = json_integer_value(json_object_get(counters, "units"));
-    size_t left = json_array_size(steps), count = 0;
-    for (const artel_optimizer *o = s->optimizer; o; o = o->next) count++;
-    if (count != left || !json_is_integer(runs) || json_integer_value(runs) < 0 || units < 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where,
-                           "go on with the program that wrote it, or begin in an empty directory",
-                           "the counters of %zu optimizers are not those of the %zu here", left, count);
-    s->runs = json_integer_value(runs);
+    const json_t *steps = json_object_get(counters, "optimizers");
+    size_t left = json_array_size(steps);
+    ARTEL_TRY(check_counters(s, where, counters));
+    ARTEL_TRY(artel_strategy_set_units(s, json_integer_value(json_object_get(counters, "units"))));
+    s->runs = json_integer_value(json_object_get(counters, "runs"));
     for (artel_optimizer *o = s->optimizer; o; o = o->next)
         o->iterations = json_integer_value(json_array_get(steps, --left));
-    return artel_strategy_set_units(s, units);
+    return ARTEL_OK;
 }
 
 artel_model *artel__snapshot_model(const artel_strategy *s, int index)

@@ -24,7 +24,8 @@ void artel__snapshot_store(artel_strategy *strategy, int variable, const void *p
  * its coordinator is open. What optimizers keep stays at the servers. Nothing elsewhere. */
 artel_status artel__snapshot_pull(artel_strategy *strategy);
 artel_status artel__snapshot_push(artel_strategy *strategy);
-/* Runs, units and the steps of each optimizer. Errors of the second: ARTEL_ERROR_CORRUPT. */
+/* Runs, units and the steps of each optimizer. The second takes all or none; errors: ARTEL_ERROR_CORRUPT, and INVALID
+ * in a unit. */
 artel_status artel__snapshot_counters(const artel_strategy *strategy, json_t **out);
 artel_status artel__snapshot_take_counters(artel_strategy *strategy, const char *where, const json_t *counters);
 /* The models whose weights it holds, in the order in which they were added; NULL: there is no such one. */

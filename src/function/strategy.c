@@ -160,8 +160,7 @@ int64_t artel_strategy_runs(const artel_strategy *s)
 artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
-    if (runs < 0 || runs > ARTEL__MOST_COUNTED)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
+    ARTEL_TRY(artel__need_count(s->ctx, "strategy", runs, "runs"));
     s->runs = runs;
     return ARTEL_OK;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argument.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "train/callbacks.h"
@@ -314,11 +315,10 @@ static artel_status restore_history(artel__fit *fit, json_t *object)
 /* Whether a position that was read lies within the data of this run; rows are found by it without further looks. */
 static bool is_possible(const artel__fit *fit)
 {
-    const int64_t most = INT64_C(1) << 53; /* of anything that is counted: it can be added to */
     const int64_t counts[] = {fit->at.step,      fit->at.epoch, fit->at.step_in_epoch, fit->input.batches.pass,
                               fit->at.iteration, fit->at.unit};
     for (size_t i = 0; i < ARTEL__COUNT(counts); i++) {
-        if (counts[i] < 0 || counts[i] > most) return false;
+        if (counts[i] < 0 || counts[i] > ARTEL__MOST_COUNTED) return false;
     }
     return fit->input.batches.cursor >= 0 && fit->input.batches.cursor <= fit->input.batches.rows &&
            fit->validation.row >= 0 && fit->validation.row <= fit->validation.rows &&

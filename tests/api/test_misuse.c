@@ -219,6 +219,71 @@ static void counters_do_not_overflow(void **state)
     artel_context_destroy(ctx);
 }
 
+/* The counters of a checkpoint are in its manifest, which no hash covers. */
+static void write_counters(const char *folder, const char *counters)
+{
+    char path[128], text[4096], *at;
+    snprintf(path, sizeof path, "%s/ckpt-1/manifest.json", folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    at = strstr(text, "\"counters\": ");
+    assert_non_null(at);
+    const char *rest = strstr(at, "]}") + 2;
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%.*s\"counters\": %s%s", (int)(at - text), text, counters, rest) > 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void counters_of_checkpoints_are_looked_at(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"runs\": 9007199254740993, \"units\": 5, \"optimizers\": [7]}", /* 2^53 + 1 */
+        "{\"runs\": -1, \"units\": 5, \"optimizers\": [7]}",
+        "{\"runs\": 4, \"units\": 9223372036854775807, \"optimizers\": [7]}",
+        "{\"runs\": 4, \"optimizers\": [7]}",
+        "{\"runs\": 4, \"units\": 5.0, \"optimizers\": [7]}",
+        "{\"runs\": 4, \"units\": 5, \"optimizers\": [9223372036854775807]}",
+        "{\"runs\": 4, \"units\": 5, \"optimizers\": [-7]}",
+        "{\"runs\": 4, \"units\": 5, \"optimizers\": [\"7\"]}",
+        "{\"runs\": 4, \"units\": 5, \"optimizers\": [7, 7]}"};
+    artel_context *ctx = api_context();
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable *v;
+    artel_optimizer *optimizer;
+    char folder[64];
+    int64_t step;
+    float value = 3;
+    (void)state;
+    api_folder_make(folder);
+    o.name = "v";
+    api_ok(ctx, artel_variable_create(s, &o, &v));
+    api_ok(ctx, artel_optimizer_create(s, "adam", &v, 1, &optimizer));
+    api_ok(ctx, artel_variable_assign(v, &value, 1));
+    api_ok(ctx, artel_strategy_save(s, folder, 1, 1));
+    value = 8;
+    api_ok(ctx, artel_variable_assign(v, &value, 1));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_counters(folder, wrong[i]);
+        refused(ctx, artel_strategy_restore(s, folder, &step), ARTEL_ERROR_CORRUPT, "the counters");
+        api_ok(ctx, artel_variable_read(v, &value, 1));
+        assert_true(value == 8 && artel_strategy_runs(s) == 0 && artel_strategy_units(s) == 0 &&
+                    artel_optimizer_iterations(optimizer) == 0);
+    }
+    write_counters(folder, "{\"runs\": 9007199254740992, \"units\": 5, \"optimizers\": [7]}");
+    api_ok(ctx, artel_strategy_restore(s, folder, &step));
+    api_ok(ctx, artel_variable_read(v, &value, 1));
+    assert_true(value == 3 && artel_strategy_runs(s) == (int64_t)1 << 53 && artel_strategy_units(s) == 5 &&
+                artel_optimizer_iterations(optimizer) == 7);
+    artel_strategy_destroy(s);
+    api_folder_remove(folder);
+    artel_context_destroy(ctx);
+}
+
 /* -- names -- */
 
 enum {
@@ -289,6 +354,7 @@ int main(void)
                                        cmocka_unit_test(gradients_that_ask_for_themselves_end),
                                        cmocka_unit_test(shapes_do_not_lie),
                                        cmocka_unit_test(counters_do_not_overflow),
+                                       cmocka_unit_test(counters_of_checkpoints_are_looked_at),
                                        cmocka_unit_test(names_survive_checkpoints),
                                        cmocka_unit_test(names_that_files_cannot_hold)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,11 @@ def named():
         record[change[0]] = change[1]
         answer = attempt([write("named", record, values)])[0]
         expect(answer[0] == status and words in answer[1], change, answer)
+    for key in ("runs", "units"):
+        record = copy.deepcopy(whole)
+        record["strategy"][key] = 2**53 + 1
+        answer = attempt([write("named", record, values)])[0]
+        expect(answer[0] == CORRUPT and key in answer[1], key, answer)
     for kind, key, value, words in (("custom", "name", "fourth power", "does not have"), ("op", "name", "frobnicate", "no operation of this name"),
                                     ("loss", "do", "levitate", "does not know")):
         record = copy.deepcopy(whole)
