@@ -36,6 +36,12 @@ bool artel__file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+bool artel__file_missing(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 bool artel__is_directory(const char *path)
 {
     struct stat info;

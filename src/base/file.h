@@ -78,6 +78,7 @@ artel_status artel__remove_tree(artel_context *ctx,
  * fit. */
 const char *artel__folder_of(const char *path, char *buffer, size_t size);
 bool artel__file_exists(const char *path);
+bool artel__file_missing(const char *path); /* and that is known: a path that could not be looked at may be there */
 bool artel__is_directory(const char *path);
 
 /* Paths sorted by bytes; on the heap, freed with artel__paths_fini. */

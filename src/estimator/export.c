@@ -34,7 +34,7 @@ static artel_status read_best(const exporting *x, double *best)
     json_t *json;
     *best = NAN;
     snprintf(path, sizeof path, "%s/best.json", x->folder);
-    if (!artel__file_exists(path)) return ARTEL_OK;
+    if (artel__file_missing(path)) return ARTEL_OK;
     ARTEL_TRY(artel__json_load_file(x->ctx, path, &json));
     bool good = artel__json_number(json_object_get(json, "value"), best);
     json_decref(json);

@@ -394,7 +394,7 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     char *folder = NULL;
     json_t *manifest = NULL;
     *gone = false;
-    if (!fit->writes && !artel__is_directory(fit->options.checkpoint_dir)) return ARTEL_OK; /* nobody has made it yet */
+    if (!fit->writes && artel__file_missing(fit->options.checkpoint_dir)) return ARTEL_OK; /* nobody has made it yet */
     ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
     if (!manifest) {
         if (fit->options.resume)
@@ -420,7 +420,7 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     else if (status == ARTEL_OK)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder,
                    (long long)fit->at.epoch + 1, (long long)fit->at.step);
-    *gone = status < 0 && !artel__is_directory(folder);
+    *gone = status < 0 && artel__file_missing(folder);
     json_decref(manifest);
     artel__free(fit->ctx, folder);
     return status;

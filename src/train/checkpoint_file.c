@@ -266,14 +266,14 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 
 /* -- finding -- */
 
-/* ARTEL_ERROR_CORRUPT without a record: there is no such file, or it has another hash. */
+/* ARTEL_ERROR_CORRUPT without a record: it has another hash, or the manifest names none. */
 static artel_status check_hash(artel_context *ctx, const char *folder, json_t *manifest)
 {
     char path[4300], hex[65];
     const char *expected = json_string_value(json_object_get(json_object_get(manifest, "files"), "state.safetensors"));
     artel__mapping mapping;
     snprintf(path, sizeof path, "%.4096s/state.safetensors", folder);
-    if (!expected || !artel__file_exists(path)) return ARTEL_ERROR_CORRUPT;
+    if (!expected) return ARTEL_ERROR_CORRUPT;
     ARTEL_TRY(artel__map_file(ctx, path, &mapping));
     artel__sha256 hash;
     artel__sha256_init(&hash);
@@ -283,20 +283,22 @@ static artel_status check_hash(artel_context *ctx, const char *folder, json_t *m
     return strcmp(hex, expected) == 0 ? ARTEL_OK : ARTEL_ERROR_CORRUPT;
 }
 
-/* The manifest of a whole folder, or NULL; what is wrong with one that is not whole is only a note. Want of memory says
- * nothing of the folder: an older one in its place would take work back. */
+/* The manifest of a whole folder, or NULL; what is wrong with one that is not whole is only a note. What keeps from
+ * looking (no memory, no more open files, no permission, a disk that fails) says nothing of the folder, and is an
+ * error: an older one in its place would take work back. */
 static artel_status whole_manifest(artel_context *ctx, const char *folder, json_t **out)
 {
     char path[4300];
     snprintf(path, sizeof path, "%.4096s/manifest.json", folder);
     *out = NULL;
-    artel_status status = artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_ERROR_CORRUPT;
+    artel_status status = artel__json_load_file(ctx, path, out);
     if (status == ARTEL_OK) status = check_hash(ctx, folder, *out);
     if (status == ARTEL_OK) return ARTEL_OK;
     json_decref(*out);
     *out = NULL;
-    if (status == ARTEL_ERROR_NO_MEMORY) return status;
-    if (artel__is_directory(folder)) /* still: its writer removes the oldest ones */
+    bool seen = status == ARTEL_ERROR_CORRUPT || status == ARTEL_ERROR_NOT_FOUND;
+    if (!seen && !artel__file_missing(path)) return status; /* else removed while it was read */
+    if (artel__is_directory(folder))                        /* still: its writer removes the oldest ones */
         artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
     artel__operation_begin(ctx);
     return ARTEL_OK;
@@ -307,7 +309,7 @@ artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory,
     int64_t *steps;
     int count;
     *step = -1;
-    if (!artel__is_directory(directory)) return ARTEL_OK;
+    if (artel__file_missing(directory)) return ARTEL_OK;
     ARTEL_TRY(artel__checkpoint_steps(ctx, directory, &steps, &count));
     if (count > 0) *step = steps[0];
     artel__free(ctx, steps);
@@ -340,7 +342,10 @@ static artel_status read_manifest(artel_context *ctx, const char *directory, int
 {
     char path[4300];
     snprintf(path, sizeof path, "%s/ckpt-%lld/manifest.json", directory, (long long)step);
-    return artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_OK; /* it is being replaced */
+    artel_status status = artel__json_load_file(ctx, path, out);
+    if (status == ARTEL_OK || !artel__file_missing(path)) return status;
+    artel__operation_begin(ctx); /* it is being replaced */
+    return ARTEL_OK;
 }
 
 artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than,

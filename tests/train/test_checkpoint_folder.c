@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,15 +102,12 @@ static void test_the_newest_are_kept(void **state)
     assert_true(artel__is_directory(path));
 }
 
-/* Each process has a folder of its own, and all publish the same steps. */
-/* An older checkpoint is not taken for want of memory: that would take work back. */
-static void test_want_of_memory_is_told(void **state)
+/* Whole checkpoints of steps 1 and 2. */
+static void make_two(void)
 {
     static const char manifest[] =
         "{\"step\": %d, \"files\": {\"state.safetensors\": "
         "\"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"}}"; /* SHA-256 of "abc" */
-    artel_status status = ARTEL_ERROR_NO_MEMORY;
-    (void)state;
     for (int step = 1; step <= 2; step++) {
         char name[32], path[ARTEL__CHECKPOINT_PATH], file[ARTEL__CHECKPOINT_PATH + 32], text[256];
         snprintf(name, sizeof name, "ckpt-%d", step);
@@ -120,6 +118,14 @@ static void test_want_of_memory_is_told(void **state)
         snprintf(text, sizeof text, manifest, step);
         assert_int_equal(artel__write_file(ctx, file, text, strlen(text)), ARTEL_OK);
     }
+}
+
+/* An older checkpoint is not taken for want of memory: that would take work back. */
+static void test_want_of_memory_is_told(void **state)
+{
+    artel_status status = ARTEL_ERROR_NO_MEMORY;
+    (void)state;
+    make_two();
     int64_t failures = 0;
     for (; status != ARTEL_OK; failures++) {
         char *folder;
@@ -140,6 +146,67 @@ static void test_want_of_memory_is_told(void **state)
     assert_true(failures > 4);
 }
 
+/* The step of what is found while the n-th call on a file fails; or the status. 0: there is none. */
+static int64_t found_step(uint64_t n, int error)
+{
+    char *folder;
+    json_t *found;
+    artel__fail_file_after(ctx, n, error);
+    artel_status status = artel__checkpoint_find(ctx, directory, &folder, &found);
+    artel__fail_file_after(ctx, 0, 0);
+    int64_t step = json_integer_value(json_object_get(found, "step"));
+    if (status != ARTEL_OK) assert_null(found);
+    json_decref(found);
+    artel__free(ctx, folder);
+    return status == ARTEL_OK ? step : status;
+}
+
+/* Nor because a file cannot be opened, looked at, read or mapped now. */
+static void test_files_that_cannot_be_read_now_are_told(void **state)
+{
+    static const int error[] = {EMFILE, ENFILE, EIO, ESTALE, EACCES};
+    (void)state;
+    make_two();
+    for (size_t i = 0; i < sizeof error / sizeof *error; i++) {
+        uint64_t n = 1;
+        for (int64_t got; (got = found_step(n, error[i])) != 2; n++) {
+            assert_int_equal(got, error[i] == EACCES ? ARTEL_ERROR_INVALID : ARTEL_ERROR_IO);
+            assert_non_null(strstr(artel_context_error(ctx)->where, "/ckpt-2/"));
+            assert_in_range(n, 1, 100);
+        }
+        assert_true(n > 5);
+    }
+}
+
+/* What another process removes, or has never finished, is no failure of this one. */
+static void test_what_is_gone_is_passed_over(void **state)
+{
+    char path[ARTEL__CHECKPOINT_PATH];
+    artel_checkpoint_info info;
+    char *folder;
+    json_t *manifest;
+    (void)state;
+    make_two();
+    assert_int_equal(found_step(1, ENOENT), 1); /* between listing and opening */
+    make("ckpt-3", path);                       /* without a manifest */
+    assert_int_equal(found_step(0, 0), 2);
+    assert_int_equal(found_step(1, ESTALE), 2); /* a handle of NFS whose file is gone */
+    snprintf(path, sizeof path, "%s/ckpt-4", directory);
+    assert_int_equal(artel__write_file(ctx, path, "abc", 3), ARTEL_OK); /* no folder */
+    assert_int_equal(found_step(0, 0), 2);
+    assert_int_equal(artel__checkpoint_newer(ctx, directory, 4, &info, &folder, &manifest), ARTEL_OK);
+    assert_true(info.step == -1 && !manifest && artel_context_error(ctx)->status == ARTEL_OK);
+    assert_int_equal(artel__remove_tree(ctx, path), ARTEL_OK);
+    make("ckpt-4", path);
+    strcat(path, "/manifest.json");
+    assert_int_equal(artel__write_file(ctx, path, "{}", 2), ARTEL_OK);
+    artel__fail_file_after(ctx, 1, EIO);
+    assert_int_equal(artel__checkpoint_newer(ctx, directory, 4, &info, &folder, &manifest), ARTEL_ERROR_IO);
+    artel__fail_file_after(ctx, 0, 0);
+    assert_null(manifest);
+}
+
+/* Each process has a folder of its own, and all publish the same steps. */
 static void publish(int number)
 {
     artel_status status = ARTEL_OK;
@@ -186,6 +253,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_only_what_the_dead_left_is_swept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_newest_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_want_of_memory_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read_now_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_gone_is_passed_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_publish_the_same_steps, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
