@@ -63,8 +63,8 @@ ARTEL_API artel_status artel_communicator_create(artel_context *const *contexts,
 
 /* Members that are the tasks of a cluster that train, in their order (position 0 is the chief, without one worker 0).
  * Waits for them as a fit does (docs/cluster.md). `cluster` NULL, or of one task: one member. Until it has been
- * finished the cluster takes no other work. Belongs to the cluster's context. Errors: those of an artel_model_fit()
- * that begins. */
+ * finished the cluster takes no other work. Belongs to the cluster's context. Errors: ARTEL_ERROR_INVALID (a cluster
+ * of another context), and those of an artel_model_fit() that begins. */
 ARTEL_API artel_status artel_communicator_open(artel_context *ctx, artel_cluster *cluster, artel_communicator **out);
 
 /* Some members of `parent`, in any order, each at most once: `position[i]` becomes member i. Called by those members

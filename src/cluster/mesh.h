@@ -108,7 +108,8 @@ typedef struct artel__mesh_order {
 artel_status artel__mesh_open(artel_context *ctx, const artel_cluster_options *options, const char *transport,
                               artel_cluster **out);
 
-artel_context *artel__mesh_context(const artel_cluster *mesh);
+/* Whether it was made in this context, or is NULL; refused otherwise. */
+artel_status artel__mesh_need_context(artel_context *ctx, const artel_cluster *mesh);
 /* Whether there are other tasks to work with. NULL is a cluster of one. */
 bool artel__mesh_is_single(const artel_cluster *mesh);
 /* Tasks that share the cores of this one: those on its host, by their addresses; 1 where somebody has given it cores of

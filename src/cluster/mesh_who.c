@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argument.h"
 #include "base/threads.h"
 #include "cluster/mesh_impl.h"
 
@@ -21,9 +22,9 @@ int artel_cluster_index(const artel_cluster *mesh)
     return mesh ? (int)mesh->cluster.self.index : 0;
 }
 
-artel_context *artel__mesh_context(const artel_cluster *mesh)
+artel_status artel__mesh_need_context(artel_context *ctx, const artel_cluster *mesh)
 {
-    return mesh->ctx;
+    return mesh ? artel__need_context(ctx, mesh->ctx, "the cluster") : ARTEL_OK;
 }
 
 int artel_cluster_size(const artel_cluster *mesh)

@@ -183,6 +183,7 @@ artel_status artel_communicator_open(artel_context *ctx, artel_cluster *cluster,
     artel_communicator *c;
     int first = 0, ranks = 1;
     ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
+    ARTEL_TRY(artel__mesh_need_context(ctx, cluster));
     ARTEL_TRY(create_home(ctx, &home));
     ARTEL_TRY(create_communicator(home, &c));
     artel_status status = ARTEL_OK;

@@ -9,6 +9,7 @@
 #include "base/failures.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "data/data.h"
 #include "data/read.h"
 
 /* The batch behind the one that was read last, and the thread that reads it. */
@@ -107,6 +108,7 @@ static artel_status check(const artel__input *in)
     const artel_estimator_input *given = &in->given;
     if (!given->data)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "let it open data", "it has given no data");
+    ARTEL_TRY(artel__need_context(in->ctx, artel__data_context(given->data), "the data"));
     if (given->batch_size < 1 || given->batch_size > 1000000000 || given->passes < 0)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function",
                            "give batches of at least one row, and passes of at least 0",

@@ -98,7 +98,7 @@ artel_status artel_strategy_create(artel_context *ctx, const artel_strategy_opti
     void *block;
     ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
     ARTEL_TRY(artel__take_options(ctx, &kind, options, &chosen));
-    if (chosen.cluster) ARTEL_TRY(artel__need_context(ctx, artel__mesh_context(chosen.cluster), "the cluster"));
+    ARTEL_TRY(artel__mesh_need_context(ctx, chosen.cluster));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_strategy), "strategy", &block));
     artel_strategy *s = block;
     s->ctx = ctx;
@@ -391,9 +391,7 @@ artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model", s, model));
     ARTEL_TRY(artel__strategy_may_declare(s, model->nn->name));
-    if (model->ctx != s->ctx)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "make both from one context",
-                           "the model is another context's");
+    ARTEL_TRY(artel__need_context(s->ctx, model->ctx, "the model"));
     if (artel__strategy_find(s, model))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once",
                            "the strategy has this model");

@@ -186,14 +186,6 @@ static artel_status run_evaluate(pass *p)
     return run_pass(p, evaluate_batch);
 }
 
-static artel_status check_contexts(const artel_model *model, const artel_data *data,
-                                   const artel_evaluate_options *options)
-{
-    ARTEL_TRY(artel__need_context(model->ctx, artel__data_context(data), "the data"));
-    return options->cluster ? artel__need_context(model->ctx, artel__mesh_context(options->cluster), "the cluster")
-                            : ARTEL_OK;
-}
-
 artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options,
                                   artel_history **out)
 {
@@ -201,7 +193,7 @@ artel_status artel_model_evaluate(artel_model *model, artel_data *data, const ar
     pass p;
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data", model, data));
     ARTEL_TRY(artel__take_options(model->ctx, &artel__evaluate_kind, options, &chosen));
-    ARTEL_TRY(check_contexts(model, data, &chosen));
+    ARTEL_TRY(artel__fit_need_context(model->ctx, data, chosen.cluster));
     init_pass(&p, model, &chosen);
     artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, &chosen);
     if (status == ARTEL_OK) status = run_evaluate(&p);
@@ -350,7 +342,7 @@ artel_status artel_model_predict(artel_model *model, artel_data *data, const art
     pass p;
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data out", model, data, out));
     ARTEL_TRY(artel__take_options(model->ctx, &artel__evaluate_kind, options, &chosen));
-    ARTEL_TRY(check_contexts(model, data, &chosen));
+    ARTEL_TRY(artel__fit_need_context(model->ctx, data, chosen.cluster));
     init_pass(&p, model, &chosen);
     p.fit.settings.outputs = 0;
     artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, &chosen);

@@ -117,17 +117,21 @@ static void report_failure(artel__fit *fit, artel_status status)
     if (status != ARTEL_ERROR_PREEMPTED && status != ARTEL_ERROR_CANCELLED) artel__fit_event(fit, &event);
 }
 
+artel_status artel__fit_need_context(artel_context *ctx, const artel_data *data, const artel_cluster *cluster)
+{
+    ARTEL_TRY(artel__need_context(ctx, artel__data_context(data), "the data"));
+    return artel__mesh_need_context(ctx, cluster);
+}
+
 static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options,
                               artel_history **out)
 {
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
     ARTEL_TRY(artel__take_options(model->ctx, &artel__fit_kind, options, &fit.options));
-    ARTEL_TRY(artel__need_context(model->ctx, artel__data_context(data), "the data"));
+    ARTEL_TRY(artel__fit_need_context(model->ctx, data, fit.options.cluster));
     if (fit.options.validation_data)
         ARTEL_TRY(
             artel__need_context(model->ctx, artel__data_context(fit.options.validation_data), "the validation data"));
-    if (fit.options.cluster)
-        ARTEL_TRY(artel__need_context(model->ctx, artel__mesh_context(fit.options.cluster), "the cluster"));
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = artel__fit_open(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);

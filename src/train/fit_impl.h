@@ -302,6 +302,8 @@ static inline artel_cluster *artel__fit_cluster(const artel__fit *fit)
     return cluster || fit->role == ARTEL__ROLE_NONE ? cluster : fit->options.cluster;
 }
 
+/* fit.c: whether data and cluster (NULL: none) were made in this context, the model's; refused by name otherwise. */
+artel_status artel__fit_need_context(artel_context *ctx, const artel_data *data, const artel_cluster *cluster);
 /* fit_open.c: everything that a run needs, from its options; close also after a failure. */
 artel_status artel__fit_open(artel__fit *fit, artel_data *data);
 void artel__fit_close(artel__fit *fit);

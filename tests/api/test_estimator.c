@@ -14,8 +14,8 @@
 #include "artel/saved.h"
 
 typedef struct bench {
-    artel_context *ctx;
-    artel_model *model; /* NULL: the model function counts steps in a variable */
+    artel_context *ctx, *far; /* far: of the data; NULL: ctx */
+    artel_model *model;       /* NULL: the model function counts steps in a variable */
     artel_variable *counter;
     artel_optimizer *optimizer;
     int64_t preempt_at, passes;
@@ -60,7 +60,7 @@ static artel_status input(void *user, artel_context *ctx, artel_estimator_input 
     in->text = b->text;
     in->passes = b->passes;
     in->floats = b->floats;
-    in->data = b->text ? rows_of_text(ctx) : api_rows(ctx, false);
+    in->data = b->text ? rows_of_text(ctx) : api_rows(b->far ? b->far : ctx, false);
     return ARTEL_OK;
 }
 
@@ -424,6 +424,10 @@ static void test_refused(void **state)
            "struct_size is not set");
     expect(&b, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
     expect(&b, run(&b, NULL, 2, &metric, 1, 0, NULL), ARTEL_ERROR_INVALID, "no such metric");
+    b.far = api_context();
+    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "the data is another context's");
+    artel_context_destroy(b.far);
+    b.far = NULL;
     b.poison = NAN;
     expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_RUN, "not a number");
     b.writes = 0;

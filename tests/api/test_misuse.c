@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "artel/cluster.h"
+#include "artel/communicator.h"
 #include "artel/eager.h"
 #include "artel/extend.h"
 #include "artel/pipeline.h"
@@ -52,7 +53,8 @@ static artel_status trace_copy(void *user, artel_graph *g, const artel_value *in
 static void contexts_do_not_mix(void **state)
 {
     artel_context *ctx = api_context(), *far = api_context();
-    artel_model *model = api_mlp(ctx);
+    artel_model *model = api_mlp(ctx), *far_model = api_mlp(far);
+    artel_communicator *c = NULL;
     artel_data *data = api_rows(ctx, false), *far_data = api_rows(far, false);
     artel_cluster_options alone = ARTEL_CLUSTER_OPTIONS_INIT;
     artel_cluster *cluster;
@@ -76,7 +78,12 @@ static void contexts_do_not_mix(void **state)
     refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the cluster is");
     refused(ctx, artel_model_evaluate(model, data, &evaluate, NULL), ARTEL_ERROR_INVALID, "the cluster is");
     refused(ctx, artel_strategy_create(ctx, &strategy, &s), ARTEL_ERROR_INVALID, "the cluster is");
+    refused(ctx, artel_communicator_open(ctx, cluster, &c), ARTEL_ERROR_INVALID, "the cluster is");
+    api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    refused(ctx, artel_strategy_add_model(s, far_model), ARTEL_ERROR_INVALID, "the model is another context's");
+    artel_strategy_destroy(s);
     artel_cluster_close(cluster);
+    artel_model_destroy(far_model);
     artel_data_destroy(data);
     artel_data_destroy(far_data);
     artel_model_destroy(model);
