@@ -26,18 +26,11 @@ static artel_status wrong_entry(artel_context *ctx, const char *key, bool is_cla
                        "the weight of class %.60s does not fit (expected a number of at least 0)", key);
 }
 
-static artel_status no_object(artel_context *ctx)
-{
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, OPTION, "write {\"0\": 1, \"1\": 5}",
-                       "the value is not an object from class numbers to weights");
-}
-
-/* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
+/* The object {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
 static artel_status fill(artel_context *ctx, json_t *json, double *weight, int *count)
 {
     const char *key;
     json_t *value;
-    if (!json_is_object(json)) return no_object(ctx);
     for (int i = 0; i < MOST_CLASSES; i++) weight[i] = 1;
     json_object_foreach(json, key, value)
     {
@@ -75,7 +68,9 @@ artel_status artel__class_weight_read(artel__fit *fit, const double **out, int *
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give sample weights in the data instead",
                            "class weights are for models with one output, as in Keras, and this one has %d",
                            fit->settings.outputs);
-    if (text[strspn(text, " \t\r\n")] != '{') return no_object(fit->ctx);
+    if (text[strspn(text, " \t\r\n")] != '{')
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "write {\"0\": 1, \"1\": 5}",
+                           "the value is not an object from class numbers to weights");
     ARTEL_TRY(artel__json_load_written(fit->ctx, OPTION, text, strlen(text), &json));
     artel_status status = fill(fit->ctx, json, weight, count);
     json_decref(json);
