@@ -190,8 +190,8 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     }
     artel_data *data = NULL;
     if (o->data && artel_data_open(call->ctx, o->data, &data) < 0) print_finding(call->ctx, findings);
-    const artel__settings_of of = {.model = model, .data = data, .train = true, .batch_size = o->batch_size};
-    bool settled = artel__settings_read(&call->arena, &of, &settings) == ARTEL_OK;
+    const artel__settings_source source = {.model = model, .data = data, .train = true, .batch_size = o->batch_size};
+    bool settled = artel__settings_read(&call->arena, &source, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
     else

@@ -156,8 +156,8 @@ artel_status artel__confusion_count(artel__invocation *call, const artel_model *
     artel__settings settings;
     artel__data_wants wants;
     counting c = {.call = call, .out = out};
-    const artel__settings_of of = {.model = model, .data = data, .replicas = 1, .batch_size = 1};
-    ARTEL_TRY(artel__settings_read(&call->arena, &of, &settings));
+    const artel__settings_source source = {.model = model, .data = data, .replicas = 1, .batch_size = 1};
+    ARTEL_TRY(artel__settings_read(&call->arena, &source, &settings));
     ARTEL_TRY(artel__objective_wants(&call->arena, model->nn, &settings, ARTEL__MODE_EVALUATE, &wants));
     artel__data_want_target target = {.dtype = ARTEL_DTYPE_FLOAT32};
     if (wants.target_count == 1) target = wants.targets[0];

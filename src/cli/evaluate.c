@@ -299,8 +299,8 @@ static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluste
 static double border_of(artel__invocation *call, const artel_model *model)
 {
     artel__settings settings;
-    const artel__settings_of of = {.model = model, .replicas = 1, .batch_size = 1};
-    bool known = artel__settings_read(&call->arena, &of, &settings) == ARTEL_OK;
+    const artel__settings_source source = {.model = model, .replicas = 1, .batch_size = 1};
+    bool known = artel__settings_read(&call->arena, &source, &settings) == ARTEL_OK;
     artel__operation_begin(call->ctx); /* a model without a loss */
     return known && settings.output[0].has_loss ? (double)artel__loss_border(&settings.output[0].loss) : 0.5;
 }

@@ -67,8 +67,8 @@ static artel_status compare_checkpoints(artel__invocation *call, const artel__fi
 artel_status artel__cli_check_fit_room(artel__invocation *call, artel_model *model, const artel__fit_files *files)
 {
     artel__settings settings = {0};
-    const artel__settings_of of = {.model = model, .train = true, .batch_size = files->batch_size};
-    if (artel__settings_read_optimizer(&call->arena, &of, &settings) < 0) {
+    const artel__settings_source source = {.model = model, .train = true, .batch_size = files->batch_size};
+    if (artel__settings_read_optimizer(&call->arena, &source, &settings) < 0) {
         artel__operation_begin(call->ctx); /* fit will say it in its turn */
         return ARTEL_OK;
     }

@@ -148,9 +148,14 @@ bool artel__loss_is_by_shape(json_t *json)
     return name && (strcasecmp(name, "crossentropy") == 0 || strcasecmp(name, "ce") == 0);
 }
 
+bool artel__loss_needs_target(const artel_shape *prediction)
+{
+    return prediction->rank > 0 && prediction->dim[prediction->rank - 1] != 1;
+}
+
 const char *artel__loss_by_shape(const artel_shape *prediction, const artel_shape *target)
 {
-    if (prediction->rank == 0 || prediction->dim[prediction->rank - 1] == 1) return "binary_crossentropy";
+    if (!artel__loss_needs_target(prediction)) return "binary_crossentropy";
     bool numbers = target->rank < prediction->rank || target->dim[target->rank - 1] == 1;
     return numbers ? "sparse_categorical_crossentropy" : "categorical_crossentropy";
 }

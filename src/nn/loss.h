@@ -44,7 +44,10 @@ typedef struct artel__loss_config {
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out);
 /* "crossentropy" and "ce": binary, sparse or categorical, as shapes say (keras/src/trainers/compile_utils.py). */
 bool artel__loss_is_by_shape(json_t *json);
-/* The name that it means for a prediction and a target of these shapes of a row. */
+/* Whether what it means depends on the target, too: not for a prediction of one number a row, or a position. */
+bool artel__loss_needs_target(const artel_shape *prediction);
+/* The name that it means for a prediction and a target of these shapes of a row; `target` is not read where none is
+ * needed. */
 const char *artel__loss_by_shape(const artel_shape *prediction, const artel_shape *target);
 /* What is computed of a prediction: FLOAT64 where it is that, else FLOAT32. */
 static inline artel_dtype artel__real_of(const artel__graph *graph, artel__value_id prediction)

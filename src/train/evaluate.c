@@ -30,7 +30,8 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     if (mode == ARTEL__MODE_EVALUATE)
         ARTEL_TRY(artel__settings_read(
             &fit->arena,
-            &(artel__settings_of){.model = fit->model, .data = data, .replicas = 1, .batch_size = options->batch_size},
+            &(artel__settings_source){
+                .model = fit->model, .data = data, .replicas = 1, .batch_size = options->batch_size},
             &fit->settings));
     if (mode == ARTEL__MODE_EVALUATE) artel__settings_warn(fit->model, &fit->settings);
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));

@@ -109,11 +109,11 @@ artel_status artel__fit_apply_replicas(artel__fit *fit)
                    fit->job.applied_replicas; /* as in most new seats: the arena does not grow with them */
     fit->job.applied_replicas = fit->job.schedule_replicas;
     if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
-    const artel__settings_of of = {.model = fit->model,
-                                   .train = true,
-                                   .replicas = fit->job.schedule_replicas,
-                                   .batch_size = fit->input.batch_size};
-    ARTEL_TRY(artel__settings_read_optimizer(&fit->arena, &of, &again));
+    const artel__settings_source source = {.model = fit->model,
+                                           .train = true,
+                                           .replicas = fit->job.schedule_replicas,
+                                           .batch_size = fit->input.batch_size};
+    ARTEL_TRY(artel__settings_read_optimizer(&fit->arena, &source, &again));
     json_decref(fit->settings.optimizer.record);
     fit->settings.optimizer.schedule = again.optimizer.schedule;
     fit->settings.optimizer.record = again.optimizer.record;
@@ -236,9 +236,9 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__fit_find_role(fit));
     ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
-    const artel__settings_of of = {
+    const artel__settings_source source = {
         .model = fit->model, .data = data, .train = true, .batch_size = fit->input.batch_size};
-    ARTEL_TRY(artel__settings_read(&fit->arena, &of, &fit->settings));
+    ARTEL_TRY(artel__settings_read(&fit->arena, &source, &fit->settings));
     ARTEL_TRY(artel__fit_read_row_updates(fit));
     artel__settings_warn(fit->model, &fit->settings);
     json_t *optimizer = json_object_get(fit->model->compile_config, "optimizer");

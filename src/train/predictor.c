@@ -134,8 +134,8 @@ static artel_status open_predictor(artel_predictor *p, artel_model *model)
 {
     const artel_predictor_options *o = &p->options;
     artel__arena_init(&p->arena, p->ctx);
-    const artel__settings_of of = {.model = model, .replicas = 1, .batch_size = o->most_rows};
-    if (o->loss) ARTEL_TRY(artel__settings_read(&p->arena, &of, &p->settings));
+    const artel__settings_source source = {.model = model, .replicas = 1, .batch_size = o->most_rows};
+    if (o->loss) ARTEL_TRY(artel__settings_read(&p->arena, &source, &p->settings));
     artel__session_options session = {.model = model,
                                       .settings = &p->settings,
                                       .strategy = "one-device",

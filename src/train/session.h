@@ -40,16 +40,18 @@ typedef struct artel__settings {
 } artel__settings;
 
 /* Whose compile_config is read, and for what. */
-typedef struct artel__settings_of {
+typedef struct artel__settings_source {
     const artel_model *model;
-    artel_data *data; /* says what "crossentropy" means; NULL: that is refused */
+    artel_data *data; /* its targets say what "crossentropy" means, unless predictions are one number
+                         (artel__loss_needs_target); NULL: it is refused where they must */
     bool train;       /* with an optimizer */
     int replicas;     /* with the batch size resolves schedules; 0: not known yet */
     int64_t batch_size;
-} artel__settings_of;
-artel_status artel__settings_read(artel__arena *arena, const artel__settings_of *of, artel__settings *out);
+} artel__settings_source;
+artel_status artel__settings_read(artel__arena *arena, const artel__settings_source *source, artel__settings *out);
 /* The optimizer alone. */
-artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_of *of, artel__settings *out);
+artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_source *source,
+                                            artel__settings *out);
 /* What Keras warns of: categorical crossentropy, and softmax, of a single number. */
 void artel__settings_warn(const artel_model *model, const artel__settings *settings);
 

@@ -175,12 +175,12 @@ static bool is_wanted(const artel_model *model, int i)
 }
 
 /* The shape of the target of output i, by the names that everything is fed by. */
-static artel_status target_row(artel__arena *arena, const artel__settings_of *of, int i, artel_shape *out)
+static artel_status target_row(artel__arena *arena, const artel__settings_source *source, int i, artel_shape *out)
 {
-    const artel__model *nn = of->model->nn;
+    const artel__model *nn = source->model->nn;
     artel__data_want_input *inputs = artel__arena_alloc(arena, (size_t)nn->inputs + 1, sizeof *inputs);
     artel__data_want_target *targets = artel__arena_alloc(arena, (size_t)nn->outputs + 1, sizeof *targets);
-    artel__data_wants wants = {.purpose = of->train ? ARTEL__DATA_PURPOSE_TRAIN : ARTEL__DATA_PURPOSE_EVALUATE,
+    artel__data_wants wants = {.purpose = source->train ? ARTEL__DATA_PURPOSE_TRAIN : ARTEL__DATA_PURPOSE_EVALUATE,
                                .inputs = inputs,
                                .input_count = nn->inputs,
                                .targets = targets};
@@ -189,38 +189,38 @@ static artel_status target_row(artel__arena *arena, const artel__settings_of *of
     for (int k = 0; k < nn->inputs; k++) inputs[k].name = nn->input[k].name;
     for (int k = 0; k < nn->outputs; k++) {
         if (k == i) index = wants.target_count;
-        if (is_wanted(of->model, k)) targets[wants.target_count++].name = nn->output[k].name;
+        if (is_wanted(source->model, k)) targets[wants.target_count++].name = nn->output[k].name;
     }
-    return artel__data_target_row(of->data, &wants, index, out);
+    return artel__data_target_row(source->data, &wants, index, out);
 }
 
 /* "crossentropy" by shapes, all others as they are. */
-static artel_status read_loss(artel__arena *arena, const artel__settings_of *of, int i, json_t *json,
+static artel_status read_loss(artel__arena *arena, const artel__settings_source *source, int i, json_t *json,
                               artel__loss_config *out)
 {
-    const artel_shape *prediction = &of->model->nn->output[i].shape;
+    const artel_shape *prediction = &source->model->nn->output[i].shape;
     artel_shape target = {.rank = -1};
     if (!artel__loss_is_by_shape(json)) return artel__loss_read(arena, json, out);
-    bool one = prediction->rank == 0 || prediction->dim[prediction->rank - 1] == 1;
-    if (of->data && !one) ARTEL_TRY(target_row(arena, of, i, &target));
-    if (target.rank < 0 && !one) return artel__loss_read(arena, json, out);
+    bool needed = artel__loss_needs_target(prediction);
+    if (needed && source->data) ARTEL_TRY(target_row(arena, source, i, &target));
+    if (needed && target.rank < 0) return artel__loss_read(arena, json, out); /* which refuses it */
     json_t *meant = json_string(artel__loss_by_shape(prediction, &target));
-    if (!meant) return artel__fail_memory(of->model->ctx, "loss", 64);
+    if (!meant) return artel__fail_memory(source->model->ctx, "loss", 64);
     artel_status status = artel__loss_read(arena, meant, out);
     json_decref(meant);
     return status;
 }
 
-static artel_status read_output(artel__arena *arena, const artel__settings_of *of, int i,
+static artel_status read_output(artel__arena *arena, const artel__settings_source *source, int i,
                                 artel__output_settings *output)
 {
-    const artel_model *model = of->model;
+    const artel_model *model = source->model;
     json_t *compile = model->compile_config, *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
     output->loss_weight = 1.0;
     ARTEL_TRY(loss_of(model, i, &loss));
     if (weights && fits_nesting(model, weights) && at_place(model, weights, i)) weights = at_place(model, weights, i);
     if (!is_nothing(loss)) {
-        ARTEL_TRY(read_loss(arena, of, i, loss, &output->loss));
+        ARTEL_TRY(read_loss(arena, source, i, loss, &output->loss));
         output->has_loss = true;
     }
     if (json_is_array(weights)) {
@@ -262,16 +262,17 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
     return ARTEL_OK;
 }
 
-artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_of *of, artel__settings *out)
+artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_source *source,
+                                            artel__settings *out)
 {
-    json_t *optimizer = json_object_get(of->model->compile_config, "optimizer");
+    json_t *optimizer = json_object_get(source->model->compile_config, "optimizer");
     artel__optimizer read;
     optimizer = is_nothing(optimizer) ? json_string("rmsprop") : json_incref(optimizer); /* Keras' default */
-    if (!optimizer) return artel__fail_memory(of->model->ctx, "optimizer", 64);
-    artel_status status = artel__optimizer_read(arena, optimizer, of->replicas, of->batch_size, &read);
+    if (!optimizer) return artel__fail_memory(source->model->ctx, "optimizer", 64);
+    artel_status status = artel__optimizer_read(arena, optimizer, source->replicas, source->batch_size, &read);
     json_decref(optimizer);
     ARTEL_TRY(status);
-    if (of->model->nn->wide) status = artel__optimizer_widen(&read);
+    if (source->model->nn->wide) status = artel__optimizer_widen(&read);
     if (status < 0) {
         json_decref(read.record);
         return status;
@@ -281,9 +282,9 @@ artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__se
     return ARTEL_OK;
 }
 
-artel_status artel__settings_read(artel__arena *arena, const artel__settings_of *of, artel__settings *out)
+artel_status artel__settings_read(artel__arena *arena, const artel__settings_source *source, artel__settings *out)
 {
-    const artel_model *model = of->model;
+    const artel_model *model = source->model;
     json_t *compile = model->compile_config;
     artel__settings settings = {.outputs = model->nn->outputs,
                                 .eagerly = json_is_true(json_object_get(compile, "run_eagerly"))};
@@ -293,15 +294,15 @@ artel_status artel__settings_read(artel__arena *arena, const artel__settings_of 
     ARTEL_TRY(check_names(model, json_object_get(compile, "loss"), "loss"));
     ARTEL_TRY(check_names(model, json_object_get(compile, "metrics"), "metrics"));
     for (int i = 0; i < settings.outputs; i++) {
-        ARTEL_TRY(read_output(arena, of, i, &settings.output[i]));
+        ARTEL_TRY(read_output(arena, source, i, &settings.output[i]));
         any_loss = any_loss || settings.output[i].has_loss;
     }
     if (!any_loss)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source ? model->source : "model",
-                           of->train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
-                                     : "add --loss NAME, or save the model compiled",
+                           source->train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
+                                         : "add --loss NAME, or save the model compiled",
                            "the model has no compile settings that name a loss");
-    if (of->train) ARTEL_TRY(artel__settings_read_optimizer(arena, of, &settings));
+    if (source->train) ARTEL_TRY(artel__settings_read_optimizer(arena, source, &settings));
     *out = settings;
     return ARTEL_OK;
 }

@@ -55,9 +55,9 @@ static artel_status read_schedule(artel_trainer *t)
     artel__settings again;
     if (!t->settings.optimizer.schedule.tabled) return ARTEL_OK;
     int replicas = artel__session_ranks(t->session);
-    const artel__settings_of of = {
+    const artel__settings_source source = {
         .model = t->model, .train = true, .replicas = replicas, .batch_size = t->options.batch_size};
-    ARTEL_TRY(artel__settings_read_optimizer(&t->arena, &of, &again));
+    ARTEL_TRY(artel__settings_read_optimizer(&t->arena, &source, &again));
     json_decref(t->settings.optimizer.record);
     t->settings.optimizer.schedule = again.optimizer.schedule;
     t->settings.optimizer.record = again.optimizer.record;
@@ -69,8 +69,8 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
     const artel_trainer_options *o = &t->options;
     artel__arena_init(&t->arena, t->ctx);
     ARTEL_TRY(artel__check_class(t->model, o->standard_step));
-    const artel__settings_of of = {.model = t->model, .data = data, .train = true, .batch_size = o->batch_size};
-    ARTEL_TRY(artel__settings_read(&t->arena, &of, &t->settings));
+    const artel__settings_source source = {.model = t->model, .data = data, .train = true, .batch_size = o->batch_size};
+    ARTEL_TRY(artel__settings_read(&t->arena, &source, &t->settings));
     ARTEL_TRY(bind(t, data));
     artel__session_options session = {.model = t->model,
                                       .settings = &t->settings,

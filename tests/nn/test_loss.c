@@ -187,6 +187,20 @@ static void test_reading(void **state)
     nn_fini(&bench);
 }
 
+static void test_by_shape(void **state)
+{
+    const artel_shape none = {.rank = -1}, scalar = {.rank = 0}, one = {1, {1}}, three = {1, {3}};
+    const artel_shape positions = {2, {5, 1}}, any = {1, {-1}};
+    (void)state;
+    assert_false(artel__loss_needs_target(&scalar) || artel__loss_needs_target(&one) ||
+                 artel__loss_needs_target(&positions));
+    assert_true(artel__loss_needs_target(&three) && artel__loss_needs_target(&any));
+    assert_string_equal(artel__loss_by_shape(&positions, &none), "binary_crossentropy");
+    assert_string_equal(artel__loss_by_shape(&three, &scalar), "sparse_categorical_crossentropy");
+    assert_string_equal(artel__loss_by_shape(&three, &one), "sparse_categorical_crossentropy");
+    assert_string_equal(artel__loss_by_shape(&three, &three), "categorical_crossentropy");
+}
+
 static void test_mask(void **state)
 {
     (void)state;
@@ -206,8 +220,8 @@ static void test_mask(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_logits_behind),
-                                       cmocka_unit_test(test_logits_of_sigmoid), cmocka_unit_test(test_reading),
-                                       cmocka_unit_test(test_mask)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_logits_behind), cmocka_unit_test(test_logits_of_sigmoid),
+        cmocka_unit_test(test_reading), cmocka_unit_test(test_by_shape),      cmocka_unit_test(test_mask)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

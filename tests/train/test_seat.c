@@ -90,8 +90,8 @@ static void open_trainer_of(trainer *t, const char *record, const char *arithmet
     open_model(t, record);
     open_data(t);
     artel__data_wants wants;
-    const artel__settings_of of = {.model = t->model, .train = true, .replicas = 1, .batch_size = BATCH};
-    assert_int_equal(artel__settings_read(&t->arena, &of, &t->settings), ARTEL_OK);
+    const artel__settings_source source = {.model = t->model, .train = true, .replicas = 1, .batch_size = BATCH};
+    assert_int_equal(artel__settings_read(&t->arena, &source, &t->settings), ARTEL_OK);
     assert_int_equal(artel__objective_wants(&t->arena, t->model->nn, &t->settings, ARTEL__MODE_TRAIN, &wants),
                      ARTEL_OK);
     assert_int_equal(artel__data_bind(t->data, &wants, &t->feed), ARTEL_OK);
