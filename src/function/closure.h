@@ -2,12 +2,13 @@
 /* Closures over parameter servers: what the chief, workers and servers of a strategy say to one another, and what a
  * server owns.
  *
- *   chief (coordinate.c)      deals closures out to workers that ask; asks servers for variables, and gives them back
- *   worker (work.c)           reads variables from servers, runs, sends what is to be written to servers, then the
- * outputs to the chief server (own.c, book.c)    owns variables and slots; applies each closure's updates once All are
- * members of the mesh, in a generation at a time (closure_job.c). When somebody comes or goes all drop what is under
- * way and meet again: closures without a result are dealt out again, and servers know by their numbers those that they
- * have applied.
+ * The chief (coordinate.c) deals closures out to workers that ask, asks servers for variables, and gives them back. A
+ * worker (work.c) reads variables from servers, runs, sends what is to be written to servers, then the outputs to the
+ * chief. A server (own.c, book.c) owns variables and slots, and applies each closure's updates once.
+ *
+ * All are members of the mesh, in a generation at a time (closure_job.c). When somebody comes or goes all drop what is
+ * under way and meet again: closures without a result are dealt out again, and servers know by their numbers those that
+ * they have applied.
  */
 #ifndef ARTEL_FUNCTION_CLOSURE_H
 #define ARTEL_FUNCTION_CLOSURE_H

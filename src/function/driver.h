@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the coordinator's thread: what it knows of the generation that goes on, and dealing (deal.c). */
+/* The inside of the coordinator's thread: what it knows of the generation that goes on, what it asks of
+ * servers (command.c), and dealing (deal.c). */
 #ifndef ARTEL_FUNCTION_DRIVER_H
 #define ARTEL_FUNCTION_DRIVER_H
 
@@ -37,6 +38,13 @@ typedef struct artel__driver {
 /* driver.c. The job cannot go on; the first reason counts. Both return a failure. */
 artel_status artel__driver_fatal(artel_coordinator *coordinator, artel_status status, const char *what);
 artel_status artel__driver_misfit(const artel__driver *driver, const char *who);
+
+/* command.c. A call to a server, and its answer; `asked` when it has been read. */
+artel_status artel__driver_ask(artel__driver *driver, int server, const artel__lane_head *head,
+                               const artel__net_piece *piece, artel__lane_head *answer);
+artel_status artel__driver_asked(artel__driver *driver, int server, artel_status status);
+/* What the caller waits for, if it waits. What a lost task interrupts is done in the next generation. */
+artel_status artel__driver_command(artel__driver *driver);
 
 /* deal.c. Gives waiting closures to workers that ask. */
 artel_status artel__deal(artel__driver *driver);

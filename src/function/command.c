@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the coordinator asks of servers, one call at a time: of itself, and for its caller, who waits for it. */
+#include <string.h>
+
+#include "function/driver.h"
+
+artel_status artel__driver_ask(artel__driver *d, int server, const artel__lane_head *head,
+                               const artel__net_piece *piece, artel__lane_head *answer)
+{
+    const artel__closure_job *j = d->j;
+    artel__lane *lane = &d->client[j->server[server]].lane;
+    artel__lane_head mine = *head;
+    if (mine.op != ARTEL__CLOSURE_ASK) mine.install = d->c->session;
+    artel_status status = artel__closure_judge(artel__lane_call(lane, &d->call, &mine, piece, piece != NULL, d->most));
+    if (status == ARTEL_OK) status = artel__closure_move(j);
+    while (status == ARTEL_OK && !artel__slot_arrived(&d->call)) status = artel__closure_wait(j);
+    if (status != ARTEL_OK) return status;
+    if (artel__lane_take(lane, &d->call, answer) < 0 || answer->flags != ARTEL__CLOSURE_OK)
+        return artel__driver_misfit(d, "a server");
+    return ARTEL_OK;
+}
+
+artel_status artel__driver_asked(artel__driver *d, int server, artel_status status)
+{
+    artel__lane *lane = &d->client[d->j->server[server]].lane;
+    if (status == ARTEL_OK) status = artel__closure_judge(artel__lane_done(lane, &d->call));
+    artel__lane_withdraw(lane, &d->call);
+    return status;
+}
+
+/* -- commands -- */
+
+/* Where the caller, who waits, looks for it; who waits no longer has given the place to something else, perhaps. */
+static void put_variable(artel__driver *d, int variable, const void *data, size_t bytes, uint64_t order)
+{
+    artel_coordinator *c = d->c;
+    pthread_mutex_lock(&c->mutex);
+    bool waits = c->command == ARTEL__COMMAND_READ && c->order == order;
+    if (waits) memcpy(artel__state_lend(c->strategy->state[0], variable), data, bytes);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static artel_status read_variable(artel__driver *d, int variable, uint64_t order)
+{
+    artel_strategy *s = d->c->strategy;
+    int server = s->owner[variable];
+    size_t bytes = (size_t)s->variables.item[variable].count * sizeof(float);
+    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)variable};
+    artel_status status = artel__driver_ask(d, server, &head, NULL, &answer);
+    const void *data = status == ARTEL_OK ? artel__slot_data(&d->call, 0, 0, bytes) : NULL;
+    if (data) put_variable(d, variable, data, bytes, order);
+    if (status == ARTEL_OK && !data) status = artel__driver_misfit(d, "a server");
+    return artel__driver_asked(d, server, status);
+}
+
+static artel_status write_variable(artel__driver *d, int variable)
+{
+    artel_strategy *s = d->c->strategy;
+    int server = s->owner[variable];
+    artel__net_piece piece = {artel__state_lend(s->state[0], variable),
+                              (size_t)s->variables.item[variable].count * sizeof(float)};
+    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)variable};
+    return artel__driver_asked(d, server, artel__driver_ask(d, server, &head, &piece, &answer));
+}
+
+static artel_status take_image(artel__driver *d, int server, size_t bytes)
+{
+    artel_coordinator *c = d->c;
+    const void *data = artel__slot_data(&d->call, 0, 0, bytes);
+    void *block = c->taken[server].image;
+    if (!data) return artel__driver_misfit(d, "a server");
+    if (artel__realloc(c->ctx, bytes, "coordinator", &block) < 0)
+        return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is kept");
+    c->taken[server] = (artel__kept){block, bytes};
+    memcpy(block, data, bytes);
+    return ARTEL_OK;
+}
+
+/* All of it, or what was kept before stays. */
+static artel_status keep_all(artel__driver *d)
+{
+    artel_coordinator *c = d->c;
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < c->strategy->servers && status == ARTEL_OK; i++) {
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_KEEP};
+        status = artel__driver_ask(d, i, &head, NULL, &answer);
+        if (status == ARTEL_OK) status = take_image(d, i, (size_t)answer.a);
+        status = artel__driver_asked(d, i, status);
+    }
+    if (status != ARTEL_OK) return status;
+    pthread_mutex_lock(&c->mutex);
+    artel__kept *before = c->kept;
+    c->kept = c->taken;
+    c->taken = before;
+    c->keeps = true;
+    pthread_mutex_unlock(&c->mutex);
+    for (int i = 0; i < c->strategy->servers; i++) {
+        artel__free(c->ctx, before[i].image);
+        before[i].image = NULL;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status restore_all(artel__driver *d)
+{
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < d->c->strategy->servers && status == ARTEL_OK; i++) {
+        artel__net_piece piece = {d->c->kept[i].image, d->c->kept[i].bytes};
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_RESTORE};
+        status = artel__driver_asked(d, i, artel__driver_ask(d, i, &head, &piece, &answer));
+    }
+    return status;
+}
+
+artel_status artel__driver_command(artel__driver *d)
+{
+    artel_coordinator *c = d->c;
+    artel_status status = ARTEL_OK;
+    pthread_mutex_lock(&c->mutex);
+    bool vain = c->lost && artel__command_reads(c->command); /* the caller hears why */
+    artel__command_kind kind = vain ? ARTEL__COMMAND_NONE : c->command;
+    int variable = c->variable;
+    uint64_t order = c->order;
+    if (vain) c->command = ARTEL__COMMAND_NONE;
+    if (vain) pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->mutex);
+    switch (kind) {
+    case ARTEL__COMMAND_NONE: return ARTEL_OK;
+    case ARTEL__COMMAND_READ: status = read_variable(d, variable, order); break;
+    case ARTEL__COMMAND_WRITE: status = write_variable(d, variable); break;
+    case ARTEL__COMMAND_KEEP: status = keep_all(d); break;
+    case ARTEL__COMMAND_GO_BACK: status = restore_all(d); break;
+    }
+    if (status != ARTEL_OK) return status;
+    pthread_mutex_lock(&c->mutex);
+    if (c->order == order) c->command = ARTEL__COMMAND_NONE; /* else the caller wants another by now */
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->mutex);
+    return ARTEL_OK;
+}
