@@ -36,6 +36,9 @@ artel_status artel__fail(artel_context *ctx, artel_status status, const char *wh
  * a read-only place, a file in a directory's stead) ARTEL_ERROR_INVALID, everything else ARTEL_ERROR_IO. */
 artel_status artel__fail_errno(artel_context *ctx, const char *where, const char *what);
 
+/* What helps where a process or a thread could not be started (EAGAIN). */
+#define ARTEL__ADVISE_THREADS "raise the limit on processes and threads (ulimit -u, pids.max of the control group)"
+
 /* Fails with ARTEL_ERROR_NO_MEMORY for `bytes` bytes wanted by `where`. */
 artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes);
 

@@ -80,7 +80,7 @@ static const char *errno_advice(int error)
     case EFBIG: return "raise the limit on the size of files (ulimit -f) or choose another place";
     case EISDIR: return "name a file, not a directory";
     case ENOTDIR: return "check the path: a part of it is a file, not a directory";
-    case EAGAIN: return "raise the limit on processes and threads (ulimit -u, pids.max of the control group)";
+    case EAGAIN: return ARTEL__ADVISE_THREADS;
     case EMFILE:
     case ENFILE: return "raise the limit on open files (ulimit -n)";
     case ENAMETOOLONG: return "choose a shorter name";

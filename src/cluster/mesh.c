@@ -258,8 +258,7 @@ static artel_status start_threads(artel_cluster *mesh)
         artel__mesh_move_life(&t->life, ARTEL__MESH_NAMING);
     pthread_mutex_unlock(&mesh->mutex);
     if (t->life == ARTEL__MESH_NAMING) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster",
-                       "raise the limit on processes and threads (ulimit -u, pids.max of the control group)",
+    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster", ARTEL__ADVISE_THREADS,
                        "its threads could not be started");
 }
 

@@ -163,8 +163,7 @@ artel_status artel_coordinator_open(artel_strategy *s, const artel_coordinator_o
     artel_status status = make_lists(c);
     if (status == ARTEL_OK) c->started = pthread_create(&c->thread, NULL, artel__closure_coordinate, c) == 0;
     if (status == ARTEL_OK && !c->started)
-        status = artel__fail(s->ctx, ARTEL_ERROR_NO_MEMORY, "coordinator",
-                             "raise the limit on processes and threads (ulimit -u, pids.max of the control group)",
+        status = artel__fail(s->ctx, ARTEL_ERROR_NO_MEMORY, "coordinator", ARTEL__ADVISE_THREADS,
                              "its thread could not be started");
     if (status < 0) {
         destroy(c);

@@ -282,7 +282,8 @@ artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
         int error = spawn(path, job, ends[1], &p.pid);
         if (error != 0)
             status =
-                artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "set ARTEL_HDF5_HELPER to the program artel-hdf5",
+                artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where,
+                            error == EAGAIN ? ARTEL__ADVISE_THREADS : "set ARTEL_HDF5_HELPER to the program artel-hdf5",
                             "the helper program %s cannot be started: %s", path, strerror(error));
     }
     close(ends[1]);

@@ -95,9 +95,7 @@ artel_status artel__crew_create(artel_context *ctx, int members, bool poll, arte
         crew->member[i] = (member){.crew = crew, .index = i};
         if (pthread_create(&crew->member[i].thread, NULL, member_main, &crew->member[i]) != 0) {
             artel__crew_destroy(crew);
-            return artel__fail(ctx, ARTEL_ERROR_RUN, "strategy",
-                               "use fewer replicas, or raise the limit on processes and threads (ulimit -u, pids.max "
-                               "of the control group)",
+            return artel__fail(ctx, ARTEL_ERROR_RUN, "strategy", "use fewer replicas, or " ARTEL__ADVISE_THREADS,
                                "a thread for replica %d could not be started", i);
         }
         crew->member[i].started = true;
