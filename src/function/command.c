@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the coordinator asks of servers, one call at a time: of itself, and for its caller, who waits for it. */
+/* What the coordinator asks of servers, one call at a time: of itself, and for its caller, who waits for it.
+ *
+ * A caller may cease to wait at any moment (artel_context_cancel) and then be about something else, so what is shared
+ * with it is touched with the mutex held, and only while it waits for this very command. */
 #include <string.h>
 
 #include "function/driver.h"
@@ -30,12 +33,18 @@ artel_status artel__driver_asked(artel__driver *d, int server, artel_status stat
 
 /* -- commands -- */
 
+/* Whether the caller waits for this still; with the mutex held. */
+static bool waits_for(const artel_coordinator *c, artel__command_kind kind, uint64_t order)
+{
+    return c->command == kind && c->order == order;
+}
+
 /* Where the caller, who waits, looks for it; who waits no longer has given the place to something else, perhaps. */
 static void put_variable(artel__driver *d, int variable, const void *data, size_t bytes, uint64_t order)
 {
     artel_coordinator *c = d->c;
     pthread_mutex_lock(&c->mutex);
-    bool waits = c->command == ARTEL__COMMAND_READ && c->order == order;
+    bool waits = waits_for(c, ARTEL__COMMAND_READ, order);
     if (waits) memcpy(artel__state_lend(c->strategy->state[0], variable), data, bytes);
     pthread_mutex_unlock(&c->mutex);
 }
@@ -76,8 +85,18 @@ static artel_status take_image(artel__driver *d, int server, size_t bytes)
     return ARTEL_OK;
 }
 
-/* All of it, or what was kept before stays. */
-static artel_status keep_all(artel__driver *d)
+/* With the mutex held. It is done at once: a caller that ceased to wait behind this would be told that it is not. */
+static void swap_kept(artel_coordinator *c)
+{
+    artel__kept *before = c->kept;
+    c->kept = c->taken;
+    c->taken = before;
+    c->keeps = true;
+    c->command = ARTEL__COMMAND_NONE;
+}
+
+/* All of it while the caller waits for it, or what was kept before stays. */
+static artel_status keep_all(artel__driver *d, uint64_t order)
 {
     artel_coordinator *c = d->c;
     artel_status status = ARTEL_OK;
@@ -87,18 +106,14 @@ static artel_status keep_all(artel__driver *d)
         if (status == ARTEL_OK) status = take_image(d, i, (size_t)answer.a);
         status = artel__driver_asked(d, i, status);
     }
-    if (status != ARTEL_OK) return status;
     pthread_mutex_lock(&c->mutex);
-    artel__kept *before = c->kept;
-    c->kept = c->taken;
-    c->taken = before;
-    c->keeps = true;
+    if (status == ARTEL_OK && waits_for(c, ARTEL__COMMAND_KEEP, order)) swap_kept(c);
     pthread_mutex_unlock(&c->mutex);
-    for (int i = 0; i < c->strategy->servers; i++) {
-        artel__free(c->ctx, before[i].image);
-        before[i].image = NULL;
+    for (int i = 0; i < c->strategy->servers; i++) { /* of the one before, or of this one */
+        artel__free(c->ctx, c->taken[i].image);
+        c->taken[i] = (artel__kept){NULL, 0};
     }
-    return ARTEL_OK;
+    return status;
 }
 
 static artel_status restore_all(artel__driver *d)
@@ -128,7 +143,7 @@ artel_status artel__driver_command(artel__driver *d)
     case ARTEL__COMMAND_NONE: return ARTEL_OK;
     case ARTEL__COMMAND_READ: status = read_variable(d, variable, order); break;
     case ARTEL__COMMAND_WRITE: status = write_variable(d, variable); break;
-    case ARTEL__COMMAND_KEEP: status = keep_all(d); break;
+    case ARTEL__COMMAND_KEEP: status = keep_all(d, order); break;
     case ARTEL__COMMAND_GO_BACK: status = restore_all(d); break;
     }
     if (status != ARTEL_OK) return status;
