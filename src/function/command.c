@@ -62,14 +62,34 @@ static artel_status read_variable(artel__driver *d, int variable, uint64_t order
     return artel__driver_asked(d, server, status);
 }
 
-static artel_status write_variable(artel__driver *d, int variable)
+/* What the caller, who waits, has put there; false: it waits no longer. */
+static bool get_variable(artel__driver *d, int variable, void *to, size_t bytes, uint64_t order)
 {
-    artel_strategy *s = d->c->strategy;
-    int server = s->owner[variable];
-    artel__net_piece piece = {artel__state_lend(s->state[0], variable),
-                              (size_t)s->variables.item[variable].count * sizeof(float)};
-    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)variable};
-    return artel__driver_asked(d, server, artel__driver_ask(d, server, &head, &piece, &answer));
+    artel_coordinator *c = d->c;
+    pthread_mutex_lock(&c->mutex);
+    bool waits = waits_for(c, ARTEL__COMMAND_WRITE, order);
+    if (waits) memcpy(to, artel__state_lend(c->strategy->state[0], variable), bytes);
+    pthread_mutex_unlock(&c->mutex);
+    return waits;
+}
+
+/* A copy is sent, for the caller may have other values there before it has left. */
+static artel_status write_variable(artel__driver *d, int variable, uint64_t order)
+{
+    artel_coordinator *c = d->c;
+    int server = c->strategy->owner[variable];
+    size_t bytes = (size_t)c->strategy->variables.item[variable].count * sizeof(float);
+    artel_status status = ARTEL_OK;
+    void *copy;
+    if (artel__alloc(c->ctx, bytes + 1, "coordinator", &copy) < 0)
+        return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is assigned");
+    if (get_variable(d, variable, copy, bytes, order)) {
+        artel__net_piece piece = {copy, bytes};
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)variable};
+        status = artel__driver_asked(d, server, artel__driver_ask(d, server, &head, &piece, &answer));
+    }
+    artel__free(c->ctx, copy);
+    return status;
 }
 
 static artel_status take_image(artel__driver *d, int server, size_t bytes)
@@ -142,7 +162,7 @@ artel_status artel__driver_command(artel__driver *d)
     switch (kind) {
     case ARTEL__COMMAND_NONE: return ARTEL_OK;
     case ARTEL__COMMAND_READ: status = read_variable(d, variable, order); break;
-    case ARTEL__COMMAND_WRITE: status = write_variable(d, variable); break;
+    case ARTEL__COMMAND_WRITE: status = write_variable(d, variable, order); break;
     case ARTEL__COMMAND_KEEP: status = keep_all(d, order); break;
     case ARTEL__COMMAND_GO_BACK: status = restore_all(d); break;
     }

@@ -37,6 +37,7 @@ typedef struct bench {
     artel__lane_slot heard[SERVERS];
     pthread_t caller, thread;
     artel_status asked, did; /* what became of the caller's command; of the thread's round */
+    float value;
 } bench;
 
 static int open_bench(void **state)
@@ -107,6 +108,20 @@ static void *call_go_back(void *user)
 {
     bench *b = user;
     b->asked = artel_coordinator_go_back(&b->c);
+    return NULL;
+}
+
+static artel_status assign(bench *b, float value)
+{
+    float values[COUNT];
+    for (int i = 0; i < COUNT; i++) values[i] = value;
+    return artel_variable_assign(b->variable[1], values, COUNT);
+}
+
+static void *call_assign(void *user)
+{
+    bench *b = user;
+    b->asked = assign(b, b->value);
     return NULL;
 }
 
@@ -275,6 +290,25 @@ static void a_keep_that_stops_halfway_holds_nothing(void **state)
     assert_int_equal(b->asked, ARTEL_ERROR_CANCELLED);
 }
 
+/* The server reads what it was sent after the caller has gone on, and has other values in the same place. */
+static void an_assignment_is_sent_as_it_was(void **state)
+{
+    bench *b = *state;
+    b->value = 1;
+    begin(b, call_assign);
+    hear(b, 1, ARTEL__CLOSURE_STORE);
+    const float *sent = artel__slot_data(&b->heard[1], 0, 0, COUNT * sizeof *sent);
+    assert_non_null(sent);
+    cancel(b);
+    assert_int_equal(pthread_join(b->caller, NULL), 0);
+    assert_int_equal(assign(b, 2), ARTEL_ERROR_CANCELLED);
+    for (int i = 0; i < COUNT; i++) assert_true(sent[i] == 1);
+    answer(b, 1, NULL);
+    assert_int_equal(pthread_join(b->thread, NULL), 0);
+    assert_int_equal(b->did, ARTEL_OK);
+    assert_int_equal(b->asked, ARTEL_ERROR_CANCELLED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +316,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_keep_that_is_cancelled_keeps_nothing, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_first_keep_that_is_cancelled_is_none, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_keep_that_stops_halfway_holds_nothing, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(an_assignment_is_sent_as_it_was, open_bench, close_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
