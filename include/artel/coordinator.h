@@ -115,7 +115,8 @@ ARTEL_API artel_status artel_coordinator_open(artel_strategy *strategy, const ar
                                               artel_coordinator **out);
 /* What waits is dropped, what runs is waited for; workers and servers end. NULL accepted. Where the tasks have not met
  * yet they are waited for, so that all hear of it, as long as the cluster's wait_for_cluster says or until
- * artel_context_cancel. Returns the failure of the job, if there was one (nobody came, too). */
+ * artel_context_cancel. Returns the failure of the job, if there was one (nobody came, too); an error of a closure that
+ * has not been raised is a warning in the log. */
 ARTEL_API artel_status artel_coordinator_close(artel_coordinator *coordinator);
 
 /* Puts a closure at the end of the queue: `inputs` are copied; with `data`, the function's last arguments are the next
@@ -128,8 +129,9 @@ ARTEL_API artel_status artel_coordinator_schedule(artel_coordinator *coordinator
 /* Waits until nothing waits and nothing runs. The first error of a closure is returned once, by whichever of schedule,
  * join and done comes first: the queue is dropped (ARTEL_ERROR_CANCELLED to who fetches), what runs already is waited
  * for, and then the coordinator is as new. A server that does not come back in time is such an error, and one that has
- * come back without its variables: ARTEL_ERROR_RUN, see go_back; the latter goes before errors of closures, and
- * artel_variable_read and artel_coordinator_keep return it, too, if they come first. */
+ * come back without its variables: ARTEL_ERROR_RUN, see go_back; the latter goes before errors of closures, which are
+ * then a warning in the log, and whatever reads variables of servers returns it, too, if it comes first:
+ * artel_variable_read, artel_strategy_store, artel_coordinator_keep, a checkpoint of artel_estimator_train. */
 ARTEL_API artel_status artel_coordinator_join(artel_coordinator *coordinator);
 /* Whether nothing waits and nothing runs. `done` NULL: only an error is wanted. */
 ARTEL_API artel_status artel_coordinator_done(artel_coordinator *coordinator, bool *done);

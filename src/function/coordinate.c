@@ -34,8 +34,11 @@ static void raise_lost(artel_coordinator *c, int server)
         error_about(who, "go back to what was kept (artel_coordinator_go_back), or assign the variables",
                     "this server was started again, and what it had is lost");
     pthread_mutex_lock(&c->mutex);
+    if (c->failed && !c->lost) /* of a closure that nobody fetches nobody else would hear */
+        artel__log(c->ctx, ARTEL_LOG_WARNING, "the loss of %s is raised instead of a closure's error: %s: %s", who,
+                   c->error.where, c->error.what);
     artel__coordinator_raise(c, &error);
-    c->error = error; /* whatever a closure has said before: whoever fetches that one hears it */
+    c->error = error; /* before that of a closure: what closures have read and written since is void */
     c->lost = true;
     pthread_mutex_unlock(&c->mutex);
 }

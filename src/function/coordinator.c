@@ -186,6 +186,9 @@ artel_status artel_coordinator_close(artel_coordinator *c)
     pthread_mutex_unlock(&c->mutex);
     pthread_join(c->thread, NULL);
     artel_status status = c->fatal.status < 0 ? report(c, &c->fatal) : ARTEL_OK;
+    if (c->failed) /* nobody has joined since */
+        artel__log(c->ctx, ARTEL_LOG_WARNING, "the coordinator is closed with an error that was not raised: %s: %s",
+                   c->error.where, c->error.what);
     c->strategy->coordinator = NULL;
     destroy(c);
     return status;

@@ -460,6 +460,30 @@ static void keeps_nothing_void(void)
     }
 }
 
+/* A closure has failed that nobody fetches, and before that is raised a server has come back without its variables: the
+ * loss is raised, and what the closure said is in the log. So is what is not raised before the coordinator closes. */
+static void says_what_is_not_raised(void)
+{
+    const float x[3] = {1, 2, 3};
+    const int bad = COORDINATOR_CLASSES;
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, (void *)(uintptr_t)x},
+                               {ARTEL_DTYPE_INT32, {1, {1}}, (void *)(uintptr_t)&bad}};
+    const struct timespec pause = {.tv_nsec = 1000000};
+    many(1);
+    join();
+    check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
+    for (int k = 0; k < 2; k++) {
+        int64_t before = look().failed;
+        schedule(job.judge, in, 2, NULL, NULL);
+        while (look().failed == before) nanosleep(&pause, NULL);
+        if (k == 1) return;
+        kill_task("ps", 0);
+        check_void(artel_coordinator_keep(coordinator), "keep");
+        check(artel_coordinator_go_back(coordinator) == ARTEL_OK, "go back");
+        join();
+    }
+}
+
 /* A server is lost when the one before it has been kept already: what was kept before stays, whole. */
 static void keeps_all_or_nothing(void)
 {
@@ -658,6 +682,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'f')) runs_where_it_is_scheduled();
     if (strchr(cases, 'l')) keeps_nothing_void();
     if (strchr(cases, 't')) keeps_all_or_nothing();
+    if (strchr(cases, 'i')) says_what_is_not_raised();
     if (strchr(cases, 'u')) bears_a_pause();
     if (strchr(cases, 'y') || strchr(cases, 'z')) begins_in_turn(strchr(cases, 'z'));
     if (strchr(cases, 'c')) resumes();
@@ -674,7 +699,7 @@ static void be_chief(const char *cases, const char *rule)
         gives_up_on_a_server();
     else if (strchr(cases, 'n'))
         gives_up_on_all();
-    else
+    else if (!strchr(cases, 'i'))
         many(50); /* those that wait are dropped */
     if (!strchr(cases, 'n')) check(artel_coordinator_close(coordinator) == ARTEL_OK, "close");
     printf("all promises kept: %s\n", cases);

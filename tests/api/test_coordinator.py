@@ -71,6 +71,13 @@ def what_is_kept():
     keeps("t", restarts=9)
 
 
+def what_is_not_raised():
+    """An error of a closure that a loss goes before, and one that nobody has joined for, are said in the log."""
+    ran = keeps("i", restarts=9)
+    for text in (r"the loss of ps 0 is raised instead of a closure's error: .*out of range", r"closed with an error that was not raised: .*out of range"):
+        expect(len(re.findall(text, ran.err + ran.out)) == 1, text, ran.err[-1500:])
+
+
 def PS2_only_inside_schedule():
     keeps("f")
 
@@ -141,7 +148,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, PS14_PS15_PS17_losses, what_is_kept, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
+    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, PS14_PS15_PS17_losses, what_is_kept, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
 
 
 sys.exit(main())
