@@ -131,7 +131,8 @@ ARTEL_API artel_status artel_coordinator_schedule(artel_coordinator *coordinator
  * for, and then the coordinator is as new. A server that does not come back in time is such an error, and one that has
  * come back without its variables: ARTEL_ERROR_RUN, see go_back; the latter goes before errors of closures, which are
  * then a warning in the log, and whatever reads variables of servers returns it, too, if it comes first:
- * artel_variable_read, artel_strategy_store, artel_coordinator_keep, a checkpoint of artel_estimator_train. */
+ * artel_variable_read, artel_strategy_store, artel_coordinator_keep, and in artel_estimator_train, whose coordinator is
+ * its own, the writing of a checkpoint. */
 ARTEL_API artel_status artel_coordinator_join(artel_coordinator *coordinator);
 /* Whether nothing waits and nothing runs. `done` NULL: only an error is wanted. */
 ARTEL_API artel_status artel_coordinator_done(artel_coordinator *coordinator, bool *done);

@@ -152,12 +152,12 @@ artel_status artel__driver_command(artel__driver *d)
     artel_coordinator *c = d->c;
     artel_status status = ARTEL_OK;
     pthread_mutex_lock(&c->mutex);
-    bool vain = c->lost && artel__command_reads(c->command); /* the caller hears why */
-    artel__command_kind kind = vain ? ARTEL__COMMAND_NONE : c->command;
+    bool refused = c->lost && artel__command_reads(c->command); /* the caller raises the loss */
+    artel__command_kind kind = refused ? ARTEL__COMMAND_NONE : c->command;
     int variable = c->variable;
     uint64_t order = c->order;
-    if (vain) c->command = ARTEL__COMMAND_NONE;
-    if (vain) pthread_cond_broadcast(&c->changed);
+    if (refused) c->command = ARTEL__COMMAND_NONE;
+    if (refused) pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mutex);
     switch (kind) {
     case ARTEL__COMMAND_NONE: return ARTEL_OK;

@@ -126,7 +126,8 @@ void artel__coordinator_drop(artel_coordinator *coordinator);
 /* The first error counts; what waits is dropped. */
 void artel__coordinator_raise(artel_coordinator *coordinator, const artel_error *error);
 
-/* Of what servers have: without it nothing is to be had of one that has come back without its variables. */
+/* Whether the command brings what servers have to the caller. While a loss has not been raised (`lost`) it is not done:
+ * what a server that has come back without its variables has is the values of the beginning. */
 static inline bool artel__command_reads(artel__command_kind kind)
 {
     return kind == ARTEL__COMMAND_READ || kind == ARTEL__COMMAND_KEEP;
