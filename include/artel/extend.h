@@ -158,8 +158,9 @@ typedef struct artel_operation {
 ARTEL_API artel_value artel_graph_custom(artel_graph *graph, const artel_operation *operation,
                                          const artel_value *inputs, int count);
 
-/* Makes an operation known by its name, which is copied: functions that are loaded from files (artel/saved.h) find it.
- * The rest of it lives as long as the context. Errors: ARTEL_ERROR_INVALID (a part is missing, a name twice). */
+/* Makes an operation known by its name: functions that are loaded from files (artel/saved.h) find it. The struct and
+ * its name are copied; what `user` points to outlives the context. Errors: ARTEL_ERROR_INVALID (a part is missing, a
+ * name twice). */
 ARTEL_API artel_status artel_context_add_operation(artel_context *context, const artel_operation *operation);
 
 /* -- shared objects -- */
