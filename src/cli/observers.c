@@ -147,6 +147,15 @@ static void open_csv(artel__observers *o, bool more, int64_t epoch)
     remember(o, artel__csv_log_create(o->ctx, o->options.csv_log, &options, &o->csv));
 }
 
+/* The epoch whose middle this task is in: nothing has told of its begin. */
+static void epoch_goes_on(artel__observers *o, const artel_event *event)
+{
+    o->epoch_started_ns = artel__now_ns();
+    o->epoch_first_step = event->step;
+    if (o->progress && event->step_in_epoch > 0)
+        artel__progress_go_on(o->progress, event->epoch, event->epochs, event->steps_per_epoch, event->step_in_epoch);
+}
+
 static void on_start(artel__observers *o, const artel_event *event)
 {
     char resumed[64], task[64], arithmetic[256];
@@ -165,6 +174,7 @@ static void on_start(artel__observers *o, const artel_event *event)
     if (o->profiler) artel__profiler_start(o->profiler, event->replicas, event->threads);
     if (o->events) remember(o, artel__events_start(o->events, &start));
     open_csv(o, event->resumed_from > 0, event->epoch);
+    epoch_goes_on(o, event);
 }
 
 /* Another task of the cluster may show the run from here on, or this one. */
@@ -173,8 +183,7 @@ static void on_membership(artel__observers *o, const artel_event *event)
     if (event->writes && o->quiet) {
         remember(o, open_shared(o));
         if (o->started) open_csv(o, true, event->epoch);
-        if (o->progress && event->step_in_epoch > 0)
-            artel__progress_begin(o->progress, event->epoch, event->epochs, event->steps_per_epoch);
+        epoch_goes_on(o, event);
     } else if (!event->writes && !o->quiet)
         close_shared(o);
     if (!o->events || o->quiet) return;

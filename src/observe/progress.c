@@ -31,6 +31,7 @@ struct artel__progress {
     int rows_shown;         /* below the line, where the cursor is not */
     int columns_used;       /* of the line being built */
     int64_t steps, current; /* of the running epoch */
+    int64_t before;         /* its steps that another run has made */
     int64_t began_at, first_step_at, drawn_at, rows_at;
     bool first_step_known, ever_drawn;
     bool line_open; /* a line stands on the terminal without its newline */
@@ -147,6 +148,7 @@ static int bar_width(const artel__progress *progress, bool last)
 static double step_seconds(artel__progress *progress, int64_t current, int64_t now)
 {
     double seconds;
+    current -= progress->before;
     if (current <= 0) return 0;
     if (progress->first_step_known && current > 1) {
         seconds = (double)(now - progress->first_step_at) * 1e-9 / (double)(current - 1);
@@ -290,10 +292,15 @@ static void draw_summary(artel__progress *progress, artel__logs logs, int64_t no
 
 void artel__progress_begin(artel__progress *progress, int64_t epoch, int64_t epochs, int64_t steps)
 {
+    artel__progress_go_on(progress, epoch, epochs, steps, 0);
+}
+
+void artel__progress_go_on(artel__progress *progress, int64_t epoch, int64_t epochs, int64_t steps, int64_t before)
+{
     if (!progress || progress->options.verbose == 0) return;
     artel__progress_pause(progress);
     progress->steps = steps;
-    progress->current = 0;
+    progress->current = progress->before = before;
     progress->first_step_known = false;
     progress->ever_drawn = false;
     progress->began_at = progress->options.clock(progress->options.clock_user);

@@ -40,6 +40,8 @@ void artel__progress_destroy(artel__progress *progress);
 /* Begins an epoch (`epoch` from 0): prints "Epoch 1/5" when `epochs` > 1 and starts the clock. `steps` is the number
  * of steps to come, 0 when it is not known. For evaluate and predict: epoch 0 of 1. */
 void artel__progress_begin(artel__progress *progress, int64_t epoch, int64_t epochs, int64_t steps);
+/* The same in the middle of an epoch, of which `before` steps were made by another run or task. */
+void artel__progress_go_on(artel__progress *progress, int64_t epoch, int64_t epochs, int64_t steps, int64_t before);
 
 /* After step `current` (from 1) of the epoch. `logs` are the running averages, shown as they are. */
 void artel__progress_update(artel__progress *progress, int64_t current, artel__logs logs);

@@ -127,6 +127,7 @@ def aborts():
     folder = ("--checkpoint-dir", path("again"), "--save-every", "3steps")  # what is left of the run has fewer launches than the one that aborts
     answer = fit("again.keras", *folder, call="launch", at=24, abort=True, under=("launch", "-n", 1, "--restarts", 1))
     expect("the process was ended by signal 6" in answer.err, answer.err)
+    expect(answer.err.count("Epoch 1/2") == 2 or answer.err.count("Epoch 2/2") == 2, "where it goes on is not shown, and since when:", answer.err)
     expect(bits("again.keras", answer) == whole, "started again, with other bits")
 
 

@@ -105,6 +105,24 @@ static void verbose_two_is_a_line_an_epoch(void **state)
     bar_fini(&b, "469/469 - 8s - 17ms/step - accuracy: 0.7700 - loss: 6.6000e-04\n");
 }
 
+/* The time is that of the steps made here, the count that of the epoch. */
+static void goes_on_in_the_middle(void **state)
+{
+    (void)state;
+    for (int verbose = 1; verbose <= 2; verbose++) {
+        bar b;
+        bar_init(&b, verbose, 0, 0);
+        artel__progress_go_on(b.progress, 1, 3, 10, 6);
+        for (int i = 7; i <= 10; i++) {
+            pass(&b, 2);
+            artel__progress_update(b.progress, i, logs);
+        }
+        artel__progress_end(b.progress, logs);
+        bar_fini(&b, verbose == 1 ? "Epoch 2/3\n10/10 " CELLS20 " 8s 2s/step - accuracy: 0.7700 - loss: 6.6000e-04\n"
+                                  : "Epoch 2/3\n10/10 - 8s - 2s/step - accuracy: 0.7700 - loss: 6.6000e-04\n");
+    }
+}
+
 static void verbose_zero_is_silent(void **state)
 {
     (void)state;
@@ -221,6 +239,7 @@ int main(void)
         cmocka_unit_test(draws_on_a_terminal),
         cmocka_unit_test(a_pipe_gets_the_last_state_plain),
         cmocka_unit_test(verbose_two_is_a_line_an_epoch),
+        cmocka_unit_test(goes_on_in_the_middle),
         cmocka_unit_test(verbose_zero_is_silent),
         cmocka_unit_test(unknown_length_is_counted),
         cmocka_unit_test(time_left_above_minutes_and_hours),
