@@ -282,13 +282,16 @@ static void write_attention(site *s)
     const char *value = share_heads(s, heads_first(s, s->in[2], rank, false), rank - 3, heads, shared);
     const char *scores = artel__onnx_node2(s->onnx, "MatMul", query, key);
     const char *mask = s->in[3] ? spread_mask(s, row - 3) : NULL;
-    if (mask) scores = hide(s, scores, mask);
     if (a->causal && artel__onnx_open(s->onnx)) s->refused = "causal, over inputs of any size";
-    if (a->causal) scores = hide(s, scores, causal_mask(s, q->dim[row - 3], k->dim[row - 3]));
+    if (a->causal) {
+        const char *past = causal_mask(s, q->dim[row - 3], k->dim[row - 3]);
+        mask = mask ? artel__onnx_node2(s->onnx, "And", mask, past) : past;
+    }
+    if (mask) scores = hide(s, scores, mask);
     artel__text node = artel__onnx_start(s->onnx, "Softmax");
     artel__onnx_int(&node, "axis", -1);
     s->out[1] = artel__onnx_end(s->onnx, &node, &scores, 1);
-    if (mask && a->hidden == (int)ARTEL__HIDDEN_ZERO)
+    if (s->in[3] && a->hidden == (int)ARTEL__HIDDEN_ZERO)
         s->out[1] = where(s, mask, s->out[1], artel__onnx_scalar(s->onnx, 0));
     s->out[0] = heads_first(s, artel__onnx_node2(s->onnx, "MatMul", s->out[1], value), rank, false);
 }

@@ -34,6 +34,16 @@ def function(shape, f, dtype="float32"):
     return keras.Model(x, f(x))
 
 
+def hidden_twice(dropout=0.0, **call):
+    """A mask and the causal one: the first query sees the first key alone, which its mask hides."""
+    return function((5, 8), lambda x: L.MultiHeadAttention(2, 4, dropout=dropout)(x, x, attention_mask=ops.einsum("bid,bjd->bij", x, x) < 1.0, **call))
+
+
+def words_ahead(attention):
+    return function((5,), lambda x: attention(L.Embedding(9, 8, mask_zero=True)(x)), "int32")
+
+
+AHEAD = np.array([[0, 0, 3, 4, 5], [1, 0, 0, 2, 0], [0, 0, 0, 0, 0]], "i4")  # words behind what is masked
 CASES = [
     ("prelu", lambda: (seq((5, 4), L.PReLU()), img(3, 5, 4))),
     ("rms", lambda: (seq((5, 4), L.RMSNormalization()), img(3, 5, 4))),
@@ -88,6 +98,13 @@ CASES = [
     ("mhawin", lambda: (function((5, 8), lambda x: L.MultiHeadAttention(2, 4, sliding_window=2)(x, x)), img(2, 5, 8))),
     ("mhamask", lambda: (function((7, ), lambda x: (lambda e: L.MultiHeadAttention(2, 4)(e, e))(L.Embedding(5, 8, mask_zero=True)(x)), "int32"),
         R.integers(0, 3, (3, 7)).astype("i4"))),
+    ("mhaboth", lambda: (hidden_twice(use_causal_mask=True), img(3, 5, 8))),
+    ("mhabothdrop", lambda: (hidden_twice(dropout=0.2, use_causal_mask=True), img(3, 5, 8))),
+    ("mhabothscores", lambda: (hidden_twice(use_causal_mask=True, return_attention_scores=True), img(3, 5, 8))),
+    ("gqaboth", lambda: (words_ahead(lambda e: L.GroupQueryAttention(4, 2, 2, dropout=0.2)(e, e, use_causal_mask=True)), AHEAD)),
+    ("attboth", lambda: (words_ahead(lambda e: L.Attention(use_scale=True)([e, e], use_causal_mask=True)), AHEAD)),
+    ("attbothscores", lambda: (words_ahead(lambda e: L.Attention(dropout=0.2)([e, e], use_causal_mask=True, return_attention_scores=True)), AHEAD)),
+    ("addattboth", lambda: (words_ahead(lambda e: L.AdditiveAttention()([e, e], use_causal_mask=True)), AHEAD)),
     ("dot", lambda: (function((5, 4), lambda x: L.Dot(axes=(2, 2), normalize=True)([x, x])), img(2, 5, 4))),
     ("revemb", lambda: (function((5, ), lambda x: (lambda l: l(l(x), reverse=True))(L.ReversibleEmbedding(9, 4)), "int32"), R.integers(0, 9, (3,
         5)).astype("i4"))),
