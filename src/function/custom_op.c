@@ -106,12 +106,12 @@ static artel_status grad_custom(artel__gradient *g)
     }
     artel_value out = artel__graph_give(&wrapped, g->out[0]), dy = artel__graph_give(&wrapped, g->out_gradient[0]);
     ARTEL_TRY(g->graph->status);
-    if (g->graph->asking == MOST_ASKED)
+    if (g->graph->gradient_depth == MOST_ASKED)
         return artel__fail(artel__graph_context(g->graph), ARTEL_ERROR_INVALID, a->operation.name,
                            "let it ask for no gradient that needs it", "its gradient asks for itself");
-    g->graph->asking++;
+    g->graph->gradient_depth++;
     artel_status status = a->operation.gradient(a->operation.user, &wrapped, in, node.inputs, out, dy, made);
-    g->graph->asking--;
+    g->graph->gradient_depth--;
     ARTEL_TRY(g->graph->status);
     if (status < 0)
         return artel__fail(artel__graph_context(g->graph), status, a->operation.name, "see what it has found",

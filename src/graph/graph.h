@@ -157,7 +157,7 @@ typedef struct artel__graph {
     bool training;       /* layers that differ between training and inference ask this */
     int64_t batch_size;  /* the most rows of a global batch; 0: not known */
     int batch_groups;    /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
-    int asking;          /* gradients of a program's operations that are being asked for, one within another */
+    int gradient_depth;  /* gradients of a program's operations that are being asked for, one within another */
     uint32_t random_ops; /* random operations so far: each gets its own number for the counter (base/rng.h) */
     struct artel__ahead *ahead; /* what is computed of the inputs before the graph sees them; NULL: nothing. Of interest
                                    while it is built */
