@@ -7,6 +7,7 @@
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
+/* Each place adds that 1, 2, 4 ... before it. */
 artel__value_id artel__wide_running_sum(artel__graph *graph, artel__value_id x, int axis)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
@@ -28,18 +29,6 @@ artel__value_id artel__wide_glu(artel__graph *graph, artel__value_id x, int axis
     return artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_slice(graph, x, axis, 0, half, 1), gate);
 }
 
-/* An axis in the last one's place, and back. */
-static artel__value_id swapped(artel__graph *graph, artel__value_id x, int axis)
-{
-    int permutation[ARTEL_MAX_RANK];
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int last = graph->value[x].shape.rank - 1;
-    for (int i = 0; i <= last; i++) permutation[i] = i;
-    permutation[axis] = last;
-    permutation[last] = axis;
-    return axis == last ? x : artel__op_transpose(graph, x, permutation);
-}
-
 static artel__value_id positive(artel__graph *graph, artel__value_id x)
 {
     return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, x, 0);
@@ -53,7 +42,7 @@ static artel__value_id where_or_zero(artel__graph *graph, artel__value_id condit
 /* max(x - t, 0) as Keras has it: t is the sum of all running sums of the K largest, less 1, by K. */
 artel__value_id artel__wide_sparsemax(artel__graph *graph, artel__value_id x, int axis)
 {
-    x = swapped(graph, x, axis);
+    x = artel__op_axis_last(graph, x, axis);
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     const artel_shape *shape = &graph->value[x].shape;
     int last = shape->rank - 1;
@@ -73,5 +62,5 @@ artel__value_id artel__wide_sparsemax(artel__graph *graph, artel__value_id x, in
                                            true);
     artel__value_id limit = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, sum, 1, -1), k);
     x = artel__op_binary(graph, ARTEL__BINARY_SUB, x, limit);
-    return swapped(graph, where_or_zero(graph, positive(graph, x), x), axis);
+    return artel__op_axis_back(graph, where_or_zero(graph, positive(graph, x), x), axis);
 }

@@ -29,9 +29,6 @@ const char *artel__raw_name(const artel__layer *layer, const artel__call *call, 
 /* The first argument as float32, and the axis setting as a row axis. */
 artel_status artel__raw_along(const artel__layer *layer, const artel__call *call, int64_t fallback, artel__value_id *x,
                               int *axis);
-/* One axis of x last, and back. */
-artel__value_id artel__raw_axis_last(artel__graph *graph, artel__value_id x, int axis);
-artel__value_id artel__raw_axis_back(artel__graph *graph, artel__value_id x, int axis);
 /* A constant argument: its numbers, in the arena, and its shape; false when it is none. */
 bool artel__raw_constant(const artel__call *call, json_t *json, artel_shape *shape, const float **numbers);
 /* Settings as numbers; the fallback when absent. */

@@ -93,20 +93,6 @@ artel_status artel__raw_along(const artel__layer *layer, const artel__call *call
     return artel__raw_axis(layer, call, "axis", fallback, call->graph->value[*x].shape.rank, axis);
 }
 
-artel__value_id artel__raw_axis_last(artel__graph *graph, artel__value_id x, int axis)
-{
-    int permutation[ARTEL_MAX_RANK];
-    return artel__axes_last(graph, x, 1u << axis, permutation);
-}
-
-artel__value_id artel__raw_axis_back(artel__graph *graph, artel__value_id x, int axis)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int order[ARTEL_MAX_RANK], rank = graph->value[x].shape.rank;
-    for (int i = 0; i < rank; i++) order[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
-    return axis == rank - 1 ? x : artel__op_transpose(graph, x, order);
-}
-
 bool artel__raw_constant(const artel__call *call, json_t *json, artel_shape *shape, const float **numbers)
 {
     return artel__numbers_json(call->graph->arena, json, shape, numbers);

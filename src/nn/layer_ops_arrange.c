@@ -241,7 +241,7 @@ static artel_status vectors(const artel__layer *layer, const artel__call *call, 
     bool counted = call->shared || graph->value[*out].domain == ARTEL__DOMAIN_ROW;
     int at = counted ? artel__row_axis(axis, rank) : (int)(axis < 0 ? axis + rank : axis);
     if (at < 0 || at >= rank) return artel__raw_refuse(layer, "this axis");
-    *out = artel__raw_axis_last(graph, artel__as_float(graph, *out), at);
+    *out = artel__op_axis_last(graph, artel__as_float(graph, *out), at);
     ARTEL_TRY(graph->status);
     int64_t extent = graph->value[*out].shape.dim[rank - 1];
     return extent == 2 || extent == 3 ? ARTEL_OK
@@ -284,7 +284,7 @@ artel_status artel__raw_cross(artel__layer *layer, artel__call *call)
            *own = all ? all : artel__raw_setting(layer, call, "axisc", 0);
     int to = own && !artel__json_integer(own, &axis) ? -1 : artel__row_axis(axis, shape.rank);
     if (to < 0) return artel__raw_refuse(layer, "this axis");
-    artel__call_return(call, artel__raw_axis_back(graph, artel__op_concat(graph, part, 3, shape.rank - 1), to));
+    artel__call_return(call, artel__op_axis_back(graph, artel__op_concat(graph, part, 3, shape.rank - 1), to));
     return graph->status;
 }
 

@@ -78,12 +78,12 @@ static pair transform(artel__graph *graph, pair x, int axis)
     if (graph->status < 0) return x;
     int64_t n = graph->value[x.real].shape.dim[axis];
     table cosine = waves(graph, false, n, n, n, 1, 1), sine = waves(graph, true, n, n, n, 1, 1);
-    artel__value_id a = artel__raw_axis_last(graph, x.real, axis), b = artel__raw_axis_last(graph, x.imaginary, axis);
+    artel__value_id a = artel__op_axis_last(graph, x.real, axis), b = artel__op_axis_last(graph, x.imaginary, axis);
     artel__value_id b_sine = through(graph, b, sine), a_cosine = through(graph, a, cosine),
                     real = artel__op_add(graph, a_cosine, b_sine);
     artel__value_id a_sine = through(graph, a, sine), b_cosine = through(graph, b, cosine),
                     imaginary = minus(graph, b_cosine, a_sine);
-    return (pair){artel__raw_axis_back(graph, real, axis), artel__raw_axis_back(graph, imaginary, axis)};
+    return (pair){artel__op_axis_back(graph, real, axis), artel__op_axis_back(graph, imaginary, axis)};
 }
 
 /* The first argument as a pair whose last `axes` axes are short enough. */

@@ -181,10 +181,10 @@ artel_status artel__raw_take_along_axis(artel__layer *layer, artel__call *call)
     if (given.rank != in.rank || !common_extents(&in, &given, axis, &wide, &picks))
         return artel__raw_refuse(layer, "indices of this shape");
     artel_dtype dtype = graph->value[x].dtype;
-    x = artel__raw_axis_last(graph, spread(graph, artel__as_float(graph, x), &in, &wide), axis);
+    x = artel__op_axis_last(graph, spread(graph, artel__as_float(graph, x), &in, &wide), axis);
     index = spread(graph, from_end(graph, index, in.dim[axis]), &given, &picks);
-    x = artel__op_take(graph, x, artel__raw_axis_last(graph, index, axis), in.rank - 1);
-    artel__call_return(call, artel__op_cast(graph, artel__raw_axis_back(graph, x, axis), dtype));
+    x = artel__op_take(graph, x, artel__op_axis_last(graph, index, axis), in.rank - 1);
+    artel__call_return(call, artel__op_cast(graph, artel__op_axis_back(graph, x, axis), dtype));
     return graph->status;
 }
 

@@ -299,7 +299,7 @@ artel_status artel__raw_one_hot(artel__layer *layer, artel__call *call)
         classes > INT32_MAX)
         return artel__raw_refuse(layer, "this number of classes");
     x = artel__op_one_hot(graph, artel__op_cast(graph, x, ARTEL_DTYPE_INT32), classes);
-    artel__call_return(call, artel__raw_axis_back(graph, x, axis));
+    artel__call_return(call, artel__op_axis_back(graph, x, axis));
     return graph->status;
 }
 

@@ -192,7 +192,6 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     return artel__op_add(graph, artel__op_add(graph, sum, choose(graph, up, INFINITY)), lowest);
 }
 
-/* Of float64: each place adds that 1, 2, 4 ... before it. */
 artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;

@@ -32,7 +32,7 @@ artel_status artel__raw_sort(artel__layer *layer, artel__call *call)
     if (!artel__raw_setting(layer, call, "axis", 0))
         return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
-    x = artel__raw_axis_back(graph, sorted(graph, artel__raw_axis_last(graph, x, axis), false, NULL), axis);
+    x = artel__op_axis_back(graph, sorted(graph, artel__op_axis_last(graph, x, axis), false, NULL), axis);
     ARTEL_TRY(graph->status);
     artel__call_return(call, artel__op_cast(graph, x, graph->value[given].dtype));
     return graph->status;
@@ -46,8 +46,8 @@ artel_status artel__raw_argsort(artel__layer *layer, artel__call *call)
     if (!artel__raw_setting(layer, call, "axis", 0))
         return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
-    x = artel__op_order(graph, artel__raw_axis_last(graph, x, axis));
-    artel__call_return(call, artel__raw_axis_back(graph, x, axis));
+    x = artel__op_order(graph, artel__op_axis_last(graph, x, axis));
+    artel__call_return(call, artel__op_axis_back(graph, x, axis));
     return graph->status;
 }
 

@@ -161,7 +161,7 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     if (numbers_only) x = where(graph, bad, number(graph, least ? INFINITY : -INFINITY), x);
     x = with_order_of_zeros(graph, x);
     if (least) x = negative(graph, x);
-    artel__value_id y = place_of_largest(graph, artel__raw_axis_last(graph, x, axis));
+    artel__value_id y = place_of_largest(graph, artel__op_axis_last(graph, x, axis));
     if (numbers_only) {
         artel__value_id none =
             artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__as_float(graph, bad), 1u << axis, false);

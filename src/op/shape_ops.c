@@ -109,6 +109,22 @@ artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, cons
     return same ? x : artel__graph_add(graph, &artel__op_transpose_def, &attributes, &x, 1);
 }
 
+artel__value_id artel__op_axis_last(artel__graph *graph, artel__value_id x, int axis)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    int order[ARTEL_MAX_RANK], last = graph->value[x].shape.rank - 1;
+    for (int i = 0; i <= last; i++) order[i] = i < axis ? i : i == last ? axis : i + 1;
+    return axis == last ? x : artel__op_transpose(graph, x, order);
+}
+
+artel__value_id artel__op_axis_back(artel__graph *graph, artel__value_id x, int axis)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    int order[ARTEL_MAX_RANK], last = graph->value[x].shape.rank - 1;
+    for (int i = 0; i <= last; i++) order[i] = i < axis ? i : i == axis ? last : i - 1;
+    return axis == last ? x : artel__op_transpose(graph, x, order);
+}
+
 /* -- pad and crop -- */
 
 static artel_status infer_pad(artel__infer *infer)

@@ -9,6 +9,9 @@
 
 artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x,
                                     const int *permutation); /* of the row axes */
+/* One axis, by its number from the front, behind the others, and back in its place. */
+artel__value_id artel__op_axis_last(artel__graph *graph, artel__value_id x, int axis);
+artel__value_id artel__op_axis_back(artel__graph *graph, artel__value_id x, int axis);
 /* before[i] + after[i] elements of `number` around axis i; negative amounts crop. */
 artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after,
                               double number);
