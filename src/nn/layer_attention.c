@@ -236,7 +236,7 @@ static artel__value_id window_mask(artel__graph *graph, int64_t t, int64_t s, in
 
 static artel__value_id explicit_mask(const artel__call *call, const char *name, artel__value_id fallback)
 {
-    artel__value_id mask = artel__call_tensor(call, argument(call, name, SIZE_MAX)).value;
+    artel__value_id mask = artel__call_tensor(call, artel__call_argument(call, name)).value;
     return mask >= 0 ? mask : fallback;
 }
 
@@ -245,9 +245,15 @@ static artel__value_id array_mask(const artel__layer *layer, artel__graph *graph
 {
     artel_shape shape;
     const float *numbers;
-    if (graph->status < 0 || !array || json_is_integer(json_object_get(array, "tensor"))) return ARTEL__NO_VALUE;
-    bool read = artel__numbers_json(graph->arena, array, &shape, &numbers), batch = shape.rank > 2 * attended;
-    if (!read || (batch && shape.dim[0] != 1)) {
+    bool none = !array || json_is_null(array) || json_is_integer(json_object_get(array, "tensor"));
+    if (graph->status < 0 || none) return ARTEL__NO_VALUE;
+    if (!artel__numbers_json(graph->arena, array, &shape, &numbers)) {
+        graph->status = artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                          "its attention_mask is neither a tensor nor an array that can be read");
+        return ARTEL__NO_VALUE;
+    }
+    bool batch = shape.rank > 2 * attended;
+    if (batch && shape.dim[0] != 1) {
         graph->status = artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give it the axes (1, queries, keys)",
                                           "an array as attention_mask is the same for all rows");
         return ARTEL__NO_VALUE;
@@ -433,7 +439,7 @@ static artel__value_id masks(const artel__layer *layer, const artel__call *call,
                          given = explicit_mask(call, "attention_mask", ARTEL__NO_VALUE);
     /* Keras' MultiHeadAttention takes a query_mask, and the mask of the query instead of it. */
     if (!((const heads_parts *)layer->own)->grouped) query = in[0].mask;
-    if (given < 0) given = array_mask(layer, graph, argument(call, "attention_mask", SIZE_MAX), axes->attended);
+    if (given < 0) given = array_mask(layer, graph, artel__call_argument(call, "attention_mask"), axes->attended);
     all = both(graph, align_side(layer, graph, axes, query, true), align_side(layer, graph, axes, value, false));
     all = both(graph, all, align_side(layer, graph, axes, key, false));
     if (c->sliding_window > 0)

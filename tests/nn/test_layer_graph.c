@@ -221,6 +221,37 @@ static void a_mask_may_be_an_argument(void **state)
     layer_close(&bench);
 }
 
+/* What is wrong with an array as a mask is said: that it is none, or that its axes do not fit. */
+static void an_array_as_a_mask_is_read_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mask, *expected;
+    } refused[] = {
+        {"{\"class_name\": \"__numpy__\", \"config\": {\"dtype\": \"bool\"}}", "can be read"},
+        {"{\"class_name\": \"__numpy__\"}", "can be read"},
+        {"\"causal\"", "can be read"},
+        {"[[[true, false], [true, true]], [[true, true], [true, true]]]", "the same for all rows"},
+    };
+    for (size_t i = 0; i < ARTEL__COUNT(refused); i++) {
+        char message[1100], text[2048];
+        snprintf(
+            text, sizeof text,
+            "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": ["
+            "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {\"name\": \"a\", \"batch_shape\": "
+            "[null, 2, 4]}, \"inbound_nodes\": []}, "
+            "{\"class_name\": \"MultiHeadAttention\", \"name\": \"y\", \"config\": {\"name\": \"y\", \"num_heads\": 1, "
+            "\"key_dim\": 2}, \"inbound_nodes\": [{\"args\": [" T("a") ", " T(
+                "a") "], \"kwargs\": "
+                     "{\"attention_mask\": %s}}]}], "
+                     "\"input_layers\": [[\"a\", 0, 0]], \"output_layers\": [[\"y\", 0, 0]]}}",
+            refused[i].mask);
+        artel_status status = layer_refused_model(text, message);
+        if (status >= 0 || !strstr(message, refused[i].expected))
+            fail_msg("%s: %d %s", refused[i].mask, status, message);
+    }
+}
+
 #define INNER                                                                                                  \
     "{\"class_name\": \"Functional\", \"name\": \"inner\", \"config\": {\"name\": \"inner\", \"layers\": "     \
     "[{\"class_name\": "                                                                                       \
@@ -282,6 +313,7 @@ int main(void)
         cmocka_unit_test(layers_and_operations_of_one_name_differ),
         cmocka_unit_test(merged_masks_are_valid_where_any_is),
         cmocka_unit_test(a_mask_may_be_an_argument),
+        cmocka_unit_test(an_array_as_a_mask_is_read_first),
         cmocka_unit_test(inner_models_take_inputs_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
