@@ -75,7 +75,7 @@ static artel_status make_model(artel_context *ctx, const char *path, const char 
     if (!json_is_object(record) || !json_object_get(record, "class_name"))
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give the text of model.to_json() or a file of model.save()",
                            "the JSON is not the record of a Keras model");
-    ARTEL_TRY(artel__keras_translate_model(record));
+    ARTEL_TRY(artel__keras_translate_model(ctx, path, record));
     if (policy) ARTEL_TRY(artel__keras_set_policy(ctx, record, policy));
     json_t *compile = json_incref(json_object_get(record, "compile_config"));
     json_object_del(record, "compile_config");

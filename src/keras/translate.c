@@ -22,8 +22,8 @@ static const struct {
     {"dtype", "keras"},
 };
 
-/* Settings of Keras 2's layers that Keras 3 does not have and that change no result; the second ones while they are
- * off: batch_input_shape aside, what says something else stays, and is refused by name. */
+/* Settings of Keras 2's layers that Keras 3 does not have. The first change no result, or are what batch_shape says;
+ * the second change none while they are off: one that is on stays, and is refused by name. */
 static const char *const dropped[] = {"implementation", "input_length", "fused", "batch_input_shape", "rng_type", NULL};
 static const char *const dropped_off[] = {"time_major", "virtual_batch_size", "adjustment", NULL};
 
@@ -236,13 +236,13 @@ static bool is_keras2(json_t *record, int depth)
 /* What is called alike in Keras 2 and Keras 3 and is not the same: hard_sigmoid is 0.2 x + 0.5 between 0 and 1, not
  * x / 6 + 0.5, and RandomCrop cuts the middle out of what is not trained on. It gets a name that no table has, by which
  * it is refused: what a model has learnt is not to be computed with another function. */
-static artel_status part_namesakes(json_t *value, int depth)
+static artel_status rename_namesakes(json_t *value, int depth)
 {
     const char *key, *name;
     size_t i;
     json_t *item;
     if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
-    json_array_foreach(value, i, item) ARTEL_TRY(part_namesakes(item, depth + 1));
+    json_array_foreach(value, i, item) ARTEL_TRY(rename_namesakes(item, depth + 1));
     json_object_foreach(value, key, item)
     {
         name = json_string_value(item);
@@ -251,18 +251,29 @@ static artel_status part_namesakes(json_t *value, int depth)
         if ((sigmoid && json_string_set(item, "hard_sigmoid of Keras 2") < 0) ||
             (crop && json_string_set(item, "RandomCrop of Keras 2") < 0))
             return ARTEL_ERROR_NO_MEMORY;
-        ARTEL_TRY(part_namesakes(item, depth + 1));
+        ARTEL_TRY(rename_namesakes(item, depth + 1));
     }
     return ARTEL_OK;
 }
 
-artel_status artel__keras_translate_model(json_t *record)
+static artel_status translate_record(json_t *record)
 {
     if (!json_is_object(record)) return ARTEL_OK;
-    if (is_keras2(record, 0)) ARTEL_TRY(part_namesakes(record, 0));
+    if (is_keras2(record, 0)) ARTEL_TRY(rename_namesakes(record, 0));
     ARTEL_TRY(add_input_layers(record, 0));
     ARTEL_TRY(translate_value(record, "", 0));
     return artel__keras_translate_calls(record, 0);
+}
+
+/* Changes to records report what they cannot do by their status alone: memory. */
+static artel_status recorded(artel_context *ctx, const char *where, artel_status status)
+{
+    return status == ARTEL_ERROR_NO_MEMORY ? artel__fail_memory(ctx, where, 0) : status;
+}
+
+artel_status artel__keras_translate_model(artel_context *ctx, const char *where, json_t *record)
+{
+    return recorded(ctx, where, translate_record(record));
 }
 
 /* -- compile settings -- */
@@ -359,10 +370,11 @@ static void drop_unset(json_t *compile)
 artel_status artel__keras_translate_compile(artel_context *ctx, const char *where, json_t *compile)
 {
     static const char *const wrapped[] = {"loss", "metrics", "weighted_metrics", NULL};
-    ARTEL_TRY(translate_optimizer(ctx, where, json_object_get(compile, "optimizer")));
-    for (const char *const *key = wrapped; *key; key++) ARTEL_TRY(unwrap_all(json_object_get(compile, *key), 0));
+    artel_status status = translate_optimizer(ctx, where, json_object_get(compile, "optimizer"));
+    for (const char *const *key = wrapped; *key && status == ARTEL_OK; key++)
+        status = unwrap_all(json_object_get(compile, *key), 0);
     drop_unset(compile);
-    return ARTEL_OK;
+    return recorded(ctx, where, status);
 }
 
 artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out)
@@ -390,7 +402,7 @@ artel_status artel__keras_translate_training(artel_context *ctx, const char *whe
     if (status == ARTEL_OK) status = translate_value(compile, "", 0);
     if (status < 0) {
         json_decref(compile);
-        return status;
+        return recorded(ctx, where, status);
     }
     *out = compile;
     return ARTEL_OK;

@@ -10,10 +10,11 @@
 
 #include "base/json.h"
 
-/* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure. */
-artel_status artel__keras_translate_model(json_t *record);
+/* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure; `where` names
+ * the file, or the model, in messages. */
+artel_status artel__keras_translate_model(artel_context *ctx, const char *where, json_t *record);
 
-/* Its part for the calls between layers (translate_calls.c). */
+/* Its part for the calls between layers (translate_calls.c); NO_MEMORY is not recorded. */
 artel_status artel__keras_translate_calls(json_t *record, int depth);
 
 /* The same for the compile settings of a `.keras` file that Keras 2 wrote. */

@@ -85,7 +85,7 @@ static void assert_text(json_t *json, const char *path, const char *expected)
 
 static void old_records_are_brought_up_to_date(void **state)
 {
-    (void)state;
+    fixture *f = *state;
     json_t *model =
         parse("{\"class_name\": \"Model\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": "
               "\"BatchNormalization\", \"config\": "
@@ -94,7 +94,7 @@ static void old_records_are_brought_up_to_date(void **state)
               "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": "
               "\"Bidirectional\", \"config\": "
               "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
-    assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
+    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", model), ARTEL_OK);
     assert_text(model, "class_name", "Functional");
     assert_text(model, "module", "keras.src.models.functional");
     assert_text(model, "registered_name", "Functional");
@@ -111,13 +111,13 @@ static void old_records_are_brought_up_to_date(void **state)
 
 static void modern_records_stay(void **state)
 {
-    (void)state;
+    fixture *f = *state;
     json_t *model =
         parse("{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"module\": "
               "\"keras.layers\", \"class_name\": \"BatchNormalization\", "
               "\"config\": {\"axis\": -1}, \"registered_name\": null}]}}");
     json_t *copy = json_deep_copy(model);
-    assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
+    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", model), ARTEL_OK);
     assert_true(json_equal(model, copy));
     json_decref(copy);
     json_decref(model);
@@ -153,6 +153,33 @@ static void old_training_settings_become_compile_settings(void **state)
     json_decref(training);
 }
 
+static void *no_memory(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+/* Whoever reads a model finds in its context what stopped it. */
+static void memory_that_is_short_is_recorded(void **state)
+{
+    fixture *f = *state;
+    json_t *model = parse("{\"class_name\": \"Model\", \"config\": {\"layers\": []}}");
+    json_t *compile = parse("{\"optimizer\": {\"class_name\": \"SGD\", \"config\": {\"lr\": 0.5}}, \"loss\": "
+                            "{\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": \"mse\"}}}");
+    json_t *out, *training = parse("{\"optimizer_config\": {\"class_name\": \"SGD\", \"config\": {}}}");
+    json_set_alloc_funcs(no_memory, free);
+    artel_status status = artel__keras_translate_model(f->ctx, "old.json", model);
+    assert_fails(f, status, ARTEL_ERROR_NO_MEMORY, "old.json");
+    status = artel__keras_translate_compile(f->ctx, "old.keras", compile);
+    assert_fails(f, status, ARTEL_ERROR_NO_MEMORY, "old.keras");
+    status = artel__keras_translate_training(f->ctx, "old.h5", training, &out);
+    assert_fails(f, status, ARTEL_ERROR_NO_MEMORY, "old.h5");
+    json_set_alloc_funcs(malloc, free);
+    json_decref(training);
+    json_decref(compile);
+    json_decref(model);
+}
+
 static void compile_takes_names_and_records(void **state)
 {
     fixture *f = *state;
@@ -181,8 +208,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(safetensors_that_lie_are_refused, start_models, stop_models),
-        cmocka_unit_test(old_records_are_brought_up_to_date),
-        cmocka_unit_test(modern_records_stay),
+        cmocka_unit_test_setup_teardown(old_records_are_brought_up_to_date, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(modern_records_stay, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(memory_that_is_short_is_recorded, start_models, stop_models),
         cmocka_unit_test_setup_teardown(old_training_settings_become_compile_settings, start_models, stop_models),
         cmocka_unit_test_setup_teardown(compile_takes_names_and_records, start_models, stop_models),
     };
