@@ -82,5 +82,6 @@ artel_status artel__model_parse_sequential(artel__model *model, json_t *config)
         ARTEL_TRY(artel__model_add_layer(model, record, &layer));
     }
     ARTEL_TRY(find_input(model, config, json_array_get(layers, 0)));
-    return add_chain(model);
+    ARTEL_TRY(add_chain(model));
+    return artel__model_order_masks(model);
 }
