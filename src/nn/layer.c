@@ -416,8 +416,9 @@ static artel_status take_explicit_masks(const artel__layer *layer, artel__call *
     artel__tensor *in = artel__arena_alloc(call->graph->arena, (size_t)call->inputs, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     memcpy(in, call->in, (size_t)call->inputs * sizeof *in);
-    if (!json_is_array(masks)) in[0].mask = explicit_mask(call, masks);
-    for (int i = 0; json_is_array(masks) && i < (int)json_array_size(masks) && i < call->inputs; i++)
+    if (layer->model) ARTEL_TRY(artel__model_take_masks(layer, call, masks, in));
+    if (!layer->model && !json_is_array(masks)) in[0].mask = explicit_mask(call, masks);
+    for (int i = 0; !layer->model && i < (int)json_array_size(masks) && i < call->inputs; i++)
         in[i].mask = explicit_mask(call, json_array_get(masks, (size_t)i));
     call->in = in;
     if (positional > 0 && positional + given == call->inputs) call->inputs = positional;

@@ -103,6 +103,16 @@ artel_status artel__model_make(artel__arena *arena, artel__variables *variables,
  * a site is called, or (-1) at the end of the model (mask_order.c). */
 artel_status artel__model_order_masks(artel__model *model);
 bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site);
+/* Of a call with these arguments and that many tensors (layer_model.c): the number of the tensor that each input of a
+ * model takes, or -1; the result is how many are given. */
+int artel__model_places(const artel__model *model, json_t *arguments, int inputs, int *place);
+/* The masks that a call of the model in `layer` gives, to its tensors: as many as the model has inputs, in their order.
+ */
+artel_status artel__model_take_masks(const artel__layer *layer, const artel__call *call, json_t *masks,
+                                     artel__tensor *in);
+/* The numbers of the tensors in arguments, in the order in which Keras flattens them: keys are sorted. The result is
+ * how many there are, of which `room` are kept. */
+int artel__flatten_tensors(json_t *value, int *number, int room);
 artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
 /* Layers are found by this name from here on. */
 artel_status artel__model_name_layer(artel__model *model, int layer, const char *name);

@@ -87,6 +87,44 @@ def inside():
     return K.Model(x, L.Dense(2)(L.GlobalAveragePooling1D()(L.Add()([e, inner(e)]))))
 
 
+def words_of_two():
+    x, c = K.Input((6,), dtype="int32"), K.Input((6,), dtype="int32")
+    return x, c, L.Embedding(9, 4, mask_zero=True)(x), L.Embedding(9, 4, mask_zero=True)(c)
+
+
+def inside_by_key(listed=False, keyword=False):
+    """The keys are not in sorted order; of two tensors the model attends over one, and only that loses its mask."""
+
+    def build():
+        inputs = {"tokens": K.Input((6, 4), name="tokens"), "memory": K.Input((6, 4), name="memory")}
+        h = L.Concatenate()([heads()(inputs["tokens"], inputs["tokens"]), L.Dense(2)(inputs["memory"])])
+        inner = K.Model([inputs["memory"], inputs["tokens"]] if listed else inputs, h, name="inner")
+        x, c, e, m = words_of_two()
+        given = {"tokens": e, "memory": m}
+        made = inner(inputs=given) if keyword else inner(given)
+        h = L.Dense(4)(made)
+        pooled = [L.GlobalAveragePooling1D()(L.Add()([t, h])) for t in (e, m)]
+        return K.Model([x, c], L.Dense(2)(L.Concatenate()(pooled)))
+
+    return build
+
+
+def computed_by_key():
+    """Of two at one depth the one whose key comes first is computed first."""
+    x, h = words()
+    a, b = heads()(h, h), heads()(h, h)
+    inputs = {"tokens": K.Input((6, 4)), "memory": K.Input((6, 4))}
+    inner = K.Model(inputs, L.Subtract()([L.Dense(3)(inputs["tokens"]), inputs["memory"][:, :, :3]]), name="inner")
+    return K.Model(x, L.Dense(2)(L.Flatten()(inner({"tokens": a, "memory": b}))))
+
+
+def inside_a_sequence():
+    i = K.Input((6, 4))
+    sequence = K.Sequential([K.Model(i, heads()(i, i), name="block"), L.Dense(4)], name="sequence")
+    x, e = words()
+    return K.Model(x, L.Dense(2)(L.GlobalAveragePooling1D()(L.Add()([e, sequence(e)]))))
+
+
 # ---- recurrent layers
 def both_ways(layer, shape, **settings):
     def build():
@@ -142,6 +180,11 @@ CASES = [
     Case("masks-beside-one-another", beside, vocab=3),
     Case("masks-before-and-behind", before_and_behind, vocab=3),
     Case("masks-of-an-inner-model", inside, vocab=3),
+    Case("masks-of-an-inner-dictionary", inside_by_key(), vocab=3),
+    Case("masks-of-an-inner-list-by-name", inside_by_key(listed=True), vocab=3),
+    Case("masks-of-an-inner-model-by-keyword", inside_by_key(keyword=True), vocab=3),
+    Case("masks-in-the-order-of-keys", computed_by_key, vocab=3),
+    Case("masks-of-a-block-in-a-sequence", inside_a_sequence, vocab=3),
     Case("both-ways-conv-lstm", both_ways(lambda: L.ConvLSTM2D(2, 2, return_sequences=True, return_state=True), (4, 6, 6, 2), merge_mode="sum")),
     Case("both-ways-stack", both_ways(stack, (4, 3), merge_mode=None)),
     Case("conv-lstm-states", handed_on),
