@@ -103,7 +103,7 @@ artel_status artel__model_make(artel__arena *arena, artel__variables *variables,
  * a site is called, or (-1) at the end of the model (mask_order.c). */
 artel_status artel__model_order_masks(artel__model *model);
 bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site);
-/* Of a call with these arguments and that many tensors (layer_model.c): the number of the tensor that each input of a
+/* Of a call with these arguments and that many tensors (model_places.c): the number of the tensor that each input of a
  * model takes, or -1; the result is how many are given. */
 int artel__model_places(const artel__model *model, json_t *arguments, int inputs, int *place);
 /* The masks that a call of the model in `layer` gives, to its tensors: as many as the model has inputs, in their order.
