@@ -5,7 +5,7 @@
  * A function is run with one row, the element. Strategies belong to one thread at a time. One is loaded when the stage
  * is opened; who finds none free loads a further one, all alike, while the file is still the one that was opened and
  * the memory for data has room (base/budget.h), else waits. Which of them runs an element cannot be told: they write no
- * variables, and random operations draw by the number of the run, which is made of the element's and the pass. Several
+ * variables, and random operations draw by the number of the run, which is made of stage, element and pass. Several
  * outputs of an element are mostly asked for one after another, so each strategy remembers whose it has.
  */
 #include <pthread.h>
@@ -449,12 +449,13 @@ static void give_back(function_state *state, runner *r, bool holds, int64_t inde
     pthread_mutex_unlock(&state->mutex);
 }
 
-/* Random operations draw by the number of the run: another one for each element of each pass. */
-static artel_status run(runner *r, int64_t index, const function_state *state, uint8_t *arguments)
+/* Random operations draw by the number of the run: another one for each element of each pass, in each stage. */
+static artel_status run(const artel__stage *stage, runner *r, int64_t index, uint8_t *arguments)
 {
-    const uint64_t golden = 0x9e3779b97f4a7c15;
+    const function_state *state = stage->state;
+    const uint64_t golden = 0x9e3779b97f4a7c15, where = (uint64_t)stage->ordinal << 32 | artel__stage_pass();
     for (int i = 0; i < r->function->arguments; i++) r->in[i].data = arguments + state->place[i];
-    r->strategy->runs = (int64_t)(((uint64_t)index + artel__stage_pass() * golden) & INT64_MAX);
+    r->strategy->runs = (int64_t)(((uint64_t)index + where * golden) & INT64_MAX);
     r->function->first_row = index;
     return artel__function_execute(r->function, r->in, r->out, 1);
 }
@@ -485,7 +486,7 @@ static artel_status function_at(const artel__stage *stage, int column, int64_t i
         ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &arguments));
         status = read_arguments(stage, state, index, arguments.bytes);
         if (status == ARTEL_OK) status = take_free(stage, state, &r);
-        if (r) status = run(r, index, state, arguments.bytes);
+        if (r) status = run(stage, r, index, arguments.bytes);
         artel__stage_scratch_fini(stage->ctx, &arguments);
     }
     if (status == ARTEL_OK) memcpy(out, r->out[output].data, state->results[output]);

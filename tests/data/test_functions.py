@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
 """The stage function: saved functions, and models of Keras in them, on elements of a pipeline. Values are those of tf.data's map with the same
-mathematics, a condition that a function computes filters, what is random draws by element and pass; training has the same bits on any number of
+mathematics, a condition that a function computes filters, what is random draws by stage, element and pass; training has the same bits on any number of
 workers and over a resumption; what does not fit is refused by name.
 """
 import json
@@ -85,7 +85,7 @@ def models():
 
 
 def random():
-    """Numbers by element and pass, whoever runs it; a cache keeps those of the first pass."""
+    """Numbers by stage, element and pass, whoever runs it; a cache keeps those of the first pass."""
     noise = chain("npz:d.npz", ("function", dict(file="all.artel", function="noise")))
     first, second = column(noise, "x", "float32"), column(noise, "x", "float32", ARTEL_TEST_PASS="1")
     for name, found in (("first", first), ("second", second)):
@@ -93,6 +93,8 @@ def random():
         check("uniform, %s pass" % name, drawn.min() >= 0 and drawn.max() <= 1 and abs(drawn.mean() - 0.5) < 0.08 and len(np.unique(drawn)) > 200, drawn.min(), drawn.max())
     check("passes differ", (first != second).mean() > 0.95)
     same("again", column(noise, "x", "float32", ARTEL_TEST_PASS="1"), second)
+    twice = column(dict(noise, stages=2 * noise["stages"]), "x", "float32")
+    check("stages differ", (np.abs((twice - first) - (first - X)) > 1e-3).mean() > 0.95)
     order = column(noise, "x", "float32", ARTEL_TEST_ROWS=str(N), ARTEL_TEST_STEP="7")
     same("in another order", order, first[np.arange(N) * 7 % N])
     same("cached", column(dict(noise, stages=noise["stages"] + [dict(stage="cache")]), "x", "float32", ARTEL_TEST_PASS="3"), first)
