@@ -46,6 +46,15 @@ static artel_status write_svg(artel__invocation *call, const char *path, const j
     return status;
 }
 
+/* What is no History: a model, or not there at all. */
+static artel_status needs_output(artel__invocation *call, const char *path)
+{
+    if (artel__file_exists(path) || artel__is_directory(path))
+        return artel__cli_usage(call, "--output", "a model is drawn into a file: --output model.svg");
+    return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "give a model, a History or a folder of logs",
+                       "there is no such file or folder");
+}
+
 static artel_status run_plot(artel__invocation *call)
 {
     const plot_options *o = call->options;
@@ -57,9 +66,8 @@ static artel_status run_plot(artel__invocation *call)
     if (o->output) ARTEL_TRY(artel__cli_check_target(call, o->output));
     ARTEL_TRY(read_history(call, path, &history));
     artel_status status = o->output ? write_svg(call, path, history)
-                          : history
-                              ? artel__show_history(call, path, history)
-                              : artel__cli_usage(call, "--output", "a model is drawn into a file: --output model.svg");
+                          : history ? artel__show_history(call, path, history)
+                                    : needs_output(call, path);
     json_decref(history);
     return status;
 }

@@ -49,6 +49,8 @@ def refused(folder):
         ran = artel("new", *args, cwd=folder)
         expect(ran.rc == 1 and text in ran.err, args, ran.rc, ran.err)
     expect(not os.path.exists(os.path.join(folder, "x.keras")), "a file was left")
+    ran = artel("plot", "nothing/", cwd=folder)
+    expect(ran.rc != 0 and "there is no such file or folder" in ran.err, ran.rc, ran.err)
 
 
 def draws_models(folder):

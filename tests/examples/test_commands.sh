@@ -45,7 +45,7 @@ for label in ("cat", "dog"):  # bitmaps of 8 x 8
 TEXT
 artel new mlp --input 28x28x1 --classes 10 --width 16 -o model.keras >/dev/null 2>&1
 cp model.keras resnet50.keras
-artel fit model.keras --data npz:train.npz --history h.json --output trained.keras --verbose 0
+artel fit model.keras --data npz:train.npz --history h.json --log-dir logs --output trained.keras --verbose 0
 cp "$ARTEL_SOURCE/examples/extension/my_layers.c" .
 ln -s "$ARTEL_SOURCE/examples" examples
 ln -s "$ARTEL_BUILD" build
