@@ -538,8 +538,8 @@ static artel_status run_fit(artel__invocation *call)
     int spilled = o->spill ? artel__spill_open(call->ctx, o->spill) : 0; /* before there are threads */
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
-    artel_status status =
-        ARTEL_OK; /* what fails from here on is told to the others, who wait for whoever cannot go on */
+    /* What fails from here on is told to the others, who wait for whoever cannot go on. */
+    artel_status status = ARTEL_OK;
     if ((errno = spilled) != 0) status = artel__fail_errno(call->ctx, o->spill, "make a file in");
     if (status == ARTEL_OK) status = check_targets(call, o);
     if (status == ARTEL_OK) status = artel__cli_load_with_policy(call, call->argument[0], o->dtype, &model);

@@ -101,8 +101,7 @@ void artel__cli_catch_abort(const char *device)
     snprintf(
         abort_text, sizeof abort_text,
         "artel: --device %.60s: the process was ended by signal 6, as a plug-in does that finds a fault of its own; "
-        "what it said stands above: try another version of it, and the same command goes on from its newest "
-        "checkpoint\n",
+        "what it said stands above: try another version of it; fit goes on from its newest checkpoint\n",
         device);
     abort_pid = getpid();
     signal(SIGABRT, on_abort);

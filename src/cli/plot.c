@@ -49,7 +49,7 @@ static artel_status write_svg(artel__invocation *call, const char *path, const j
 /* What is no History: a model, or not there at all. */
 static artel_status needs_output(artel__invocation *call, const char *path)
 {
-    if (artel__file_exists(path) || artel__is_directory(path))
+    if (artel__file_exists(path))
         return artel__cli_usage(call, "--output", "a model is drawn into a file: --output model.svg");
     return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "give a model, a History or a folder of logs",
                        "there is no such file or folder");

@@ -15,29 +15,12 @@
 #include "base/protobuf.h"
 #include "cli/plot.h"
 #include "data/record_file.h"
+#include "observe/tfevents_fields.h"
 
 enum {
     MOST_DEPTH = 8,
     MOST_CURVES = 1000,
     MOST_VALUES = 1 << 20
-};
-
-/* Field numbers of TensorFlow's messages. */
-enum {
-    EVENT_STEP = 2,
-    EVENT_SUMMARY = 5,
-    SUMMARY_VALUE = 1,
-    VALUE_TAG = 1,
-    VALUE_SIMPLE = 2,
-    VALUE_TENSOR = 8,
-    TENSOR_DTYPE = 1,
-    TENSOR_SHAPE = 2,
-    TENSOR_CONTENT = 4,
-    TENSOR_FLOATS = 5,
-    TENSOR_DOUBLES = 6,
-    SHAPE_DIM = 2,
-    DT_FLOAT = 1,
-    DT_DOUBLE = 2
 };
 
 typedef struct point {
@@ -69,13 +52,16 @@ static double double_of(uint64_t bits)
 static bool scalar_of(artel__proto tensor, double *out)
 {
     artel__proto_field dtype, shape, dim, field;
-    if (artel__proto_find(tensor, TENSOR_SHAPE, &shape) && artel__proto_find(shape.bytes, SHAPE_DIM, &dim))
+    if (artel__proto_find(tensor, ARTEL__TENSOR_SHAPE, &shape) &&
+        artel__proto_find(shape.bytes, ARTEL__SHAPE_DIM, &dim))
         return false;
-    if (!artel__proto_find(tensor, TENSOR_DTYPE, &dtype) || (dtype.value != DT_FLOAT && dtype.value != DT_DOUBLE))
+    if (!artel__proto_find(tensor, ARTEL__TENSOR_DTYPE, &dtype) ||
+        (dtype.value != ARTEL__DT_FLOAT && dtype.value != ARTEL__DT_DOUBLE))
         return false;
-    int size = dtype.value == DT_FLOAT ? 4 : 8;
-    if (!artel__proto_find(tensor, TENSOR_CONTENT, &field) &&
-        !artel__proto_find(tensor, dtype.value == DT_FLOAT ? TENSOR_FLOATS : TENSOR_DOUBLES, &field)) {
+    int size = dtype.value == ARTEL__DT_FLOAT ? 4 : 8;
+    if (!artel__proto_find(tensor, ARTEL__TENSOR_CONTENT, &field) &&
+        !artel__proto_find(tensor, dtype.value == ARTEL__DT_FLOAT ? ARTEL__TENSOR_FLOATS : ARTEL__TENSOR_DOUBLES,
+                           &field)) {
         *out = 0; /* as it is left out */
         return true;
     }
@@ -141,16 +127,16 @@ static artel_status add_point(logs *l, curve *c, const char *path, int64_t step,
 static artel_status read_event(logs *l, const char *run, const char *path, artel__proto event)
 {
     artel__proto_field step, summary, item, tag, field;
-    if (!artel__proto_find(event, EVENT_SUMMARY, &summary)) return ARTEL_OK;
-    (void)artel__proto_find(event, EVENT_STEP, &step);
+    if (!artel__proto_find(event, ARTEL__EVENT_SUMMARY, &summary)) return ARTEL_OK;
+    (void)artel__proto_find(event, ARTEL__EVENT_STEP, &step);
     while (artel__proto_next(&summary.bytes, &item)) {
         char name[256];
         curve *c;
         double value = 0;
-        if (item.number != SUMMARY_VALUE || !artel__proto_find(item.bytes, VALUE_TAG, &tag)) continue;
-        bool simple = artel__proto_find(item.bytes, VALUE_SIMPLE, &field);
+        if (item.number != ARTEL__SUMMARY_VALUE || !artel__proto_find(item.bytes, ARTEL__VALUE_TAG, &tag)) continue;
+        bool simple = artel__proto_find(item.bytes, ARTEL__VALUE_SIMPLE, &field);
         if (simple) value = (double)artel__proto_float(field.value);
-        if (!simple && !(artel__proto_find(item.bytes, VALUE_TENSOR, &field) && scalar_of(field.bytes, &value)))
+        if (!simple && !(artel__proto_find(item.bytes, ARTEL__VALUE_TENSOR, &field) && scalar_of(field.bytes, &value)))
             continue;
         artel__proto_string(tag.bytes, name, sizeof name);
         ARTEL_TRY(curve_of(l, run, name, path, &c));

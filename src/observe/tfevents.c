@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/protobuf.h"
 #include "observe/stream.h"
+#include "observe/tfevents_fields.h"
 #include "tensor/shape.h"
 
 enum {
@@ -29,43 +30,6 @@ static const int64_t FLUSH_NS = 2000000000;
 
 enum {
     WIRE_FIXED64 = 1
-};
-
-/* Field numbers, by message. */
-enum {
-    EVENT_WALL_TIME = 1,
-    EVENT_STEP = 2,
-    EVENT_FILE_VERSION = 3,
-    EVENT_GRAPH_DEF = 4,
-    EVENT_SUMMARY = 5,
-    EVENT_SOURCE_METADATA = 10
-};
-enum {
-    SOURCE_WRITER = 1,
-    SUMMARY_VALUE = 1
-};
-enum {
-    VALUE_TAG = 1,
-    VALUE_TENSOR = 8,
-    VALUE_METADATA = 9
-};
-enum {
-    METADATA_PLUGIN_DATA = 1,
-    PLUGIN_NAME = 1,
-    PLUGIN_CONTENT = 2
-};
-enum {
-    TENSOR_DTYPE = 1,
-    TENSOR_SHAPE = 2,
-    TENSOR_CONTENT = 4,
-    TENSOR_STRING = 8,
-    SHAPE_DIM = 2,
-    DIM_SIZE = 1
-};
-enum {
-    DT_FLOAT = 1,
-    DT_DOUBLE = 2,
-    DT_STRING = 7
 };
 
 struct artel__tfevents {
@@ -129,8 +93,8 @@ static artel_status emit(artel__tfevents *events)
 static void begin_event(artel__tfevents *events, int64_t step)
 {
     artel__text_clear(&events->event);
-    put_double(&events->event, EVENT_WALL_TIME, artel__wall_seconds());
-    if (step != 0) artel__put_integer(&events->event, EVENT_STEP, (uint64_t)step);
+    put_double(&events->event, ARTEL__EVENT_WALL_TIME, artel__wall_seconds());
+    if (step != 0) artel__put_integer(&events->event, ARTEL__EVENT_STEP, (uint64_t)step);
 }
 
 /* Wraps events->tensor into summary and event. */
@@ -138,28 +102,28 @@ static artel_status emit_point(artel__tfevents *events, const point *p)
 {
     artel__text *value = &events->value, *summary = &events->summary;
     artel__text_clear(value);
-    artel__put_string(value, VALUE_TAG, p->tag);
-    artel__put_message(value, VALUE_TENSOR, &events->tensor);
+    artel__put_string(value, ARTEL__VALUE_TAG, p->tag);
+    artel__put_message(value, ARTEL__VALUE_TENSOR, &events->tensor);
     artel__text_clear(summary); /* first holds the plug-in's data, then its wrapper's length is known */
-    artel__put_string(summary, PLUGIN_NAME, p->plugin);
-    if (p->content[0]) artel__put_string(summary, PLUGIN_CONTENT, p->content);
+    artel__put_string(summary, ARTEL__PLUGIN_NAME, p->plugin);
+    if (p->content[0]) artel__put_string(summary, ARTEL__PLUGIN_CONTENT, p->content);
     begin_event(events, p->step);
     artel__text_clear(&events->tensor);
-    artel__put_message(&events->tensor, METADATA_PLUGIN_DATA, summary);
-    artel__put_message(value, VALUE_METADATA, &events->tensor);
+    artel__put_message(&events->tensor, ARTEL__METADATA_PLUGIN_DATA, summary);
+    artel__put_message(value, ARTEL__VALUE_METADATA, &events->tensor);
     artel__text_clear(summary);
-    artel__put_message(summary, SUMMARY_VALUE, value);
-    artel__put_message(&events->event, EVENT_SUMMARY, summary);
+    artel__put_message(summary, ARTEL__SUMMARY_VALUE, value);
+    artel__put_message(&events->event, ARTEL__EVENT_SUMMARY, summary);
     return emit(events);
 }
 
 static artel_status emit_first(artel__tfevents *events)
 {
     begin_event(events, 0);
-    artel__put_string(&events->event, EVENT_FILE_VERSION, "brain.Event:2");
+    artel__put_string(&events->event, ARTEL__EVENT_FILE_VERSION, "brain.Event:2");
     artel__text_clear(&events->summary);
-    artel__put_string(&events->summary, SOURCE_WRITER, "artel");
-    artel__put_message(&events->event, EVENT_SOURCE_METADATA, &events->summary);
+    artel__put_string(&events->summary, ARTEL__SOURCE_WRITER, "artel");
+    artel__put_message(&events->event, ARTEL__EVENT_SOURCE_METADATA, &events->summary);
     ARTEL_TRY(emit(events));
     return artel__tfevents_flush(events);
 }
@@ -241,12 +205,12 @@ static void begin_tensor(artel__tfevents *events, unsigned dtype, unsigned rows,
     artel__text_clear(shape);
     for (size_t i = 0; i < 2 && rows > 0; i++) {
         artel__text_clear(dim);
-        artel__put_integer(dim, DIM_SIZE, extents[i]);
-        artel__put_message(shape, SHAPE_DIM, dim);
+        artel__put_integer(dim, ARTEL__DIM_SIZE, extents[i]);
+        artel__put_message(shape, ARTEL__SHAPE_DIM, dim);
     }
     artel__text_clear(tensor);
-    artel__put_integer(tensor, TENSOR_DTYPE, dtype);
-    artel__put_message(tensor, TENSOR_SHAPE, shape);
+    artel__put_integer(tensor, ARTEL__TENSOR_DTYPE, dtype);
+    artel__put_message(tensor, ARTEL__TENSOR_SHAPE, shape);
 }
 
 artel_status artel__tfevents_scalar(artel__tfevents *events, const char *tag, int64_t step, float value)
@@ -256,24 +220,24 @@ artel_status artel__tfevents_scalar(artel__tfevents *events, const char *tag, in
     uint8_t bytes[4];
     memcpy(&bits, &value, sizeof bits);
     store_le(bytes, bits, 4);
-    begin_tensor(events, DT_FLOAT, 0, 0);
-    artel__put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
+    begin_tensor(events, ARTEL__DT_FLOAT, 0, 0);
+    artel__put_bytes(&events->tensor, ARTEL__TENSOR_CONTENT, bytes, sizeof bytes);
     return emit_point(events, &(point){tag, "scalars", "", step});
 }
 
 artel_status artel__tfevents_text(artel__tfevents *events, const char *tag, int64_t step, const char *markdown)
 {
     if (events->status < 0) return events->status;
-    begin_tensor(events, DT_STRING, 0, 0);
-    artel__put_string(&events->tensor, TENSOR_STRING, markdown);
+    begin_tensor(events, ARTEL__DT_STRING, 0, 0);
+    artel__put_string(&events->tensor, ARTEL__TENSOR_STRING, markdown);
     return emit_point(events, &(point){tag, "text", "", step});
 }
 
 artel_status artel__tfevents_keras_graph(artel__tfevents *events, const char *model_json)
 {
     if (events->status < 0) return events->status;
-    begin_tensor(events, DT_STRING, 0, 0);
-    artel__put_string(&events->tensor, TENSOR_STRING, model_json);
+    begin_tensor(events, ARTEL__DT_STRING, 0, 0);
+    artel__put_string(&events->tensor, ARTEL__TENSOR_STRING, model_json);
     return emit_point(events, &(point){"keras", "graph_keras_model", "1", 0});
 }
 
@@ -283,7 +247,7 @@ artel_status artel__tfevents_graph(artel__tfevents *events, artel__graph_def *gr
     if (events->status < 0) return events->status;
     ARTEL_TRY(settle(events, artel__graph_def_end(graph, &bytes)));
     begin_event(events, 0);
-    artel__put_message(&events->event, EVENT_GRAPH_DEF, bytes);
+    artel__put_message(&events->event, ARTEL__EVENT_GRAPH_DEF, bytes);
     return emit(events);
 }
 
@@ -299,8 +263,8 @@ artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag,
         memcpy(&bits, &rows[i / 3][i % 3], sizeof bits);
         store_le(bytes + 8 * i, bits, 8);
     }
-    begin_tensor(events, DT_DOUBLE, ARTEL__HISTOGRAM_BUCKETS, 3);
-    artel__put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
+    begin_tensor(events, ARTEL__DT_DOUBLE, ARTEL__HISTOGRAM_BUCKETS, 3);
+    artel__put_bytes(&events->tensor, ARTEL__TENSOR_CONTENT, bytes, sizeof bytes);
     return emit_point(events, &(point){tag, "histograms", "", step});
 }
 
