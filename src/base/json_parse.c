@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 typedef struct parser {
     const char *at, *end;
@@ -147,36 +148,13 @@ static char *take_string(parser *p, size_t *length)
     return bytes;
 }
 
-static bool is_utf8(const char *bytes, size_t length)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    for (size_t i = 0; i < length;) {
-        int more = b[i] < 0x80                   ? 0
-                   : b[i] >= 0xC2 && b[i] < 0xE0 ? 1
-                   : b[i] >= 0xE0 && b[i] < 0xF0 ? 2
-                   : b[i] >= 0xF0 && b[i] < 0xF5 ? 3
-                                                 : -1;
-        if (more < 0 || length - i <= (size_t)more) return false;
-        int32_t code = more == 0 ? b[i] : b[i] & (0x3F >> more);
-        for (int k = 1; k <= more; k++) {
-            if ((b[i + (size_t)k] & 0xC0) != 0x80) return false;
-            code = code << 6 | (b[i + (size_t)k] & 0x3F);
-        }
-        if ((more == 2 && code < 0x800) || (more == 3 && (code < 0x10000 || code > 0x10FFFF)) ||
-            (code >= 0xD800 && code < 0xE000))
-            return false;
-        i += (size_t)more + 1;
-    }
-    return true;
-}
-
 static json_t *string_value(parser *p)
 {
     size_t length = 0;
     char *bytes = take_string(p, &length);
     if (!bytes) return NULL;
-    json_t *value =
-        is_utf8(bytes, length) ? made(p, json_stringn_nocheck(bytes, length)) : fail(p, ARTEL__JSON_MALFORMED);
+    json_t *value = artel__utf8_valid(bytes, length) == length ? made(p, json_stringn_nocheck(bytes, length))
+                                                               : fail(p, ARTEL__JSON_MALFORMED);
     free(bytes);
     return value;
 }
@@ -258,7 +236,7 @@ static bool read_member(parser *p, json_t *object)
         return false;
     }
     char *key = take_string(p, &length);
-    if (key && !is_utf8(key, length)) fail(p, ARTEL__JSON_MALFORMED);
+    if (key && artel__utf8_valid(key, length) != length) fail(p, ARTEL__JSON_MALFORMED);
     if (key && !take(p, ':')) fail(p, ARTEL__JSON_MALFORMED);
     if (key && p->once && json_object_get(object, key)) fail(p, ARTEL__JSON_DOUBLED);
     json_t *value = key && p->answer == ARTEL__JSON_READ ? read_value(p) : NULL;

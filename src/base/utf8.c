@@ -19,3 +19,11 @@ int32_t artel__utf8_take(const char *at, size_t left, size_t *count)
     *count = bytes;
     return code;
 }
+
+size_t artel__utf8_valid(const char *bytes, size_t length)
+{
+    size_t at = 0, step = 1;
+    for (; at < length; at += step, step = 1) /* most are ASCII */
+        if ((unsigned char)bytes[at] >= 0x80 && artel__utf8_take(bytes + at, length - at, &step) < 0) break;
+    return at;
+}

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "data/feed.h"
 #include "data/texts.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "eager/eager_impl.h"
 
 /* -- bytes -- */

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "base/json_written.h"
+#include "base/utf8.h"
 #include "function/function_impl.h"
+#include "function/snapshot.h"
 #include "function/spec.h"
 #include "nn/spec.h"
-#include "text/row_function.h"
 
 enum {
     MOST_NAME = 1000 /* bytes of a variable's: checkpoints write names of up to 1100 */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/json_written.h"
+#include "base/utf8.h"
 #include "nn/optimizer.h"
-#include "text/row_function.h"
 
 #define DEEPEST 16
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 static size_t value_bytes(const artel__cells *value)
 {

@@ -68,29 +68,3 @@ void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_s
     cells->shape = *shape;
     cells->count = artel_shape_count(shape);
 }
-
-/* Bytes of a well-formed character, 0 when there is none. */
-static size_t read_character(const unsigned char *at, size_t left)
-{
-    unsigned char first = at[0];
-    if (first < 0x80) return 1;
-    size_t size = artel__utf8_step(first);
-    if (first < 0xC2 || first > 0xF4 || size > left) return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((at[i] & 0xC0) != 0x80) return 0;
-    bool overlong = (first == 0xE0 && at[1] < 0xA0) || (first == 0xF0 && at[1] < 0x90);
-    bool outside =
-        (first == 0xED && at[1] > 0x9F) || (first == 0xF4 && at[1] > 0x8F); /* surrogates; behind the last code point */
-    return overlong || outside ? 0 : size;
-}
-
-size_t artel__utf8_valid(const char *bytes, size_t length)
-{
-    size_t at = 0;
-    while (at < length) {
-        size_t step = read_character((const unsigned char *)bytes + at, length - at);
-        if (step == 0) return at;
-        at += step;
-    }
-    return at;
-}

@@ -68,9 +68,6 @@ void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value);
 /* Sets dtype, shape and count. */
 void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_shape *shape);
 
-/* The bytes of well-formed UTF-8 that a text begins with: `length` when all of it is. Surrogates and overlong forms are
- * none. */
-size_t artel__utf8_valid(const char *bytes, size_t length);
 /* Bytes of the character that begins here, in well-formed UTF-8. */
 static inline size_t artel__utf8_step(unsigned char first)
 {
