@@ -220,7 +220,7 @@ static const char *last_line(const said *heard)
 
 static const char *advice_for(const artel__plugin *plugin, const char *error)
 {
-    bool gpu = strcmp(plugin->kind, "cuda") == 0 || strcmp(plugin->kind, "rocm") == 0;
+    bool gpu = artel__device_is_card(plugin->kind);
     if (strstr(error, "cannot open shared object"))
         return "install the libraries it stands on beside it: pip install --target ~/.local/share/artel/pjrt with the "
                "nvidia-* packages of "

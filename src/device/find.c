@@ -48,6 +48,11 @@ const char *artel__device_word(const char *kind)
     return strcmp(kind, "cpu") == 0 ? "cpu:xla" : kind;
 }
 
+bool artel__device_is_card(const char *kind)
+{
+    return strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
+}
+
 static artel_status add(search *s, const char *kind, const char *path)
 {
     artel__plugin_list *list = s->list;

@@ -90,7 +90,7 @@ PJRT_Client *artel__pjrt_client(const PJRT_Api *api, const char *kind, const art
 {
     PJRT_NamedValue option[2];
     size_t count = 0;
-    bool gpu = strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
+    bool gpu = artel__device_is_card(kind);
     if (gpu) option[count++] = option_bool("preallocate", options->at_once); /* theirs: on, three quarters of a card */
     if (gpu && options->memory > 0) option[count++] = option_float("memory_fraction", options->memory);
     if (strcmp(kind, "cpu") == 0 && options->virtual_devices > 0)

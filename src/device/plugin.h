@@ -24,6 +24,8 @@ typedef struct artel__plugin_list {
 
 /* What --device calls devices of this kind: "cpu:xla" those of a plug-in for the CPU, for "cpu" are the cores. */
 const char *artel__device_word(const char *kind);
+/* Whether XLA's own plug-ins for graphics cards are of this kind: they share options, libraries and faults. */
+bool artel__device_is_card(const char *kind);
 /* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None
  * found is no error. */
 artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);

@@ -20,7 +20,7 @@ artel_status artel__device_memory_read(artel_context *ctx, const char *text, con
     if (!artel__parse_double(grows ? text + 5 : text, &fraction) || !(fraction > 0 && fraction <= 1))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "use grow, grow:0.4 or 0.9",
                            "\"%.40s\" is no part of a card's memory", text);
-    if (strcmp(kind, "cuda") != 0 && strcmp(kind, "rocm") != 0)
+    if (!artel__device_is_card(kind))
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave it out",
                            "only plug-ins for CUDA and ROCm can be told what to take of a card, and this one is for %s",
                            artel__device_word(kind));

@@ -124,8 +124,7 @@ static artel_status read_wanted(artel_context *ctx, const artel__device_request 
 
 static bool is_of_kind(const char *kind, const char *wanted_kind)
 {
-    if (strcmp(wanted_kind, "gpu") == 0)
-        return strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0 || strcmp(kind, "oneapi") == 0;
+    if (strcmp(wanted_kind, "gpu") == 0) return artel__device_is_card(kind) || strcmp(kind, "oneapi") == 0;
     return strcmp(kind, wanted_kind) == 0;
 }
 
@@ -170,7 +169,7 @@ static artel_status describe(artel__device_set *set, const artel__device_facts *
 
 bool artel__kernels_are_measured(const artel__device_request *request, const char *kind, bool stores)
 {
-    bool gpu = strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
+    bool gpu = artel__device_is_card(kind);
     if (!request->kernels || strcmp(request->kernels, "auto") == 0) return gpu && stores && request->convolutions;
     return strcmp(request->kernels, "measured") == 0;
 }
