@@ -65,6 +65,36 @@ void artel__launch_job_started(artel__launch_job *job, int i, int64_t now)
     job->member[i].told = job->member[i].dismissed = false;
 }
 
+/* Members that a job waits for, of one type or of several. */
+typedef struct awaited {
+    int all, left; /* left: not ended for good */
+    int first;     /* that ended for good, or -1 */
+    bool well;     /* one of them has ended well */
+} awaited;
+
+enum {
+    SERVE = 1u << ARTEL__TASK_PS,
+    TRAIN = 1u << ARTEL__TASK_CHIEF | 1u << ARTEL__TASK_WORKER
+};
+
+/* Those whose type is in the set. */
+static awaited count(const artel__launch_job *job, unsigned types)
+{
+    awaited a = {.first = -1};
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        if (!(types >> member->type & 1u)) continue;
+        a.all++;
+        if (member->state != ARTEL__LAUNCH_ENDED) {
+            a.left++;
+            continue;
+        }
+        a.well = a.well || outcome_of(member) == WELL;
+        if (a.first < 0 || member->when < job->member[a.first].when) a.first = i;
+    }
+    return a;
+}
+
 /* The last chief or worker that ended well, or NULL. */
 static const artel__launch_member *last_well(const artel__launch_job *job)
 {
@@ -77,41 +107,14 @@ static const artel__launch_member *last_well(const artel__launch_job *job)
     return last;
 }
 
-static bool anybody_trains(const artel__launch_job *job)
-{
-    for (int i = 0; i < job->members; i++)
-        if (trains(&job->member[i]) && job->member[i].state != ARTEL__LAUNCH_ENDED) return true;
-    return false;
-}
-
-/* How many members of a type have not ended for good; all where one has ended well. */
-static int left_of(const artel__launch_job *job, artel__task_type type)
-{
-    int left = 0, all = 0;
-    bool well = false;
-    for (int i = 0; i < job->members; i++) {
-        const artel__launch_member *member = &job->member[i];
-        if (member->type != type) continue;
-        all++;
-        left += member->state != ARTEL__LAUNCH_ENDED;
-        well = well || (member->state == ARTEL__LAUNCH_ENDED && outcome_of(member) == WELL);
-    }
-    return well ? all : left;
-}
-
-static bool has(const artel__launch_job *job, artel__task_type type)
-{
-    for (int i = 0; i < job->members; i++)
-        if (job->member[i].type == type) return true;
-    return false;
-}
-
 int artel__launch_job_lost(const artel__launch_job *job)
 {
     static const artel__task_type needed[] = {ARTEL__TASK_CHIEF, ARTEL__TASK_WORKER, ARTEL__TASK_PS};
-    for (size_t k = 0; job->together && has(job, ARTEL__TASK_PS) && k < ARTEL__COUNT(needed); k++) {
+    bool served = count(job, SERVE).all > 0;
+    for (size_t k = 0; job->together && served && k < ARTEL__COUNT(needed); k++) {
+        awaited a = count(job, 1u << needed[k]);
         int least = needed[k] == ARTEL__TASK_PS && job->served_to_go_on ? job->served_to_go_on : 1;
-        if (has(job, needed[k]) && left_of(job, needed[k]) < least) return (int)needed[k];
+        if (a.all > 0 && !a.well && a.left < least) return (int)needed[k];
     }
     return -1;
 }
@@ -205,37 +208,11 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
 {
     artel__launch_member *member = &job->member[i];
     if (member->state != ARTEL__LAUNCH_RUNNING || member->told) return ARTEL__LAUNCH_STAYS;
-    bool needed = trains(member) ? artel__launch_job_patience(job, now) != 0 : anybody_trains(job);
+    bool needed = trains(member) ? artel__launch_job_patience(job, now) != 0 : count(job, TRAIN).left > 0;
     if (needed && artel__launch_job_lost(job) < 0) return ARTEL__LAUNCH_STAYS;
     if (member->type == ARTEL__TASK_EVALUATOR && last_well(job)) return ARTEL__LAUNCH_STAYS;
     member->told = member->dismissed = true;
     return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;
-}
-
-static bool serves(const artel__launch_member *member)
-{
-    return member->type == ARTEL__TASK_PS;
-}
-
-/* Members that a job waits for, of one kind or of several. */
-typedef struct awaited {
-    int all, left; /* left: not ended for good */
-    int first;     /* that ended for good, or -1 */
-} awaited;
-
-static awaited count(const artel__launch_job *job, bool (*is)(const artel__launch_member *))
-{
-    awaited a = {.first = -1};
-    for (int i = 0; i < job->members; i++) {
-        const artel__launch_member *member = &job->member[i];
-        if (!is(member)) continue;
-        a.all++;
-        if (member->state != ARTEL__LAUNCH_ENDED)
-            a.left++;
-        else if (a.first < 0 || member->when < job->member[a.first].when)
-            a.first = i;
-    }
-    return a;
 }
 
 /* Of two members, either of which may be -1, the one that ended first. */
@@ -248,8 +225,8 @@ static int earlier(const artel__launch_job *job, int a, int b)
 int artel__launch_job_misses(const artel__launch_job *job)
 {
     if (!job->together || job->stopped || job->missed >= 0 || last_well(job)) return -1;
-    awaited training = count(job, trains), serving = {.first = -1};
-    if (job->served_to_begin) serving = count(job, serves);
+    awaited training = count(job, TRAIN), serving = {.first = -1};
+    if (job->served_to_begin) serving = count(job, SERVE);
     if (training.left == 0) return -1;
     if (serving.left < job->served_to_begin) return serving.first;
     int needed = job->needed ? job->needed : training.all + serving.all;
