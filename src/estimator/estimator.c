@@ -17,16 +17,6 @@ static const artel__range ranges[] = {
 static const artel__options_kind kind = {"estimator options", "begin with ARTEL_ESTIMATOR_OPTIONS_INIT",
                                          sizeof(artel_estimator_options), ranges};
 
-/* What is wrong with their values is said when a strategy is made. */
-static artel_status copy_strategy(artel_estimator *e)
-{
-    static const artel__range no_ranges[] = {{.name = NULL}};
-    static const artel__options_kind strategy = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT",
-                                                 sizeof(artel_strategy_options), no_ranges};
-    e->strategy = (artel_strategy_options)ARTEL_STRATEGY_OPTIONS_INIT;
-    return artel__take_options(e->ctx, &strategy, e->options.strategy, &e->strategy);
-}
-
 artel_status artel_estimator_create(artel_context *ctx, const artel_estimator_options *options, artel_estimator **out)
 {
     artel_estimator_options chosen = ARTEL_ESTIMATOR_OPTIONS_INIT;
@@ -40,7 +30,7 @@ artel_status artel_estimator_create(artel_context *ctx, const artel_estimator_op
     artel_estimator *e = block;
     e->ctx = ctx;
     e->options = chosen;
-    artel_status status = copy_strategy(e);
+    artel_status status = artel__strategy_take_options(ctx, chosen.strategy, &e->strategy);
     if (status < 0)
         artel_estimator_destroy(e);
     else

@@ -209,8 +209,6 @@ struct artel_function {
     artel_function *next;
 };
 
-artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
-                                          artel_strategy_options *out);
 /* A model whose weights it holds; NULL: it does not. */
 artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
 
