@@ -44,7 +44,7 @@ void artel__ahead_meanwhile(void *user)
     artel__fold_plan fold;
     int64_t start[ARTEL__MAX_SHARDS + 1];
     mode->next_count = 0;
-    if (!mode->next || !replica->batch || replica->session->deal) return; /* a predictor has no batches */
+    if (!mode->next || !replica->batch) return; /* a predictor has no batches */
     const artel__batch_rows *next = &replica->batch->ahead[0];
     if (next->count <= 0) return;
     artel__fold_plan_make(&fold, replica->fold.shards, replica->fold.first, replica->fold.count, next->count, start);

@@ -44,6 +44,7 @@ artel_status artel__deal_open(artel__fit *fit)
     if (fit->validation.feed)
         ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation.feed, artel__fit_validation_batch(fit)));
     fit->input.deal.on = true;
+    fit->session->deal = &fit->input.deal;
     return ARTEL_OK;
 }
 
@@ -150,7 +151,6 @@ artel_status artel__deal_share(artel__fit *fit)
     size_t words = (size_t)artel__deal_words(deal);
     ARTEL_TRY(artel__realloc(fit->ctx, (words * (size_t)session->ranks + 1) * sizeof(double), OPTION, &block));
     deal->held = block;
-    session->deal = deal;
     ARTEL_TRY(artel__session_share(session));
     ARTEL_TRY(check_cover(fit, ARTEL__MODE_TRAIN));
     ARTEL_TRY(check_cover(fit, ARTEL__MODE_EVALUATE));
