@@ -323,6 +323,8 @@ void artel__fit_time_step(artel__fit *fit, int64_t before);                 /* o
 artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate); /* counted; tells events and callbacks */
 bool artel__fit_ran_out(artel__fit *fit);
 bool artel__fit_validates(const artel__fit *fit);
+/* The first epoch behind `epoch`, counted from 1, that validation belongs to; INT64_MAX: none. */
+int64_t artel__fit_next_judged(const artel__fit *fit, int64_t epoch);
 artel_status artel__fit_epoch_end(artel__fit *fit);
 artel_status artel__fit_training_end(artel__fit *fit);
 artel_status artel__fit_preempted(artel__fit *fit); /* records that the run ends on request, and what became of it */

@@ -104,20 +104,15 @@ static artel_status open_session(artel__fit *fit)
 
 artel_status artel__fit_apply_replicas(artel__fit *fit)
 {
-    artel__settings again;
     bool applied = fit->job.schedule_replicas ==
                    fit->job.applied_replicas; /* as in most new seats: the arena does not grow with them */
     fit->job.applied_replicas = fit->job.schedule_replicas;
-    if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
+    if (applied) return ARTEL_OK;
     const artel__settings_source source = {.model = fit->model,
                                            .train = true,
                                            .replicas = fit->job.schedule_replicas,
                                            .batch_size = fit->input.batch_size};
-    ARTEL_TRY(artel__settings_read_optimizer(&fit->arena, &source, &again));
-    json_decref(fit->settings.optimizer.record);
-    fit->settings.optimizer.schedule = again.optimizer.schedule;
-    fit->settings.optimizer.record = again.optimizer.record;
-    return ARTEL_OK;
+    return artel__settings_reschedule(&fit->arena, &source, &fit->settings);
 }
 
 static artel_status prepare_modes(artel__fit *fit)
@@ -173,10 +168,7 @@ static artel_status make_orders(artel__fit *fit)
 static void note_no_validation(const artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
-    int64_t every = o->validation_frequency > 0 ? o->validation_frequency : 1;
-    bool any = !fit->validation.epoch && o->epochs / every > o->initial_epoch / every;
-    for (int i = 0; i < fit->validation.epochs; i++)
-        any = any || (fit->validation.epoch[i] > o->initial_epoch && fit->validation.epoch[i] <= o->epochs);
+    bool any = artel__fit_next_judged(fit, o->initial_epoch) <= o->epochs;
     if (fit->validation.feed && fit->writes && !any && o->initial_epoch < o->epochs)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "no validation will take place: %s names none of the epochs %lld to %lld",
                    o->validation_epochs ? ".validation_epochs" : ".validation_frequency",

@@ -52,6 +52,9 @@ artel_status artel__settings_read(artel__arena *arena, const artel__settings_sou
 /* The optimizer alone. */
 artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__settings_source *source,
                                             artel__settings *out);
+/* Schedules in tables once more, for the replicas of `source`, which are known only now; nothing else changes. */
+artel_status artel__settings_reschedule(artel__arena *arena, const artel__settings_source *source,
+                                        artel__settings *settings);
 /* What Keras warns of: categorical crossentropy, and softmax, of a single number. */
 void artel__settings_warn(const artel_model *model, const artel__settings *settings);
 

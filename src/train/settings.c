@@ -162,6 +162,14 @@ static artel_status loss_of(const artel_model *model, int i, json_t **out)
     return ARTEL_OK;
 }
 
+/* Whether there is anything in it: as read_metrics goes through it, and read_output. */
+static bool names_something(json_t *json)
+{
+    bool any = !is_nothing(json) && !json_is_array(json);
+    for (size_t k = 0; k < json_array_size(json); k++) any = any || names_something(json_array_get(json, k));
+    return any;
+}
+
 static bool is_wanted(const artel_model *model, int i)
 {
     static const char *const keys[] = {"loss", "metrics", "weighted_metrics"};
@@ -169,7 +177,7 @@ static bool is_wanted(const artel_model *model, int i)
     bool wanted = false;
     for (size_t k = 0; k < ARTEL__COUNT(keys); k++) {
         artel_status status = part_of(model, keys[k], json_object_get(model->compile_config, keys[k]), i, k > 0, &part);
-        wanted = wanted || (status == ARTEL_OK && !is_nothing(part));
+        wanted = wanted || (status == ARTEL_OK && names_something(part));
     }
     return wanted;
 }
@@ -279,6 +287,18 @@ artel_status artel__settings_read_optimizer(artel__arena *arena, const artel__se
     }
     out->optimizer = read;
     out->has_optimizer = true;
+    return ARTEL_OK;
+}
+
+artel_status artel__settings_reschedule(artel__arena *arena, const artel__settings_source *source,
+                                        artel__settings *settings)
+{
+    artel__settings again;
+    if (!settings->has_optimizer || !settings->optimizer.schedule.tabled) return ARTEL_OK;
+    ARTEL_TRY(artel__settings_read_optimizer(arena, source, &again));
+    json_decref(settings->optimizer.record);
+    settings->optimizer.schedule = again.optimizer.schedule;
+    settings->optimizer.record = again.optimizer.record;
     return ARTEL_OK;
 }
 

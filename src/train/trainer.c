@@ -49,21 +49,6 @@ static artel_status bind(artel_trainer *t, artel_data *data)
     return ARTEL_OK;
 }
 
-/* Schedules in tables are made for a number of replicas, which is known only now. */
-static artel_status read_schedule(artel_trainer *t)
-{
-    artel__settings again;
-    if (!t->settings.optimizer.schedule.tabled) return ARTEL_OK;
-    int replicas = artel__session_ranks(t->session);
-    const artel__settings_source source = {
-        .model = t->model, .train = true, .replicas = replicas, .batch_size = t->options.batch_size};
-    ARTEL_TRY(artel__settings_read_optimizer(&t->arena, &source, &again));
-    json_decref(t->settings.optimizer.record);
-    t->settings.optimizer.schedule = again.optimizer.schedule;
-    t->settings.optimizer.record = again.optimizer.record;
-    return ARTEL_OK;
-}
-
 static artel_status open_trainer(artel_trainer *t, artel_data *data)
 {
     const artel_trainer_options *o = &t->options;
@@ -90,7 +75,9 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
                                                  .memory = o->device_memory},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(t->ctx, &session, &t->session));
-    ARTEL_TRY(read_schedule(t));
+    const artel__settings_source known = {
+        .model = t->model, .train = true, .replicas = artel__session_ranks(t->session), .batch_size = o->batch_size};
+    ARTEL_TRY(artel__settings_reschedule(&t->arena, &known, &t->settings));
     t->iteration = artel__session_iteration(t->session);
     return artel__session_prepare(t->session, ARTEL__MODE_TRAIN, t->feed, artel__batch_room(t->feed, o->batch_size));
 }

@@ -99,22 +99,20 @@ static artel_status one_step(artel__fit *fit)
 
 /* -- validation -- */
 
-/* Whether validation belongs to this epoch, counted from 1. */
-static bool is_judged(const artel__fit *fit, int64_t epoch)
+int64_t artel__fit_next_judged(const artel__fit *fit, int64_t epoch)
 {
-    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1;
-    if (!fit->validation.epoch) return epoch % every == 0;
-    for (int i = 0; i < fit->validation.epochs; i++) {
-        if (fit->validation.epoch[i] == epoch) return true;
-    }
-    return false;
+    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1, next = INT64_MAX;
+    if (!fit->validation.epoch) return epoch - epoch % every + every;
+    for (int i = 0; i < fit->validation.epochs; i++)
+        if (fit->validation.epoch[i] > epoch && fit->validation.epoch[i] < next) next = fit->validation.epoch[i];
+    return next;
 }
 
 /* Whether the validation pass of this epoch has another batch. */
 bool artel__fit_validates(const artel__fit *fit)
 {
     int64_t limit = fit->options.validation_steps;
-    if (!fit->validation.feed || !is_judged(fit, fit->at.epoch + 1)) return false;
+    if (!fit->validation.feed || artel__fit_next_judged(fit, fit->at.epoch) != fit->at.epoch + 1) return false;
     return fit->validation.row < fit->validation.rows &&
            (limit == 0 || fit->validation.row < limit * artel__fit_validation_batch(fit));
 }

@@ -118,6 +118,7 @@ CASES += [
     Case("two-losses-dict", two, loss={"a": "mse", "b": "categorical_crossentropy"}, loss_weights={"a": 0.5, "b": 1.5},
          y=["real", "onehot:3"], metrics={"b": ["accuracy"], "a": ["mae"]}),
     Case("two-losses-sample-weight", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], weight=positive),
+    Case("ce-beside-an-output-without-any", two, loss=[None, "ce"], y=["real", "class:3"], metrics=[[], ["accuracy"]]),
     Case("one-loss-for-both", two, loss="mse", y=["real", "real"]),
     Case("validation", net(3), loss="mse", metrics=["mae"], validation=21),
     # no short batch: Keras does not weigh the losses of single outputs by rows then
