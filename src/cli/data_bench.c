@@ -58,54 +58,70 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
     return ARTEL_OK;
 }
 
-/* The columns of records that have just been verified, a few at a time: what parsing alone takes. */
-static artel_status parse_some(const artel__data_opened *opened, const artel__features *features, const char *path,
-                               const artel__proto *records, int count, int64_t *took)
+/* Parsing alone: the columns of records that have just been verified, a few records at a time, as fit reads them. */
+typedef struct parsing {
+    const artel__data_opened *opened;
+    const artel__features *features;
+    artel__row_want *wants;
+    int count;
+    artel__unfold_room rooms[AT_ONCE];
+    int64_t took, rows; /* in nanoseconds */
+    double bytes;
+} parsing;
+
+/* All but images, each at its place in a row. */
+static artel_status want_columns(parsing *p)
 {
-    artel__example_reader reader = {.ctx = opened->data->ctx, .path = path};
-    int64_t begin = artel__now_ns();
-    for (int r = 0; r < count; r++) {
-        for (int c = 0; c < opened->rows.column_count; c++) { /* a row has room for these */
-            const artel__feature *feature = &features->item[opened->rows.columns[c].array];
-            if (feature->decode == ARTEL__DECODE_IMAGE) continue;
-            ARTEL_TRY(artel__example_row(&reader, records[r], feature, &feature->row, opened->row));
-        }
+    void *wants;
+    ARTEL_TRY(artel__alloc(p->opened->data->ctx, (size_t)p->opened->rows.column_count * sizeof *p->wants,
+                           "the columns of records", &wants));
+    p->wants = wants;
+    for (int c = 0; c < p->opened->rows.column_count; c++) {
+        const artel__rows_column *column = &p->opened->rows.columns[c];
+        const artel__feature *feature = &p->features->item[column->array];
+        if (feature->decode == ARTEL__DECODE_IMAGE) continue;
+        p->wants[p->count++] = (artel__row_want){column->array, &feature->row, (uint8_t *)p->opened->row + column->at};
     }
-    *took += artel__now_ns() - begin;
     return ARTEL_OK;
 }
 
-/* All records of a file, `rooms` at a time. */
-static artel_status parse_file(const artel__data_opened *opened, const artel__features *features,
-                               const artel__record_file *file, artel__unfold_room *rooms, int64_t *took)
+static artel_status parse_some(parsing *p, const char *path, const artel__proto *records, int count)
+{
+    artel__example_reader reader = {.ctx = p->opened->data->ctx, .path = path};
+    int64_t begin = artel__now_ns();
+    for (int r = 0; r < count; r++)
+        ARTEL_TRY(artel__example_rows(&reader, records[r], p->features, p->wants, p->count));
+    p->took += artel__now_ns() - begin;
+    return ARTEL_OK;
+}
+
+static artel_status parse_file(parsing *p, const artel__record_file *file)
 {
     artel__proto records[AT_ONCE];
     for (int64_t row = 0; row < file->count;) {
         int some = 0;
-        ARTEL_TRY(artel__data_go_on(opened->data->ctx, file->path));
+        ARTEL_TRY(artel__data_go_on(p->opened->data->ctx, file->path));
         for (; some < AT_ONCE && row < file->count; some++, row++)
-            ARTEL_TRY(artel__record_file_at(opened->data->ctx, file, row, &rooms[some], &records[some]));
-        ARTEL_TRY(parse_some(opened, features, file->path, records, some, took));
+            ARTEL_TRY(artel__record_file_at(p->opened->data->ctx, file, row, &p->rooms[some], &records[some]));
+        ARTEL_TRY(parse_some(p, file->path, records, some));
     }
+    p->rows += file->count;
+    p->bytes += (double)file->size;
     return ARTEL_OK;
 }
 
+/* Nothing for data of other formats. */
 static artel_status parse_records(const artel__data_command *o, const artel__data_opened *opened)
 {
-    const artel__features *features = artel__tfrecord_features(&opened->data->sources[0]);
-    artel__unfold_room rooms[AT_ONCE] = {{NULL, 0}};
-    int64_t took = 0, rows = 0;
-    double bytes = 0;
+    parsing p = {.opened = opened, .features = artel__tfrecord_features(&opened->data->sources[0])};
     int count = 0;
-    artel_status status = ARTEL_OK;
+    if (p.features == NULL) return ARTEL_OK;
     const artel__record_file *files = artel__tfrecord_files(&opened->data->sources[0], &count);
-    for (int f = 0; f < count && status == ARTEL_OK; f++) {
-        status = parse_file(opened, features, &files[f], rooms, &took);
-        rows += files[f].count;
-        bytes += (double)files[f].size;
-    }
-    for (int i = 0; i < AT_ONCE; i++) artel__unfold_room_fini(opened->data->ctx, &rooms[i]);
-    if (rows > 0 && status == ARTEL_OK) say(o, "parse", "features, parsed", (double)took * 1e-9, rows, bytes);
+    artel_status status = want_columns(&p);
+    for (int f = 0; f < count && status == ARTEL_OK; f++) status = parse_file(&p, &files[f]);
+    for (int i = 0; i < AT_ONCE; i++) artel__unfold_room_fini(opened->data->ctx, &p.rooms[i]);
+    artel__free(opened->data->ctx, p.wants);
+    if (p.rows > 0 && status == ARTEL_OK) say(o, "parse", "features, parsed", (double)p.took * 1e-9, p.rows, p.bytes);
     return status;
 }
 

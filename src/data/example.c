@@ -65,34 +65,66 @@ bool artel__example_find(artel__proto record, const char *name, size_t length, a
     return find_value(record, 1, name, length, &value) && artel__example_open(value, out);
 }
 
-/* A table of the names that are wanted, which the names of the record are looked up in: a record of many features is
- * gone through once, not once for each of them. */
+/* The names that are wanted. Up to FEW are compared with each name of a record; more are looked up in a table. */
+enum {
+    FEW = 4,
+    SLOTS = 4 * ARTEL__EXAMPLE_TOGETHER
+};
+
+typedef struct wanted_names {
+    const artel__features *features;
+    const artel__row_want *wants;
+    int count;
+    uint8_t slot[SLOTS]; /* the place in wants + 1; 0: free */
+} wanted_names;
+
+static const artel__feature *wanted(const wanted_names *names, int i)
+{
+    return &names->features->item[names->wants[i].array];
+}
+
+static void table_names(wanted_names *names)
+{
+    memset(names->slot, 0, sizeof names->slot);
+    for (int i = 0; i < names->count; i++) {
+        const artel__feature *f = wanted(names, i);
+        size_t at = (size_t)artel__hash64(f->name, f->length) % SLOTS;
+        while (names->slot[at] != 0) at = (at + 1) % SLOTS;
+        names->slot[at] = (uint8_t)(i + 1);
+    }
+}
+
+/* Two features may be read from one entry. */
+static void take_entry(const wanted_names *names, artel__proto name, artel__proto value, artel__proto *out)
+{
+    if (names->count <= FEW) {
+        for (int i = 0; i < names->count; i++)
+            if (has_name(name, wanted(names, i)->name, wanted(names, i)->length)) out[i] = value;
+        return;
+    }
+    size_t at = (size_t)artel__hash64(name.at, (size_t)(name.end - name.at)) % SLOTS;
+    for (; names->slot[at] != 0; at = (at + 1) % SLOTS) {
+        int i = names->slot[at] - 1;
+        if (has_name(name, wanted(names, i)->name, wanted(names, i)->length)) out[i] = value;
+    }
+}
+
+/* A record is gone through once, not once for each feature. */
 bool artel__example_find_all(artel__proto record, const artel__features *features, const artel__row_want *wants,
                              int count, artel__proto *out)
 {
-    enum {
-        SLOTS = 4 * ARTEL__EXAMPLE_TOGETHER
-    };
-    uint8_t slot[SLOTS] = {0}; /* the place in wants + 1; 0: free */
+    wanted_names names; /* its table is not cleared where none is wanted */
     artel__proto_field field, entry;
-    for (int i = 0; i < count; i++) {
-        const artel__feature *f = &features->item[wants[i].array];
-        size_t at = (size_t)artel__hash64(f->name, f->length) % SLOTS;
-        while (slot[at] != 0) at = (at + 1) % SLOTS;
-        slot[at] = (uint8_t)(i + 1);
-        out[i] = artel__proto_of(record.at, 0);
-    }
+    names.features = features, names.wants = wants, names.count = count;
+    if (count > FEW) table_names(&names);
+    for (int i = 0; i < count; i++) out[i] = artel__proto_of(record.at, 0);
     while (artel__proto_next_here(&record, &field)) {
         if (field.number != 1 || field.wire != 2) continue;
         while (artel__proto_next_here(&field.bytes, &entry)) {
             artel__proto name, value;
             if (entry.number != 1 || entry.wire != 2) continue;
             if (!open_entry(entry.bytes, &name, &value)) return false;
-            size_t at = (size_t)artel__hash64(name.at, (size_t)(name.end - name.at)) % SLOTS;
-            for (; slot[at] != 0; at = (at + 1) % SLOTS) { /* two features may be read from one */
-                const artel__feature *f = &features->item[wants[slot[at] - 1].array];
-                if (has_name(name, f->name, f->length)) out[slot[at] - 1] = value;
-            }
+            take_entry(&names, name, value, out);
         }
         if (field.bytes.damaged) return false;
     }

@@ -291,20 +291,13 @@ static artel_status read_row(const artel__example_reader *reader, artel__proto r
     return ARTEL_OK;
 }
 
-artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
-                                const artel_shape *shape, void *out)
-{
-    const artel__row_want want = {0, shape, out};
-    return read_row(reader, record, NULL, feature, &want);
-}
-
 artel_status artel__example_rows(const artel__example_reader *reader, artel__proto record,
                                  const artel__features *features, const artel__row_want *wants, int count)
 {
     artel__proto value[ARTEL__EXAMPLE_TOGETHER];
     for (int i = 0; i < count; i += ARTEL__EXAMPLE_TOGETHER) {
         int some = count - i < ARTEL__EXAMPLE_TOGETHER ? count - i : ARTEL__EXAMPLE_TOGETHER;
-        bool found = some > 2 && artel__example_find_all(record, features, wants + i, some, value);
+        bool found = some > 1 && artel__example_find_all(record, features, wants + i, some, value);
         for (int k = 0; k < some; k++)
             ARTEL_TRY(
                 read_row(reader, record, found ? &value[k] : NULL, &features->item[wants[i + k].array], &wants[i + k]));

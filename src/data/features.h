@@ -132,10 +132,7 @@ typedef struct artel__example_reader {
     artel__texts *texts;     /* where strings are kept that do not outlive the record; NULL: they stay where they lie */
 } artel__example_reader;
 
-/* One row of a feature from a record, in feature->dtype; `shape`: its extents, all known. Thread-safe. */
-artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
-                                const artel_shape *shape, void *out);
-/* Rows of several features, together; wants[i].array: which feature. */
+/* Rows of features from a record, each in its dtype; wants[i].array: which feature. Thread-safe. */
 artel_status artel__example_rows(const artel__example_reader *reader, artel__proto record,
                                  const artel__features *features, const artel__row_want *wants, int count);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* long form: 600 */
 /* libFuzzer: a feature specification, a NUL, and a tf.train.Example or SequenceExample. Rows are read into blocks of
- * just their size; what a record is made from (visited, written again) reads back as it was.
+ * just their size, each alone and some together, which gives the same; what a record is made from (visited, written
+ * again) reads back as it was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,50 @@ enum {
     MOST_BYTES = 1 << 16
 };
 
-static void read_row(artel_context *ctx, artel__proto record, const artel__feature *feature)
+enum {
+    MOST_TOGETHER = 8
+};
+
+/* A block of the row's size, cleared; NULL where it is not read here. */
+static void *room_for(const artel__feature *feature)
 {
-    artel__example_reader reader = {.ctx = ctx, .path = "fuzz"};
     size_t bytes = (size_t)feature->count * artel_dtype_size(feature->dtype);
     if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING ||
         feature->count > MOST_BYTES || bytes > MOST_BYTES)
-        return;
-    void *out = malloc(bytes > 0 ? bytes : 1);
-    if (out != NULL) artel__example_row(&reader, record, feature, &feature->row, out);
+        return NULL;
+    return calloc(1, bytes > 0 ? bytes : 1);
+}
+
+static void read_rows(artel_context *ctx, artel__proto record, const artel__features *features)
+{
+    artel__example_reader reader = {.ctx = ctx, .path = "fuzz"};
+    artel__row_want wants[MOST_TOGETHER] = {{0}};
+    void *alone[MOST_TOGETHER];
+    int count = 0;
+    for (int i = 0; i < features->count; i++) {
+        const artel__feature *feature = &features->item[i];
+        artel__row_want want = {i, &feature->row, room_for(feature)};
+        if (want.out == NULL || count == MOST_TOGETHER) {
+            free(want.out);
+            continue;
+        }
+        bool read = artel__example_rows(&reader, record, features, &want, 1) == ARTEL_OK;
+        alone[count] = want.out;
+        want.out = read ? room_for(feature) : NULL;
+        if (want.out != NULL)
+            wants[count++] = want;
+        else
+            free(alone[count]);
+    }
+    bool good = artel__example_rows(&reader, record, features, wants, count) == ARTEL_OK;
+    for (int k = 0; k < count; k++) {
+        const artel__feature *feature = &features->item[wants[k].array];
+        if (!good || memcmp(alone[k], wants[k].out, (size_t)feature->count * artel_dtype_size(feature->dtype)) != 0)
+            abort();
+        free(alone[k]);
+        free(wants[k].out);
+    }
     artel_context_clear(ctx);
-    free(out);
 }
 
 /* Features as they are visited, written again. */
@@ -79,14 +113,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     artel__proto record = artel__proto_of(end + 1, size - (size_t)(end + 1 - data));
     artel__arena_init(&arena, ctx);
     if (artel__json_load(ctx, "fuzz", (const char *)data, (size_t)(end - data), &root) == ARTEL_OK) {
-        if (artel__features_parse(&arena, "fuzz", root, &features) == ARTEL_OK) {
-            for (int i = 0; i < features.count; i++) read_row(ctx, record, &features.item[i]);
-        }
+        if (artel__features_parse(&arena, "fuzz", root, &features) == ARTEL_OK) read_rows(ctx, record, &features);
         json_decref(root);
     }
-    if (artel__features_infer(&arena, "fuzz", record, &features) == ARTEL_OK) {
-        for (int i = 0; i < features.count; i++) read_row(ctx, record, &features.item[i]);
-    }
+    if (artel__features_infer(&arena, "fuzz", record, &features) == ARTEL_OK) read_rows(ctx, record, &features);
     rewrite(ctx, record);
     artel__arena_fini(&arena);
     artel_context_destroy(ctx);
