@@ -13,7 +13,7 @@
 #include "function/function_impl.h"
 #include "function/graph_more.h"
 #include "function/tape.h"
-#include "nn/layer_support.h"
+#include "nn/layer_ops.h"
 #include "op/elementwise.h"
 #include "op/gather.h"
 
@@ -63,7 +63,7 @@ static const artel__layer_def *operation_of(char *class_name, size_t size)
     const artel__layer_def *def = artel__layer_find(full);
     for (int i = 0; !def && artel__layers[i]; i++) {
         const char *name = artel__layers[i]->class_name;
-        if (strncmp(name, "ops.", 4) != 0 || !same_letters(name + 4, class_name)) continue;
+        if (!artel__is_operation(name) || !same_letters(name + 4, class_name)) continue;
         def = artel__layers[i];
         snprintf(class_name, size, "%s", name + 4);
     }
@@ -77,7 +77,7 @@ static const artel__layer_def *find_operation(artel_graph *g, const char *name, 
     const char *names[512];
     int count = 0;
     for (int i = 0; artel__layers[i] && count < 511; i++) {
-        if (strncmp(artel__layers[i]->class_name, "ops.", 4) == 0) names[count++] = artel__layers[i]->class_name + 4;
+        if (artel__is_operation(artel__layers[i]->class_name)) names[count++] = artel__layers[i]->class_name + 4;
     }
     names[count] = NULL;
     const char *near = artel__nearest_name(class_name, names);

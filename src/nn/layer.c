@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "nn/custom.h"
-#include "nn/layer_support.h"
+#include "nn/layer_ops.h"
 #include "op/elementwise.h"
 
 artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format,
@@ -202,7 +202,7 @@ static artel_status unknown_class(artel__arena *arena, json_t *record, const cha
     const char *names[256];
     int count = 0;
     for (int i = 0; artel__layers[i] && count < 255; i++) {
-        bool op = strncmp(artel__layers[i]->class_name, "ops.", 4) == 0;
+        bool op = artel__is_operation(artel__layers[i]->class_name);
         if (op == operation) names[count++] = artel__layers[i]->class_name + (op ? 4 : 0);
     }
     names[count] = NULL;

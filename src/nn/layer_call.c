@@ -4,17 +4,13 @@
  */
 #include <string.h>
 
-#include "nn/layer_support.h"
+#include "nn/layer_ops.h"
 #include "nn/model.h"
+#include "nn/record.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 40) /* in one row of a layer's result */
-
-static bool is_operation(const artel__layer *layer)
-{
-    return strncmp(layer->def->class_name, "ops.", 4) == 0;
-}
 
 static void count_asked(json_t *kwargs, const char *name, uint64_t *asked)
 {
@@ -68,22 +64,6 @@ static void apply_mask_rule(artel__layer *layer, artel__call *call)
         call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
 }
 
-/* Tensors among recorded arguments. */
-static int count_tensors(json_t *value)
-{
-    int count = 0;
-    const char *key;
-    size_t i;
-    json_t *item;
-    if (json_is_integer(json_object_get(value, "tensor"))) return 1;
-    if (json_is_array(value)) {
-        json_array_foreach(value, i, item) count += count_tensors(item);
-    } else if (json_is_object(value)) {
-        json_object_foreach(value, key, item) count += count_tensors(item);
-    }
-    return count;
-}
-
 static artel__value_id explicit_mask(artel__call *call, json_t *argument)
 {
     artel__value_id mask = artel__call_tensor(call, argument).value;
@@ -93,9 +73,11 @@ static artel__value_id explicit_mask(artel__call *call, json_t *argument)
 /* Masks that Keras recorded as an argument, one or a list, travel with the inputs like all others and are no inputs. */
 static artel_status take_explicit_masks(const artel__layer *layer, artel__call *call)
 {
-    if (is_operation(layer)) return ARTEL_OK; /* the mask of dot_product_attention is an operand */
+    if (artel__is_operation(layer->def->class_name))
+        return ARTEL_OK; /* the mask of dot_product_attention is an operand */
     json_t *masks = artel__call_argument(call, "mask");
-    int given = masks ? count_tensors(masks) : 0, positional = count_tensors(json_object_get(call->arguments, "args"));
+    int given = artel__flatten_tensors(masks, NULL, 0),
+        positional = artel__flatten_tensors(json_object_get(call->arguments, "args"), NULL, 0);
     if (!given || call->inputs < 1) return ARTEL_OK;
     artel__tensor *in = artel__arena_alloc(call->graph->arena, (size_t)call->inputs, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
@@ -128,7 +110,8 @@ static artel__value_id cast_input(const artel__layer *layer, artel__graph *graph
 static artel_status cast_inputs(const artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    bool wide = (layer->real == ARTEL_DTYPE_FLOAT64 || has_wide_input(call)) && !layer->model && !is_operation(layer),
+    bool wide = (layer->real == ARTEL_DTYPE_FLOAT64 || has_wide_input(call)) && !layer->model &&
+                !artel__is_operation(layer->def->class_name),
          narrow = graph->precision && layer->def->cast != ARTEL__CAST_RESULT;
     if ((!wide && !narrow) || call->inputs < 1) return ARTEL_OK;
     artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *in);
@@ -145,7 +128,7 @@ static artel_status choose_real(const artel__layer *layer, const artel__call *ca
 {
     artel__graph *graph = call->graph;
     if (layer->model) return ARTEL_OK;
-    if (!is_operation(layer)) {
+    if (!artel__is_operation(layer->def->class_name)) {
         graph->real = layer->real;
         return ARTEL_OK;
     }
@@ -165,7 +148,7 @@ static artel_dtype call_precision(const artel__layer *layer, const artel__call *
     artel_dtype common = ARTEL_DTYPE_FLOAT32;
     bool any = false;
     if (layer->model) return ARTEL_DTYPE_FLOAT32;
-    if (!is_operation(layer)) return layer->precision;
+    if (!artel__is_operation(layer->def->class_name)) return layer->precision;
     for (int i = 0; i < call->inputs; i++) {
         const artel__value *in = &graph->value[call->in[i].value];
         if (in->dtype != ARTEL_DTYPE_FLOAT32) continue;
@@ -245,8 +228,8 @@ static artel_status check_strings(const artel__layer *layer, const artel__call *
 
 static bool holds_array(json_t *value)
 {
-    const char *key, *class_name = json_string_value(json_object_get(value, "class_name"));
-    bool found = class_name && (strcmp(class_name, "__tensor__") == 0 || strcmp(class_name, "__numpy__") == 0);
+    const char *key;
+    bool found = artel__is_array_record(value);
     size_t i;
     json_t *item;
     json_array_foreach(value, i, item) found = found || holds_array(item);
@@ -260,7 +243,7 @@ static artel_status check_arrays(const artel__layer *layer, const artel__call *c
     const char *key;
     json_t *item, *kwargs = json_object_get(call->arguments, "kwargs");
     bool found = holds_array(json_object_get(call->arguments, "args"));
-    if (is_operation(layer)) return ARTEL_OK;
+    if (artel__is_operation(layer->def->class_name)) return ARTEL_OK;
     json_object_foreach(kwargs, key, item) found = found || (strcmp(key, "attention_mask") != 0 && holds_array(item));
     if (!found) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "make it a result of an operation, or an input",

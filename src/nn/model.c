@@ -14,6 +14,7 @@
 #include "base/failures.h"
 #include "base/json.h"
 #include "nn/ahead.h"
+#include "nn/layer_ops.h"
 #include "op/elementwise.h"
 #include "op/ops.h"
 
@@ -133,31 +134,18 @@ static artel__tensor as_input(artel__graph *graph, artel__tensor in, artel_dtype
     return floats ? (artel__tensor){artel__op_cast(graph, in.value, dtype), in.mask} : in;
 }
 
-static bool holds_tensor(json_t *value)
-{
-    const char *key;
-    size_t i;
-    json_t *item;
-    bool found = json_is_integer(json_object_get(value, "tensor"));
-    if (json_is_array(value)) {
-        json_array_foreach(value, i, item) found = found || holds_tensor(item);
-    } else if (json_is_object(value)) {
-        json_object_foreach(value, key, item) found = found || holds_tensor(item);
-    }
-    return found;
-}
-
 /* Whether a keyword of a call that its layer has not asked for is none to pass over: Keras has these, and they choose
  * nothing here; and the only operand may be given by its name. */
 static bool is_idle(const artel__layer *layer, json_t *arguments, const char *name, json_t *value)
 {
     static const char *const idle[] = {"training",     "dtype",     "sorted",    "assume_unique",
                                        "synchronized", "fill_mode", "fill_value"};
-    bool operation = strncmp(layer->def->class_name, "ops.", 4) == 0;
+    bool operation = artel__is_operation(layer->def->class_name);
     for (size_t i = 0; i < (operation ? ARTEL__COUNT(idle) : 1); i++)
         if (strcmp(name, idle[i]) == 0) return true;
     if (json_is_null(value)) return true;
-    return holds_tensor(value) && (operation || json_array_size(json_object_get(arguments, "args")) == 0);
+    return artel__flatten_tensors(value, NULL, 0) > 0 &&
+           (operation || json_array_size(json_object_get(arguments, "args")) == 0);
 }
 
 /* A keyword that nobody asked for, misspelt as a rule, would be passed over in silence. */

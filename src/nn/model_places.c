@@ -22,6 +22,11 @@ static const char *key_behind(json_t *object, const char *last)
     return best;
 }
 
+static int flatten_behind(json_t *value, int *number, int room, int count)
+{
+    return artel__flatten_tensors(value, room > count ? number + count : NULL, room > count ? room - count : 0);
+}
+
 int artel__flatten_tensors(json_t *value, int *number, int room)
 {
     int count = 0;
@@ -31,10 +36,9 @@ int artel__flatten_tensors(json_t *value, int *number, int room)
         if (room > 0) number[0] = (int)json_integer_value(json_object_get(value, "tensor"));
         return 1;
     }
-    json_array_foreach(value, i, item) count +=
-        artel__flatten_tensors(item, number + count, room > count ? room - count : 0);
+    json_array_foreach(value, i, item) count += flatten_behind(item, number, room, count);
     for (const char *key = key_behind(value, NULL); key; key = key_behind(value, key))
-        count += artel__flatten_tensors(json_object_get(value, key), number + count, room > count ? room - count : 0);
+        count += flatten_behind(json_object_get(value, key), number, room, count);
     return count;
 }
 
@@ -85,9 +89,7 @@ artel_status artel__model_take_masks(const artel__layer *layer, const artel__cal
     artel__model_places(model, call->arguments, call->inputs, place);
     for (int i = 0; i < model->inputs; i++) {
         int left = i;
-        json_t *number = json_object_get(leaf_at(masks, &left), "tensor");
-        int64_t at = json_is_integer(number) ? json_integer_value(number) : -1;
-        artel__value_id mask = at >= 0 && at < call->inputs ? call->in[at].value : ARTEL__NO_VALUE;
+        artel__value_id mask = artel__call_tensor(call, leaf_at(masks, &left)).value;
         if (mask < 0 || place[i] < 0 || place[i] >= call->inputs) continue;
         in[place[i]].mask = artel__op_cast(call->graph, mask, ARTEL_DTYPE_BOOL);
     }

@@ -90,12 +90,16 @@ static artel_status unknown_key(artel_context *ctx, const char *where, const art
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, advice, "the setting %.100s is not supported", key);
 }
 
-/* Tensors and arrays of numpy that Keras puts into records: their numbers. */
+bool artel__is_array_record(json_t *json)
+{
+    const char *class_name = json_string_value(json_object_get(json, "class_name"));
+    return class_name && (strcmp(class_name, "__tensor__") == 0 || strcmp(class_name, "__numpy__") == 0);
+}
+
+/* The numbers of an array. */
 static json_t *without_tensor(json_t *value)
 {
-    const char *class_name = json_string_value(json_object_get(value, "class_name"));
-    bool array = class_name && (strcmp(class_name, "__tensor__") == 0 || strcmp(class_name, "__numpy__") == 0);
-    json_t *numbers = array ? json_object_get(json_object_get(value, "config"), "value") : NULL;
+    json_t *numbers = artel__is_array_record(value) ? json_object_get(json_object_get(value, "config"), "value") : NULL;
     return numbers ? numbers : value;
 }
 

@@ -42,6 +42,9 @@ json_t *artel__record_make(const char *module, const char *class_name, json_t *c
 artel_status artel__record_unknown(artel_context *ctx, const char *where, const char *kind, const char *name,
                                    const char *const *names, const char *page);
 
+/* Whether it is what Keras writes for a tensor or an array of numpy: {"class_name": "__numpy__", "config": ...}. */
+bool artel__is_array_record(json_t *json);
+
 /* Whether `name` is in a NULL-terminated list. */
 bool artel__name_in(const char *name, const char *const *list);
 
