@@ -19,6 +19,11 @@ artel__value_id artel__causal_mask(artel__graph *graph, int64_t t, int64_t s)
     return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
 }
 
+artel__value_id artel__attention_both(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return a < 0 ? b : b < 0 ? a : artel__op_logical_and(graph, a, b);
+}
+
 artel__value_id artel__attention_probabilities(artel__graph *graph, artel__value_id scores, artel__value_id mask,
                                                artel__hidden hidden)
 {
@@ -74,10 +79,7 @@ artel__value_id artel__attend_float64(artel__graph *graph, const artel__attentio
     shape.dim[out.rank - 1] = s;
     artel_shape folded = artel__shape(4, lead, heads, t, s); /* as masks lie */
     scores = scores_of(graph, how, &folded);
-    if (a->causal) {
-        artel__value_id past = artel__causal_mask(graph, t, s);
-        mask = mask < 0 ? past : artel__op_logical_and(graph, mask, past);
-    }
+    if (a->causal) mask = artel__attention_both(graph, mask, artel__causal_mask(graph, t, s));
     scores = artel__attention_probabilities(graph, scores, mask, a->hidden);
     *probs = artel__op_reshape(graph, scores, &shape);
     if (graph->training && a->rate > 0) scores = artel__op_dropout(graph, scores, a->rate, NULL);

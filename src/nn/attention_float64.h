@@ -19,5 +19,7 @@ artel__value_id artel__attention_probabilities(artel__graph *graph, artel__value
                                                artel__hidden hidden);
 /* i >= j as a constant [t][s]. */
 artel__value_id artel__causal_mask(artel__graph *graph, int64_t t, int64_t s);
+/* Two masks joined by AND; either may be none. */
+artel__value_id artel__attention_both(artel__graph *graph, artel__value_id a, artel__value_id b);
 
 #endif

@@ -214,13 +214,12 @@ static artel__value_id project(artel__graph *graph, const artel__layer *layer, i
 
 /* -- masks -- */
 
-artel__value_id artel__attention_join(artel__graph *graph, artel__value_id all, artel__value_id mask, bool by_query)
+artel__value_id artel__attention_mask(artel__graph *graph, artel__value_id mask, bool by_query)
 {
-    if (mask < 0 || graph->status < 0) return all;
+    if (mask < 0 || graph->status < 0) return ARTEL__NO_VALUE;
     const artel__value *value = &graph->value[mask];
     artel_shape shape = by_query ? artel__shape(2, value->storage, 1) : artel__shape(2, 1, value->storage);
-    mask = artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &shape);
-    return all < 0 ? mask : artel__op_logical_and(graph, all, mask);
+    return artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &shape);
 }
 
 /* |i - j| < window as a constant [t][s]. */
@@ -422,11 +421,6 @@ static artel__value_id align_side(const artel__layer *layer, artel__graph *graph
     return artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &out);
 }
 
-static artel__value_id both(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return a < 0 ? b : b < 0 ? a : artel__op_logical_and(graph, a, b);
-}
-
 /* All masks of a call but the causal one, which is the operation's. */
 static artel__value_id masks(const artel__layer *layer, const artel__call *call, const artel__tensor in[3],
                              const score_axes *axes)
@@ -440,13 +434,14 @@ static artel__value_id masks(const artel__layer *layer, const artel__call *call,
     /* Keras' MultiHeadAttention takes a query_mask, and the mask of the query instead of it. */
     if (!((const heads_parts *)layer->own)->grouped) query = in[0].mask;
     if (given < 0) given = array_mask(layer, graph, artel__call_argument(call, "attention_mask"), axes->attended);
-    all = both(graph, align_side(layer, graph, axes, query, true), align_side(layer, graph, axes, value, false));
-    all = both(graph, all, align_side(layer, graph, axes, key, false));
+    all = artel__attention_both(graph, align_side(layer, graph, axes, query, true),
+                                align_side(layer, graph, axes, value, false));
+    all = artel__attention_both(graph, all, align_side(layer, graph, axes, key, false));
     if (c->sliding_window > 0)
-        all =
-            both(graph, all,
-                 window_mask(graph, part_of(axes, &axes->shape, 2), part_of(axes, &axes->shape, 3), c->sliding_window));
-    return both(graph, align(layer, graph, axes, given), all);
+        all = artel__attention_both(
+            graph, all,
+            window_mask(graph, part_of(axes, &axes->shape, 2), part_of(axes, &axes->shape, 3), c->sliding_window));
+    return artel__attention_both(graph, align(layer, graph, axes, given), all);
 }
 
 /* Keras leaves its operation of attention where there is dropout, be it for training only, where scores are returned,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the attention layers share: the tensors of a call and how masks are joined. */
+/* What the attention layers share: the tensors of a call and what masks become. */
 #ifndef ARTEL_NN_LAYER_ATTENTION_H
 #define ARTEL_NN_LAYER_ATTENTION_H
 
@@ -9,7 +9,7 @@
 artel_status artel__attention_inputs(const artel__layer *layer, const artel__call *call, artel__tensor in[3]);
 /* Whether a keyword argument of the call is true. */
 bool artel__attention_flag(const artel__call *call, const char *name);
-/* A mask [n] by query or key as [n][1] or [1][n], joined by AND to `all`, which may be none; so may the mask. */
-artel__value_id artel__attention_join(artel__graph *graph, artel__value_id all, artel__value_id mask, bool by_query);
+/* A mask [n] by query or key as BOOL [n][1] or [1][n]; none stays none. */
+artel__value_id artel__attention_mask(artel__graph *graph, artel__value_id mask, bool by_query);
 
 #endif

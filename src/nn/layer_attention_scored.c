@@ -136,7 +136,7 @@ static artel_status attend_dot(artel__layer *layer, artel__call *call, const art
     artel__attention attention = {.query = one_head(graph, in[0].value),
                                   .key = one_head(graph, in[2].value),
                                   .value = one_head(graph, in[1].value),
-                                  .mask = artel__attention_join(graph, ARTEL__NO_VALUE, in[1].mask, false),
+                                  .mask = artel__attention_mask(graph, in[1].mask, false),
                                   .scale = 1,
                                   .causal = artel__attention_flag(call, "use_causal_mask"),
                                   .rate = c->dropout,
@@ -185,12 +185,10 @@ static artel_status attend_sums(artel__layer *layer, artel__call *call, const ar
     artel__graph *graph = call->graph;
     artel__value_id scores = scores_of_sums(layer, graph, in[0].value, in[2].value);
     ARTEL_TRY(graph->status);
-    artel__value_id mask = artel__attention_join(graph, ARTEL__NO_VALUE, in[1].mask, false);
-    if (artel__attention_flag(call, "use_causal_mask")) {
-        artel__value_id causal =
-            artel__causal_mask(graph, graph->value[scores].shape.dim[0], graph->value[scores].shape.dim[1]);
-        mask = mask < 0 ? causal : artel__op_logical_and(graph, mask, causal);
-    }
+    artel__value_id mask = artel__attention_mask(graph, in[1].mask, false);
+    const artel_shape *shape = &graph->value[scores].shape;
+    if (artel__attention_flag(call, "use_causal_mask"))
+        mask = artel__attention_both(graph, mask, artel__causal_mask(graph, shape->dim[0], shape->dim[1]));
     made->scores = scores = artel__attention_probabilities(graph, scores, mask, ARTEL__HIDDEN_LOWERED);
     if (graph->training && c->dropout > 0) made->scores = scores = artel__op_dropout(graph, scores, c->dropout, NULL);
     made->out =
@@ -210,7 +208,7 @@ static artel_status call_scored(artel__layer *layer, artel__call *call)
                                      "query, value and key do not have three axes");
     }
     ARTEL_TRY((score_of(layer) == SCORE_DOT ? attend_dot : attend_sums)(layer, call, in, &made));
-    artel__value_id valid = artel__attention_join(graph, ARTEL__NO_VALUE, in[0].mask, true);
+    artel__value_id valid = artel__attention_mask(graph, in[0].mask, true);
     if (valid >= 0) made.out = artel__op_where(graph, valid, made.out, ARTEL__NO_VALUE);
     call->out[0] = (artel__tensor){made.out, in[0].mask};
     call->outputs = 1;
