@@ -263,16 +263,44 @@ static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const art
     return ARTEL_OK;
 }
 
-static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *site, artel__onnx_value *made,
-                              artel__onnx_value *out)
+/* The operands of a call of a model in the order of its inputs, with the masks that the call gives. */
+static artel_status take_inputs(artel__onnx *onnx, const artel__model_call_site *site, const artel__onnx_value *given,
+                                artel__onnx_value *in)
 {
-    artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)site->inputs + 1, sizeof *in);
-    if (!in) return ARTEL_ERROR_NO_MEMORY;
-    for (int k = 0; k < site->inputs; k++) in[k] = made[site->in[k].call * MOST + site->in[k].output];
-    if (!site->layer->model) return walk_layer(onnx, site->layer, in, site->inputs, site->arguments, out);
-    if (site->layer->model->inputs != site->inputs || site->layer->model->outputs > MOST)
+    const artel__model *inner = site->layer->model;
+    json_t *masks = json_object_get(json_object_get(site->arguments, "kwargs"), "mask");
+    int *place = artel__arena_alloc(&onnx->arena, (size_t)inner->inputs + 1, sizeof *place);
+    artel__tensor *tensors = artel__arena_alloc(&onnx->arena, (size_t)site->inputs + 1, sizeof *tensors);
+    if (!place || !tensors) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < site->inputs; k++) tensors[k] = given[k].tensor;
+    artel__call call = {.graph = &onnx->graph, .in = tensors, .inputs = site->inputs, .arguments = site->arguments};
+    int inputs = site->inputs - artel__flatten_tensors(masks, NULL, 0);
+    bool known = inner->inputs == inputs && inner->outputs <= MOST &&
+                 artel__model_places(inner, site->arguments, inputs, place) == inputs;
+    for (int k = 0; known && k < inputs; k++) known = place[k] >= 0 && place[k] < site->inputs;
+    if (!known)
         return artel__layer_fail(site->layer, ARTEL_ERROR_UNSUPPORTED, "call it with its inputs in order",
                                  "ONNX export cannot tell its inputs apart");
+    if (masks) ARTEL_TRY(artel__model_take_masks(site->layer, &call, masks, tensors));
+    for (int k = 0; k < inputs; k++)
+        in[k] = (artel__onnx_value){.name = given[place[k]].name, .tensor = tensors[place[k]]};
+    return ARTEL_OK;
+}
+
+static artel_status walk_site(artel__onnx *onnx, const artel__model *model, int i, const artel__onnx_value *made,
+                              artel__onnx_value *out)
+{
+    const artel__model_call_site *site = &model->site[i];
+    artel__onnx_value *given = artel__arena_alloc(&onnx->arena, (size_t)site->inputs + 1, sizeof *given);
+    if (!given) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < site->inputs; k++) {
+        given[k] = made[site->in[k].call * MOST + site->in[k].output];
+        if (artel__model_mask_is_taken(model, &site->in[k], i)) given[k].tensor.mask = ARTEL__NO_VALUE;
+    }
+    if (!site->layer->model) return walk_layer(onnx, site->layer, given, site->inputs, site->arguments, out);
+    artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)site->layer->model->inputs + 1, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(take_inputs(onnx, site, given, in));
     return walk_model(onnx, site->layer->model, in, out);
 }
 
@@ -286,9 +314,12 @@ static artel_status walk_model(artel__onnx *onnx, const artel__model *model, con
         if (!site->layer)
             made[i * MOST] = in[site->input];
         else
-            ARTEL_TRY(walk_site(onnx, site, made, &made[i * MOST]));
+            ARTEL_TRY(walk_site(onnx, model, i, made, &made[i * MOST]));
     }
-    for (int i = 0; i < model->outputs; i++) out[i] = made[model->result[i].call * MOST + model->result[i].output];
+    for (int i = 0; i < model->outputs; i++) {
+        out[i] = made[model->result[i].call * MOST + model->result[i].output];
+        if (artel__model_mask_is_taken(model, &model->result[i], -1)) out[i].tensor.mask = ARTEL__NO_VALUE;
+    }
     return ARTEL_OK;
 }
 

@@ -43,6 +43,24 @@ def words_ahead(attention):
     return function((5,), lambda x: attention(L.Embedding(9, 8, mask_zero=True)(x)), "int32")
 
 
+def around(e):
+    """Attention and what goes around it: the mask of the words ends at the attention, for the Add as well."""
+    return L.Add()([L.MultiHeadAttention(2, 4)(e, e), e])
+
+
+def words_around(nested=False):
+    """`nested`: what goes around the attention lies in a model of its own."""
+    inside = function((5, 8), around) if nested else around
+    return words_ahead(lambda e: L.GlobalAveragePooling1D()(inside(e)))
+
+
+def by_names():
+    """A model whose inputs come in another order than the names that it is called by."""
+    a, b = keras.Input((6, ), name="a"), keras.Input((4, ), name="b")
+    inner = keras.Model([b, a], L.Concatenate()([L.Dense(3)(a), L.Dense(2)(b)]))
+    return function((10, ), lambda x: inner({"a": x[:, :6], "b": x[:, 6:]}))
+
+
 AHEAD = np.array([[0, 0, 3, 4, 5], [1, 0, 0, 2, 0], [0, 0, 0, 0, 0]], "i4")  # words behind what is masked
 CASES = [
     ("prelu", lambda: (seq((5, 4), L.PReLU()), img(3, 5, 4))),
@@ -105,6 +123,9 @@ CASES = [
     ("attboth", lambda: (words_ahead(lambda e: L.Attention(use_scale=True)([e, e], use_causal_mask=True)), AHEAD)),
     ("attbothscores", lambda: (words_ahead(lambda e: L.Attention(dropout=0.2)([e, e], use_causal_mask=True, return_attention_scores=True)), AHEAD)),
     ("addattboth", lambda: (words_ahead(lambda e: L.AdditiveAttention()([e, e], use_causal_mask=True)), AHEAD)),
+    ("mhaaround", lambda: (words_around(), AHEAD)),
+    ("mhaaroundin", lambda: (words_around(nested=True), AHEAD)),
+    ("bynames", lambda: (by_names(), img(3, 10))),
     ("dot", lambda: (function((5, 4), lambda x: L.Dot(axes=(2, 2), normalize=True)([x, x])), img(2, 5, 4))),
     ("revemb", lambda: (function((5, ), lambda x: (lambda l: l(l(x), reverse=True))(L.ReversibleEmbedding(9, 4)), "int32"), R.integers(0, 9, (3,
         5)).astype("i4"))),
