@@ -52,6 +52,16 @@ typedef struct artel__stage_column {
         "column", help, ARTEL__OPTION_STRING, 0, NULL, 0, 0, NULL \
     }
 
+/* One of several columns of an element that are asked for together. */
+typedef struct artel__stage_want {
+    int column;
+    void *out;
+} artel__stage_want;
+
+enum {
+    ARTEL__STAGE_TOGETHER = 64
+};
+
 typedef struct artel__stage_ops {
     const char *name;
     const artel__option
@@ -73,6 +83,9 @@ typedef struct artel__stage_ops {
     artel_status (*map)(const artel__stage *stage, int64_t index, const void *in, void *out);
     /* For all others: a column of an element, and its hash. */
     artel_status (*at)(const artel__stage *stage, int column, int64_t index, void *out);
+    /* With `at`: several columns of an element, at most ARTEL__STAGE_TOGETHER, for which the inputs are asked together
+     * (NULL: `at` is called for one after another). */
+    artel_status (*at_some)(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index);
     artel_status (*hash)(const artel__stage *stage, int column, int64_t index, uint64_t *out);
     /* With `at`: its elements are made of the inputs' elements of the same number, in so far as they are not kept here
      * (NULL: all are made). Others with `at` say nothing of what they ask for. */
@@ -121,13 +134,6 @@ uint64_t artel__stage_set_pass(uint64_t pass);
 /* One column of element `index` (below count). */
 artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out);
 /* Several columns of an element: of a source that reads rows as a whole they are asked for together. */
-typedef struct artel__stage_want {
-    int column;
-    void *out;
-} artel__stage_want;
-enum {
-    ARTEL__STAGE_TOGETHER = 64
-};
 artel_status artel__stage_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index);
 /* A hash of what the element is made from in the sources. */
 artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out);
@@ -182,6 +188,9 @@ typedef struct artel__stage_scratch {
 
 artel_status artel__stage_scratch_init(artel_context *ctx, size_t bytes, artel__stage_scratch *out);
 void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch);
+
+/* An `at` of stages that have `at_some`. */
+artel_status artel__stage_at_one(const artel__stage *stage, int column, int64_t index, void *out);
 
 /* Words to compare a column of text with: a string, or a list of them. */
 artel_status artel__stage_words(const artel__stage *stage, json_t *value, artel__vocabulary *out);

@@ -316,8 +316,15 @@ static artel_status some_at(const artel__stage *stage, const artel__stage_want *
         if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &index));
         return artel__stage_at_some(stage->inputs[input], wants, count, index);
     }
+    if (stage->ops->at_some != NULL) return stage->ops->at_some(stage, wants, count, index);
     for (int i = 0; i < count; i++) ARTEL_TRY(stage->ops->at(stage, wants[i].column, index, wants[i].out));
     return ARTEL_OK;
+}
+
+artel_status artel__stage_at_one(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    const artel__stage_want want = {column, out};
+    return stage->ops->at_some(stage, &want, 1, index);
 }
 
 artel_status artel__stage_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)

@@ -5,8 +5,9 @@
  * A function is run with one row, the element. Strategies belong to one thread at a time. One is loaded when the stage
  * is opened; who finds none free loads a further one, all alike, while the file is still the one that was opened and
  * the memory for data has room (base/budget.h), else waits. Which of them runs an element cannot be told: they write no
- * variables, and random operations draw by the number of the run, which is made of stage, element and pass. Several
- * outputs of an element are mostly asked for one after another, so each strategy remembers whose it has.
+ * variables, and random operations draw by the number of the run, which is made of stage, element and pass. What is
+ * wanted of an element together, outputs and columns that pass by, takes one reading of the input and one run. Some ask
+ * for one column after another, so each strategy remembers whose outputs it has.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -356,6 +357,12 @@ static void function_close(artel__stage *stage)
 
 /* ---- elements ---- */
 
+/* What is read of an element. */
+typedef struct element_room {
+    artel__stage_want *wants; /* of the input */
+    uint8_t *arguments;
+} element_room;
+
 /* One that is free and has the outputs of the element in this pass, or NULL. */
 static runner *find_holder(function_state *state, int64_t index)
 {
@@ -460,37 +467,87 @@ static artel_status run(const artel__stage *stage, runner *r, int64_t index, uin
     return artel__function_execute(r->function, r->in, r->out, 1);
 }
 
-static artel_status read_arguments(const artel__stage *stage, const function_state *state, int64_t index,
-                                   uint8_t *arguments)
+static void copy_outputs(const function_state *state, const runner *r, const artel__stage_want *wants, int count)
 {
-    artel__stage_want wants[ARTEL__STAGE_TOGETHER];
-    int count = state->runner[0].function->arguments;
-    for (int i = 0; i < count; i += ARTEL__STAGE_TOGETHER) {
-        int some = count - i < ARTEL__STAGE_TOGETHER ? count - i : ARTEL__STAGE_TOGETHER;
-        for (int k = 0; k < some; k++)
-            wants[k] = (artel__stage_want){state->argument[i + k], arguments + state->place[i + k]};
-        ARTEL_TRY(artel__stage_at_some(stage->inputs[0], wants, some, index));
+    for (int i = 0; i < count; i++) {
+        int output = state->output[wants[i].column];
+        if (output >= 0) memcpy(wants[i].out, r->out[output].data, state->results[output]);
+    }
+}
+
+/* Whether a runner had the outputs, so that no run is needed. */
+static bool copy_held(function_state *state, const artel__stage_want *wants, int count, int64_t index)
+{
+    runner *r = find_holder(state, index);
+    if (!r) return false;
+    copy_outputs(state, r, wants, count);
+    give_back(state, r, true, index);
+    return true;
+}
+
+static artel_status run_and_copy(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index,
+                                 uint8_t *arguments)
+{
+    function_state *state = stage->state;
+    runner *r;
+    artel_status status = take_free(stage, state, &r);
+    if (status == ARTEL_OK) status = run(stage, r, index, arguments);
+    if (status == ARTEL_OK) copy_outputs(state, r, wants, count);
+    if (r) give_back(state, r, status == ARTEL_OK, index);
+    return status;
+}
+
+/* Which of the first `count` arguments a column of the input is; -1: none. */
+static int find_argument(const function_state *state, int count, int column)
+{
+    for (int i = 0; i < count; i++)
+        if (state->argument[i] == column) return i;
+    return -1;
+}
+
+/* The arguments (0: none are needed), and in the same reading what is wanted of the input's own columns; one that is
+ * both is read once. */
+static artel_status read_element(const artel__stage *stage, int arguments, const artel__stage_want *wants, int count,
+                                 int64_t index, element_room room)
+{
+    const function_state *state = stage->state;
+    int below = 0;
+    for (int i = 0; i < arguments; i++)
+        room.wants[below++] = (artel__stage_want){state->argument[i], room.arguments + state->place[i]};
+    for (int i = 0; i < count; i++) {
+        if (state->output[wants[i].column] < 0 && find_argument(state, arguments, wants[i].column) < 0)
+            room.wants[below++] = wants[i];
+    }
+    ARTEL_TRY(artel__stage_at_some(stage->inputs[0], room.wants, below, index));
+    for (int i = 0; i < count; i++) {
+        int which = find_argument(state, arguments, wants[i].column);
+        if (state->output[wants[i].column] >= 0 || which < 0) continue;
+        memcpy(wants[i].out, room.arguments + state->place[which], stage->columns[wants[i].column].bytes);
     }
     return ARTEL_OK;
 }
 
-static artel_status function_at(const artel__stage *stage, int column, int64_t index, void *out)
+static bool wants_outputs(const function_state *state, const artel__stage_want *wants, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (state->output[wants[i].column] >= 0) return true;
+    return false;
+}
+
+static artel_status function_at_some(const artel__stage *stage, const artel__stage_want *wants, int count,
+                                     int64_t index)
 {
     function_state *state = stage->state;
-    int output = state->output[column];
-    artel__stage_scratch arguments;
-    if (output < 0) return artel__stage_at(stage->inputs[0], column, index, out);
-    runner *r = find_holder(state, index);
-    artel_status status = ARTEL_OK;
-    if (!r) {
-        ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &arguments));
-        status = read_arguments(stage, state, index, arguments.bytes);
-        if (status == ARTEL_OK) status = take_free(stage, state, &r);
-        if (r) status = run(stage, r, index, arguments.bytes);
-        artel__stage_scratch_fini(stage->ctx, &arguments);
-    }
-    if (status == ARTEL_OK) memcpy(out, r->out[output].data, state->results[output]);
-    if (r) give_back(state, r, status == ARTEL_OK, index);
+    artel__stage_scratch scratch;
+    if (!wants_outputs(state, wants, count)) return artel__stage_at_some(stage->inputs[0], wants, count, index);
+    bool held = copy_held(state, wants, count, index);
+    int arguments = held ? 0 : state->runner[0].function->arguments;
+    size_t below = (size_t)(arguments + count) * sizeof(artel__stage_want);
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, below + state->bytes, &scratch));
+    const element_room room = {scratch.bytes, (uint8_t *)scratch.bytes + below};
+    artel_status status = read_element(stage, arguments, wants, count, index, room);
+    if (status == ARTEL_OK && !held) status = run_and_copy(stage, wants, count, index, room.arguments);
+    artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }
 
@@ -513,7 +570,8 @@ const artel__stage_ops artel__stage_function = {.name = "function",
                                                 .identify = function_identify,
                                                 .file = "file",
                                                 .open = function_open,
-                                                .at = function_at,
+                                                .at = artel__stage_at_one,
+                                                .at_some = function_at_some,
                                                 .hash = function_hash,
                                                 .same_number = true,
                                                 .close = function_close};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stage "function" on several threads: a file is loaded once; a further time when a thread finds all that are
- * loaded computing, as far as there is memory for data, and never when the file has been written anew meanwhile.
+ * loaded computing, as far as there is memory for data, and never when the file has been written anew meanwhile. What
+ * is asked for together of an element takes one run and one reading of what is below.
  */
 #include <pthread.h>
 
@@ -68,8 +69,14 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     return artel_graph_status(g);
 }
 
-/* What multiplies by `factor`. */
-static const char *write_function(bench *b, float factor)
+static artel_status trace_two(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[1] = artel_graph_binary(g, "add", in[0], artel_graph_number(g, 1));
+    return trace(user, g, in, out);
+}
+
+/* What multiplies by `factor`, and, with `adds`, adds 1. */
+static const char *write_one(bench *b, float factor, bool adds)
 {
     artel_strategy *s;
     artel_function *f;
@@ -78,12 +85,18 @@ static const char *write_function(bench *b, float factor)
     const artel_argument x = {.name = "x", .dtype = ARTEL_DTYPE_FLOAT32, .shape = {1, {WIDTH}}};
     o.name = "times";
     o.arguments = &x;
-    o.argument_count = o.output_count = 1;
+    o.argument_count = 1;
+    o.output_count = adds ? 2 : 1;
     assert_int_equal(artel_strategy_create(b->ctx, &options, &s), ARTEL_OK);
-    assert_int_equal(artel_function_create(s, &o, trace, &factor, &f), ARTEL_OK);
+    assert_int_equal(artel_function_create(s, &o, adds ? trace_two : trace, &factor, &f), ARTEL_OK);
     assert_int_equal(artel_functions_save(s, NULL, 0, bench_path(b, "f.artel")), ARTEL_OK);
     artel_strategy_destroy(s);
     return bench_path(b, "f.artel");
+}
+
+static const char *write_function(bench *b, float factor)
+{
+    return write_one(b, factor, false);
 }
 
 typedef struct built {
@@ -91,26 +104,35 @@ typedef struct built {
     artel__stage *top;
 } built;
 
-static void build(bench *b, built *out)
+static const char *write_rows(bench *b, const char *name, int times)
 {
     uint8_t file[4096];
-    char text[2048];
     float values[ROWS][WIDTH];
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < WIDTH; k++) values[i][k] = (float)(times * (i * WIDTH + k));
+    size_t size = make_npy(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 4), }", values, sizeof values);
+    return bench_write(b, name, file, size);
+}
+
+static void build_text(bench *b, const char *text, built *out)
+{
     json_t *value;
     artel__sha256 hash;
-    for (int i = 0; i < ROWS; i++)
-        for (int k = 0; k < WIDTH; k++) values[i][k] = (float)(i * WIDTH + k);
-    size_t size = make_npy(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 4), }", values, sizeof values);
-    const char *rows = bench_write(b, "x.npy", file, size);
-    assert_int_equal(artel_context_add_operation(b->ctx, &meet), ARTEL_OK);
-    snprintf(text, sizeof text, "{\"from\": \"npy:%s\", \"stages\": [{\"stage\": \"function\", \"file\": \"%s\"}]}",
-             rows, write_function(b, 3));
     const char *path = bench_text(b, "p.json", text);
     artel__arena_init(&out->arena, b->ctx);
     assert_int_equal(artel__json_load_file(b->ctx, path, &value), ARTEL_OK);
     artel__sha256_init(&hash);
     assert_int_equal(artel__pipeline_build(b->ctx, &out->arena, path, value, &hash, &out->top), ARTEL_OK);
     json_decref(value);
+}
+
+static void build(bench *b, built *out)
+{
+    char text[2048];
+    assert_int_equal(artel_context_add_operation(b->ctx, &meet), ARTEL_OK);
+    snprintf(text, sizeof text, "{\"from\": \"npy:%s\", \"stages\": [{\"stage\": \"function\", \"file\": \"%s\"}]}",
+             write_rows(b, "x.npy", 1), write_function(b, 3));
+    build_text(b, text, out);
 }
 
 static void drop(built *p)
@@ -249,6 +271,97 @@ static void memory_that_runs_out(void **state)
     assert_true(n > 10); /* each of them has failed once */
 }
 
+/* ---- several columns ---- */
+
+/* A stage that is put below another one, and counts what it is asked. While it is asked, `above` is asked for another
+ * element, as another thread may. */
+static struct {
+    artel__stage *above;
+    int64_t other;
+    int readings, columns, interrupted;
+} below;
+
+static artel_status counted_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    float x[WIDTH];
+    if (index != below.other) {
+        below.readings++;
+        below.columns += count;
+        below.interrupted += artel__stage_at(below.above, 0, below.other, x) == ARTEL_OK;
+    }
+    return artel__stage_at_some(stage->inputs[0], wants, count, index);
+}
+
+static const artel__stage_ops counting = {
+    .name = "counting", .at = artel__stage_at_one, .at_some = counted_at_some, .same_number = true};
+
+/* Columns x and y, of which x is the argument and what is made goes to the names of `to`, on top of what counts. */
+static void build_counted(bench *b, const char *to, built *out, artel__stage *counter, artel__stage **input)
+{
+    char text[2048];
+    const char *x = write_rows(b, "x.npy", 1), *y = write_rows(b, "y.npy", 10);
+    assert_int_equal(artel_context_add_operation(b->ctx, &meet), ARTEL_OK);
+    snprintf(text, sizeof text,
+             "{\"from\": \"npy:%s,%s\", \"stages\": [{\"stage\": \"function\", \"file\": \"%s\", "
+             "\"to\": [%s]}]}",
+             x, y, write_one(b, 3, true), to);
+    build_text(b, text, out);
+    *input = out->top->inputs[0];
+    *counter = **input;
+    counter->ops = &counting;
+    counter->inputs = input;
+    counter->input_count = 1;
+    out->top->inputs[0] = counter;
+    below.above = out->top;
+    below.other = 7;
+    below.readings = below.columns = below.interrupted = 0;
+}
+
+static void one_run_for_all_columns(void **state)
+{
+    bench *b = *state;
+    built p;
+    artel__stage counter, *input;
+    float x[WIDTH], y[WIDTH], z[WIDTH];
+    const artel__stage_want wants[] = {{0, x}, {1, y}, {2, z}};
+    artel__budget_set(b->ctx, 1); /* one is loaded for all */
+    set_gate(0);
+    build_counted(b, "\"x\", \"z\"", &p, &counter, &input);
+    assert_int_equal(artel__stage_at_some(p.top, wants, 3, 2), ARTEL_OK);
+    for (int k = 0; k < WIDTH; k++) {
+        float was = (float)(2 * WIDTH + k);
+        assert_true(x[k] == 3 * was && y[k] == 10 * was && z[k] == was + 1);
+    }
+    assert_int_equal(below.readings, 1);
+    assert_int_equal(below.columns, 2);
+    assert_int_equal(below.interrupted, 1);
+    assert_int_equal(gate.inside, 2); /* its own run, and that of the other element */
+    p.top->inputs[0] = input;
+    drop(&p);
+}
+
+/* Two new columns beside the one they are made of. */
+static void an_argument_that_passes_by_is_read_once(void **state)
+{
+    bench *b = *state;
+    built p;
+    artel__stage counter, *input;
+    float x[WIDTH], y[WIDTH], u[WIDTH], z[WIDTH];
+    const artel__stage_want wants[] = {{3, z}, {0, x}, {2, u}, {1, y}};
+    set_gate(0);
+    build_counted(b, "\"u\", \"z\"", &p, &counter, &input);
+    assert_int_equal(artel__stage_at_some(p.top, wants, 4, 5), ARTEL_OK);
+    for (int k = 0; k < WIDTH; k++) {
+        float was = (float)(5 * WIDTH + k);
+        assert_true(x[k] == was && y[k] == 10 * was && u[k] == 3 * was && z[k] == was + 1);
+    }
+    assert_int_equal(below.readings, 1);
+    assert_int_equal(below.columns, 2);
+    assert_int_equal(gate.inside, 1);
+    p.top->inputs[0] = input;
+    drop(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +370,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_memory_it_stays_at_one, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(another_file_is_not_loaded, bench_setup, bench_teardown),
         cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test_setup_teardown(one_run_for_all_columns, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(an_argument_that_passes_by_is_read_once, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
