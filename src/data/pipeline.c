@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "data/fingerprint.h"
 #include "data/json_options.h"
 #include "data/stage.h"
@@ -141,6 +142,23 @@ static artel_status new_stage(builder *b, const artel__stage_ops *ops, artel__st
     return artel__arena_status(b->arena);
 }
 
+/* Reads the stage's file, once for all that it identifies. */
+static artel_status identify(artel__stage *stage)
+{
+    const char *path = NULL;
+    artel__sha256 hash;
+    artel__mapping file;
+    if (stage->ops->find_file != NULL) ARTEL_TRY(stage->ops->find_file(stage, &path));
+    if (path == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__map_file(stage->ctx, path, &file));
+    artel__sha256_init(&hash);
+    artel__sha256_update(&hash, file.bytes, file.size);
+    artel__sha256_final(&hash, stage->identity);
+    artel__unmap_file(&file);
+    stage->identified = true;
+    return ARTEL_OK;
+}
+
 static artel_status hash_settings(builder *b, const artel__stage *stage, json_t *object, const char *passed,
                                   artel__sha256 *hash)
 {
@@ -157,7 +175,8 @@ static artel_status hash_settings(builder *b, const artel__stage *stage, json_t 
         artel__hash_text(hash, text);
         artel__free(b->ctx, text);
     }
-    return stage->ops->identify ? stage->ops->identify(stage, hash) : ARTEL_OK;
+    if (stage->identified) artel__sha256_update(hash, stage->identity, sizeof stage->identity);
+    return ARTEL_OK;
 }
 
 /* What the stage's elements follow from, this far: its place decides what it draws, its worker which part is its own.
@@ -242,6 +261,7 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     stage->options = artel__arena_alloc(b->arena, 1, stage->ops->options_size);
     ARTEL_TRY(artel__arena_status(b->arena));
     ARTEL_TRY(artel__json_options(b->arena, stage->ops->options, stage->options, stage->where, object, passed));
+    ARTEL_TRY(identify(stage));
     ARTEL_TRY(hash_settings(b, stage, object, passed, b->hash));
     ARTEL_TRY(take_print(b, stage, object, passed));
     ARTEL_TRY(take_columns(b, stage));

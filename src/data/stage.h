@@ -71,9 +71,10 @@ typedef struct artel__stage_ops {
     bool draws; /* of stages on one column: at random, anew in each pass */
     bool texts; /* of stages on one column: it may hold text */
 
-    /* Adds what its elements follow from beside sources and settings: the content of a file that the setting `file`
-     * names by a string, which then does not count. Before opening, perhaps twice. NULL: there is nothing. */
-    artel_status (*identify)(const artel__stage *stage, artel__sha256 *hash);
+    /* The file whose content its elements follow from beside sources and settings, in the stage's arena; *path stays
+     * NULL: there is none. The setting `file` names it by a string, which then does not count. Once, before opening.
+     * NULL: stages of its kind have none. */
+    artel_status (*find_file)(const artel__stage *stage, const char **path);
     const char *file;
     /* Sets columns and count from the inputs, which are open; they have been copied from the first one. */
     artel_status (*open)(artel__stage *stage);
@@ -105,8 +106,10 @@ struct artel__stage {
     int workers, worker; /* of pipelines that each worker of a training has for itself: of how many, and whose it is;
                             else 1 and 0 */
     const artel__pipeline_recipe *recipe;
-    uint8_t print[32]; /* of all that its elements follow from: sources, stages, settings */
-    bool hinted;       /* it stands on a shard of its worker */
+    uint8_t print[32];    /* of all that its elements follow from: sources, stages, settings */
+    bool hinted;          /* it stands on a shard of its worker */
+    bool identified;      /* it has a file: */
+    uint8_t identity[32]; /* what that holds, hashed */
     void *options, *state;
     artel__stage **inputs;
     int input_count;
@@ -237,8 +240,6 @@ artel_status artel__stage_set_span(artel__stage *stage, int64_t span);
 /* Room for `count` numbers of elements, cleared, on the heap. */
 artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out);
 uint64_t artel__stage_pass(void);
-/* For `identify`: adds what a file holds. */
-artel_status artel__stage_hash_file(const artel__stage *stage, const char *path, artel__sha256 *hash);
 /* Sets frozen where a column (-1: any) differs from pass to pass: for stages that look at values once. */
 void artel__stage_freeze(artel__stage *stage, int column);
 /* Random words of an element: a function of seed, stage, element and block alone. */

@@ -172,16 +172,15 @@ static artel_status read_default(const artel__stage *stage, lookup_state *out)
 }
 
 /* The words of a file; one that is not there is missed when the stage is opened. */
-static artel_status lookup_identify(const artel__stage *stage, artel__sha256 *hash)
+static artel_status lookup_file(const artel__stage *stage, const char **path)
 {
     const char *text = ((const lookup_options *)stage->options)->keys;
     json_t *keys;
     ARTEL_TRY(artel__json_load(stage->ctx, stage->where, text, strlen(text), &keys));
-    const char *path = json_string_value(keys);
-    artel_status status =
-        path != NULL && artel__file_exists(path) ? artel__stage_hash_file(stage, path, hash) : ARTEL_OK;
+    const char *name = json_string_value(keys);
+    if (name != NULL && artel__file_exists(name)) *path = artel__arena_strdup(stage->arena, name);
     json_decref(keys);
-    return status;
+    return artel__arena_status(stage->arena);
 }
 
 static artel_status lookup_open(artel__stage *stage)
@@ -255,7 +254,7 @@ const artel__stage_ops artel__stage_lookup = {.name = "lookup",
                                               .options = lookup_table,
                                               .options_size = sizeof(lookup_options),
                                               .texts = true,
-                                              .identify = lookup_identify,
+                                              .find_file = lookup_file,
                                               .file = "keys",
                                               .open = lookup_open,
                                               .map = lookup_map};

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "data/stage.h"
 
 const artel__stage_ops *const artel__stages[] = {
@@ -174,15 +173,6 @@ void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, u
 {
     artel__rng_key key = artel__rng_make_key((uint64_t)seed, ARTEL__STREAM_AUGMENT);
     artel__rng_block(key, (uint64_t)index >> 32, stage->ordinal, (uint32_t)index, block, out);
-}
-
-artel_status artel__stage_hash_file(const artel__stage *stage, const char *path, artel__sha256 *hash)
-{
-    artel__mapping file;
-    ARTEL_TRY(artel__map_file(stage->ctx, path, &file));
-    artel__sha256_update(hash, file.bytes, file.size);
-    artel__unmap_file(&file);
-    return ARTEL_OK;
 }
 
 /* ---- passes ---- */

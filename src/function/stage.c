@@ -89,10 +89,11 @@ static artel_status bring(const artel__stage *stage)
 }
 
 /* The same file by another name gives the same elements, another one of this name does not. */
-static artel_status function_identify(const artel__stage *stage, artel__sha256 *hash)
+static artel_status find_file(const artel__stage *stage, const char **path)
 {
     ARTEL_TRY(bring(stage));
-    return artel__stage_hash_file(stage, file_of(stage), hash);
+    *path = file_of(stage);
+    return ARTEL_OK;
 }
 
 static artel_status find_function(const artel__stage *stage, artel_strategy *strategy, artel_function **out)
@@ -567,7 +568,7 @@ static artel_status function_hash(const artel__stage *stage, int column, int64_t
 const artel__stage_ops artel__stage_function = {.name = "function",
                                                 .options = table,
                                                 .options_size = sizeof(function_options),
-                                                .identify = function_identify,
+                                                .find_file = find_file,
                                                 .file = "file",
                                                 .open = function_open,
                                                 .at = artel__stage_at_one,

@@ -8,6 +8,7 @@
 #include "artel/extend.h"
 #include "artel/saved.h"
 #include "base/budget.h"
+#include "base/file.h"
 #include "base/threads.h"
 #include "data/help_data.h"
 #include "data/record_write.h"
@@ -362,6 +363,31 @@ static void an_argument_that_passes_by_is_read_once(void **state)
     drop(&p);
 }
 
+/* ---- what identifies it ---- */
+
+/* A stage is identified by what its file holds; one that has none leaves no trace of that. */
+static void a_file_is_identified_by_its_content(void **state)
+{
+    bench *b = *state;
+    built p;
+    artel__mapping file;
+    artel__sha256 hash;
+    uint8_t content[32];
+    const uint8_t none[32] = {0};
+    set_gate(0);
+    build(b, &p);
+    assert_int_equal(artel__map_file(b->ctx, bench_path(b, "f.artel"), &file), ARTEL_OK);
+    artel__sha256_init(&hash);
+    artel__sha256_update(&hash, file.bytes, file.size);
+    artel__sha256_final(&hash, content);
+    artel__unmap_file(&file);
+    assert_true(p.top->identified);
+    assert_memory_equal(p.top->identity, content, sizeof content);
+    assert_false(p.top->inputs[0]->identified);
+    assert_memory_equal(p.top->inputs[0]->identity, none, sizeof none);
+    drop(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +398,7 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test_setup_teardown(one_run_for_all_columns, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(an_argument_that_passes_by_is_read_once, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(a_file_is_identified_by_its_content, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
