@@ -192,6 +192,9 @@ typedef struct artel__stage_scratch {
 artel_status artel__stage_scratch_init(artel_context *ctx, size_t bytes, artel__stage_scratch *out);
 void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch);
 
+/* For `hash` where a value is made of several: *sum, which begins with 0 or a number of the stage's, becomes a hash of
+ * itself and of that column of that element. */
+artel_status artel__stage_hash_add(const artel__stage *stage, int column, int64_t index, uint64_t *sum);
 /* An `at` of stages that have `at_some`. */
 artel_status artel__stage_at_one(const artel__stage *stage, int column, int64_t index, void *out);
 

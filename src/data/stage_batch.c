@@ -65,9 +65,9 @@ static artel_status unbatch_at(const artel__stage *stage, int column, int64_t in
 
 static artel_status unbatch_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
-    uint64_t sums[2] = {(uint64_t)(index % parts_of(stage)), 0};
-    ARTEL_TRY(artel__stage_hash(stage->inputs[0], column, index / parts_of(stage), &sums[1]));
-    *out = artel__hash64(sums, sizeof sums);
+    uint64_t sum = (uint64_t)(index % parts_of(stage));
+    ARTEL_TRY(artel__stage_hash_add(stage->inputs[0], column, index / parts_of(stage), &sum));
+    *out = sum;
     return ARTEL_OK;
 }
 

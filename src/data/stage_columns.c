@@ -282,13 +282,11 @@ static artel_status join_at(const artel__stage *stage, int column, int64_t index
 static artel_status join_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
     const join_state *state = stage->state;
-    uint64_t sums[2] = {0, 0};
+    uint64_t sum = 0;
     if (column != state->at) return artel__stage_hash(stage->inputs[0], state->passed[column], index, out);
-    for (int i = 0; i < state->count; i++) {
-        ARTEL_TRY(artel__stage_hash(stage->inputs[0], state->chosen[i], index, &sums[1]));
-        sums[0] = artel__hash64(sums, sizeof sums);
-    }
-    *out = sums[0];
+    for (int i = 0; i < state->count; i++)
+        ARTEL_TRY(artel__stage_hash_add(stage->inputs[0], state->chosen[i], index, &sum));
+    *out = sum;
     return ARTEL_OK;
 }
 

@@ -86,14 +86,12 @@ static artel_status window_hash(const artel__stage *stage, int column, int64_t i
 {
     const window_options *o = stage->options;
     const window_state *state = stage->state;
-    uint64_t sums[2] = {0, 0};
+    uint64_t sum = 0;
     if (!state->windowed[column])
         return artel__stage_hash(stage->inputs[0], column, index * o->shift + state->span + o->offset, out);
-    for (int64_t i = 0; i < o->size; i++) {
-        ARTEL_TRY(artel__stage_hash(stage->inputs[0], column, index * o->shift + i * o->stride, &sums[1]));
-        sums[0] = artel__hash64(sums, sizeof sums);
-    }
-    *out = sums[0];
+    for (int64_t i = 0; i < o->size; i++)
+        ARTEL_TRY(artel__stage_hash_add(stage->inputs[0], column, index * o->shift + i * o->stride, &sum));
+    *out = sum;
     return ARTEL_OK;
 }
 

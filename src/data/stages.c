@@ -339,6 +339,14 @@ artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t in
     return artel__stage_hash(stage->inputs[input], column, at, out);
 }
 
+artel_status artel__stage_hash_add(const artel__stage *stage, int column, int64_t index, uint64_t *sum)
+{
+    uint64_t both[2] = {*sum, 0};
+    ARTEL_TRY(artel__stage_hash(stage, column, index, &both[1]));
+    *sum = artel__hash64(both, sizeof both);
+    return ARTEL_OK;
+}
+
 artel_status artel__stage_next(const artel__stage *stage, artel__stage_position *position, void *const *out, bool *end)
 {
     *end = stage->count >= 0 && position->next >= stage->count;

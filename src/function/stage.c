@@ -555,13 +555,11 @@ static artel_status function_at_some(const artel__stage *stage, const artel__sta
 static artel_status function_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
     const function_state *state = stage->state;
-    uint64_t sums[2] = {0, 0};
+    uint64_t sum = 0;
     if (state->output[column] < 0) return artel__stage_hash(stage->inputs[0], column, index, out);
-    for (int i = 0; i < state->runner[0].function->arguments; i++) {
-        ARTEL_TRY(artel__stage_hash(stage->inputs[0], state->argument[i], index, &sums[1]));
-        sums[0] = artel__hash64(sums, sizeof sums);
-    }
-    *out = sums[0];
+    for (int i = 0; i < state->runner[0].function->arguments; i++)
+        ARTEL_TRY(artel__stage_hash_add(stage->inputs[0], state->argument[i], index, &sum));
+    *out = sum;
     return ARTEL_OK;
 }
 
