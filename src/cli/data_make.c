@@ -31,7 +31,10 @@ typedef struct maker {
     artel__data_opened opened;
     artel__features features; /* as many as parts */
     part *parts;
-    int *order;           /* columns, part by part */
+    int *order;   /* columns, part by part */
+    int *fetched; /* those of them that are read as values, not as the file holds them */
+    void **into;  /* where each of those lies in the row */
+    int fetches;
     const uint64_t *rows; /* numbers of rows in the order of writing; NULL: as they are */
     void *values;         /* a row of a part in its written dtype */
     artel__text fields, record;
@@ -128,6 +131,18 @@ static artel_status check_names(const maker *m)
     return ARTEL_OK;
 }
 
+/* The columns that a row is read for, together. */
+static void plan_fetches(maker *m)
+{
+    for (int p = 0; p < m->features.count; p++) {
+        for (int i = 0; i < m->parts[p].count && m->features.item[p].decode != ARTEL__DECODE_IMAGE; i++) {
+            int column = m->order[m->parts[p].first + i];
+            m->fetched[m->fetches] = column;
+            m->into[m->fetches++] = (uint8_t *)m->opened.row + m->opened.rows.columns[column].at;
+        }
+    }
+}
+
 static artel_status plan_parts(maker *m)
 {
     const artel__rows *rows = &m->opened.rows;
@@ -143,6 +158,8 @@ static artel_status plan_parts(maker *m)
     m->features.item = artel__arena_alloc(arena, count, sizeof *m->features.item);
     m->parts = artel__arena_alloc(arena, count, sizeof *m->parts);
     m->order = artel__arena_alloc(arena, count, sizeof *m->order);
+    m->fetched = artel__arena_alloc(arena, count, sizeof *m->fetched);
+    m->into = artel__arena_alloc(arena, count, sizeof *m->into);
     ARTEL_TRY(artel__arena_status(arena));
     if (source->format->table) {
         ARTEL_TRY(add_table_part(m, "x", ARTEL_DATA_ROLE_INPUT, &at));
@@ -154,6 +171,7 @@ static artel_status plan_parts(maker *m)
         add_part(m, rows->columns[i].name, at++, 1);
     }
     ARTEL_TRY(check_names(m));
+    plan_fetches(m);
     for (int i = 0; i < rows->column_count; i++)
         most += (size_t)rows->columns[i].elements * artel__cell_size(ARTEL_DTYPE_STRING);
     return artel__alloc(m->call->ctx, most, "a row", &m->values);
@@ -161,39 +179,35 @@ static artel_status plan_parts(maker *m)
 
 /* ---- writing ---- */
 
-/* The columns of a part, converted, one after another. */
-static artel_status gather(maker *m, int p, int64_t row, int64_t *elements)
+/* The columns of a part in the row that was read, converted, one after another; how many elements. */
+static int64_t gather(maker *m, int p)
 {
     const artel__feature *f = &m->features.item[p];
     uint8_t *out = m->values;
-    *elements = 0;
+    int64_t elements = 0;
     for (int i = 0; i < m->parts[p].count; i++) {
-        int column = m->order[m->parts[p].first + i];
-        const artel__rows_column *c = &m->opened.rows.columns[column];
-        ARTEL_TRY(artel__rows_fetch(&m->opened.rows, column, row, m->opened.row));
+        const artel__rows_column *c = &m->opened.rows.columns[m->order[m->parts[p].first + i]];
+        const uint8_t *value = (const uint8_t *)m->opened.row + c->at;
         if (f->decode == ARTEL__DECODE_STRING) {
-            memcpy(out, m->opened.row, c->bytes);
-            *elements = c->elements;
-            break;
+            memcpy(out, value, c->bytes);
+            return c->elements;
         }
-        artel__convert(c->dtype, m->opened.row, f->dtype, out + (size_t)*elements * artel_dtype_size(f->dtype),
-                       c->elements);
-        *elements += c->elements;
+        artel__convert(c->dtype, value, f->dtype, out + (size_t)elements * artel_dtype_size(f->dtype), c->elements);
+        elements += c->elements;
     }
-    return ARTEL_OK;
+    return elements;
 }
 
 static artel_status encode_part(maker *m, int p, int64_t row)
 {
     const artel__feature *f = &m->features.item[p];
-    int64_t elements;
     if (f->decode == ARTEL__DECODE_IMAGE) {
         artel__text_clear(&m->record);
         ARTEL_TRY(artel__rows_encoded(&m->opened.rows, m->order[m->parts[p].first], row, &m->record));
         artel__example_add_bytes(&m->fields, f->name, m->record.data, m->record.length);
         return ARTEL_OK;
     }
-    ARTEL_TRY(gather(m, p, row, &elements));
+    int64_t elements = gather(m, p);
     if (f->kind == ARTEL__FEATURE_FLOAT32)
         artel__example_add_floats(&m->fields, f->name, m->values, elements);
     else if (f->kind == ARTEL__FEATURE_INT64)
@@ -213,6 +227,7 @@ static artel_status encode_row(maker *m, int64_t row)
         return artel__rows_encoded(&m->opened.rows, -1, row, &m->record);
     }
     artel__text_clear(&m->fields);
+    ARTEL_TRY(artel__rows_fetch_some(&m->opened.rows, m->fetched, m->fetches, row, m->into));
     for (int p = 0; p < m->features.count; p++) ARTEL_TRY(encode_part(m, p, row));
     artel__text_clear(&m->record);
     artel__example_end(&m->fields, &m->record);

@@ -68,24 +68,31 @@ static double deviation(const column_stats *s)
     return s->values > 0 ? sqrt(s->squares / (double)s->values) : 0;
 }
 
-/* One pass over the rows of a column. */
-static artel_status pass(const artel__data_opened *opened, int column, int64_t rows, int64_t bins, column_stats *s)
+/* A row of a column; bins 0: in the first pass. */
+static void add_row(const artel__rows_column *c, const uint8_t *row, int64_t bins, column_stats *s)
 {
-    const artel__rows_column *c = &opened->rows.columns[column];
     double chunk[CHUNK];
+    for (int64_t at = 0; at < c->elements; at += CHUNK) {
+        int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;
+        artel__convert(c->dtype, row + (size_t)at * artel_dtype_size(c->dtype), ARTEL_DTYPE_FLOAT64, chunk, count);
+        for (int64_t i = 0; i < count; i++) {
+            if (bins > 0)
+                add_to_bin(s, chunk[i], bins);
+            else
+                add_value(s, chunk[i]);
+        }
+    }
+}
+
+/* One pass over the rows, of all columns. */
+static artel_status pass(const artel__data_opened *opened, int64_t rows, int64_t bins, column_stats *s)
+{
     for (int64_t row = 0; row < rows; row++) {
         ARTEL_TRY(artel__data_go_on(opened->data->ctx, "stats"));
-        ARTEL_TRY(artel__rows_fetch(&opened->rows, column, row, opened->row));
-        for (int64_t at = 0; at < c->elements; at += CHUNK) {
-            int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;
-            artel__convert(c->dtype, (const uint8_t *)opened->row + (size_t)at * artel_dtype_size(c->dtype),
-                           ARTEL_DTYPE_FLOAT64, chunk, count);
-            for (int64_t i = 0; i < count; i++) {
-                if (bins > 0)
-                    add_to_bin(s, chunk[i], bins);
-                else
-                    add_value(s, chunk[i]);
-            }
+        ARTEL_TRY(artel__rows_fetch_all(&opened->rows, row, opened->row));
+        for (int c = 0; c < opened->rows.column_count; c++) {
+            const artel__rows_column *column = &opened->rows.columns[c];
+            add_row(column, (const uint8_t *)opened->row + column->at, bins, &s[c]);
         }
     }
     return ARTEL_OK;
@@ -170,6 +177,24 @@ static artel_status say(artel__invocation *call, const artel__rows_column *c, co
     return ARTEL_OK;
 }
 
+/* Text or JSON on standard output, and the panels. */
+static artel_status say_all(artel__invocation *call, const artel__rows *found, int64_t rows, const column_stats *s,
+                            artel__text *svg)
+{
+    const artel__data_command *o = call->options;
+    artel_status status = ARTEL_OK;
+    artel__show(stdout, o->json ? "{\n" : "%lld rows\n", (long long)rows);
+    for (int c = 0; c < found->column_count && status == ARTEL_OK; c++) {
+        if (found->columns[c].resized)
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size",
+                       found->columns[c].name);
+        status = say(call, &found->columns[c], &s[c], c + 1 == found->column_count);
+        draw(&found->columns[c], &s[c], o->bins, PANEL * (double)c, svg);
+    }
+    if (o->json) artel__show(stdout, "}\n");
+    return status;
+}
+
 artel_status artel__data_stats(artel__invocation *call)
 {
     const artel__data_command *o = call->options;
@@ -181,24 +206,16 @@ artel_status artel__data_stats(artel__invocation *call)
         return artel__cli_usage(call, "--output", "give a file that ends in .svg");
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], false, &opened));
     int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
-    int columns = opened.rows.column_count;
-    artel_status status = ARTEL_OK;
+    size_t columns = (size_t)opened.rows.column_count;
+    void *stats = NULL;
     artel__text_init(&svg, call->ctx);
     artel__svg_begin(&svg, WIDTH, PANEL * (double)columns);
-    artel__show(stdout, o->json ? "{\n" : "%lld rows\n", (long long)rows);
-    for (int c = 0; c < columns && status == ARTEL_OK; c++) {
-        column_stats s = {0};
-        status = pass(&opened, c, rows, 0, &s);
-        if (status == ARTEL_OK) status = pass(&opened, c, rows, o->bins, &s);
-        if (status < 0) break;
-        if (opened.rows.columns[c].resized)
-            artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size",
-                       opened.rows.columns[c].name);
-        status = say(call, &opened.rows.columns[c], &s, c + 1 == columns);
-        draw(&opened.rows.columns[c], &s, o->bins, PANEL * (double)c, &svg);
-    }
-    if (o->json) artel__show(stdout, "}\n");
+    artel_status status = artel__calloc(call->ctx, columns + 1, sizeof(column_stats), "stats", &stats);
+    if (status == ARTEL_OK) status = pass(&opened, rows, 0, stats);
+    if (status == ARTEL_OK) status = pass(&opened, rows, o->bins, stats);
+    if (status == ARTEL_OK) status = say_all(call, &opened.rows, rows, stats, &svg);
     artel__svg_end(&svg);
+    artel__free(call->ctx, stats);
     artel__data_close_rows(call, &opened);
     if (status == ARTEL_OK) status = artel__text_status(&svg);
     if (status == ARTEL_OK && o->output) status = artel__write_file(call->ctx, o->output, svg.data, svg.length);

@@ -71,11 +71,11 @@ artel_status artel__inspect_rows(artel__invocation *call, const char *specificat
     ARTEL_TRY(artel__data_open_rows(call, specification, true, &opened));
     artel_status status = ARTEL_OK;
     for (int64_t row = 0; row < most && row < opened.rows.count && status == ARTEL_OK; row++) {
+        status = artel__rows_fetch_all(&opened.rows, row, opened.row);
+        if (status < 0) break;
         artel__show(stdout, "row %lld", (long long)row);
-        for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
-            status = artel__rows_fetch(&opened.rows, c, row, opened.row);
-            if (status == ARTEL_OK) say_values(&opened.rows.columns[c], opened.row);
-        }
+        for (int c = 0; c < opened.rows.column_count; c++)
+            say_values(&opened.rows.columns[c], (const uint8_t *)opened.row + opened.rows.columns[c].at);
         putchar('\n');
     }
     artel__data_close_rows(call, &opened);

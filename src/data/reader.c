@@ -77,8 +77,17 @@ artel_status artel__reader_fetch(const artel_reader *reader, int64_t pass, int64
 {
     artel_status status = ARTEL_OK;
     uint64_t before = artel__stage_set_pass((uint64_t)pass);
-    for (int c = 0; c < reader->rows.column_count && status == ARTEL_OK; c++)
-        if (buffers[c]) status = artel__rows_fetch(&reader->rows, c, element, buffers[c]);
+    int columns[ARTEL__STAGE_TOGETHER], some = 0;
+    void *out[ARTEL__STAGE_TOGETHER];
+    for (int c = 0; c < reader->rows.column_count && status == ARTEL_OK; c++) {
+        if (buffers[c]) {
+            columns[some] = c;
+            out[some++] = buffers[c];
+        }
+        if (some < ARTEL__STAGE_TOGETHER && c + 1 < reader->rows.column_count) continue;
+        status = artel__rows_fetch_some(&reader->rows, columns, some, element, out);
+        some = 0;
+    }
     artel__stage_set_pass(before);
     return status;
 }

@@ -49,16 +49,28 @@ static artel_status unbatch_open(artel__stage *stage)
     return artel__stage_set_span(stage, INT64_MAX);
 }
 
-static artel_status unbatch_at(const artel__stage *stage, int column, int64_t index, void *out)
+/* Bytes of a whole row, so that another one may lie behind it. */
+static size_t whole_bytes(const artel__stage *stage, int column)
 {
-    const artel__stage *input = stage->inputs[0];
+    return (stage->inputs[0]->columns[column].bytes + 15) / 16 * 16;
+}
+
+static artel_status unbatch_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
     int64_t parts = parts_of(stage);
-    size_t bytes = stage->columns[column].bytes;
+    artel__stage_want whole[ARTEL__STAGE_TOGETHER];
     artel__stage_scratch scratch;
-    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
-    artel_status status = artel__stage_at(input, column, index / parts, scratch.bytes);
-    if (status == ARTEL_OK && bytes > 0)
-        memcpy(out, (const uint8_t *)scratch.bytes + (size_t)(index % parts) * bytes, bytes);
+    size_t all = 0;
+    for (int i = 0; i < count; i++) all += whole_bytes(stage, wants[i].column);
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, all, &scratch));
+    uint8_t *at = scratch.bytes;
+    for (int i = 0; i < count; at += whole_bytes(stage, wants[i++].column))
+        whole[i] = (artel__stage_want){wants[i].column, at};
+    artel_status status = artel__stage_at_some(stage->inputs[0], whole, count, index / parts);
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
+        size_t bytes = stage->columns[wants[i].column].bytes;
+        if (bytes > 0) memcpy(wants[i].out, (const uint8_t *)whole[i].out + (size_t)(index % parts) * bytes, bytes);
+    }
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }
@@ -75,7 +87,8 @@ const artel__stage_ops artel__stage_unbatch = {.name = "unbatch",
                                                .options = unbatch_table,
                                                .options_size = 1,
                                                .open = unbatch_open,
-                                               .at = unbatch_at,
+                                               .at = artel__stage_at_one,
+                                               .at_some = unbatch_at_some,
                                                .hash = unbatch_hash};
 
 /* ---- pad ---- */

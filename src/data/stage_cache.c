@@ -78,14 +78,18 @@ static artel_status kept_open(artel__stage *stage, const char *path)
     return open_slots(stage, state, path);
 }
 
-static artel_status kept_at(const artel__stage *stage, int column, int64_t index, void *out)
+static bool kept_read(const artel__stage *stage, const artel__stage_want *want, int64_t index)
 {
     cache_state *state = stage->state;
-    size_t bytes = stage->columns[column].bytes;
-    if (artel__slots_read(&state->slots, (uint64_t)index, state->at[column], out, bytes)) return ARTEL_OK;
-    ARTEL_TRY(artel__stage_at(stage->inputs[0], column, index, out));
-    artel__slots_write(&state->slots, (uint64_t)index, state->at[column], out, bytes);
-    return ARTEL_OK;
+    size_t bytes = stage->columns[want->column].bytes;
+    return artel__slots_read(&state->slots, (uint64_t)index, state->at[want->column], want->out, bytes);
+}
+
+static void kept_write(const artel__stage *stage, const artel__stage_want *want, int64_t index)
+{
+    cache_state *state = stage->state;
+    size_t bytes = stage->columns[want->column].bytes;
+    artel__slots_write(&state->slots, (uint64_t)index, state->at[want->column], want->out, bytes);
 }
 
 /* ---- in memory ---- */
@@ -135,32 +139,62 @@ static artel_status cache_open(artel__stage *stage)
     return ARTEL_OK;
 }
 
-/* The value of the input; its texts live as long as their source, since they stay here. */
-static artel_status make_value(const artel__stage *stage, int column, int64_t index, void *out)
+static _Atomic uint8_t *flag_of(const artel__stage *stage, int column, int64_t index)
 {
+    const cache_state *state = stage->state;
+    return &state->flags[(size_t)column * (size_t)stage->count + (size_t)index];
+}
+
+static uint8_t *place_of(const artel__stage *stage, int column, int64_t index)
+{
+    const cache_state *state = stage->state;
+    return (uint8_t *)state->values[column] + stage->columns[column].bytes * (size_t)index;
+}
+
+static bool memory_read(const artel__stage *stage, const artel__stage_want *want, int64_t index)
+{
+    size_t bytes = stage->columns[want->column].bytes;
+    if (atomic_load_explicit(flag_of(stage, want->column, index), memory_order_acquire) != PRESENT) return false;
+    if (bytes > 0) memcpy(want->out, place_of(stage, want->column, index), bytes);
+    return true;
+}
+
+static void memory_write(const artel__stage *stage, const artel__stage_want *want, int64_t index)
+{
+    _Atomic uint8_t *flag = flag_of(stage, want->column, index);
+    size_t bytes = stage->columns[want->column].bytes;
+    uint8_t expected = ABSENT;
+    if (!atomic_compare_exchange_strong(flag, &expected, CLAIMED)) return;
+    if (bytes > 0) memcpy(place_of(stage, want->column, index), want->out, bytes);
+    atomic_store_explicit(flag, PRESENT, memory_order_release);
+}
+
+/* ---- elements ---- */
+
+/* Values of the input; where they stay in memory, their texts live as long as their source. */
+static artel_status make_values(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    const cache_state *state = stage->state;
+    if (state->flags == NULL) return artel__stage_at_some(stage->inputs[0], wants, count, index);
     artel__texts *before = artel__texts_set_keeper(NULL);
-    artel_status status = artel__stage_at(stage->inputs[0], column, index, out);
+    artel_status status = artel__stage_at_some(stage->inputs[0], wants, count, index);
     artel__texts_set_keeper(before);
     return status;
 }
 
-static artel_status cache_at(const artel__stage *stage, int column, int64_t index, void *out)
+static artel_status cache_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
     const cache_state *state = stage->state;
-    if (state->slots.ctx != NULL) return kept_at(stage, column, index, out);
-    if (state->flags == NULL) return artel__stage_at(stage->inputs[0], column, index, out);
-    size_t bytes = stage->columns[column].bytes;
-    _Atomic uint8_t *flag = &state->flags[(size_t)column * (size_t)stage->count + (size_t)index];
-    uint8_t *place = (uint8_t *)state->values[column] + bytes * (size_t)index;
-    if (atomic_load_explicit(flag, memory_order_acquire) == PRESENT) {
-        if (bytes > 0) memcpy(out, place, bytes);
-        return ARTEL_OK;
+    bool in_file = state->slots.ctx != NULL, kept = in_file || state->flags != NULL;
+    artel__stage_want absent[ARTEL__STAGE_TOGETHER];
+    int some = 0;
+    for (int i = 0; i < count; i++) {
+        if (kept && (in_file ? kept_read(stage, &wants[i], index) : memory_read(stage, &wants[i], index))) continue;
+        absent[some++] = wants[i];
     }
-    ARTEL_TRY(make_value(stage, column, index, out));
-    uint8_t expected = ABSENT;
-    if (!atomic_compare_exchange_strong(flag, &expected, CLAIMED)) return ARTEL_OK;
-    if (bytes > 0) memcpy(place, out, bytes);
-    atomic_store_explicit(flag, PRESENT, memory_order_release);
+    if (some == 0) return ARTEL_OK;
+    ARTEL_TRY(make_values(stage, absent, some, index));
+    for (int i = 0; i < some && kept; i++) (in_file ? kept_write : memory_write)(stage, &absent[i], index);
     return ARTEL_OK;
 }
 
@@ -192,7 +226,8 @@ const artel__stage_ops artel__stage_cache = {.name = "cache",
                                              .options = table,
                                              .options_size = sizeof(cache_options),
                                              .open = cache_open,
-                                             .at = cache_at,
+                                             .at = artel__stage_at_one,
+                                             .at_some = cache_at_some,
                                              .hash = cache_hash,
                                              .same_number = true,
                                              .keeps = cache_keeps,
@@ -226,7 +261,8 @@ const artel__stage_ops artel__stage_snapshot = {.name = "snapshot",
                                                 .options = snapshot_table,
                                                 .options_size = sizeof(snapshot_options),
                                                 .open = snapshot_open,
-                                                .at = kept_at,
+                                                .at = artel__stage_at_one,
+                                                .at_some = cache_at_some,
                                                 .hash = cache_hash,
                                                 .same_number = true,
                                                 .keeps = cache_keeps,

@@ -236,18 +236,6 @@ static artel_status join_open(artel__stage *stage)
 
 /* ---- elements ---- */
 
-static artel_status read_parts(const artel__stage *stage, const join_state *state, int64_t index, uint8_t *room)
-{
-    artel__stage_want wants[ARTEL__STAGE_TOGETHER];
-    for (int i = 0; i < state->count; i += ARTEL__STAGE_TOGETHER) {
-        int count = state->count - i < ARTEL__STAGE_TOGETHER ? state->count - i : ARTEL__STAGE_TOGETHER;
-        for (int k = 0; k < count; k++)
-            wants[k] = (artel__stage_want){state->chosen[i + k], room + state->parts[i + k].place};
-        ARTEL_TRY(artel__stage_at_some(stage->inputs[0], wants, count, index));
-    }
-    return ARTEL_OK;
-}
-
 static void put_parts(const artel__stage *stage, const join_state *state, const uint8_t *room, uint8_t *out)
 {
     artel_dtype to = stage->columns[state->at].dtype;
@@ -267,15 +255,27 @@ static void put_parts(const artel__stage *stage, const join_state *state, const 
     }
 }
 
-static artel_status join_at(const artel__stage *stage, int column, int64_t index, void *out)
+/* The parts, if they are wanted, and in the same reading the columns that pass by. */
+static artel_status join_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
     const join_state *state = stage->state;
-    artel__stage_scratch room;
-    if (column != state->at) return artel__stage_at(stage->inputs[0], state->passed[column], index, out);
-    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, state->bytes, &room));
-    artel_status status = read_parts(stage, state, index, room.bytes);
-    if (status == ARTEL_OK) put_parts(stage, state, room.bytes, out);
-    artel__stage_scratch_fini(stage->ctx, &room);
+    artel__stage_scratch scratch;
+    bool joins = false;
+    int some = 0;
+    for (int i = 0; i < count; i++) joins = joins || wants[i].column == state->at;
+    size_t parts = joins ? (size_t)state->count : 0, below = (parts + (size_t)count) * sizeof *wants;
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, below + (joins ? state->bytes : 0), &scratch));
+    artel__stage_want *all = scratch.bytes;
+    uint8_t *room = (uint8_t *)scratch.bytes + below;
+    for (size_t i = 0; i < parts; i++)
+        all[some++] = (artel__stage_want){state->chosen[i], room + state->parts[i].place};
+    for (int i = 0; i < count; i++)
+        if (wants[i].column != state->at)
+            all[some++] = (artel__stage_want){state->passed[wants[i].column], wants[i].out};
+    artel_status status = artel__stage_at_some(stage->inputs[0], all, some, index);
+    for (int i = 0; i < count && status == ARTEL_OK; i++)
+        if (wants[i].column == state->at) put_parts(stage, state, room, wants[i].out);
+    artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
 }
 
@@ -294,7 +294,8 @@ const artel__stage_ops artel__stage_stack_columns = {.name = "stack_columns",
                                                      .options = stack_table,
                                                      .options_size = sizeof(join_options),
                                                      .open = join_open,
-                                                     .at = join_at,
+                                                     .at = artel__stage_at_one,
+                                                     .at_some = join_at_some,
                                                      .hash = join_hash,
                                                      .same_number = true};
 
@@ -302,6 +303,7 @@ const artel__stage_ops artel__stage_concatenate_columns = {.name = "concatenate_
                                                            .options = concatenate_table,
                                                            .options_size = sizeof(join_options),
                                                            .open = join_open,
-                                                           .at = join_at,
+                                                           .at = artel__stage_at_one,
+                                                           .at_some = join_at_some,
                                                            .hash = join_hash,
                                                            .same_number = true};

@@ -99,10 +99,20 @@ static const artel__stage *zip_input(const artel__stage *stage, int *column)
     return stage->inputs[k];
 }
 
-static artel_status zip_at(const artel__stage *stage, int column, int64_t index, void *out)
+static artel_status zip_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
-    const artel__stage *input = zip_input(stage, &column);
-    return artel__stage_at(input, column, index, out);
+    artel__stage_want below[ARTEL__STAGE_TOGETHER];
+    int left = count;
+    for (int k = 0, first = 0; left > 0; first += stage->inputs[k++]->column_count) {
+        int some = 0, end = first + stage->inputs[k]->column_count;
+        for (int i = 0; i < count; i++) {
+            if (wants[i].column < first || wants[i].column >= end) continue;
+            below[some++] = (artel__stage_want){wants[i].column - first, wants[i].out};
+        }
+        ARTEL_TRY(artel__stage_at_some(stage->inputs[k], below, some, index));
+        left -= some;
+    }
+    return ARTEL_OK;
 }
 
 static artel_status zip_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
@@ -116,7 +126,8 @@ const artel__stage_ops artel__stage_zip = {.name = "zip",
                                            .options_size = 1,
                                            .joins = true,
                                            .open = zip_open,
-                                           .at = zip_at,
+                                           .at = artel__stage_at_one,
+                                           .at_some = zip_at_some,
                                            .hash = zip_hash,
                                            .same_number = true};
 

@@ -69,16 +69,37 @@ static artel_status window_open(artel__stage *stage)
     return artel__stage_set_span(stage, span > reach ? (span - reach - 1) / o->shift + 1 : 0);
 }
 
-static artel_status window_at(const artel__stage *stage, int column, int64_t index, void *out)
+/* Those of `wants` that are windowed, for the `place`-th element of the window, or the others; how many. */
+static int choose_wants(const artel__stage *stage, const artel__stage_want *wants, int count, bool windowed,
+                        int64_t place, artel__stage_want *out)
+{
+    const window_state *state = stage->state;
+    int some = 0;
+    for (int i = 0; i < count; i++) {
+        int column = wants[i].column;
+        if (state->windowed[column] != windowed) continue;
+        size_t at = (size_t)place * stage->inputs[0]->columns[column].bytes;
+        out[some++] = (artel__stage_want){column, (uint8_t *)wants[i].out + at};
+    }
+    return some;
+}
+
+/* Element by element, each of which is asked for once; that of the other columns may be the window's last. */
+static artel_status window_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
     const window_options *o = stage->options;
     const window_state *state = stage->state;
     const artel__stage *input = stage->inputs[0];
-    size_t bytes = input->columns[column].bytes;
-    if (!state->windowed[column])
-        return artel__stage_at(input, column, index * o->shift + state->span + o->offset, out);
-    for (int64_t i = 0; i < o->size; i++)
-        ARTEL_TRY(artel__stage_at(input, column, index * o->shift + i * o->stride, (uint8_t *)out + (size_t)i * bytes));
+    artel__stage_want below[ARTEL__STAGE_TOGETHER];
+    int64_t first = index * o->shift;
+    int others = choose_wants(stage, wants, count, false, 0, below);
+    bool together = o->offset == 0 && others < count;
+    if (others > 0 && !together) ARTEL_TRY(artel__stage_at_some(input, below, others, first + state->span + o->offset));
+    for (int64_t i = 0; i < o->size && others < count; i++) {
+        int some = choose_wants(stage, wants, count, true, i, below);
+        if (together && i == o->size - 1) some += choose_wants(stage, wants, count, false, 0, below + some);
+        ARTEL_TRY(artel__stage_at_some(input, below, some, first + i * o->stride));
+    }
     return ARTEL_OK;
 }
 
@@ -99,7 +120,8 @@ const artel__stage_ops artel__stage_window = {.name = "window",
                                               .options = table,
                                               .options_size = sizeof(window_options),
                                               .open = window_open,
-                                              .at = window_at,
+                                              .at = artel__stage_at_one,
+                                              .at_some = window_at_some,
                                               .hash = window_hash};
 
 /* ---- batch ---- */
@@ -121,5 +143,6 @@ const artel__stage_ops artel__stage_batch = {.name = "batch",
                                              .options = batch_table,
                                              .options_size = sizeof(window_options),
                                              .open = batch_open,
-                                             .at = window_at,
+                                             .at = artel__stage_at_one,
+                                             .at_some = window_at_some,
                                              .hash = window_hash};

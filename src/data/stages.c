@@ -319,6 +319,7 @@ artel_status artel__stage_at_one(const artel__stage *stage, int column, int64_t 
 
 artel_status artel__stage_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
+    if (count == 1) return artel__stage_at(stage, wants->column, index, wants->out);
     uint64_t pass = stage->frozen ? artel__stage_set_pass(0) : 0;
     artel_status status = ARTEL_OK;
     for (int i = 0; i < count && status == ARTEL_OK; i += ARTEL__STAGE_TOGETHER) {

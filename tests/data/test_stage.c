@@ -243,6 +243,134 @@ static void huge_counts(void **state)
     }
 }
 
+/* ---- several columns of an element ---- */
+
+enum {
+    WIDTH = 4,
+    MOST_COLUMNS = 4,
+    MOST_BYTES = 256
+};
+
+/* What a stage that was put below another one has been asked. */
+static struct {
+    int readings, columns;
+} asked;
+
+static artel_status counted_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    asked.readings++;
+    asked.columns += count;
+    return artel__stage_at_some(stage->inputs[0], wants, count, index);
+}
+
+static const artel__stage_ops counting = {
+    .name = "counting", .at = artel__stage_at_one, .at_some = counted_at_some, .same_number = true};
+
+/* The top's input, counted. */
+static void count_below(built *p, artel__stage *counter, artel__stage **input)
+{
+    *input = p->top->inputs[0];
+    *counter = **input;
+    counter->ops = &counting;
+    counter->inputs = input;
+    counter->input_count = 1;
+    p->top->inputs[0] = counter;
+    asked.readings = asked.columns = 0;
+}
+
+static void write_columns(bench *b)
+{
+    uint8_t file[4096];
+    float values[ROWS][WIDTH];
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < ROWS; i++)
+            for (int w = 0; w < WIDTH; w++) values[i][w] = (float)((i * WIDTH + w) * (k > 0 ? 10 : 1));
+        size_t size =
+            make_npy(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }", values, sizeof values);
+        bench_write(b, k > 0 ? "v.npy" : "u.npy", file, size);
+    }
+}
+
+/* All columns of element 3 at once, and in each case how often the stage below was asked, and for how many columns;
+ * `again`: the same for the second time. The values are those of the columns one by one. */
+static void columns_are_asked_for_together(void **state)
+{
+    static const struct {
+        const char *stage;
+        int readings, columns, again;
+    } rows[] = {{"\"window\", \"size\": 3", 3, 6, 3},
+                {"\"window\", \"size\": 3, \"columns\": [\"x\"]", 3, 4, 3},
+                {"\"window\", \"size\": 3, \"columns\": [\"x\"], \"offset\": 2", 4, 4, 4},
+                {"\"batch\", \"size\": 2", 2, 4, 2},
+                {"\"unbatch\"", 1, 2, 1},
+                {"\"cache\"", 1, 2, 0},
+                {"\"cache\", \"file\": \"FOLDER/kept\"", 1, 2, 0},
+                {"\"snapshot\", \"folder\": \"FOLDER\"", 1, 2, 0},
+                {"\"stack_columns\", \"columns\": [\"x\"], \"to\": \"z\"", 1, 2, 1},
+                {"\"concatenate_columns\", \"columns\": [\"y\"], \"to\": \"z\"", 1, 2, 1}};
+    bench *b = *state;
+    write_columns(b);
+    for (size_t r = 0; r < ARTEL__COUNT(rows); r++) {
+        char text[2048], stage[600];
+        uint8_t one[MOST_COLUMNS][MOST_BYTES], some[2][MOST_COLUMNS][MOST_BYTES];
+        artel__stage_want wants[2][MOST_COLUMNS];
+        artel__stage counter, *input;
+        built p;
+        const char *folder = strstr(rows[r].stage, "FOLDER");
+        int head = folder != NULL ? (int)(folder - rows[r].stage) : (int)strlen(rows[r].stage);
+        snprintf(stage, sizeof stage, "%.*s%s%s", head, rows[r].stage, folder != NULL ? b->folder : "",
+                 folder != NULL ? folder + strlen("FOLDER") : "");
+        snprintf(text, sizeof text, "{\"from\": \"npy:%s,%s\", \"stages\": [{\"stage\": %s}]}", bench_path(b, "u.npy"),
+                 bench_path(b, "v.npy"), stage);
+        if (build(b, bench_text(b, "t.json", text), &p) < 0)
+            fail_msg("%s: %s", text, artel_context_error(b->ctx)->what);
+        count_below(&p, &counter, &input);
+        int columns = p.top->column_count;
+        for (int c = 0; c < columns; c++)
+            for (int k = 0; k < 2; k++) wants[k][c] = (artel__stage_want){columns - 1 - c, some[k][columns - 1 - c]};
+        assert_int_equal(artel__stage_at_some(p.top, wants[0], columns, 3), ARTEL_OK);
+        assert_int_equal(asked.readings, rows[r].readings);
+        assert_int_equal(asked.columns, rows[r].columns);
+        assert_int_equal(artel__stage_at_some(p.top, wants[1], columns, 3), ARTEL_OK);
+        assert_int_equal(asked.readings, rows[r].readings + rows[r].again);
+        p.top->inputs[0] = input;
+        for (int c = 0; c < columns; c++) {
+            assert_int_equal(artel__stage_at(p.top, c, 3, one[c]), ARTEL_OK);
+            assert_memory_equal(one[c], some[0][c], p.top->columns[c].bytes);
+            assert_memory_equal(one[c], some[1][c], p.top->columns[c].bytes);
+        }
+        drop(&p);
+    }
+}
+
+/* Each input of a zip is asked once. */
+static void inputs_are_asked_once(void **state)
+{
+    bench *b = *state;
+    char text[2048];
+    const char *u = bench_path(b, "u.npy"), *v = bench_path(b, "v.npy");
+    float row[4][WIDTH];
+    artel__stage counter, *input;
+    built p;
+    write_columns(b);
+    snprintf(text, sizeof text,
+             "{\"zip\": [\"npy:%s,%s\", {\"from\": \"npy:%s,%s\", \"stages\": [{\"stage\": \"rename\", \"column\": "
+             "\"x\", \"to\": \"a\"}, {\"stage\": \"rename\", \"column\": \"y\", \"to\": \"b\"}]}]}",
+             u, v, v, u);
+    assert_int_equal(build(b, bench_text(b, "z.json", text), &p), ARTEL_OK);
+    count_below(&p, &counter, &input);
+    const artel__stage_want wants[] = {{3, row[3]}, {0, row[0]}, {2, row[2]}, {1, row[1]}, {0, row[0]}};
+    assert_int_equal(artel__stage_at_some(p.top, wants, 5, 5), ARTEL_OK);
+    for (int w = 0; w < WIDTH; w++) {
+        float was = (float)(5 * WIDTH + w);
+        assert_true(row[0][w] == was && row[1][w] == 10 * was && row[2][w] == 10 * was && row[3][w] == was);
+    }
+    assert_int_equal(asked.readings, 1);
+    assert_int_equal(asked.columns, 3);
+    p.top->inputs[0] = input;
+    drop(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +378,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(huge_counts, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(memory_runs_out, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(columns_are_asked_for_together, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(inputs_are_asked_once, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
