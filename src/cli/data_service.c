@@ -146,8 +146,17 @@ static const char *word_of(const json_t *object, const char *name)
     return text ? text : "?";
 }
 
+static const char *needed_text(const json_t *dataset, char *out, size_t size)
+{
+    const json_t *needed = json_object_get(dataset, "needed");
+    if (!json_is_integer(needed)) return "";
+    snprintf(out, size, ", %lld would keep those who train from waiting", (long long)json_integer_value(needed));
+    return out;
+}
+
 static void print_status(const json_t *answer)
 {
+    char text[96];
     size_t i;
     json_t *dataset, *worker;
     json_array_foreach(json_object_get(answer, "datasets"), i, dataset)
@@ -155,8 +164,8 @@ static void print_status(const json_t *answer)
         const json_t *rows = json_object_get(dataset, "rows"), *workers = json_object_get(dataset, "workers");
         artel__show(stdout, "%s: %s, ", word_of(dataset, "name"), word_of(dataset, "spec"));
         if (json_is_integer(rows))
-            artel__show(stdout, "%lld rows, policy %s, %zu workers\n", (long long)json_integer_value(rows),
-                        word_of(dataset, "policy"), json_array_size(workers));
+            artel__show(stdout, "%lld rows, policy %s, %zu workers%s\n", (long long)json_integer_value(rows),
+                        word_of(dataset, "policy"), json_array_size(workers), needed_text(dataset, text, sizeof text));
         else
             artel__show(stdout, "no worker has opened it yet\n");
     }

@@ -3,6 +3,7 @@
  * count rows, all under one mutex, which is taken once a piece. Which sets there are, and how many, is the owner's
  * alone. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -62,8 +63,10 @@ struct artel__prefetch {
     int started;
     int active; /* threads that read; under the mutex */
     bool quit;
-    bool counts;   /* under the mutex, as the next */
-    int64_t spent; /* ns of processor time */
+    bool counts;             /* under the mutex, as the next */
+    int64_t spent;           /* ns of processor time */
+    artel__pace *pace;       /* of the source; NULL: it does not ask for it */
+    int64_t taken, taken_ns; /* rows of the last batch, and when they were there; 0: there was none */
 };
 
 bool artel__feed_reads_ahead(const artel__feed *feed)
@@ -360,9 +363,18 @@ int64_t artel__prefetch_spent(artel__prefetch *p)
     return spent;
 }
 
+/* What has passed since the last batch was there is what is done with a batch. */
+static void say_pace(artel__prefetch *p)
+{
+    if (p->taken == 0) return;
+    atomic_fetch_add(&p->pace->rows, p->taken);
+    atomic_fetch_add(&p->pace->ns, artel__now_ns() - p->taken_ns);
+}
+
 artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count,
                                   void **buffers)
 {
+    if (p->pace) say_pace(p);
     pthread_mutex_lock(&p->mutex);
     if (p->queued > 0) { /* the last step's */
         memmove(p->queue, p->queue + 1, (size_t)(p->queued - 1) * sizeof *p->queue);
@@ -382,6 +394,10 @@ artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const u
     artel__failures_forget(before);
     await(p, s);
     if (told) artel__prefetch_follow(p, waits);
+    if (p->pace) {
+        p->taken = count;
+        p->taken_ns = artel__now_ns();
+    }
     return s->failed ? artel__feed_fetch(p->feed, pool, rows, count, s->buffer) : ARTEL_OK;
 }
 
@@ -395,9 +411,13 @@ static artel_status open_prefetch(artel__prefetch *p)
     ARTEL_TRY(artel__arena_status(&p->arena));
     for (int i = 0; i < p->arrays; i++) bytes += p->row_bytes[i] = array[i].row_bytes;
     p->piece = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (bytes + 1)) + 1 : 1;
-    bool far = p->feed->core->data->sources[0].far;
-    if (far || p->feed->core->data->sources[0].format->fetch_rows != NULL)
-        p->piece = p->most; /* one question for all of them */
+    const artel__source *source = &p->feed->core->data->sources[0];
+    bool far = source->far;
+    if (far || source->format->fetch_rows != NULL) p->piece = p->most; /* one question for all of them */
+    if (source->format->pace != NULL) {
+        p->pace = source->format->pace(source);
+        atomic_fetch_add(&p->pace->readers, 1);
+    }
     p->set_bytes = bytes * (size_t)p->most + PADDING * (size_t)p->arrays;
     p->ahead = 1;
     p->most_ahead = p->set_bytes < LARGE_BYTES ? ARTEL__PREFETCH_AHEAD : 1;
@@ -444,6 +464,7 @@ void artel__prefetch_destroy(artel__prefetch *p)
     while (p->started > 0) pthread_join(p->reader[--p->started].thread, NULL);
     for (int i = 0; i < SETS; i++) free_set(p, &p->storage[i]);
     artel__budget_give(ctx, p->charged);
+    if (p->pace) atomic_fetch_sub(&p->pace->readers, 1);
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->work);
     pthread_mutex_destroy(&p->mutex);

@@ -162,6 +162,13 @@ struct artel__source {
     struct artel__source_block *blocks;
 };
 
+/* How fast those that read ahead (prefetch.h) would go if they never waited for rows: what they take, and the time that
+ * passes from when a batch is there until the next one is asked for. */
+typedef struct artel__pace {
+    _Atomic int64_t rows, ns; /* of all readers, since the source was opened */
+    _Atomic int readers;
+} artel__pace;
+
 struct artel__data_format {
     const char *name;
     const char *syntax;  /* "idx:IMAGES,LABELS" */
@@ -189,6 +196,8 @@ struct artel__data_format {
      * together; of how many (at least 1, from the first on) that can be done. What fails here fails again when the row
      * is fetched. Thread-safe. */
     int64_t (*expect)(const artel__source *source, const int64_t *rows, int64_t count);
+    /* Optional: where those that read ahead write down how fast they go; it lives as long as the source. */
+    artel__pace *(*pace)(const artel__source *source);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
     artel_status (*hash_row)(const artel__source *source, int array, int64_t row, uint64_t *out);
     /* Optional: appends a row's bytes as its file holds them: of an encoded image, or (array -1, `has_records`) the

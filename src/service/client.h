@@ -14,6 +14,7 @@
 #ifndef ARTEL_SERVICE_CLIENT_H
 #define ARTEL_SERVICE_CLIENT_H
 
+#include "data/source.h"
 #include "service/access.h"
 #include "service/dataset.h"
 
@@ -34,6 +35,8 @@ void artel__service_client_close(artel__service_client *client); /* NULL accepte
 /* Fetches that run, and all to come, end soon with ARTEL_ERROR_CANCELLED. Thread-safe. */
 void artel__service_client_stop(artel__service_client *client);
 const artel__service_dataset *artel__service_client_dataset(const artel__service_client *client);
+/* Where those that read write down how fast they go, which the dispatcher is told. Thread-safe. */
+artel__pace *artel__service_client_pace(artel__service_client *client);
 
 /* Takes one element as it arrives: `row` is its block of dataset->row_bytes; `at` its place in rows[]. */
 typedef void artel__service_take_fn(void *user, int64_t at, const uint8_t *row);

@@ -53,10 +53,13 @@ struct artel__service_client {
     artel__service_client_options options;
     artel__service_site site;
     artel__service_dataset dataset;
-    artel__texts texts;     /* of elements whose reader keeps none himself (data/texts.h), as long as the client */
-    uint64_t number;        /* of this client, for the policy `off` */
-    pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered */
-    pthread_mutex_t mutex;  /* guards what follows; innermost */
+    artel__texts texts; /* of elements whose reader keeps none himself (data/texts.h), as long as the client */
+    uint64_t number;    /* of this client, for the policy `off` */
+    artel__pace pace;
+    pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered; guards the next */
+    int64_t told_rows, told_ns; /* of `pace`: those that `demand` is of */
+    double demand;              /* elements a second, if nobody waited; 0: not known yet */
+    pthread_mutex_t mutex;      /* guards what follows; innermost */
     artel__service_session *idle;
     json_t *workers; /* as a dispatcher has named them last; NULL: none has */
     atomic_bool stopped;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/failures.h"
 #include "base/threads.h"
 #include "data/data.h"
@@ -125,7 +126,7 @@ static void compute_texts(artel__service_crew *crew, artel__service_job *job)
     artel__free(crew->ctx, rows);
 }
 
-static void compute(artel__service_crew *crew, artel__service_job *job)
+static void compute_job(artel__service_crew *crew, artel__service_job *job)
 {
     size_t bytes = (size_t)job->count * job->store->dataset.row_bytes;
     if (artel__service_has_texts(&job->store->dataset)) {
@@ -134,6 +135,14 @@ static void compute(artel__service_crew *crew, artel__service_job *job)
     }
     if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes, &job->answer) < 0) return;
     compute_rows(crew, job, artel__bytes_put(artel__line_body(job->answer), job->call, 8));
+}
+
+static void compute(artel__service_crew *crew, artel__service_job *job)
+{
+    int64_t begin = artel__now_ns();
+    compute_job(crew, job);
+    atomic_fetch_add(&job->store->busy_ns, (uint64_t)(artel__now_ns() - begin));
+    atomic_fetch_add(&job->store->done, (uint64_t)job->count);
 }
 
 static void *thread_main(void *user)
@@ -191,6 +200,11 @@ artel__service_job *artel__service_crew_take(artel__service_crew *crew)
         pthread_mutex_unlock(&crew->mutex);
     }
     return job;
+}
+
+int artel__service_crew_threads(const artel__service_crew *crew)
+{
+    return crew->threads;
 }
 
 int artel__service_crew_fd(const artel__service_crew *crew)

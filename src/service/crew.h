@@ -15,12 +15,15 @@ typedef struct artel__service_store {
     artel__service_dataset dataset;
     artel__service_cache *cache; /* or NULL */
     char *here;
+    _Atomic uint64_t done, busy_ns; /* elements computed or found, and how long a thread of the crew took for them */
+    uint64_t told_done, told_ns;    /* those that `rate` is of: the worker's, as the next */
+    double rate;                    /* elements a second of all threads; 0: not known yet */
 } artel__service_store;
 
 /* A question, then its answer. */
 typedef struct artel__service_job {
     struct artel__service_job *next;
-    const artel__service_store *store;
+    artel__service_store *store;
     int reader; /* whose it is: the worker's own numbers */
     uint64_t visit, call;
     artel__line_block *answer; /* NULL: no memory for it */
@@ -37,6 +40,7 @@ void artel__service_crew_destroy(artel__service_crew *crew);
 void artel__service_crew_give(artel__service_crew *crew, artel__service_job *job);
 /* One that is done, now the caller's; NULL: none. */
 artel__service_job *artel__service_crew_take(artel__service_crew *crew);
+int artel__service_crew_threads(const artel__service_crew *crew);
 int artel__service_crew_fd(const artel__service_crew *crew); /* readable when one is done */
 /* Elements computed, and found in the cache. */
 void artel__service_crew_counts(artel__service_crew *crew, uint64_t *computed, uint64_t *found);

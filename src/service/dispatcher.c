@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "net/listener.h"
+#include "service/estimate.h"
 #include "service/journal.h"
 #include "service/line.h"
 
@@ -30,6 +31,7 @@ typedef struct caller {
     char address[ARTEL__NET_ADDRESS_TEXT]; /* of a worker, where clients reach it */
     json_t *here;                          /* by dataset's name */
     json_int_t computed, found;            /* elements, by its last beat */
+    json_t *rates;                         /* elements a second that it can do, by dataset's name; NULL: not said */
 } caller;
 
 typedef struct dispatcher {
@@ -43,6 +45,7 @@ typedef struct dispatcher {
     caller caller[CALLERS];
     struct pollfd ready[CALLERS + 1];
     int callers;
+    artel__service_estimate estimate;
     int64_t questions, lost; /* workers */
 } dispatcher;
 
@@ -178,7 +181,20 @@ static artel_status answer_beat(caller *c, const json_t *word)
 {
     c->computed = json_integer_value(json_object_get(word, "computed"));
     c->found = json_integer_value(json_object_get(word, "found"));
+    json_decref(c->rates);
+    c->rates = json_incref(json_object_get(word, "rates"));
     return artel__line_say(&c->line, json_pack("{s:s}", "say", "beat"));
+}
+
+/* How many would do. NULL: too little is known, or no memory, which json_pack makes null of as well. */
+static json_t *workers_needed(dispatcher *d, const served *s, size_t now)
+{
+    artel__service_estimate_begin(&d->estimate, (int)(s - d->served), artel__now_ns());
+    for (int i = 0; i < d->callers; i++)
+        if (d->caller[i].ready && !d->caller[i].closing)
+            artel__service_estimate_add(&d->estimate, json_number_value(json_object_get(d->caller[i].rates, s->name)));
+    int64_t needed = artel__service_estimate_end(&d->estimate, (int64_t)now);
+    return needed > 0 ? json_integer(needed) : NULL;
 }
 
 static artel_status answer_open(dispatcher *d, caller *c, const json_t *word)
@@ -194,6 +210,11 @@ static artel_status answer_open(dispatcher *d, caller *c, const json_t *word)
         }
         return refuse(c, "no such dataset is served", name ? name : "", names);
     }
+    const artel__service_demand demand = {.dataset = (int)(s - d->served),
+                                          .client = json_integer_value(json_object_get(word, "client")),
+                                          .rate = json_number_value(json_object_get(word, "demand")),
+                                          .heard_ns = artel__now_ns()};
+    artel__service_estimate_hear(&d->estimate, &demand);
     return artel__line_say(&c->line, json_pack("{s:s, s:O*, s:o}", "say", "dataset", "dataset", s->description,
                                                "workers", workers_of(d, s->name)));
 }
@@ -203,10 +224,11 @@ static artel_status answer_status(dispatcher *d, caller *c)
     json_t *datasets = json_array();
     for (int i = 0; i < d->options->datasets; i++) {
         const served *s = &d->served[i];
-        artel__service_list_add(&datasets, json_pack("{s:s, s:s, s:O?, s:O?, s:o}", "name", s->name, "spec", s->spec,
-                                                     "rows", json_object_get(s->description, "rows"), "policy",
-                                                     json_object_get(s->description, "policy"), "workers",
-                                                     workers_of(d, s->name)));
+        json_t *workers = workers_of(d, s->name), *needed = workers_needed(d, s, json_array_size(workers));
+        artel__service_list_add(&datasets, json_pack("{s:s, s:s, s:O?, s:O?, s:o, s:o?}", "name", s->name, "spec",
+                                                     s->spec, "rows", json_object_get(s->description, "rows"), "policy",
+                                                     json_object_get(s->description, "policy"), "workers", workers,
+                                                     "needed", needed));
     }
     return artel__line_say(&c->line,
                            json_pack("{s:s, s:s, s:i, s:o, s:o, s:I, s:I}", "say", "status", "artel", ARTEL_VERSION,
@@ -238,6 +260,7 @@ static void dismiss(dispatcher *d, int i)
     }
     artel__line_close(&c->line);
     json_decref(c->here);
+    json_decref(c->rates);
     d->caller[i] = d->caller[--d->callers];
     memset(&d->caller[d->callers], 0, sizeof d->caller[0]);
 }

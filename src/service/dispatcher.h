@@ -4,8 +4,8 @@
  * Words are JSON objects with a member "say":
  *   worker  -> work {address, version}           <- datasets [{name, spec, policy}], refused {why}
  *   worker  -> ready {datasets, here}            <- welcome, refused {why}: its data is another than the others'
- *   worker  -> beat                              <- beat
- *   client  -> open {dataset}                    <- dataset {dataset, workers: [{address, task, here}]}; without
+ *   worker  -> beat {computed, found, rates}     <- beat
+ *   client  -> open {dataset, client, demand}    <- dataset {dataset, workers: [{address, task, here}]}; without
  * "dataset" as long as nobody has described it; refused {why} anybody -> status                            <- status
  * {datasets, workers, ...} What the first worker says of a dataset holds from then on, over restarts, as long as there
  * is the journal; whoever has other data is refused. Belongs to one thread, which artel__dispatcher_run takes until the

@@ -167,6 +167,11 @@ static int64_t service_expect(const artel__source *source, const int64_t *rows, 
     return artel__service_ahead_expect(((const service_state *)source->state)->ahead, rows, count, pass_of(source));
 }
 
+static artel__pace *service_pace(const artel__source *source)
+{
+    return artel__service_client_pace(((const service_state *)source->state)->client);
+}
+
 static artel_status service_fetch_row(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
                                       void *out)
 {
@@ -205,6 +210,7 @@ const artel__data_format artel__data_service = {
     .fetch_record = service_fetch_record,
     .fetch_rows = service_fetch_rows,
     .expect = service_expect,
+    .pace = service_pace,
     .fingerprint = service_fingerprint,
     .whole_print = service_whole_print,
     .close = service_close,

@@ -17,7 +17,7 @@ enum {
 /* A client's connection. */
 typedef struct artel__reader {
     artel__line line; /* ctx NULL: free */
-    const artel__service_store *store;
+    artel__service_store *store;
     uint64_t visit; /* so that an answer to a former one is not taken for this one's */
     int jobs;
     bool closing;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker and its dispatcher: opening what is served, registering, and registering again. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #define BEAT_NS (2 * SECOND)
 #define SILENT_NS (15 * SECOND)
 #define RETRY_NS (SECOND / 4)
+#define RATED_NS (SECOND / 50) /* of a rate: it is of so much work or so many elements at least */
+#define RATED_ROWS 64
 
 /* -- opening -- */
 
@@ -107,12 +110,39 @@ static artel_status say_hello(artel__worker *w)
         &w->dispatcher, json_pack("{s:s, s:s, s:s}", "say", "work", "address", w->address, "version", ARTEL_VERSION));
 }
 
+/* What all threads together could do of a dataset in a second, by what was done of late. */
+static void rate_store(const artel__worker *w, artel__service_store *store)
+{
+    uint64_t done = atomic_load(&store->done), ns = atomic_load(&store->busy_ns);
+    uint64_t rows = done - store->told_done, spent = ns - store->told_ns;
+    if (rows == 0 || spent == 0 || (rows < RATED_ROWS && spent < RATED_NS)) return;
+    store->rate = (double)artel__service_crew_threads(w->crew) * (double)rows * 1e9 / (double)spent;
+    store->told_done = done;
+    store->told_ns = ns;
+}
+
+/* By dataset; NULL without memory, of which json_pack makes none either. */
+static json_t *rates_of(artel__worker *w)
+{
+    json_t *rates = json_object();
+    for (int i = 0; i < w->stores && rates; i++) {
+        rate_store(w, &w->store[i]);
+        if (w->store[i].rate == 0 ||
+            json_object_set_new(rates, w->store[i].dataset.name, artel__json_real(w->store[i].rate)) == 0)
+            continue;
+        json_decref(rates);
+        rates = NULL;
+    }
+    return rates;
+}
+
 static artel_status say_beat(artel__worker *w)
 {
     uint64_t computed, found;
     artel__service_crew_counts(w->crew, &computed, &found);
-    return artel__line_say(&w->dispatcher, json_pack("{s:s, s:I, s:I}", "say", "beat", "computed", (json_int_t)computed,
-                                                     "found", (json_int_t)found));
+    return artel__line_say(&w->dispatcher,
+                           json_pack("{s:s, s:I, s:I, s:o}", "say", "beat", "computed", (json_int_t)computed, "found",
+                                     (json_int_t)found, "rates", rates_of(w)));
 }
 
 static artel_status dial(artel__worker *w, int64_t now)

@@ -199,6 +199,19 @@ def two_jobs(scene):
     expect(done["found"] >= ROWS, "the cache found", done)
 
 
+def estimate(scene):
+    """How many workers would do is known once a training and a worker have said how fast they go; nothing is, before. The training is ended then."""
+    at, _, _ = scene.service(1, "train=" + scene.data)
+    expect(status(at)["datasets"][0]["needed"] is None and "would keep" not in artel("data-service", "status", at).out, status(at))
+    task = Task(scene.words("service:" + at, "--epochs", 10**6), {})
+    task.drain()
+    expect(Patience(60).until(lambda: status(at)["datasets"][0]["needed"] is not None, 0.2), "nothing is known", status(at), task.err())
+    needed, said = status(at)["datasets"][0]["needed"], artel("data-service", "status", at).out
+    task.process.kill()
+    task.finish(20)
+    expect(1 <= needed <= 4 and " would keep those who train from waiting" in said, needed, said)
+
+
 def policies(scene):
     """Who computes what, told by counts; files that lie apart."""
     for policy in ("data", "off"):
@@ -445,5 +458,5 @@ def case(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table([Row("bits", bits), Row("kills", kills), Row("stopped", stopped), Row("two jobs", two_jobs), Row("policies", policies),
-           Row("consumers", consumers), Row("stages where read", stages_where_read), Row("texts", texts), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])
+    table([Row("DS1 bits", bits), Row("DS1 DS3 kills", kills), Row("stopped", stopped), Row("DS5 two jobs", two_jobs), Row("DS2 policies", policies),
+           Row("DS4 consumers", consumers), Row("DS7 estimate", estimate), Row("stages where read", stages_where_read), Row("texts", texts), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "service/cache.h"
 #include "service/dataset.h"
+#include "service/estimate.h"
 #include "service/journal.h"
 #include "service/texts.h"
 
@@ -322,6 +324,83 @@ static void texts_must_fit(void **state)
     }
 }
 
+/* ---- how many workers would do ---- */
+
+typedef struct scaling {
+    double takes[4], does[4]; /* seconds an element: of clients, of workers; 0: none */
+    int64_t now, needed;
+} scaling;
+
+/* What tensorflow/core/data/service/auto_scaler_test.cc has its estimates be, by the same times. */
+static void DS7_estimate_is_that_of_tf_data(void **state)
+{
+    static const scaling cases[] = {
+        {{0}, {0}, 9, 0},
+        {{1e-5}, {0}, 9, 0},
+        {{0}, {1e-5}, 9, 0},
+        {{1e-5}, {1e-5}, 0, 0},
+        {{0.025}, {0.2}, 9, 8},
+        {{0.025, 0.05}, {0.2, 0.15}, 9, 11},
+        {{0.01, 0.02}, {0.1, 0.2}, 9, 20},
+        {{5e-7, 0.003, 0.002}, {0.08}, 99, 107},
+        {{0.0003}, {0.08, 0.07, 1e-6}, 99, 244},
+        {{1e-5}, {5e-4}, 15, 50},
+        {{1e-6}, {1e-5}, 2, 8},
+        {{1e-6}, {0.01}, 1000, 1500},
+        {{1e-6}, {0.2}, 99700, 100000},
+        {{1}, {1e-3}, 7, 1},
+    };
+    static artel__service_estimate e;
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) {
+        int dataset = (int)i;
+        for (int k = 0; k < 4 && cases[i].takes[k] > 0; k++) {
+            const artel__service_demand demand = {dataset, k, 1 / cases[i].takes[k], 1};
+            artel__service_estimate_hear(&e, &demand);
+        }
+        artel__service_estimate_begin(&e, dataset, 1);
+        for (int k = 0; k < 4 && cases[i].does[k] > 0; k++) artel__service_estimate_add(&e, 1 / cases[i].does[k]);
+        assert_int_equal(artel__service_estimate_end(&e, cases[i].now), cases[i].needed);
+    }
+}
+
+static int64_t needed_for(artel__service_estimate *e, int64_t now_ns)
+{
+    artel__service_estimate_begin(e, 0, now_ns);
+    artel__service_estimate_add(e, 1);
+    return artel__service_estimate_end(e, 1000);
+}
+
+/* What a client said last counts, for a minute; what is no rate was not said; of too many the oldest goes. */
+static void DS7_clients_come_and_go(void **state)
+{
+    static const double no_rates[] = {0, -1, INFINITY, NAN, 1e300};
+    static artel__service_estimate e;
+    (void)state;
+    artel__service_demand demand = {0, 7, 5, 1};
+    artel__service_estimate_hear(&e, &demand);
+    demand.rate = 3;
+    artel__service_estimate_hear(&e, &demand);
+    assert_int_equal(needed_for(&e, 1), 3);
+    for (size_t i = 0; i < ARTEL__COUNT(no_rates); i++) {
+        demand.rate = no_rates[i];
+        artel__service_estimate_hear(&e, &demand);
+        artel__service_estimate_begin(&e, 0, 1);
+        artel__service_estimate_add(&e, no_rates[i]);
+        assert_int_equal(artel__service_estimate_end(&e, 9), 0);
+    }
+    assert_int_equal(needed_for(&e, 1), 3);
+    assert_int_equal(needed_for(&e, INT64_C(61000000000)), 0);
+    demand.rate = 1;
+    for (int i = 0; i < ARTEL__SERVICE_DEMANDS; i++) {
+        demand.client = 1000 + i;
+        demand.heard_ns = 2 + i;
+        artel__service_estimate_hear(&e, &demand);
+    }
+    assert_int_equal(e.demands, ARTEL__SERVICE_DEMANDS);
+    assert_int_equal(needed_for(&e, 2), ARTEL__SERVICE_DEMANDS);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -333,6 +412,8 @@ int main(void)
                                        CASE(descriptions_are_checked),
                                        CASE(texts_travel),
                                        CASE(texts_last_as_long_as_their_reader),
-                                       CASE(texts_must_fit)};
+                                       CASE(texts_must_fit),
+                                       CASE(DS7_estimate_is_that_of_tf_data),
+                                       CASE(DS7_clients_come_and_go)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
