@@ -183,4 +183,4 @@ def case(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table([Row("division", division), Row("values", values), Row("tasks", tasks), Row("off", off), Row("refusals", refusals)], cleaning(case), [])
+    table([Row("IN3 division", division), Row("values", values), Row("IN2 tasks", tasks), Row("IN4 off", off), Row("refusals", refusals)], cleaning(case), [])

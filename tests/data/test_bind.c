@@ -24,7 +24,7 @@ static artel_data *pair(bench *b, artel_shape x, artel_dtype y_type, artel_shape
 
 #define SHAPE(...) ((artel_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), {__VA_ARGS__}})
 
-static void input_shapes(void **state)
+static void IN10_input_shapes(void **state)
 {
     static const struct {
         artel_shape data, wanted;
@@ -233,7 +233,7 @@ static void note_about_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(input_shapes, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(IN10_input_shapes, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(class_numbers, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(one_hot, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(float_values, bench_setup, bench_teardown),

@@ -102,7 +102,7 @@ def strangers():
     refused("no folder", [{"stage": "cache", "file": "nowhere/c"}], "nowhere")
 
 
-def snapshots():
+def DS6_snapshots():
     kept = {"stage": "snapshot", "folder": "snaps/of"}
     for stages, count in (([kept], 1), ([kept], 1), ([{"stage": "skip", "count": 1}, kept], 2), ([kept, {"stage": "skip", "count": 1}], 2)):
         skipped = len(stages) - 1
@@ -151,6 +151,6 @@ def training():
 np.savez("d.npz", x=X)
 files()
 strangers()
-snapshots()
+DS6_snapshots()
 training()
 sys.exit(report())

@@ -287,7 +287,7 @@ def in_pass(number, value):
     return found
 
 
-def passes():
+def IN11_passes():
     """Random stages draw anew in each pass over the data, as a map of tf.data does; what keeps values keeps those of the first."""
     x = RNG.integers(0, 256, (40, 12, 12, 3), dtype="u1")
     np.savez("q.npz", x=x, y=x)
@@ -377,7 +377,7 @@ def errors():
     refused("too much to keep", chain(a, ("cache", dict(limit=10))), "limit 10")
 
 
-def training():
+def IN1_training():
     x, y = RNG.integers(0, 256, (120, 8, 8, 1), dtype="u1"), RNG.integers(0, 4, 120)
     np.savez("t.npz", x=x, y=y)
     save(chain("npz:t.npz", ("shuffle", dict(seed=1)), ("filter", {"column": "y", "is": "<", "value": 3}), ("scale", dict(column="x", divide=255)),
@@ -408,6 +408,12 @@ def training():
     check("epochs have their own draws", digests["frozen"] != digests["one"])
     for name in ("mirrored", "workers", "resumed", "middle"):
         check("bits of " + name, len("".join(digests["one"])) == 64 and digests[name] == digests["one"], digests)
+    save(chain("npz:t.npz", ("repeat", dict(count=10**6)), ("shuffle", dict(seed=5)), ("take", dict(count=96)),
+               ("filter", {"column": "y", "is": "<", "value": 3}), ("random_crop", dict(column="x", height=7, width=7))))
+    fit("some of 120 million")
+    fit("some of 120 million, 4 workers", "--strategy", "multi-worker", launch=("launch", "-n", "4"))
+    check("an order of 120 million elements", digests["some of 120 million"] == digests["some of 120 million, 4 workers"] != digests["one"], digests)
+    save(frozen)
     changed = json.load(open("p.json"))
     changed["stages"][0]["seed"] = 2
     save(changed)
@@ -415,7 +421,7 @@ def training():
     check("another pipeline is another run", rc == 1 and "data" in err, err)
 
 
-def other_elements():
+def IN9_other_elements():
     """Training where each epoch has other elements: the bits of workers, and of a run that goes on; what is checked stays the same."""
     np.savez("e.npz", x=RNG.standard_normal((90, 5)).astype("f4"), y=RNG.integers(0, 3, 90))
     order = ("shuffle", dict(seed=1, reshuffle_each_iteration=True))
@@ -442,6 +448,6 @@ def other_elements():
     check("continued", fit("middle", "--checkpoint-dir", "ck3", "--save-every", "3steps", "--check-data", "reading", "--replicas", 2, "--strategy", "mirrored") == one)
 
 
-for part in (orders, comparisons, joins, any_tree, series, maps, images, passes, errors, training, other_elements):
+for part in (orders, comparisons, joins, any_tree, series, maps, images, IN11_passes, errors, IN1_training, IN9_other_elements):
     part()
 sys.exit(report())

@@ -159,7 +159,7 @@ static void only_what_costs(void **state)
 }
 
 /* How far is read ahead follows the steps and the budget. */
-static void follows_steps(void **state)
+static void IN8_follows_steps(void **state)
 {
     static const struct {
         uint64_t budget;
@@ -221,7 +221,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(peek, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failure_ahead_is_not_told, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(counts_time, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(follows_steps, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(IN8_follows_steps, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(only_what_costs, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

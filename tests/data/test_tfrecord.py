@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 200
+# long form: 900
 """Records that TensorFlow writes: the rows delivered are those of tf.io.parse_example, for every kind of feature and compression;
 damage is named with file, record and byte; training on them gives the bits that training on the same arrays gives.
 """
@@ -16,6 +17,7 @@ import keras
 import tensorflow as tf
 
 RNG = np.random.default_rng(7)
+LONG = os.environ.get("ARTEL_LONG") == "1"
 
 
 def floats(v):
@@ -50,7 +52,7 @@ def parsed(records, **spec):
     return {k: v for k, v in tf.io.parse_example(tf.constant(records, shape=[len(records)], dtype=tf.string), spec).items()}
 
 
-def kinds():
+def IN9_kinds():
     n = 37
     x, y = RNG.standard_normal((n, 4, 3)).astype("f4"), RNG.integers(-2**63, 2**63 - 1, (n, 3))
     raw = RNG.integers(0, 65536, (n, 2, 2)).astype("u2")
@@ -99,7 +101,7 @@ def unpacked():
     same("unpacked, twice", deliver("tfrecord:u.tfrecord" + features(x=dict(dtype="int64", shape=[4])), "int64"), truth)
 
 
-def sequences():
+def IN9_sequences():
     steps = [RNG.standard_normal((k, 2)).astype("f4") for k in (3, 0, 5, 1)]
     records = []
     for s in steps:
@@ -113,7 +115,7 @@ def sequences():
     refused("long sequence", "tfrecord:s.tfrecord" + features(x=dict(dtype="float32", shape=[4, 2], key="s", sequence=True, ragged=True)), "record 2", "at most 4")
 
 
-def sparse():
+def IN9_sparse():
     records = [example(i=ints(i), j=ints(j), v=floats(v)) for i, j, v in (([0, 2], [1, 3], [5, 6]), ([], [], []), ([1], [0], [-1.5]))]
     write("p.tfrecord", records)
     truth = parsed(records, x=tf.io.SparseFeature(["i", "j"], "v", tf.float32, [3, 4]))["x"]
@@ -316,11 +318,41 @@ def several():
     refused("too many to guess", "tfrecord:many.r", "more than 4096 features", "#features=")
 
 
+def beyond():
+    """A file of more than 4 GiB that TensorFlow writes, read at its end and around 2 and 4 GiB; and its records as artel writes them, read by TensorFlow."""
+    count, size = 4200, 1 << 20
+    filler = RNG.integers(0, 256, size, dtype="u1").tobytes()
+    spec = features(x=dict(dtype="int64"), b=dict(dtype="bytes", decode="uint8", shape=[size]))
+    with tf.io.TFRecordWriter("l.tfrecord") as out:
+        for i in range(count):
+            out.write(example(x=ints([i * 7]), b=byte(filler)))
+    each = os.path.getsize("l.tfrecord") // count
+    check("a file of 4 GiB", os.path.getsize("l.tfrecord") > 1 << 32)
+    rc, out, err = run(ARTEL, "data", "verify", "l.tfrecord")
+    check("verified", rc == 0 and "%d records, 0 damaged" % count in out, out, err)
+    for first in ((1 << 31) // each - 2, (1 << 32) // each - 2, count - 4):
+        with open("l.json", "w") as f:
+            json.dump({"from": "tfrecord:l.tfrecord" + spec, "stages": [dict(stage="skip", count=first), dict(stage="take", count=4)]}, f)
+        same("records from %d on" % first, deliver("pipeline:l.json#x", "int64"), np.arange(first, first + 4) * 7)
+    with open("l.json", "w") as f:
+        json.dump({"from": "tfrecord:l.tfrecord" + spec, "stages": [dict(stage="select", columns=["b"]), dict(stage="rename", column="b", to="x"), dict(stage="skip", count=count - 1)]}, f)
+    same("bytes of the last record", deliver("pipeline:l.json#x", "uint8"), np.frombuffer(filler, "u1")[None])
+    rc, _, err = run(ARTEL, "data", "make", "tfrecord:l.tfrecord" + spec, "-o", "m.tfrecord", "--shards", 1)
+    check("written", rc == 0 and os.path.getsize("m.tfrecord") == os.path.getsize("l.tfrecord"), err)
+    os.unlink("l.tfrecord")
+    read = 0
+    for record in tf.data.TFRecordDataset("m.tfrecord"):
+        e = tf.train.Example.FromString(record.numpy()).features.feature
+        read += list(e["x"].int64_list.value) == [read * 7] and e["b"].bytes_list.value[0] == filler
+    check("read by TensorFlow", read == count, read)
+    os.unlink("m.tfrecord")
+
+
 def main():
-    records, x = kinds()
+    records, x = IN9_kinds()
     unpacked()
-    sequences()
-    sparse()
+    IN9_sequences()
+    IN9_sparse()
     pictures()
     damage(records, x)
     words()
@@ -329,6 +361,8 @@ def main():
     unreadable()
     shards(records, x)
     training()
+    if LONG:
+        beyond()
     return report()
 
 
