@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `.keras`: a zip archive, or a directory with the same names: metadata.json, config.json, model.weights.h5.
  *
- * metadata.json is not looked at, as in Keras; vocabularies among the assets go into the record (assets.c); others are
- * passed over.
+ * Of metadata.json only the version of Keras is looked at; vocabularies among the assets go into the record (assets.c);
+ * others are passed over.
  */
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/json_parse.h"
 #include "base/zip.h"
 #include "keras/assets.h"
 #include "keras/load.h"
@@ -40,6 +41,18 @@ static artel_status read_config(artel__zip *zip, const char *path, json_t **out)
     return status;
 }
 
+/* Keras does not read it; what is no JSON says nothing. */
+static artel_status read_metadata(artel__zip *zip, const char *path, json_t **out)
+{
+    const artel__zip_member *member = artel__zip_find(zip, "metadata.json");
+    artel__zip_content content;
+    if (!member) return ARTEL_OK;
+    ARTEL_TRY(artel__zip_extract(zip, member, ARTEL__JSON_MAX_SIZE, &content));
+    artel__json_answer answer = artel__json_parse((const char *)content.bytes, content.size, false, out);
+    artel__zip_release(zip, &content);
+    return answer == ARTEL__JSON_NO_MEMORY ? artel__fail_memory(zip->ctx, path, 0) : ARTEL_OK;
+}
+
 static artel_status read_weights(artel__zip *zip, const char *path, artel__keras_archive *archive)
 {
     const artel__zip_member *member = artel__zip_find(zip, "model.weights.h5");
@@ -63,6 +76,7 @@ artel_status artel__keras_archive_open(artel_context *ctx, const char *path, boo
     artel__arena_init(&archive.arena, ctx);
     artel_status status = artel__zip_open(ctx, path, &zip);
     if (status == ARTEL_OK && with_config) status = read_config(&zip, path, &archive.config);
+    if (status == ARTEL_OK && with_config) status = read_metadata(&zip, path, &archive.metadata);
     if (status == ARTEL_OK) status = read_weights(&zip, path, &archive);
     if (status == ARTEL_OK && with_config)
         status = artel__keras_attach_assets(&zip, path, archive.config, archive.weights.root);
@@ -79,6 +93,7 @@ void artel__keras_archive_close(artel__keras_archive *archive)
 {
     if (!archive->arena.ctx) return;
     json_decref(archive->config);
+    json_decref(archive->metadata);
     artel__h5_close(&archive->weights);
     artel__arena_fini(&archive->arena);
     *archive = (artel__keras_archive){.config = NULL};

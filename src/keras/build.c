@@ -197,7 +197,7 @@ static artel_status finish(artel_builder *builder, json_t *record, artel_model *
 {
     artel_status status = builder->status;
     if (status == ARTEL_OK && !record) status = out_of_memory(builder);
-    if (status == ARTEL_OK) status = artel__keras_translate_model(builder->ctx, builder->name, record);
+    if (status == ARTEL_OK) status = artel__keras_translate_model(builder->ctx, builder->name, NULL, record);
     if (status == ARTEL_OK) status = artel__keras_from_record(builder->ctx, builder->name, record, out);
     json_decref(record);
     artel_builder_destroy(builder);

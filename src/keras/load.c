@@ -67,16 +67,19 @@ artel_status artel__keras_sniff(artel_context *ctx, const char *path, artel__ker
     return status;
 }
 
-/* A model from a record that may be of an older form; takes the record's compile settings out of it. `policy`: NULL, or
- * the dtype policy that it gets instead of its own. */
-static artel_status make_model(artel_context *ctx, const char *path, const char *policy, json_t *record,
-                               artel_model **out)
+typedef struct made_with {
+    const char *policy;  /* NULL, or the dtype policy that the model gets instead of its own */
+    const char *version; /* of Keras, as the file says it beside the record; NULL: it does not */
+} made_with;
+
+/* A model from a record that may be of an older form; takes the record's compile settings out of it. */
+static artel_status make_model(artel_context *ctx, const char *path, made_with with, json_t *record, artel_model **out)
 {
     if (!json_is_object(record) || !json_object_get(record, "class_name"))
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give the text of model.to_json() or a file of model.save()",
                            "the JSON is not the record of a Keras model");
-    ARTEL_TRY(artel__keras_translate_model(ctx, path, record));
-    if (policy) ARTEL_TRY(artel__keras_set_policy(ctx, record, policy));
+    ARTEL_TRY(artel__keras_translate_model(ctx, path, with.version, record));
+    if (with.policy) ARTEL_TRY(artel__keras_set_policy(ctx, record, with.policy));
     json_t *compile = json_incref(json_object_get(record, "compile_config"));
     json_object_del(record, "compile_config");
     artel_status status = json_is_object(compile) ? artel__keras_translate_compile(ctx, path, compile) : ARTEL_OK;
@@ -93,7 +96,8 @@ static artel_status load_archive(artel_context *ctx, const char *path, const cha
     artel__keras_archive archive;
     artel_model *model = NULL;
     ARTEL_TRY(artel__keras_archive_open(ctx, path, true, &archive));
-    artel_status status = make_model(ctx, path, policy, archive.config, &model);
+    const made_with with = {policy, json_string_value(json_object_get(archive.metadata, "keras_version"))};
+    artel_status status = make_model(ctx, path, with, archive.config, &model);
     if (status == ARTEL_OK) status = artel__keras_load_tree(model, path, archive.weights.root, &model->optimizer);
     artel__keras_archive_close(&archive);
     if (status == ARTEL_OK)
@@ -168,7 +172,10 @@ static artel_status load_h5(artel_context *ctx, const char *path, const char *po
         status = artel__fail(ctx, ARTEL_ERROR_INVALID, path,
                              "give the model's .keras file or its JSON, and these as its weights",
                              "the file holds weights only, no architecture");
-    if (status == ARTEL_OK) status = make_model(ctx, path, policy, record, &model);
+    if (status == ARTEL_OK) {
+        const made_with with = {policy, artel__h5_attribute_text(file.root, "keras_version")};
+        status = make_model(ctx, path, with, record, &model);
+    }
     if (status == ARTEL_OK) status = fill_legacy(model, path, file.root);
     json_decref(record);
     artel__h5_close(&file);
@@ -184,7 +191,7 @@ static artel_status load_json(artel_context *ctx, const char *path, const char *
 {
     json_t *record;
     ARTEL_TRY(artel__json_load_file(ctx, path, &record));
-    artel_status status = make_model(ctx, path, policy, record, out);
+    artel_status status = make_model(ctx, path, (made_with){.policy = policy}, record, out);
     json_decref(record);
     return status;
 }

@@ -47,7 +47,8 @@ artel_status artel__safetensors_save(const artel_model *model, const char *path)
 typedef struct artel__keras_archive {
     artel__arena arena;
     artel__h5_file weights;
-    json_t *config; /* of config.json; NULL when not asked for */
+    json_t *config;   /* of config.json; NULL when not asked for */
+    json_t *metadata; /* of metadata.json; NULL when not asked for, not there, or no JSON */
 } artel__keras_archive;
 artel_status artel__keras_archive_open(artel_context *ctx, const char *path, bool with_config,
                                        artel__keras_archive *out);

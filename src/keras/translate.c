@@ -222,14 +222,23 @@ static artel_status add_input_layers(json_t *record, int depth)
     return ARTEL_OK;
 }
 
-/* Only Keras 2 says batch_input_shape, in all of its files. */
-static bool is_keras2(json_t *record, int depth)
+/* "2.15.0", "2.2.4-tf"; Keras 1 had the same functions. */
+static bool is_old_version(const char *version)
+{
+    return version && (strncmp(version, "2.", 2) == 0 || strncmp(version, "1.", 2) == 0);
+}
+
+/* Only Keras 2 says batch_input_shape: in all of its models, but for a Sequential that got its shape from data. */
+static bool has_old_shapes(json_t *record, int depth)
 {
     size_t i;
     json_t *config = json_object_get(record, "config"), *layer;
     json_t *layers = json_is_array(config) ? config : json_object_get(config, "layers");
     bool old = json_object_get(config, "batch_input_shape") != NULL;
-    json_array_foreach(layers, i, layer) old = old || (depth < ARTEL__KERAS_MAX_NESTING && is_keras2(layer, depth + 1));
+    json_array_foreach(layers, i, layer)
+    {
+        old = old || (depth < ARTEL__KERAS_MAX_NESTING && has_old_shapes(layer, depth + 1));
+    }
     return old;
 }
 
@@ -245,8 +254,11 @@ static artel_status rename_namesakes(json_t *value, int depth)
     json_array_foreach(value, i, item) ARTEL_TRY(rename_namesakes(item, depth + 1));
     json_object_foreach(value, key, item)
     {
+        bool activation = strstr(key, "activation") != NULL;
+        json_t *function = activation && json_is_object(item) ? json_object_get(item, "config") : NULL;
+        if (json_is_string(function)) item = function; /* {"class_name": "function", "config": NAME} */
         name = json_string_value(item);
-        bool sigmoid = name && strstr(key, "activation") && strcmp(name, "hard_sigmoid") == 0,
+        bool sigmoid = name && activation && strcmp(name, "hard_sigmoid") == 0,
              crop = name && strcmp(key, "class_name") == 0 && strcmp(name, "RandomCrop") == 0;
         if ((sigmoid && json_string_set(item, "hard_sigmoid of Keras 2") < 0) ||
             (crop && json_string_set(item, "RandomCrop of Keras 2") < 0))
@@ -256,10 +268,16 @@ static artel_status rename_namesakes(json_t *value, int depth)
     return ARTEL_OK;
 }
 
-static artel_status translate_record(json_t *record)
+static bool is_keras2(json_t *record, const char *version)
+{
+    const char *own = json_string_value(json_object_get(record, "keras_version"));
+    return is_old_version(version) || is_old_version(own) || has_old_shapes(record, 0);
+}
+
+static artel_status translate_record(json_t *record, const char *version)
 {
     if (!json_is_object(record)) return ARTEL_OK;
-    if (is_keras2(record, 0)) ARTEL_TRY(rename_namesakes(record, 0));
+    if (is_keras2(record, version)) ARTEL_TRY(rename_namesakes(record, 0));
     ARTEL_TRY(add_input_layers(record, 0));
     ARTEL_TRY(translate_value(record, "", 0));
     return artel__keras_translate_calls(record, 0);
@@ -271,9 +289,9 @@ static artel_status recorded(artel_context *ctx, const char *where, artel_status
     return status == ARTEL_ERROR_NO_MEMORY ? artel__fail_memory(ctx, where, 0) : status;
 }
 
-artel_status artel__keras_translate_model(artel_context *ctx, const char *where, json_t *record)
+artel_status artel__keras_translate_model(artel_context *ctx, const char *where, const char *version, json_t *record)
 {
-    return recorded(ctx, where, translate_record(record));
+    return recorded(ctx, where, translate_record(record, version));
 }
 
 /* -- compile settings -- */

@@ -11,8 +11,9 @@
 #include "base/json.h"
 
 /* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure; `where` names
- * the file, or the model, in messages. */
-artel_status artel__keras_translate_model(artel_context *ctx, const char *where, json_t *record);
+ * the file, or the model, in messages. `version` is that of Keras as the file says it; NULL where it does not, or where
+ * the record itself does. */
+artel_status artel__keras_translate_model(artel_context *ctx, const char *where, const char *version, json_t *record);
 
 /* Its part for the calls between layers (translate_calls.c); NO_MEMORY is not recorded. */
 artel_status artel__keras_translate_calls(json_t *record, int depth);

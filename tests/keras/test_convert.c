@@ -94,7 +94,7 @@ static void old_records_are_brought_up_to_date(void **state)
               "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": "
               "\"Bidirectional\", \"config\": "
               "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
-    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", model), ARTEL_OK);
+    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", NULL, model), ARTEL_OK);
     assert_text(model, "class_name", "Functional");
     assert_text(model, "module", "keras.src.models.functional");
     assert_text(model, "registered_name", "Functional");
@@ -117,7 +117,7 @@ static void modern_records_stay(void **state)
               "\"keras.layers\", \"class_name\": \"BatchNormalization\", "
               "\"config\": {\"axis\": -1}, \"registered_name\": null}]}}");
     json_t *copy = json_deep_copy(model);
-    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", model), ARTEL_OK);
+    assert_int_equal(artel__keras_translate_model(f->ctx, "old.json", NULL, model), ARTEL_OK);
     assert_true(json_equal(model, copy));
     json_decref(copy);
     json_decref(model);
@@ -168,7 +168,7 @@ static void memory_that_is_short_is_recorded(void **state)
                             "{\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": \"mse\"}}}");
     json_t *out, *training = parse("{\"optimizer_config\": {\"class_name\": \"SGD\", \"config\": {}}}");
     json_set_alloc_funcs(no_memory, free);
-    artel_status status = artel__keras_translate_model(f->ctx, "old.json", model);
+    artel_status status = artel__keras_translate_model(f->ctx, "old.json", NULL, model);
     assert_fails(f, status, ARTEL_ERROR_NO_MEMORY, "old.json");
     status = artel__keras_translate_compile(f->ctx, "old.keras", compile);
     assert_fails(f, status, ARTEL_ERROR_NO_MEMORY, "old.keras");

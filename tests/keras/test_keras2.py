@@ -92,6 +92,7 @@ class Row:
     says: tuple = ()
     change: object = None  # of the tree of weights of the .keras file
     metrics: dict = None  # what evaluate says
+    saved: tuple = ()  # the ending of a file that artel saves, and the version of Keras that is then written into it
 
 
 def under_scores(h5):
@@ -119,6 +120,11 @@ def separable(class_name, **more):
 def windows(x):
     return sum(x[:, i:i + 4, j:j + 4] for i in range(3) for j in range(3))
 
+
+HARD = {"class_name": "Sequential", "keras_version": "3.5.0", "config": [{"class_name": "InputLayer", "config": {"batch_shape": [None, 4, 3], "name": "x"}},
+                                                                    {"class_name": "Activation", "config": {"activation": "hard_sigmoid"}}]}
+OLD = ("hard_sigmoid of Keras 2",)
+FUNCTION = {"module": "builtins", "class_name": "function", "config": "hard_sigmoid", "registered_name": "function"}
 
 ROWS = [
     Row("inner-called-twice", model("m", [source("a", 6), source("b", 6), inner(nodes=[on("a"), on("b")]), layer("Subtract", "s", [on("inner:1", "inner:2")])],
@@ -187,8 +193,22 @@ ROWS = [
     Row("hard-sigmoid", sequence(layer("Activation", "o", [on("x")], activation="hard_sigmoid")), {"x": S}, says=('"o"', "hard_sigmoid of Keras 2", "docs/activations.md")),
     Row("hard-sigmoid-in-a-model", model("m", [source("a", 6), {**inner("Sequential", [on("a")]), "config": {"name": "inner", "layers": [
         source("i", 6), layer("Dense", "d", [], units=2, activation="hard_sigmoid")]}}], ["a"], ["inner:1"]), {"a": X}, says=("hard_sigmoid of Keras 2",)),
-    Row("hard-sigmoid-of-keras-3", {"class_name": "Sequential", "config": [{"class_name": "InputLayer", "config": {"batch_shape": [None, 4, 3], "name": "x"}},
-                                                                       {"class_name": "Activation", "config": {"activation": "hard_sigmoid"}}]}, {"x": S}, (S / 6 + 0.5).clip(0, 1)),
+    Row("hard-sigmoid-of-keras-3", HARD, {"x": S}, (S / 6 + 0.5).clip(0, 1)),
+    Row("hard-sigmoid-of-no-shape", {**HARD, "keras_version": "2.10.0"}, {"x": S}, says=OLD),
+    Row("hard-sigmoid-of-keras-1", {**HARD, "keras_version": "1.2.2"}, {"x": S}, says=OLD),
+    Row("hard-sigmoid-shape-from-data", {"class_name": "Sequential", "keras_version": "2.10.0", "config": {"name": "s", "build_input_shape": [None, 6], "layers": [
+        layer("Dense", "d", [], units=2, activation="hard_sigmoid")]}}, {"x": X}, says=OLD),
+    *[Row(f"hard-sigmoid-{kind}-{version or 'none'}", HARD, {"x": S}, want, OLD, saved=("." + kind, version))
+      for kind, version, want in (("keras", "2.13.1", None), ("keras", "3.5.0", (S / 6 + 0.5).clip(0, 1)), ("keras", "", (S / 6 + 0.5).clip(0, 1)),
+                                  ("h5", "2.2.4-tf", None), ("h5", "3.5.0", (S / 6 + 0.5).clip(0, 1)))],
+    Row("hard-sigmoid-as-a-record", sequence(layer("Activation", "o", [on("x")], activation=FUNCTION)), {"x": S}, says=OLD),
+    Row("hard-sigmoid-lstm-as-a-record", sequence(layer("LSTM", "o", [on("x")], units=2, recurrent_activation=FUNCTION)), {"x": S}, says=OLD),
+    Row("hard-sigmoid-lstm", sequence(layer("LSTM", "o", [on("x")], units=2, recurrent_activation="hard_sigmoid")), {"x": S}, says=OLD),
+    Row("hard-sigmoid-conv-lstm", sequence(layer("ConvLSTM2D", "o", [on("x")], filters=2, kernel_size=[2, 2], recurrent_activation="hard_sigmoid"), x=P[:, None]), {"x": P[:, None]},
+        says=OLD),
+    Row("hard-sigmoid-bidirectional", sequence(layer("Bidirectional", "o", [on("x")], merge_mode="concat", layer=layer("LSTM", "l", [], units=2, recurrent_activation="hard_sigmoid"))),
+        {"x": S}, says=OLD),
+    Row("locally-connected", sequence(layer("LocallyConnected1D", "o", [on("x")], filters=2, kernel_size=[2])), {"x": S}, says=("LocallyConnected1D",)),
     Row("random-crop", sequence(layer("RandomCrop", "o", [on("x")], height=4, width=4, seed=None, rng_type="stateful"), x=P), {"x": P}, says=("RandomCrop of Keras 2",)),
     Row("time-first", sequence(layer("GRU", "o", [on("x")], units=2, time_major=True)), {"x": S}, says=('"o"', "time_major")),
     Row("few-at-a-time", sequence(layer("BatchNormalization", "o", [on("x")], virtual_batch_size=2)), {"x": S}, says=('"o"', "virtual_batch_size")),
@@ -225,11 +245,34 @@ def stored(folder, path, change):
     return kept
 
 
+def of_version(folder, path, ending, version):
+    """The model as a file that says to be of this version of Keras."""
+    import h5py
+
+    kept = os.path.join(folder, "of-version" + ending)
+    ran = artel("convert", path, kept)
+    if ran.rc:
+        raise Failure("convert: " + ran.first)
+    if ending == ".h5":
+        with h5py.File(kept, "r+") as h5:
+            h5.attrs["keras_version"] = version
+        return kept
+    with zipfile.ZipFile(kept) as z:
+        parts = {n: z.read(n) for n in z.namelist()}
+    parts["metadata.json"] = json.dumps({"keras_version": version}) if version else "no JSON"
+    with zipfile.ZipFile(kept, "w") as z:
+        for name, content in parts.items():
+            z.writestr(name, content)
+    return kept
+
+
 def run(row, index, folder, keras_only):
     path, data, out = (os.path.join(folder, n) for n in ("m.json", "d.npz", "p.npy"))
     with open(path, "w") as f:
-        json.dump({**row.model, "keras_version": "2.15.0", "backend": "tensorflow"}, f)
+        json.dump({"keras_version": "2.15.0", "backend": "tensorflow", **row.model}, f)
     np.savez(data, **row.data)
+    if row.saved:
+        path = of_version(folder, path, *row.saved)
     if row.change:
         path = stored(folder, path, row.change)
     if row.metrics:
