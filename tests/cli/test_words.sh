@@ -108,6 +108,9 @@ says 1 'nothing stands behind the format (expected synthetic:WHAT)' fit model.ke
 says 1 'is --validation-split' fit model.keras --data synthetic:8 --validation 0.2
 says 1 'from class numbers to weights; write {"0": 1' fit model.keras --data synthetic:8 --loss sparse_categorical_crossentropy --class-weight balanced
 says 1 'which crossentropy "cross_entropy" means' fit model.keras --data synthetic:8 --loss cross_entropy
+says 1 'which crossentropy "crossentropy" means' fit model.keras --data synthetic:8 --loss crossentropy
+"$ARTEL" new mlp --input 4 --classes 1 -o one.keras 2>/dev/null
+"$ARTEL" fit one.keras --data synthetic:8 --loss crossentropy --verbose 0 -o letter.keras || fail "a crossentropy of one output is binary"
 mkdir checkpoints
 says 1 'checkpoints of a run are named by --checkpoint-dir' fit checkpoints --data synthetic:8
 says 1 'there is no port 99999' status localhost:99999
