@@ -2,7 +2,7 @@
 # timeout: 300
 # processors: 2
 # long form: 3600
-# The twelve examples while an allocation of the process fails, the first, the second and so on: each ends with a message and an exit code, or
+# The examples named below while an allocation of the process fails, the first, the second and so on: each ends with a message and an exit code, or
 # says what it says without a fault; no block is left that is not left then. A sample here, every single one in the long form.
 """Blocks are counted where they are taken and freed (tests/support/preload/failing.c)."""
 import json
