@@ -14,6 +14,7 @@
 #include "base/context.h"
 #include "function/driver.h"
 #include "net/inproc.h"
+#include "support/lane.h"
 
 enum {
     SERVERS = 2,
@@ -174,11 +175,7 @@ static void hear(bench *b, int server, artel__closure_op op)
     artel__lane_slot *slot = &b->heard[server];
     artel__lane_head head;
     assert_int_equal(artel__lane_expect(lane, slot, 0), ARTEL_OK);
-    assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    while (!artel__slot_arrived(slot)) {
-        artel__net_wait(lane->endpoint);
-        assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    }
+    lane_await(lane, slot);
     assert_int_equal(artel__lane_take(lane, slot, &head), ARTEL_OK);
     assert_int_equal(head.op, op);
     assert_int_equal(head.install, SESSION);

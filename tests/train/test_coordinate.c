@@ -16,6 +16,7 @@
 
 #include "cluster/mesh_impl.h"
 #include "help_fit.h"
+#include "help_lane.h"
 #include "net/inproc.h"
 #include "train/servers.h"
 
@@ -59,7 +60,6 @@ struct bench {
     artel__division division;
     artel__entry entry[MOST];
     artel__net_piece piece[MOST];
-    float zeros[4096];
     pthread_mutex_t mutex;
     double loss[STEPS * EPOCHS + 1], checked[EPOCHS + 1]; /* of steps, from 1; of validation, by epoch */
     bool stopped;
@@ -243,27 +243,6 @@ static void close_bench(bench *b)
 
 /* -- what is said by hand -- */
 
-static void await(artel__lane *lane, const artel__lane_slot *slot)
-{
-    assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    while (!artel__slot_arrived(slot)) {
-        artel__net_wait(lane->endpoint);
-        assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    }
-}
-
-static artel__lane_head hear(bench *b, artel__lane *lane, artel__lane_slot *slot, artel__item *item)
-{
-    artel__lane_head head;
-    await(lane, slot);
-    assert_int_equal(artel__lane_take(lane, slot, &head), ARTEL_OK);
-    const void *data = item && head.flags != ARTEL__ANSWER_END ? artel__slot_data(slot, 0, 0, sizeof *item) : NULL;
-    if (data) memcpy(item, data, sizeof *item);
-    assert_int_equal(artel__lane_done(lane, slot), ARTEL_OK);
-    artel__slot_fini(b->ctx, slot);
-    return head;
-}
-
 static void ask(bench *b, int worker, artel__lane_slot *slot)
 {
     const artel__lane_head head = {.op = ARTEL__SERVE_TICKET};
@@ -290,23 +269,9 @@ static void give(bench *b, int worker, artel__lane_slot *slot, uint64_t state, c
     assert_int_equal(artel__lane_call(&b->lane[worker], slot, &head, &piece, 1, 0), ARTEL_OK);
 }
 
-static void *place_zeros(void *user, const artel__entry *entry)
-{
-    bench *b = user;
-    assert_true(entry->bytes <= sizeof b->zeros);
-    return b->zeros;
-}
-
-static int list_pieces(bench *b, artel__part_list list)
-{
-    int count = artel__division_list(&b->division, 0, list, b->entry);
-    artel__entries_list(b->entry, count, place_zeros, b, b->piece);
-    return count;
-}
-
 static void push(bench *b, int worker, artel__lane_slot *slot, uint64_t state, const artel__item *item)
 {
-    int count = list_pieces(b, ARTEL__PART_UPDATE);
+    int count = lane_list_zeros(&b->division, 0, ARTEL__PART_UPDATE, b->entry, b->piece);
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .install = state, .item = item->number, .rate = 0.1};
     if (item->some) head.a = (uint64_t)item->count;
     if (item->some) head.b = (uint64_t)item->some;
@@ -324,7 +289,7 @@ typedef struct given {
 
 static void take(bench *b, int worker, given *g)
 {
-    artel__lane_head head = hear(b, &b->lane[worker], &g->call, &g->item);
+    artel__lane_head head = lane_hear(b->ctx, &b->lane[worker], &g->call, &g->item);
     g->over = head.flags == ARTEL__ANSWER_END;
     g->state = head.install;
 }
@@ -335,7 +300,7 @@ static void do_item(bench *b, int worker, given *g, double value)
     artel__lane_slot sent;
     if (g->item.mode == ARTEL__MODE_TRAIN) {
         push(b, worker, &sent, g->state, &g->item);
-        assert_int_equal(hear(b, &b->to_server[worker], &sent, NULL).flags, ARTEL__ANSWER_OK);
+        assert_int_equal(lane_hear(b->ctx, &b->to_server[worker], &sent, NULL).flags, ARTEL__ANSWER_OK);
     }
     give(b, worker, &g->call, g->state, &g->item, value, g->values);
     take(b, worker, g);
@@ -382,7 +347,8 @@ static void a_share_counts_once(void **state)
         assert_true(g[k].item.number == 0 && g[k].item.some == 2);
     }
     for (int k = 0; k < 2; k++) push(b, k, &sent[k], g[k].state, &g[k].item);
-    for (int k = 0; k < 2; k++) assert_int_equal(hear(b, &b->to_server[k], &sent[k], NULL).flags, ARTEL__ANSWER_OK);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(lane_hear(b->ctx, &b->to_server[k], &sent[k], NULL).flags, ARTEL__ANSWER_OK);
     again = g[0];
     give(b, 0, &g[0].call, g[0].state, &g[0].item, 1, g[0].values);
     look_around(b, 2, g);
@@ -451,7 +417,7 @@ static void expect(bench *b, artel__lane *lane, artel__lane_slot *slot, unsigned
     artel__lane_head head;
     *slot = (artel__lane_slot){.room = 0};
     assert_int_equal(artel__lane_expect(lane, slot, 0), ARTEL_OK);
-    await(lane, slot);
+    lane_await(lane, slot);
     assert_int_equal(artel__lane_take(lane, slot, &head), ARTEL_OK);
     assert_int_equal(head.op, op);
     (void)b;
@@ -462,7 +428,7 @@ static void command(bench *b, artel__lane_head head, int pieces)
     artel__lane_slot slot = {.room = 0};
     artel__lane *lane = &b->to_server[b->chief];
     assert_int_equal(artel__lane_call(lane, &slot, &head, b->piece, pieces, 0), ARTEL_OK);
-    assert_int_equal(hear(b, lane, &slot, NULL).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(lane_hear(b->ctx, lane, &slot, NULL).flags, ARTEL__ANSWER_OK);
 }
 
 /* A state has as many parts as it was given with: an item that says otherwise, or that nobody can have made, ends the
@@ -496,7 +462,7 @@ static void an_item_has_the_servers_of_its_state(void **state)
         from_worker.peer = 0;
         item.rank[0] = b->server;
         command(b, (artel__lane_head){.op = ARTEL__SERVE_INSTALL, .part = 1 << 16, .install = STATE, .b = 1},
-                list_pieces(b, ARTEL__PART_STATE));
+                lane_list_zeros(&b->division, 0, ARTEL__PART_STATE, b->entry, b->piece));
         command(b,
                 (artel__lane_head){
                     .op = ARTEL__SERVE_ASSIGN, .flags = ARTEL__FLAG_HEAD, .part = 1 << 16, .install = STATE, .a = 2},

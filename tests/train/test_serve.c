@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "help_fit.h"
+#include "help_lane.h"
 #include "net/inproc.h"
 #include "train/servers.h"
 
@@ -43,7 +44,6 @@ typedef struct bench {
     artel__division division;
     artel__entry entry[MOST];
     artel__net_piece piece[MOST];
-    float *zeros;
     artel_status status; /* that the server ended with */
     bool runs;
     pthread_t thread;
@@ -133,7 +133,6 @@ static int open_bench(void **state)
                                           &b->division),
                      ARTEL_OK);
     assert_in_range(artel__division_most(&b->division), 1, MOST);
-    b->zeros = calloc(4096, sizeof *b->zeros);
     open_service(b);
     begin_generation(b);
     *state = b;
@@ -142,18 +141,10 @@ static int open_bench(void **state)
 
 /* -- what others say -- */
 
-static void *place_zeros(void *user, const artel__entry *entry)
-{
-    assert_true(entry->bytes <= 4096 * sizeof(float));
-    return user;
-}
-
 /* The pieces of a message about all variables, of zeros. */
 static int list_pieces(bench *b, artel__part_list list)
 {
-    int count = artel__division_list(&b->division, 0, list, b->entry);
-    artel__entries_list(b->entry, count, place_zeros, b->zeros, b->piece);
-    return count;
+    return lane_list_zeros(&b->division, 0, list, b->entry, b->piece);
 }
 
 static void call(bench *b, int from, artel__lane_slot *slot, artel__lane_head head, int pieces)
@@ -161,31 +152,11 @@ static void call(bench *b, int from, artel__lane_slot *slot, artel__lane_head he
     assert_int_equal(artel__lane_call(&b->lane[from], slot, &head, b->piece, pieces, 0), ARTEL_OK);
 }
 
-static void await(artel__lane *lane, const artel__lane_slot *slot)
-{
-    assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    while (!artel__slot_arrived(slot)) {
-        artel__net_wait(lane->endpoint);
-        assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
-    }
-}
-
-/* The head of the answer, whose call is over. */
-static artel__lane_head hear(bench *b, int from, artel__lane_slot *slot)
-{
-    artel__lane_head head;
-    await(&b->lane[from], slot);
-    assert_int_equal(artel__lane_take(&b->lane[from], slot, &head), ARTEL_OK);
-    assert_int_equal(artel__lane_done(&b->lane[from], slot), ARTEL_OK);
-    artel__slot_fini(b->ctx, slot);
-    return head;
-}
-
 static artel__lane_head say(bench *b, int from, artel__lane_head head, int pieces)
 {
     artel__lane_slot slot = {.room = 0};
     call(b, from, &slot, head, pieces);
-    return hear(b, from, &slot);
+    return lane_hear(b->ctx, &b->lane[from], &slot, NULL);
 }
 
 /* Says it to a server that ends because of it. */
@@ -213,7 +184,6 @@ static int close_bench(void **state)
     artel_cluster_close(b->cluster);
     artel_context_destroy(b->ctx);
     fit_close(&b->fit_bench);
-    free(b->zeros);
     free(b);
     return 0;
 }
@@ -272,7 +242,7 @@ static void an_unknown_variable_is_refused(void **state)
     bench *b = *state;
     give_part(b, head_of_part);
     int count = list_pieces(b, ARTEL__PART_UPDATE);
-    b->piece[count] = (artel__net_piece){b->zeros, 40}; /* of a variable that this model does not have */
+    b->piece[count] = (artel__net_piece){lane_zeros, 40}; /* of a variable that this model does not have */
     assert_int_equal(end_by(b, WORKER, push_of(0), count + 1), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
     assert_non_null(
@@ -346,7 +316,8 @@ static void of_two_at_once_one_counts(void **state)
     give_part(b, head_of_part);
     int count = list_pieces(b, ARTEL__PART_UPDATE), already = 0;
     for (int i = 0; i < 2; i++) call(b, WORKER, &slot[i], push_of(2), count);
-    for (int i = 0; i < 2; i++) already += hear(b, WORKER, &slot[i]).flags == ARTEL__ANSWER_ALREADY;
+    for (int i = 0; i < 2; i++)
+        already += lane_hear(b->ctx, &b->lane[WORKER], &slot[i], NULL).flags == ARTEL__ANSWER_ALREADY;
     assert_int_equal(already, 1);
     assert_int_equal(position(b), 1);
 }
@@ -373,7 +344,7 @@ static artel__lane_head take_forward(bench *b, artel__lane_slot *slot)
 {
     artel__lane_head head;
     assert_int_equal(artel__lane_expect(&b->forward, slot, 0), ARTEL_OK);
-    await(&b->forward, slot);
+    lane_await(&b->forward, slot);
     assert_int_equal(artel__lane_take(&b->forward, slot, &head), ARTEL_OK);
     return head;
 }
@@ -395,8 +366,8 @@ static void a_head_answers_when_its_copy_has_it(void **state)
     assert_false(artel__slot_arrived(&push) || artel__slot_arrived(&pull));
     assert_int_equal(artel__lane_answer(&b->forward, &copy, &(artel__lane_head){.op = ARTEL__SERVE_FORWARD}, NULL, 0),
                      ARTEL_OK);
-    assert_int_equal(hear(b, WORKER, &push).position, 1);
-    assert_int_equal(hear(b, WORKER, &pull).position, 1);
+    assert_int_equal(lane_hear(b->ctx, &b->lane[WORKER], &push, NULL).position, 1);
+    assert_int_equal(lane_hear(b->ctx, &b->lane[WORKER], &pull, NULL).position, 1);
     artel__lane_withdraw(&b->forward, &copy);
     artel__slot_fini(b->ctx, &copy);
 }
@@ -440,8 +411,8 @@ static void a_copy_applies_in_order(void **state)
     call(b, OTHER, &slot[0], forward, count);
     forward.item = forward.position = 0;
     call(b, OTHER, &slot[1], forward, count);
-    assert_int_equal(hear(b, OTHER, &slot[1]).position, 1);
-    assert_int_equal(hear(b, OTHER, &slot[0]).position, 2);
+    assert_int_equal(lane_hear(b->ctx, &b->lane[OTHER], &slot[1], NULL).position, 1);
+    assert_int_equal(lane_hear(b->ctx, &b->lane[OTHER], &slot[0], NULL).position, 2);
 }
 
 /* After many updates the bits that say which ones a part has are more than its variables. */
@@ -480,8 +451,7 @@ static void a_void_part_is_dropped(void **state)
     assert_int_equal(
         artel__division_make(&b->arena, b->fit.session, &(artel__division_rule){.partitioner = "none"}, 2, &two),
         ARTEL_OK);
-    int count = artel__division_list(&two, 1, ARTEL__PART_STATE, b->entry);
-    artel__entries_list(b->entry, count, place_zeros, b->zeros, b->piece);
+    int count = lane_list_zeros(&two, 1, ARTEL__PART_STATE, b->entry, b->piece);
     assert_int_equal(say(b, CHIEF, again, count).flags, ARTEL__ANSWER_OK);
     assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 1);
     again.op = ARTEL__SERVE_FETCH;
@@ -506,7 +476,7 @@ static void answers_share_their_room(void **state)
             artel__lane_head head, pull = {.op = ARTEL__SERVE_PULL, .install = INSTALLED};
             for (int i = 0; i < together; i++) call(b, WORKER, &slot[i], pull, 0);
             for (int i = 0; i < together; i++) {
-                await(&b->lane[WORKER], &slot[i]);
+                lane_await(&b->lane[WORKER], &slot[i]);
                 assert_int_equal(artel__lane_take(&b->lane[WORKER], &slot[i], &head), ARTEL_OK);
                 const void *at =
                     artel__slot_data(&slot[i], 0, 0, slot[i].receive.piece[1].bytes); /* where it lies there */
@@ -514,7 +484,7 @@ static void answers_share_their_room(void **state)
                 while (known < rooms && room[known] != at) known++;
                 if (known == rooms) room[rooms++] = at;
             }
-            for (int i = 0; i < together; i++) hear(b, WORKER, &slot[i]);
+            for (int i = 0; i < together; i++) lane_hear(b->ctx, &b->lane[WORKER], &slot[i], NULL);
         }
         assert_in_range(rooms, 1, together);
     }
