@@ -13,6 +13,14 @@ void api_ok_at(const artel_context *ctx, artel_status status, const char *file, 
     _assert_int_equal(status, ARTEL_OK, file, line);
 }
 
+void api_refused(const artel_context *ctx, artel_status got, artel_status wanted, const char *word)
+{
+    const artel_error *error = artel_context_error(ctx);
+    assert_int_equal(got, wanted);
+    if (!strstr(error->what, word) && !strstr(error->where, word))
+        fail_msg("no \"%s\" in: %s: %s", word, error->where, error->what);
+}
+
 artel_context *api_context(void)
 {
     artel_context *ctx = NULL;
@@ -133,6 +141,8 @@ void api_train(artel_context *ctx, const api_run *run, char digest[65])
     options.seed = 11;
     options.replicas = run->replicas;
     options.threads = run->threads;
+    options.on_event = run->on_event;
+    options.event_user = run->user;
     options.strategy = run->replicas ? "mirrored" : "auto";
     api_ok(ctx, artel_model_fit(model, data, &options, NULL));
     api_ok(ctx, artel_model_digest(model, digest));

@@ -45,12 +45,17 @@ typedef struct api_run {
     int replicas, threads; /* 0, 0: the defaults */
     int64_t epochs;        /* 0: 2 */
     bool by_callback;
+    artel_event_fn *on_event; /* or NULL; with user */
+    void *user;
 } api_run;
 void api_train(artel_context *ctx, const api_run *run, char digest[65]);
 
 /* The operation succeeded; otherwise the test fails with the record. */
 #define api_ok(ctx, status) api_ok_at(ctx, status, __FILE__, __LINE__)
 void api_ok_at(const artel_context *ctx, artel_status status, const char *file, int line);
+
+/* The status is the wanted one, and the record says the word, in what or where; otherwise the test fails with it. */
+void api_refused(const artel_context *ctx, artel_status got, artel_status wanted, const char *word);
 
 /* A folder of the test's own, removed with what is in it by api_folder_remove. */
 void api_folder_make(char folder[64]);

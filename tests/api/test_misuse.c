@@ -14,13 +14,6 @@
 #include "artel/pipeline.h"
 #include "artel/trainer.h"
 
-static void refused(artel_context *ctx, artel_status got, artel_status wanted, const char *word)
-{
-    const artel_error *error = artel_context_error(ctx);
-    assert_int_equal(got, wanted);
-    if (!strstr(error->what, word)) fail_msg("no \"%s\" in: %s: %s", word, error->where, error->what);
-}
-
 static artel_strategy *two_replicas(artel_context *ctx)
 {
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
@@ -67,20 +60,21 @@ static void contexts_do_not_mix(void **state)
     (void)state;
     alone.resolver = "none";
     api_ok(far, artel_cluster_open(far, &alone, &cluster));
-    refused(ctx, artel_model_fit(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID, "the data is another context's");
-    refused(ctx, artel_model_evaluate(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID, "the data is");
-    refused(ctx, artel_model_predict(model, far_data, NULL, &p), ARTEL_ERROR_INVALID, "the data is");
-    refused(ctx, artel_trainer_create(model, far_data, NULL, &t), ARTEL_ERROR_INVALID, "the data is");
+    api_refused(ctx, artel_model_fit(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID,
+                "the data is another context's");
+    api_refused(ctx, artel_model_evaluate(model, far_data, NULL, NULL), ARTEL_ERROR_INVALID, "the data is");
+    api_refused(ctx, artel_model_predict(model, far_data, NULL, &p), ARTEL_ERROR_INVALID, "the data is");
+    api_refused(ctx, artel_trainer_create(model, far_data, NULL, &t), ARTEL_ERROR_INVALID, "the data is");
     fit.validation_data = far_data;
-    refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the validation data is");
+    api_refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the validation data is");
     fit.validation_data = NULL;
     fit.cluster = evaluate.cluster = strategy.cluster = cluster;
-    refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the cluster is");
-    refused(ctx, artel_model_evaluate(model, data, &evaluate, NULL), ARTEL_ERROR_INVALID, "the cluster is");
-    refused(ctx, artel_strategy_create(ctx, &strategy, &s), ARTEL_ERROR_INVALID, "the cluster is");
-    refused(ctx, artel_communicator_open(ctx, cluster, &c), ARTEL_ERROR_INVALID, "the cluster is");
+    api_refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_INVALID, "the cluster is");
+    api_refused(ctx, artel_model_evaluate(model, data, &evaluate, NULL), ARTEL_ERROR_INVALID, "the cluster is");
+    api_refused(ctx, artel_strategy_create(ctx, &strategy, &s), ARTEL_ERROR_INVALID, "the cluster is");
+    api_refused(ctx, artel_communicator_open(ctx, cluster, &c), ARTEL_ERROR_INVALID, "the cluster is");
     api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
-    refused(ctx, artel_strategy_add_model(s, far_model), ARTEL_ERROR_INVALID, "the model is another context's");
+    api_refused(ctx, artel_strategy_add_model(s, far_model), ARTEL_ERROR_INVALID, "the model is another context's");
     artel_strategy_destroy(s);
     artel_cluster_close(cluster);
     artel_model_destroy(far_model);
@@ -177,7 +171,7 @@ static void gradients_that_ask_for_themselves_end(void **state)
     artel_strategy *s = two_replicas(ctx);
     artel_function *f;
     (void)state;
-    refused(ctx, make(s, trace_asking, NULL, 1, 1, &f), ARTEL_ERROR_INVALID, "asks for itself");
+    api_refused(ctx, make(s, trace_asking, NULL, 1, 1, &f), ARTEL_ERROR_INVALID, "asks for itself");
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
 }
@@ -196,12 +190,12 @@ static void shapes_do_not_lie(void **state)
     api_ok(ctx, make(s, trace_copy, NULL, 2, 1, &f));
     artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {-3, 3}}, x}, {ARTEL_DTYPE_FLOAT32, {2, {5, 3}}, x}};
     const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
-    refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
+    api_refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
     in[1].shape.dim[0] = -3;
-    refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
-    refused(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, "from a function");
+    api_refused(ctx, artel_function_run(f, in, 2, &out, 1), ARTEL_ERROR_INVALID, "an array of");
+    api_refused(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, "from a function");
     const artel_data_array array = {.name = "x", .shape = {2, {(int64_t)1 << 61, 3}}, .values = x};
-    refused(ctx, artel_data_from_memory(ctx, &array, 1, &large), ARTEL_ERROR_INVALID, "too many values");
+    api_refused(ctx, artel_data_from_memory(ctx, &array, 1, &large), ARTEL_ERROR_INVALID, "too many values");
     artel_data_destroy(data);
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
@@ -218,9 +212,9 @@ static void counters_do_not_overflow(void **state)
     o.name = "v";
     api_ok(ctx, artel_variable_create(s, &o, &v));
     api_ok(ctx, artel_optimizer_create(s, "adam", &v, 1, &optimizer));
-    refused(ctx, artel_optimizer_set_iterations(optimizer, INT64_MAX), ARTEL_ERROR_INVALID, "steps");
-    refused(ctx, artel_strategy_set_runs(s, INT64_MAX), ARTEL_ERROR_INVALID, "runs");
-    refused(ctx, artel_strategy_set_units(s, INT64_MAX), ARTEL_ERROR_INVALID, "units");
+    api_refused(ctx, artel_optimizer_set_iterations(optimizer, INT64_MAX), ARTEL_ERROR_INVALID, "steps");
+    api_refused(ctx, artel_strategy_set_runs(s, INT64_MAX), ARTEL_ERROR_INVALID, "runs");
+    api_refused(ctx, artel_strategy_set_units(s, INT64_MAX), ARTEL_ERROR_INVALID, "units");
     api_ok(ctx, artel_optimizer_set_iterations(optimizer, (int64_t)1 << 53));
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
@@ -276,7 +270,7 @@ static void counters_of_checkpoints_are_looked_at(void **state)
     api_ok(ctx, artel_variable_assign(v, &value, 1));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_counters(folder, wrong[i]);
-        refused(ctx, artel_strategy_restore(s, folder, &step), ARTEL_ERROR_CORRUPT, "the counters");
+        api_refused(ctx, artel_strategy_restore(s, folder, &step), ARTEL_ERROR_CORRUPT, "the counters");
         api_ok(ctx, artel_variable_read(v, &value, 1));
         assert_true(value == 8 && artel_strategy_runs(s) == 0 && artel_strategy_units(s) == 0 &&
                     artel_optimizer_iterations(optimizer) == 0);
@@ -343,13 +337,13 @@ static void names_that_files_cannot_hold(void **state)
     (void)state;
     memset(many, 'n', sizeof many - 1);
     o.name = many;
-    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "1999 bytes");
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "1999 bytes");
     o.name = "bad\xff";
-    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "no UTF-8");
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "no UTF-8");
     o.name = "net/kernel";
     api_ok(ctx, artel_variable_create(s, &o, &v));
     o.name = "net.kernel"; /* the same in a checkpoint */
-    refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "dots and slashes");
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "dots and slashes");
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
 }

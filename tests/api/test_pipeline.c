@@ -219,14 +219,6 @@ static void IN7_position_is_two_numbers(void **state)
     artel_context_destroy(ctx);
 }
 
-static void says(artel_context *ctx, artel_status got, artel_status want, const char *part)
-{
-    const artel_error *error = artel_context_error(ctx);
-    assert_int_equal(got, want);
-    if (!strstr(error->what, part) && !strstr(error->where, part))
-        fail_msg("'%s' is not in: %s: %s", part, error->where, error->what);
-}
-
 static void what_does_not_fit_is_told(void **state)
 {
     artel_context *ctx = api_context();
@@ -236,17 +228,17 @@ static void what_does_not_fit_is_told(void **state)
     float x[API_IMAGE];
     void *buffers[2] = {x, NULL};
     (void)state;
-    says(ctx, artel_pipeline_add(p, "shuffle", "[1]"), ARTEL_ERROR_INVALID, "no JSON object");
+    api_refused(ctx, artel_pipeline_add(p, "shuffle", "[1]"), ARTEL_ERROR_INVALID, "no JSON object");
     assert_true(artel_pipeline_add(p, "shuffle", "{") < 0);
-    says(ctx, artel_pipeline_map(p, &(artel_pipeline_function){.column = "x"}), ARTEL_ERROR_INVALID, "missing");
+    api_refused(ctx, artel_pipeline_map(p, &(artel_pipeline_function){.column = "x"}), ARTEL_ERROR_INVALID, "missing");
     add_map(ctx, p, fail_at_five, &two);
     api_ok(ctx, artel_pipeline_from_json(ctx, artel_pipeline_json(p), &file));
-    says(ctx, artel_pipeline_open(file, &data), ARTEL_ERROR_UNSUPPORTED, "no stage 'map'");
+    api_refused(ctx, artel_pipeline_open(file, &data), ARTEL_ERROR_UNSUPPORTED, "no stage 'map'");
     artel_pipeline_destroy(file);
     data = open_data(ctx, p);
     api_ok(ctx, artel_reader_create(data, &reader));
     for (int i = 0; i < 5; i++) api_ok(ctx, artel_reader_next(reader, buffers));
-    says(ctx, artel_reader_next(reader, buffers), ARTEL_ERROR_INVALID, "five is too many");
+    api_refused(ctx, artel_reader_next(reader, buffers), ARTEL_ERROR_INVALID, "five is too many");
     int64_t pass, element;
     artel_reader_position(reader, &pass, &element);
     assert_int_equal(element, 5);
@@ -254,9 +246,10 @@ static void what_does_not_fit_is_told(void **state)
     artel_data_destroy(data);
     p = begin(ctx);
     api_ok(ctx, artel_pipeline_add(p, "shufle", NULL));
-    says(ctx, artel_pipeline_open(p, &data), ARTEL_ERROR_INVALID, "nearest is shuffle");
+    api_refused(ctx, artel_pipeline_open(p, &data), ARTEL_ERROR_INVALID, "nearest is shuffle");
     artel_pipeline_destroy(p);
-    says(ctx, artel_pipeline_join(ctx, "zip", &(artel_pipeline *){NULL}, 1, NULL, &p), ARTEL_ERROR_INVALID, "is NULL");
+    api_refused(ctx, artel_pipeline_join(ctx, "zip", &(artel_pipeline *){NULL}, 1, NULL, &p), ARTEL_ERROR_INVALID,
+                "is NULL");
     artel_context_destroy(ctx);
 }
 
@@ -273,10 +266,10 @@ static void scale_wants_a_model(void **state)
         const char *word = i ? "shift" : "scale";
         snprintf(spec, sizeof spec, "jsonl:%s#label=y&%s=2", rows, word);
         api_ok(ctx, artel_data_open(ctx, spec, &data));
-        says(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, word);
+        api_refused(ctx, artel_reader_create(data, &reader), ARTEL_ERROR_UNSUPPORTED, word);
         artel_data_destroy(data);
         api_ok(ctx, artel_pipeline_create(ctx, spec, &p));
-        says(ctx, artel_pipeline_open(p, &data), ARTEL_ERROR_UNSUPPORTED, word);
+        api_refused(ctx, artel_pipeline_open(p, &data), ARTEL_ERROR_UNSUPPORTED, word);
         artel_pipeline_destroy(p);
     }
     artel_context_destroy(ctx);
