@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* The promise of the library, through its public face: the same bits for every number of replicas and threads, for a
- * caller with another floating-point environment, over a save and a load; and the same values from evaluation and
- * prediction. */
+ * caller with another floating-point environment, over a save and a load, beside another fit; and the same values from
+ * evaluation and prediction. */
 #include <fenv.h>
 
 #include "api/help_api.h"
@@ -22,6 +22,39 @@ static void test_replicas_and_threads(void **state)
                 assert_string_equal(digest, expected);
             }
         }
+    }
+    artel_context_destroy(ctx);
+}
+
+/* A second model, trained in the middle of the first one's steps, each with what is its own. */
+typedef struct nested {
+    artel_context *ctx;
+    bool images, at_step; /* the outer model's kind; else in the event of an epoch's end */
+    int fits;
+    char digest[65];
+} nested;
+
+static void fit_within(void *user, const artel_event *event)
+{
+    nested *n = user;
+    if (n->fits || event->kind != (n->at_step ? ARTEL_EVENT_STEP : ARTEL_EVENT_EPOCH_END)) return;
+    n->fits++;
+    api_train(n->ctx, &(api_run){.images = !n->images, .replicas = 2, .threads = 2}, n->digest);
+}
+
+static void test_fit_in_a_callback(void **state)
+{
+    char alone[2][65], digest[65];
+    artel_context *ctx = api_context();
+    (void)state;
+    for (int images = 0; images < 2; images++) api_train(ctx, &(api_run){.images = images}, alone[images]);
+    for (int k = 0; k < 4; k++) {
+        nested n = {.ctx = ctx, .images = k & 1, .at_step = k & 2};
+        api_train(ctx, &(api_run){.images = n.images, .replicas = k, .threads = 2, .on_event = fit_within, .user = &n},
+                  digest);
+        assert_int_equal(n.fits, 1);
+        assert_string_equal(digest, alone[n.images]);
+        assert_string_equal(n.digest, alone[!n.images]);
     }
     artel_context_destroy(ctx);
 }
@@ -172,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replicas_and_threads),
+        cmocka_unit_test(test_fit_in_a_callback),
         cmocka_unit_test(test_digest_sees_a_difference),
 #if defined(__x86_64__)
         cmocka_unit_test(test_foreign_environment),
