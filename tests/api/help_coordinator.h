@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every task of a job declares whose coordinator makes promises (prog_coordinator.c): variables, a model, data,
- * functions. */
+/* A task of a job whose coordinator makes promises (prog_coordinator.c), and what every task declares: variables, a
+ * model, data, functions. */
 #ifndef TESTS_API_HELP_COORDINATOR_H
 #define TESTS_API_HELP_COORDINATOR_H
 
@@ -18,7 +18,10 @@ enum {
 /* One a process. */
 typedef struct coordinator_job {
     artel_context *ctx;
+    artel_cluster *cluster;
     artel_strategy *strategy;
+    artel_coordinator *coordinator; /* of the chief */
+    const char *folder;             /* of the job; see help_chief.h */
     artel_variable *counter, *weights;
     artel_optimizer *counts;
     artel_function *count_up, *count_batch, *judge, *put, *step, *caching;
@@ -33,7 +36,7 @@ extern coordinator_job job;
 #define check(condition, ...)                                                                               \
     do {                                                                                                    \
         if (!(condition)) {                                                                                 \
-            printf("line %d: %s: ", __LINE__, #condition);                                                  \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                          \
             printf(__VA_ARGS__);                                                                            \
             printf(" (%s: %s)\n", artel_context_error(job.ctx)->where, artel_context_error(job.ctx)->what); \
             fflush(stdout);                                                                                 \

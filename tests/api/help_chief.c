@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the chief does again and again. */
+#include "help_chief.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+float chief_counted(void)
+{
+    float value = -1;
+    check(artel_variable_read(job.counter, &value, 1) == ARTEL_OK, "read");
+    return value;
+}
+
+void chief_schedule(artel_function *f, const artel_array *in, int inputs, artel_worker_data *data, artel_remote **out)
+{
+    check(artel_coordinator_schedule(job.coordinator, f, in, inputs, data, out) == ARTEL_OK, "schedule");
+}
+
+void chief_many(int count)
+{
+    for (int i = 0; i < count; i++) chief_schedule(job.count_up, NULL, 0, NULL, NULL);
+}
+
+void chief_join(void)
+{
+    check(artel_coordinator_join(job.coordinator) == ARTEL_OK, "join");
+}
+
+float chief_fetch_number(artel_remote *r)
+{
+    float value = -1;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &value};
+    check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK, "fetch");
+    artel_remote_release(r);
+    return value;
+}
+
+artel_coordinator_metrics chief_look(void)
+{
+    artel_coordinator_metrics m = {.struct_size = sizeof m};
+    check(artel_coordinator_look(job.coordinator, &m) == ARTEL_OK, "look");
+    return m;
+}
+
+void chief_name_file(char out[512], const char *type, int index)
+{
+    snprintf(out, 512, "%s/%s-%d", job.folder, type, index);
+}
+
+void chief_tell_process(void)
+{
+    char path[512], whole[520];
+    chief_name_file(path, artel_cluster_role(job.cluster), artel_cluster_index(job.cluster));
+    snprintf(whole, sizeof whole, "%s.new", path);
+    FILE *file = fopen(whole, "w");
+    check(file && fprintf(file, "%d", (int)getpid()) > 0 && fclose(file) == 0 && rename(whole, path) == 0, "%s", path);
+}
+
+int chief_process_of(const char *type, int index)
+{
+    char path[512];
+    int process = 0;
+    chief_name_file(path, type, index);
+    FILE *file = fopen(path, "r");
+    check(file && fscanf(file, "%d", &process) == 1 && fclose(file) == 0, "%s", path);
+    return process;
+}
+
+void chief_kill(const char *type, int index)
+{
+    check(kill(chief_process_of(type, index), SIGKILL) == 0, "kill");
+}

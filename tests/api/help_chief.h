@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the chief of prog_coordinator.c does again and again, and the tasks' process numbers: each task writes its own
+ * into a file of the job's folder, so that the chief may kill it. */
+#ifndef TESTS_API_HELP_CHIEF_H
+#define TESTS_API_HELP_CHIEF_H
+
+#include "help_coordinator.h"
+
+/* The counter of the job. */
+float chief_counted(void);
+void chief_schedule(artel_function *f, const artel_array *in, int inputs, artel_worker_data *data, artel_remote **out);
+/* Schedules so many times what counts up. */
+void chief_many(int count);
+void chief_join(void);
+/* The only value of a closure, which is released. */
+float chief_fetch_number(artel_remote *r);
+artel_coordinator_metrics chief_look(void);
+
+void chief_name_file(char out[512], const char *type, int index);
+/* What each task does first. */
+void chief_tell_process(void);
+int chief_process_of(const char *type, int index);
+void chief_kill(const char *type, int index);
+
+#endif
