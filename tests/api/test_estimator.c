@@ -4,13 +4,10 @@
  * and what is exported; the evaluator's role; what is refused. */
 #include <dirent.h>
 #include <math.h>
-#include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/help_api.h"
 #include "artel/estimator.h"
-#include "artel/pipeline.h"
 #include "artel/saved.h"
 
 typedef struct bench {
@@ -393,13 +390,6 @@ static void GS10_evaluator(void **state)
     close_bench(&b);
 }
 
-static void expect(const bench *b, artel_status status, artel_status wanted, const char *word)
-{
-    assert_int_equal(status, wanted);
-    if (!strstr(artel_context_error(b->ctx)->what, word))
-        fail_msg("\"%s\" is not in: %s", word, artel_context_error(b->ctx)->what);
-}
-
 static void test_refused(void **state)
 {
     bench b;
@@ -414,24 +404,24 @@ static void test_refused(void **state)
     train.input = eval.input = input;
     train.user = eval.user = &b;
     train.steps = train.max_steps = 3;
-    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "both");
-    expect(&b, artel_estimator_evaluate(e, &eval, &history), ARTEL_ERROR_NOT_FOUND, "no whole checkpoint");
+    api_refused(b.ctx, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "both");
+    api_refused(b.ctx, artel_estimator_evaluate(e, &eval, &history), ARTEL_ERROR_NOT_FOUND, "no whole checkpoint");
     train.max_steps = 0;
-    expect(&b, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "evaluator");
-    expect(&b, run(&b, NULL, 2, (artel_exporter[]){none, {.struct_size = 16}}, 2, 0, NULL), ARTEL_ERROR_INVALID,
-           "not that of the first");
-    expect(&b, run(&b, NULL, 2, &(artel_exporter){.kind = ARTEL_EXPORTER_FINAL}, 1, 0, NULL), ARTEL_ERROR_INVALID,
-           "struct_size is not set");
-    expect(&b, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
-    expect(&b, run(&b, NULL, 2, &metric, 1, 0, NULL), ARTEL_ERROR_INVALID, "no such metric");
+    api_refused(b.ctx, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "evaluator");
+    api_refused(b.ctx, run(&b, NULL, 2, (artel_exporter[]){none, {.struct_size = 16}}, 2, 0, NULL), ARTEL_ERROR_INVALID,
+                "not that of the first");
+    api_refused(b.ctx, run(&b, NULL, 2, &(artel_exporter){.kind = ARTEL_EXPORTER_FINAL}, 1, 0, NULL),
+                ARTEL_ERROR_INVALID, "struct_size is not set");
+    api_refused(b.ctx, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
+    api_refused(b.ctx, run(&b, NULL, 2, &metric, 1, 0, NULL), ARTEL_ERROR_INVALID, "no such metric");
     b.far = api_context();
-    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "the data is another context's");
+    api_refused(b.ctx, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "the data is another context's");
     artel_context_destroy(b.far);
     b.far = NULL;
     b.poison = NAN;
-    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_RUN, "not a number");
+    api_refused(b.ctx, artel_estimator_train(e, &train), ARTEL_ERROR_RUN, "not a number");
     b.writes = 0;
-    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "trains nothing");
+    api_refused(b.ctx, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "trains nothing");
     artel_estimator_destroy(e);
     close_bench(&b);
 }
@@ -462,232 +452,17 @@ static void test_steps(void **state)
     artel_data *data = api_rows(b.ctx, false);
     fit.checkpoint_dir = b.folder;
     api_ok(b.ctx, artel_model_fit(b.model, data, &fit, NULL));
-    expect(&b, run(&b, NULL, 9, NULL, 0, 0, NULL), ARTEL_ERROR_INVALID, "not that of a strategy");
+    api_refused(b.ctx, run(&b, NULL, 9, NULL, 0, 0, NULL), ARTEL_ERROR_INVALID, "not that of a strategy");
     artel_data_destroy(data);
     close_bench(&b);
 }
 
-/* A loop by hand, saved and taken up: five units and five more are ten. */
-static artel_status one_run(void *user, int64_t unit)
-{
-    artel_function *step = user;
-    float x[3] = {(float)unit, 1, 2};
-    const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {3}}, x};
-    return artel_function_run(step, &in, 1, NULL, 0);
-}
-
-typedef struct pair {
-    artel_variable *w;
-    artel_optimizer *optimizer;
-} pair;
-
-static artel_status trace_run(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    pair *p = user;
-    artel_value noise = artel_graph_normal(g, in[0], &(artel_shape){0, {0}}, 0.1); /* by the number of the run */
-    artel_value away =
-        artel_graph_binary(g, "subtract", artel_graph_variable(g, p->w), artel_graph_binary(g, "add", in[0], noise));
-    (void)out;
-    artel_graph_minimise(g, p->optimizer,
-                         artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_unary(g, "square", away)));
-    return artel_graph_status(g);
-}
-
-static float loop(artel_context *ctx, const char *folder, int replicas, int64_t units)
-{
-    pair p;
-    int64_t step = -2;
-    float w;
-    artel_function *function;
-    artel_strategy *strategy;
-    const artel_argument x = {.name = "x"};
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
-    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
-    o.strategy = replicas > 1 ? "mirrored" : "one-device";
-    o.replicas = replicas;
-    api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
-    v.name = "w";
-    api_ok(ctx, artel_variable_create(strategy, &v, &p.w));
-    api_ok(ctx, artel_optimizer_create(strategy, "adam", &p.w, 1, &p.optimizer));
-    f.arguments = &x;
-    f.argument_count = 1;
-    api_ok(ctx, artel_function_create(strategy, &f, trace_run, &p, &function));
-    api_ok(ctx, artel_strategy_restore(strategy, folder, &step));
-    assert_int_equal(step, units == 10 && step >= 0 ? 5 : -1);
-    api_ok(ctx, artel_strategy_loop(strategy, units, one_run, function));
-    api_ok(ctx, artel_strategy_save(strategy, folder, artel_strategy_units(strategy), 1));
-    api_ok(ctx, artel_variable_read(p.w, &w, 1));
-    artel_strategy_destroy(strategy);
-    return w;
-}
-
-/* -- reading ahead: while the program is in the event of a step, the next batch is read, and no further one -- */
-
-enum {
-    AHEAD_ROWS = 13,
-    AHEAD_BATCH = 4,
-    AHEAD_STEPS = 7 /* two passes of 4, 4, 4, 1 rows, less the last one */
-};
-
-typedef struct watched {
-    pthread_mutex_t mutex; /* guards the rest */
-    pthread_cond_t changed;
-    int64_t reads, fails_at; /* elements; -1: none of them fails */
-    bool torn;               /* too few or too many were read */
-    char folder[64];
-    artel_variable *sum;
-} watched;
-
-static artel_status watch(void *user, int64_t index, const void *in, void *out, char *message)
-{
-    watched *w = user;
-    (void)index;
-    pthread_mutex_lock(&w->mutex);
-    bool fails = w->reads == w->fails_at;
-    w->reads += !fails; /* an element that fails is asked for again */
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->mutex);
-    *(float *)out = (float)*(const int64_t *)in;
-    if (fails) snprintf(message, 512, "the tape is torn");
-    return fails ? ARTEL_ERROR_IO : ARTEL_OK;
-}
-
-static artel_status watched_input(void *user, artel_context *ctx, artel_estimator_input *in)
-{
-    watched *w = user;
-    char text[128];
-    artel_pipeline *p;
-    snprintf(text, sizeof text, "csv:%s/rows.csv", w->folder);
-    const artel_pipeline_function f = {"x", "watched 1", ARTEL_DTYPE_FLOAT32, {.rank = 0}, watch, w};
-    artel_status status = artel_pipeline_create(ctx, text, &p);
-    if (status == ARTEL_OK) status = artel_pipeline_map(p, &f);
-    if (status == ARTEL_OK) status = artel_pipeline_open(p, &in->data);
-    artel_pipeline_destroy(p);
-    in->batch_size = AHEAD_BATCH;
-    in->passes = 2;
-    return status;
-}
-
-static artel_status build_sum(void *user, artel_strategy *strategy, artel_estimator_mode mode)
-{
-    watched *w = user;
-    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
-    (void)mode;
-    o.name = "sum";
-    return artel_variable_create(strategy, &o, &w->sum);
-}
-
-static artel_status add_up(void *user, artel_graph *g, const artel_estimator_batch *batch, artel_estimator_spec *spec)
-{
-    const watched *w = user;
-    artel_value rows = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, batch->features[0]);
-    artel_value sum = artel_graph_binary(g, "add", artel_graph_variable(g, w->sum), rows);
-    artel_graph_assign(g, w->sum, sum);
-    spec->loss = sum;
-    return artel_graph_status(g);
-}
-
-static int64_t rows_until(int64_t batches)
-{
-    int64_t pass = (AHEAD_ROWS + AHEAD_BATCH - 1) / AHEAD_BATCH, rest = batches % pass * AHEAD_BATCH;
-    if (batches >= 2 * pass) return 2 * AHEAD_ROWS; /* the input ends */
-    return batches / pass * AHEAD_ROWS + (rest < AHEAD_ROWS ? rest : AHEAD_ROWS);
-}
-
-static void wait_for_reads(void *user, const artel_event *event)
-{
-    watched *w = user;
-    struct timespec until;
-    if (event->kind != ARTEL_EVENT_STEP) return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60; /* only where nobody reads */
-    pthread_mutex_lock(&w->mutex);
-    int error = 0;
-    while (w->reads < rows_until(event->step + 1) && w->fails_at < 0 && error == 0)
-        error = pthread_cond_timedwait(&w->changed, &w->mutex, &until);
-    w->torn = w->torn || error != 0 || w->reads > rows_until(event->step + 1);
-    pthread_mutex_unlock(&w->mutex);
-}
-
-static artel_status train_watched(artel_context *ctx, watched *w, int64_t steps)
-{
-    artel_estimator *e;
-    artel_estimator_options o = ARTEL_ESTIMATOR_OPTIONS_INIT;
-    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
-    o.model_dir = w->folder;
-    o.build = build_sum;
-    o.model = add_up;
-    o.user = o.event_user = w;
-    o.on_event = wait_for_reads;
-    train.input = watched_input;
-    train.user = w;
-    train.steps = steps;
-    api_ok(ctx, artel_estimator_create(ctx, &o, &e));
-    artel_status status = artel_estimator_train(e, &train);
-    artel_estimator_destroy(e);
-    return status;
-}
-
-static void test_reading_ahead(void **state)
-{
-    watched w = {.fails_at = -1};
-    artel_context *ctx = api_context();
-    char path[96];
-    (void)state;
-    pthread_mutex_init(&w.mutex, NULL);
-    pthread_cond_init(&w.changed, NULL);
-    api_folder_make(w.folder);
-    snprintf(path, sizeof path, "%s/rows.csv", w.folder);
-    FILE *file = fopen(path, "w");
-    fprintf(file, "x\n");
-    for (int i = 0; i < AHEAD_ROWS; i++) fprintf(file, "%d\n", i + 1);
-    fclose(file);
-    api_ok(ctx, train_watched(ctx, &w, AHEAD_STEPS));
-    assert_false(w.torn);
-    assert_int_equal(w.reads, rows_until(AHEAD_STEPS + 1)); /* each once */
-    /* It goes on where it stopped, whatever was read ahead then: the last batch, a row of it. */
-    w.reads = rows_until(AHEAD_STEPS);
-    api_ok(ctx, train_watched(ctx, &w, AHEAD_STEPS));
-    assert_int_equal(w.reads, 2 * AHEAD_ROWS);
-    /* What fails ahead fails when its step comes, with its cause: here the second step of a new run. */
-    api_folder_remove(w.folder);
-    api_folder_make(w.folder);
-    snprintf(path, sizeof path, "%s/rows.csv", w.folder);
-    file = fopen(path, "w");
-    fprintf(file, "x\n1\n2\n3\n4\n5\n6\n");
-    fclose(file);
-    w.reads = 0;
-    w.fails_at = 5;
-    assert_int_equal(train_watched(ctx, &w, 2), ARTEL_ERROR_IO);
-    assert_non_null(strstr(artel_context_error(ctx)->what, "the tape is torn"));
-    artel_context_destroy(ctx);
-    api_folder_remove(w.folder);
-    pthread_cond_destroy(&w.changed);
-    pthread_mutex_destroy(&w.mutex);
-}
-
-static void test_loop_by_hand(void **state)
-{
-    char whole[64], parts[64];
-    artel_context *ctx = api_context();
-    (void)state;
-    api_folder_make(whole);
-    api_folder_make(parts);
-    float truth = loop(ctx, whole, 1, 10), half = loop(ctx, parts, 1, 5), rest = loop(ctx, parts, 3, 10);
-    assert_memory_equal(&rest, &truth, sizeof truth);
-    assert_memory_not_equal(&half, &truth, sizeof truth);
-    artel_context_destroy(ctx);
-    api_folder_remove(whole);
-    api_folder_remove(parts);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),          cmocka_unit_test(test_bits_of_fit),
-                                       cmocka_unit_test(test_text),          cmocka_unit_test(test_going_on),
-                                       cmocka_unit_test(test_exporters),     cmocka_unit_test(GS10_evaluator),
-                                       cmocka_unit_test(test_refused),       cmocka_unit_test(test_steps),
-                                       cmocka_unit_test(test_reading_ahead), cmocka_unit_test(test_loop_by_hand)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),     cmocka_unit_test(test_bits_of_fit), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_going_on), cmocka_unit_test(test_exporters),   cmocka_unit_test(GS10_evaluator),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_steps),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 120 */
+/* A loop by hand, saved and taken up on other replicas: five units and five more are ten. */
+#include "api/help_api.h"
+#include "artel/strategy.h"
+
+static artel_status one_run(void *user, int64_t unit)
+{
+    artel_function *step = user;
+    float x[3] = {(float)unit, 1, 2};
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {3}}, x};
+    return artel_function_run(step, &in, 1, NULL, 0);
+}
+
+typedef struct pair {
+    artel_variable *w;
+    artel_optimizer *optimizer;
+} pair;
+
+static artel_status trace_run(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    pair *p = user;
+    artel_value noise = artel_graph_normal(g, in[0], &(artel_shape){0, {0}}, 0.1); /* by the number of the run */
+    artel_value away =
+        artel_graph_binary(g, "subtract", artel_graph_variable(g, p->w), artel_graph_binary(g, "add", in[0], noise));
+    (void)out;
+    artel_graph_minimise(g, p->optimizer,
+                         artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_unary(g, "square", away)));
+    return artel_graph_status(g);
+}
+
+static float loop(artel_context *ctx, const char *folder, int replicas, int64_t units)
+{
+    pair p;
+    int64_t step = -2;
+    float w;
+    artel_function *function;
+    artel_strategy *strategy;
+    const artel_argument x = {.name = "x"};
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.strategy = replicas > 1 ? "mirrored" : "one-device";
+    o.replicas = replicas;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
+    v.name = "w";
+    api_ok(ctx, artel_variable_create(strategy, &v, &p.w));
+    api_ok(ctx, artel_optimizer_create(strategy, "adam", &p.w, 1, &p.optimizer));
+    f.arguments = &x;
+    f.argument_count = 1;
+    api_ok(ctx, artel_function_create(strategy, &f, trace_run, &p, &function));
+    api_ok(ctx, artel_strategy_restore(strategy, folder, &step));
+    assert_int_equal(step, units == 10 && step >= 0 ? 5 : -1);
+    api_ok(ctx, artel_strategy_loop(strategy, units, one_run, function));
+    api_ok(ctx, artel_strategy_save(strategy, folder, artel_strategy_units(strategy), 1));
+    api_ok(ctx, artel_variable_read(p.w, &w, 1));
+    artel_strategy_destroy(strategy);
+    return w;
+}
+
+static void test_loop_by_hand(void **state)
+{
+    char whole[64], parts[64];
+    artel_context *ctx = api_context();
+    (void)state;
+    api_folder_make(whole);
+    api_folder_make(parts);
+    float truth = loop(ctx, whole, 1, 10), half = loop(ctx, parts, 1, 5), rest = loop(ctx, parts, 3, 10);
+    assert_memory_equal(&rest, &truth, sizeof truth);
+    assert_memory_not_equal(&half, &truth, sizeof truth);
+    artel_context_destroy(ctx);
+    api_folder_remove(whole);
+    api_folder_remove(parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loop_by_hand)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
