@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # The semantics of strategies (test_conformance.c) among two and three tasks, each with one and two replicas: every row holds in every task, with
 # the bits of one process.
 set -eu

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 # long form: 900
 """The coordinator with real processes: each letter is a promise that prog_coordinator.c checks on the chief."""
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* processors: 2 */
 /* long form: 900 */
 /* A task whose memory ends, at any of its allocations, from the making of its strategy to the end of its loops: both
  * ends return, with a status and a cause. The other one goes on alone to the same bits or, where the loop had not

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """Functions in files: run on in another process with the bits of the one that saved them, under other strategies; and files that are damaged, or
 were written by somebody who means harm: those have a digest that fits. None of them may do more than fail."""
 import copy

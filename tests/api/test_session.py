@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """Sessions among processes: kills, parameter servers, other placements give the bits of one process; and names of places are TensorFlow's."""
 
 import ctypes

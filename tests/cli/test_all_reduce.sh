@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# processors: 2
 # --all-reduce: every way for sums to travel gives the recorded digest (tests/golden), between replicas and between tasks, whose hosts
 # count; --explain says which way and why; names of TensorFlow are understood, others refused.
 set -eu

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 3600
 """--audit-data: the elements of each epoch over 7 files of uneven length, held against sums made here: in one process, over replicas, over workers
 that are killed and come back, over runs that are killed and go on with other replicas; and that an account with a hole says so.

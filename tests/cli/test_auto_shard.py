@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# processors: 2
 # long form: 1800
 """--auto-shard file: tasks that each have only some files of the data train as one process does on all of them: the same rows in each batch (the
 same curves but for rounding, each element once an epoch), whatever lies where, over kills and copies; the same bits where all have all; words for

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# processors: 2
 """Bad input of every kind: exit 1 or 2, no signal, under 5 s, one message that names thing and remedy, no output left.
 
 Rows with a name say what the message must hold. The mutants are `.keras` files with 1 to 3 bytes changed, as they are

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """artel data-service: training on it has the bits, curves and checkpoints of training on the same data at home, while workers and the dispatcher are
 killed and come back, in one job or several; certificates; who computes what; words for what does not fit.
 """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4 replicas, for two
 tasks, after a kill and a resumption; where a NaN and a wrong index come from, as on processors; what belongs to a run; refusals and their words. Skipped without the plug-in."""
 

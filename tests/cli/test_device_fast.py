@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """--device-reduce fast on XLA's plug-in for the CPU: near artel's own processors, in losses and weights; the same bits again, also where nothing is
 launched ahead (--profile), across a resumption, with rates that callbacks change and a validation between epochs; what a fault and a NaN say; 16-bit
 products; several replicas; what belongs to a run; lists of devices. Skipped without the plug-in."""

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """--auto-shard hint and off: which rows each batch has, against tf.data's sharding and division of batches; training on them against Keras; the same
 bits on any number of tasks, one of which is killed; words for what does not go.
 """

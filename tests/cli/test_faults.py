@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 7200
 # Allocations and system calls that fail, one in each run, through load, fit, save, resume, evaluate, predict, convert, data, launch (there in every
 # process; allocations in plaintext): the command ends

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # long form: 3600
-# processors: 2
 """`artel fit` with options drawn at random, a few good and bad values for each: the program as a whole under its own help text.
 
 A run ends in time, with 0, or with 1 or 2, one message and no file of a result. What ends with 0 has written every file that was asked

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-# processors: 2
 # long form: 900
 """A worker whose neighbour dies and joins again, time after time, for thousands of steps, takes no more memory, descriptors or threads."""
 

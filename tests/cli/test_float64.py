@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """Models of float64 on the command line: the same bits on any number of replicas, threads and workers, and behind a checkpoint in the middle of an
 epoch; what the files and the C API hold; what is refused. What is computed: tests/oracle/test_models_float64.py."""
 

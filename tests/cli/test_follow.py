@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 200
-# processors: 2
 """artel evaluate --checkpoint-dir and the evaluator of a cluster: the values of a run's checkpoints, from beside it."""
 
 import json

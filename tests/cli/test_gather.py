@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 600
 """How a job gathers: what cannot heal ends it on every rank within five seconds, with a line; what may heal is named every five
 seconds and waited for. And that more tasks do not mean more threads.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 200
-# processors: 2
 """What a job of several tasks tells of itself: rows below the progress bar on a terminal, a file when it ends badly."""
 
 import json

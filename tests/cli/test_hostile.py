@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 600
 """A run among strangers: who listens learns nothing, who knocks or sits in between changes nothing and is named.
 

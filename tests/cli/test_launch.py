@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """artel launch from the outside: what it starts, what it prints, how it ends, and that nothing outlives it."""
 
 import dataclasses

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """artel launch --hosts: tasks of other machines, which here are other addresses of the loopback, behind a shell that does what ssh does."""
 
 import json

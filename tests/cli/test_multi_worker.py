@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """One model trained, evaluated and used by several processes: the same bits as one; differences, losses and silence by name."""
 
 import json

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 900
 """Hosts with a network between them (namespaces, certificates): the bits of one process, also when cables are pulled.
 

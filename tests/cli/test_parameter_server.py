@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 """Parameter servers with real processes: what is trained, which bits are promised, who may die, what is refused."""
 
 import json

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 400
-# processors: 2
 # long form: 1200
 """Tasks of a job with parameter servers that are stopped, or cut off, for longer than it takes to replace them, and come back beside who has taken
 their place: nothing that they do is taken, and each ends with one clear message, or waits by name.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# processors: 2
 """A table that is larger than the memory any task may have: each server draws its own rows, and the rest lies in files."""
 
 import os

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 # long form: 1800
 """Copies of parts on parameter servers with real processes: a lost server costs no update, two at once cost what is said."""
 

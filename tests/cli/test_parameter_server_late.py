@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """Tasks of a job with parameter servers that wake, or come, when all others have ended: each ends with one clear message, and changes nothing. And a
 chief that sleeps while it saves on request, until the others go on without it: all save all the same, with parameter servers and without."""
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 # long form: 1200
 """Parameter servers in sync: the bits of one process with any number of servers, workers and copies. `make test` takes some, `make test-long` all."""
 

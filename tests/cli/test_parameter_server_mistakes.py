@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 400
-# processors: 2
 """Mistakes with parameter servers, and tasks that do not reach one another: each ends in one clear error, or waits by name, on the chief and on the other tasks."""
 
 import json

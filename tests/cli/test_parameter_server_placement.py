@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 """Which parameter server owns what: --ps-placement beside the devices that TensorFlow's ParameterServerStrategy gives the same model; bits do not depend on it."""
 
 import os

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 """sync:K with real processes: the mean of all is the gradient of the batch, who is slow is not waited for, who dies is not missed. And
 bounded:S: who is slow is waited for, just so long."""
 

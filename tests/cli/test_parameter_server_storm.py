@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 400
-# processors: 2
 # long form: 2400
 """Any task of a job with parameter servers is killed and started again, the chief too: by the servers' logs each batch that was acknowledged counts
 once at each part, and in sync the bits are those of one process."""

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 """Tables of embeddings on parameter servers with real processes: which travel by rows, whose bits they have, and when a task is lost. Tables whose rows are
 stepped alone (--embedding-updates lazy) beside TensorFlow's operations that step such rows."""
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
-# processors: 2
 """Variables of parameter servers move once by the traffic that was measured, with real processes: what is said of it, that bits stay, and tasks that are
 lost and started again around it."""
 

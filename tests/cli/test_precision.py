@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """Mixed precision on the command line: equal bits however a run is cut, resumption in the middle of a falling loss scale, files
 that Keras reads with the same policies and state, options, refusals; and the two orders in which products of bfloat16 are added
 (--arithmetic): who decides, what says so. What is computed: tests/oracle/test_precision.py."""

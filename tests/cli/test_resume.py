@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# processors: 2
 """Checkpoints: a run that is stopped, killed or moved to another number of replicas ends in the bits of one that was not.
 
 A run writes its events into a small pipe that the test reads slowly enough to act at a chosen step; no clock decides.

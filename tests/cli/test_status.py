@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """artel status and artel drain: what they say of a job that waits, trains, lost or stopped somebody; exit codes of probes."""
 
 import json

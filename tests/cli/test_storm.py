@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 400
-# processors: 2
 # long form: 3000
 """Training in a storm: tasks are killed, told to leave and stopped at moments that a seed decides, while they start, join,
 validate, save and end; every run ends, and with the bits of an undisturbed one.

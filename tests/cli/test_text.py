@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """Inputs of strings through the command line: every format that holds text gives the same bits, as do any number of replicas, threads,
 two workers and a run that is continued; what is no text, no known word or no string is refused with the record's number; devices see numbers; ONNX refuses by name."""
 

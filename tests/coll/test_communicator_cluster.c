@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processors: 2 */
 /* The public collectives among the tasks of a cluster (each a thread with a context of its own, connected over
  * loopback): they find one another, call, end in order; a lost one ends a call on the others, which renew and go on. */
 #include <setjmp.h>

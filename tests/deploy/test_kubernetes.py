@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """The manifests of deploy/kubernetes: what they say agrees with what artel reads, and their pods, started as processes, train.
 
 A pod is a process with the environment that Kubernetes and the training operator would give its container, and the certificates that

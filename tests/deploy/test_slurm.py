@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """deploy/artel.sbatch on a Slurm of one node, made for the test: the bits of one process, whoever stops the job on the way.
 
 munged, slurmctld and slurmd run as whoever runs the test, with ports, keys and folders of their own.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 """A device that fails while it computes: one line that says what it is and what to do, nothing left behind, and the run goes on from its checkpoint
 to the bits of one that was never cut. And what of its memory a card's plug-in may take. By XLA's plug-in for the CPU behind one that fails on request; skipped without it."""
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-# processors: 2
 # long form: 300
 # The commands that pages of docs/ and README.md show run as they stand there, one after another, in a folder with a small
 # model and data of the names that pages use. Left out: what is cut short ("...") or asks to be filled in (SPEC). Two pages

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-# processors: 2
 # The example with estimators: the same model alone, on three replicas, and as two workers with an evaluator, of which one was killed in the
 # midst and went on; over parameter servers, of which one was. The evaluator ends when training has.
 # rows: SG5

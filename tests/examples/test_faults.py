@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # long form: 3600
 # The examples named below while an allocation of the process fails, the first, the second and so on: each ends with a message and an exit code, or
 # says what it says without a fault; no block is left that is not left then. A sample here, every single one in the long form.

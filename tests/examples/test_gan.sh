@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-# processors: 2
 # Two models with an optimizer each (ST1, ST10, FT12): the same last line on one and three replicas, on two tasks, on three of which two are
 # killed and come back, and on two of which one comes back when the other has finished.
 set -eu

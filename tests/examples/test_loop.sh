@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-# processors: 2
 # The loop out of functions (KE3, FT12): the bits of fit alone, on three replicas, on two tasks, and on two of which one is killed in the midst
 # and comes back; the coordinator over parameter servers, of which a worker and a server are.
 set -eu

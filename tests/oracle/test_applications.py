@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# processors: 2
 # long form: 3600
 """Networks of keras.applications: load, predict, two steps of SGD.
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-# processors: 2
 """A model with classes of the user's own, saved by Keras with their registered names, trains with the same classes in C
 (examples/extension/my_layers.c): Keras' history, weights and predictions; equal bits on replicas and tasks; refusals."""
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
-# processors: 2
 """An optimizer of the user's own, compiled into a model that Keras has saved, trains with the same class in C
 (examples/extension/my_layers.c): Keras' weights and slots, by itself and with what Keras makes around every optimizer; equal bits on
 replicas and tasks, and after a stop; Keras goes on from the file."""
