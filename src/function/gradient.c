@@ -108,21 +108,16 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
-    if (status == ARTEL_OK && artel__loss_is_by_shape(json)) {
-        const artel_shape *shape = &g->graph->value[p].shape;
-        json_decref(json);
-        json = json_string(artel__loss_by_shape(shape, &g->graph->value[t].shape));
-        if (!json) status = artel__fail_memory(g->ctx, "loss", 64);
-    }
-    if (status == ARTEL_OK) status = artel__loss_read(g->graph->arena, json, &config);
+    if (status == ARTEL_OK)
+        status =
+            artel__loss_read_for(g->graph->arena, json, &g->graph->value[p].shape, &g->graph->value[t].shape, &config);
+    json_decref(json);
     if (status == ARTEL_OK) {
         artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LOSS, .name = loss},
                                                      (const artel_value[]){target, prediction}, 2);
         artel__value_id value = artel__loss_add(g->graph, &config, t, p);
-        json_decref(json);
         return artel__tape_gave(g, entry, artel__graph_give(g, value));
     }
-    json_decref(json);
     g->graph->status = status;
     return ARTEL_NO_VALUE;
 }

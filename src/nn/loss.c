@@ -153,7 +153,8 @@ bool artel__loss_needs_target(const artel_shape *prediction)
     return prediction->rank > 0 && prediction->dim[prediction->rank - 1] != 1;
 }
 
-const char *artel__loss_by_shape(const artel_shape *prediction, const artel_shape *target)
+/* The name that "crossentropy" means for rows of these shapes; `target` is not read where none is needed. */
+static const char *name_by_shape(const artel_shape *prediction, const artel_shape *target)
 {
     if (!artel__loss_needs_target(prediction)) return "binary_crossentropy";
     bool numbers = target->rank < prediction->rank || target->dim[target->rank - 1] == 1;
@@ -192,6 +193,18 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
     else
         status = artel__loss_configure(arena, def, given, own ? own : record.config, out);
     json_decref(own);
+    return status;
+}
+
+artel_status artel__loss_read_for(artel__arena *arena, json_t *json, const artel_shape *prediction,
+                                  const artel_shape *target, artel__loss_config *out)
+{
+    bool unknown_target = artel__loss_needs_target(prediction) && (!target || target->rank < 0);
+    if (!artel__loss_is_by_shape(json) || unknown_target) return artel__loss_read(arena, json, out);
+    json_t *meant = json_string(name_by_shape(prediction, target));
+    if (!meant) return artel__fail_memory(arena->ctx, "loss", 64);
+    artel_status status = artel__loss_read(arena, meant, out);
+    json_decref(meant);
     return status;
 }
 
@@ -277,18 +290,6 @@ static int class_axis(const artel__loss_config *loss, int rank)
     return loss->def->target == ARTEL__TARGET_INDEX && axis != rank - 1 ? -1 : axis;
 }
 
-/* `x` with that axis behind the others. */
-static artel__value_id axis_last(artel__graph *graph, artel__value_id x, int axis)
-{
-    int order[ARTEL_MAX_RANK], n = 0;
-    if (graph->status < 0 || axis >= graph->value[x].shape.rank - 1) return x;
-    for (int i = 0; i < graph->value[x].shape.rank; i++) {
-        if (i != axis) order[n++] = i;
-    }
-    order[n] = axis;
-    return artel__op_transpose(graph, x, order);
-}
-
 /* Both operands with the classes on the last axis. Keras spreads label_smoothing over the last axis all the same: done
  * here then. */
 static void turn(artel__graph *graph, const artel__loss_config *loss, artel__value_id *target,
@@ -314,8 +315,8 @@ static void turn(artel__graph *graph, const artel__loss_config *loss, artel__val
         *smoothing = 0;
     }
     bool alike = artel__shape_equal(&graph->value[*target].shape, &graph->value[*prediction].shape);
-    *prediction = axis_last(graph, *prediction, axis);
-    if (alike) *target = axis_last(graph, *target, axis);
+    *prediction = artel__op_axis_last(graph, *prediction, axis);
+    if (alike) *target = artel__op_axis_last(graph, *target, axis);
 }
 
 /* The prediction is what it is: logits behind a softmax are not looked for. */

@@ -46,9 +46,10 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
 bool artel__loss_is_by_shape(json_t *json);
 /* Whether what it means depends on the target, too: not for a prediction of one number a row, or a position. */
 bool artel__loss_needs_target(const artel_shape *prediction);
-/* The name that it means for a prediction and a target of these shapes of a row; `target` is not read where none is
- * needed. */
-const char *artel__loss_by_shape(const artel_shape *prediction, const artel_shape *target);
+/* As artel__loss_read, with "crossentropy" by these shapes of a row. It is refused where the target is needed and not
+ * known: NULL, or of rank -1. */
+artel_status artel__loss_read_for(artel__arena *arena, json_t *json, const artel_shape *prediction,
+                                  const artel_shape *target, artel__loss_config *out);
 /* What is computed of a prediction: FLOAT64 where it is that, else FLOAT32. */
 static inline artel_dtype artel__real_of(const artel__graph *graph, artel__value_id prediction)
 {

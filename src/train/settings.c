@@ -208,15 +208,9 @@ static artel_status read_loss(artel__arena *arena, const artel__settings_source 
 {
     const artel_shape *prediction = &source->model->nn->output[i].shape;
     artel_shape target = {.rank = -1};
-    if (!artel__loss_is_by_shape(json)) return artel__loss_read(arena, json, out);
-    bool needed = artel__loss_needs_target(prediction);
-    if (needed && source->data) ARTEL_TRY(target_row(arena, source, i, &target));
-    if (needed && target.rank < 0) return artel__loss_read(arena, json, out); /* which refuses it */
-    json_t *meant = json_string(artel__loss_by_shape(prediction, &target));
-    if (!meant) return artel__fail_memory(source->model->ctx, "loss", 64);
-    artel_status status = artel__loss_read(arena, meant, out);
-    json_decref(meant);
-    return status;
+    if (artel__loss_is_by_shape(json) && artel__loss_needs_target(prediction) && source->data)
+        ARTEL_TRY(target_row(arena, source, i, &target));
+    return artel__loss_read_for(arena, json, prediction, &target, out);
 }
 
 static artel_status read_output(artel__arena *arena, const artel__settings_source *source, int i,

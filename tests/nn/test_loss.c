@@ -189,16 +189,37 @@ static void test_reading(void **state)
 
 static void test_by_shape(void **state)
 {
-    const artel_shape none = {.rank = -1}, scalar = {.rank = 0}, one = {1, {1}}, three = {1, {3}};
+    const artel_shape unknown = {.rank = -1}, scalar = {.rank = 0}, one = {1, {1}}, three = {1, {3}};
     const artel_shape positions = {2, {5, 1}}, any = {1, {-1}};
+    const struct {
+        const artel_shape *prediction, *target;
+        const char *name; /* NULL: refused */
+    } cases[] = {
+        {&positions, &unknown, "binary_crossentropy"},
+        {&positions, NULL, "binary_crossentropy"},
+        {&three, &scalar, "sparse_categorical_crossentropy"},
+        {&three, &one, "sparse_categorical_crossentropy"},
+        {&three, &three, "categorical_crossentropy"},
+        {&three, &unknown, NULL},
+        {&three, NULL, NULL},
+    };
     (void)state;
+    nn_bench bench;
+    nn_init(&bench, 2);
+    json_t *json = nn_json("'crossentropy'");
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) {
+        artel__loss_config loss;
+        artel_status status = artel__loss_read_for(&bench.arena, json, cases[i].prediction, cases[i].target, &loss);
+        if (cases[i].name)
+            assert_string_equal(loss.name, cases[i].name);
+        else
+            nn_expect_failure(bench.ctx, status, ARTEL_ERROR_UNSUPPORTED, "binary_crossentropy");
+    }
+    json_decref(json);
+    nn_fini(&bench);
     assert_false(artel__loss_needs_target(&scalar) || artel__loss_needs_target(&one) ||
                  artel__loss_needs_target(&positions));
     assert_true(artel__loss_needs_target(&three) && artel__loss_needs_target(&any));
-    assert_string_equal(artel__loss_by_shape(&positions, &none), "binary_crossentropy");
-    assert_string_equal(artel__loss_by_shape(&three, &scalar), "sparse_categorical_crossentropy");
-    assert_string_equal(artel__loss_by_shape(&three, &one), "sparse_categorical_crossentropy");
-    assert_string_equal(artel__loss_by_shape(&three, &three), "categorical_crossentropy");
 }
 
 static void test_mask(void **state)
