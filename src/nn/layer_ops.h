@@ -4,10 +4,15 @@
 #ifndef ARTEL_NN_LAYER_OPS_H
 #define ARTEL_NN_LAYER_OPS_H
 
+#include <string.h>
+
 #include "nn/layer_support.h"
 
 /* Whether a class is an operation: "ops." and what Keras calls it, "ops.Add". */
-bool artel__is_operation(const char *class_name);
+static inline bool artel__is_operation(const char *class_name)
+{
+    return strncmp(class_name, "ops.", 4) == 0;
+}
 /* The n-th positional argument of the call. */
 json_t *artel__raw_argument(const artel__call *call, int n);
 /* The value of an argument: a tensor of the call as it is, or a constant as float32 (numbers, lists, arrays). */

@@ -10,11 +10,6 @@
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
-bool artel__is_operation(const char *class_name)
-{
-    return strncmp(class_name, "ops.", 4) == 0;
-}
-
 json_t *artel__raw_argument(const artel__call *call, int n)
 {
     return json_array_get(json_object_get(call->arguments, "args"), (size_t)n);
