@@ -295,7 +295,8 @@ static artel_status walk_site(artel__onnx *onnx, const artel__model *model, int 
     if (!given) return ARTEL_ERROR_NO_MEMORY;
     for (int k = 0; k < site->inputs; k++) {
         given[k] = made[site->in[k].call * MOST + site->in[k].output];
-        if (artel__model_mask_is_taken(model, &site->in[k], i)) given[k].tensor.mask = ARTEL__NO_VALUE;
+        if (artel__model_mask_is_taken(model, &site->in[k], i, onnx->graph.training))
+            given[k].tensor.mask = ARTEL__NO_VALUE;
     }
     if (!site->layer->model) return walk_layer(onnx, site->layer, given, site->inputs, site->arguments, out);
     artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)site->layer->model->inputs + 1, sizeof *in);
@@ -318,7 +319,8 @@ static artel_status walk_model(artel__onnx *onnx, const artel__model *model, con
     }
     for (int i = 0; i < model->outputs; i++) {
         out[i] = made[model->result[i].call * MOST + model->result[i].output];
-        if (artel__model_mask_is_taken(model, &model->result[i], -1)) out[i].tensor.mask = ARTEL__NO_VALUE;
+        if (artel__model_mask_is_taken(model, &model->result[i], -1, onnx->graph.training))
+            out[i].tensor.mask = ARTEL__NO_VALUE;
     }
     return ARTEL_OK;
 }

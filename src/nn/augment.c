@@ -3,6 +3,8 @@
  * keras/src/layers/preprocessing/image_preprocessing. */
 #include "nn/augment.h"
 
+#include <string.h>
+
 #include <math.h>
 
 #include "base/scalar_math.h"
@@ -61,6 +63,11 @@ artel_status artel__augment_finish(artel__layer *layer, artel__call *call, int d
     (void)layer;
     artel__call_return(call, call->graph->training ? artel__channels_back(call->graph, x, data_format) : x);
     return call->graph->status;
+}
+
+bool artel__augment_is_idle(const artel__layer *layer, bool training)
+{
+    return !training && strcmp(layer->def->class_name, "AutoContrast") != 0;
 }
 
 /* -- draws -- */

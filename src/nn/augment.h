@@ -29,6 +29,8 @@ artel_status artel__augment_range(const artel__layer *layer, bool sorted, artel_
 /* Fails unless the call has one image. `out` is the image as float32, channels last in training. */
 artel_status artel__augment_begin(artel__layer *layer, artel__call *call, int data_format, artel__value_id *out);
 artel_status artel__augment_finish(artel__layer *layer, artel__call *call, int data_format, artel__value_id x);
+/* Outside training the images are returned as they come. */
+bool artel__augment_is_idle(const artel__layer *layer, bool training);
 
 /* -- draws -- */
 

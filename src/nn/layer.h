@@ -69,6 +69,9 @@ typedef struct artel__layer_def {
     artel_status (*build)(artel__layer *layer,
                           const artel__call *call); /* optional: declares variables from input shapes */
     artel_status (*call)(artel__layer *layer, artel__call *call);
+    bool (*returns_input)(const artel__layer *layer,
+                          bool training); /* optional: whether Keras' layer returns the very tensor that it is given,
+                                             mask and all (mask_order.c); left out: it never does */
 } artel__layer_def;
 
 /* A variable of a layer. Keras' order: trainable ones first, each group in order of creation. */
@@ -179,6 +182,11 @@ static inline const artel_shape *artel__call_shape(const artel__call *call, int 
 /* Row axis of Keras' axis number for a row of `rank` axes (Keras counts the batch: 1 is our 0); negative from the end.
  * Negative result when out of range or the batch axis. */
 int artel__row_axis(int64_t keras_axis, int rank);
+
+static inline bool artel__layer_returns_input(const artel__layer *layer, bool training)
+{
+    return layer->def->returns_input && layer->def->returns_input(layer, training);
+}
 
 /* Whether layers of this class compute in float64 (layer_float64.c). */
 bool artel__layer_has_float64(const char *class_name);

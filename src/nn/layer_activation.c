@@ -33,6 +33,12 @@ static artel_status configure_activation(artel__layer *layer)
     return own ? artel__layer_activation(layer, "activation", own) : ARTEL_ERROR_NO_MEMORY;
 }
 
+static bool is_linear(const artel__layer *layer, bool training)
+{
+    (void)training;
+    return artel__activation_is_linear(layer->own);
+}
+
 static artel_status call_activation(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
@@ -203,22 +209,24 @@ static artel_status call_softmax(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-#define ACTIVATION(symbol, name, kind, before, sentence)   \
-    const artel__layer_def artel__layer_##symbol##_def = { \
-        .class_name = name,                                \
-        .doc = sentence,                                   \
-        .config_size = sizeof(shape_config),               \
-        .options = kind##_options,                         \
-        .mask = ARTEL__MASK_PASS,                          \
-        .configure = before,                               \
-        .call = call_##kind,                               \
+#define ACTIVATION(symbol, name, kind, before, same, sentence) \
+    const artel__layer_def artel__layer_##symbol##_def = {     \
+        .class_name = name,                                    \
+        .doc = sentence,                                       \
+        .config_size = sizeof(shape_config),                   \
+        .options = kind##_options,                             \
+        .mask = ARTEL__MASK_PASS,                              \
+        .configure = before,                                   \
+        .call = call_##kind,                                   \
+        .returns_input = same,                                 \
     }
 
-ACTIVATION(activation, "Activation", activation, configure_activation, "An activation of docs/layers.md, by name.");
-ACTIVATION(relu, "ReLU", relu, configure_relu, "max(x, 0), with an upper limit, a slope and a threshold.");
-ACTIVATION(leaky_relu, "LeakyReLU", leaky, NULL, "x, with a slope below 0.");
-ACTIVATION(elu, "ELU", elu, NULL, "x, exponential below 0.");
-ACTIVATION(softmax, "Softmax", softmax, NULL, "Exponentials that sum to 1.");
+ACTIVATION(activation, "Activation", activation, configure_activation, is_linear,
+           "An activation of docs/layers.md, by name.");
+ACTIVATION(relu, "ReLU", relu, configure_relu, NULL, "max(x, 0), with an upper limit, a slope and a threshold.");
+ACTIVATION(leaky_relu, "LeakyReLU", leaky, NULL, NULL, "x, with a slope below 0.");
+ACTIVATION(elu, "ELU", elu, NULL, NULL, "x, exponential below 0.");
+ACTIVATION(softmax, "Softmax", softmax, NULL, NULL, "Exponentials that sum to 1.");
 
 const artel__layer_def artel__layer_prelu_def = {
     .class_name = "PReLU",

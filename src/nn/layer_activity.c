@@ -38,4 +38,5 @@ const artel__layer_def artel__layer_activity_regularization_def = {
     .mask = ARTEL__MASK_PASS,
     .configure = configure_activity,
     .call = call_activity,
+    .returns_input = artel__layer_always,
 };

@@ -219,6 +219,7 @@ static artel_status call_crop(artel__layer *layer, artel__call *call)
         .options = table,                                  \
         .mask = ARTEL__MASK_STOP,                          \
         .call = call_##kind,                               \
+        .returns_input = artel__augment_is_idle,           \
     }
 
 AUGMENT(random_flip, "RandomFlip", flip, flip_options, "Mirrors images at random.");

@@ -218,6 +218,7 @@ const artel__layer_def artel__layer_rand_augment_def = {
     .options = rand_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_rand,
+    .returns_input = artel__augment_is_idle,
 };
 const artel__layer_def artel__layer_aug_mix_def = {
     .class_name = "AugMix",
@@ -226,4 +227,5 @@ const artel__layer_def artel__layer_aug_mix_def = {
     .options = mix_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_mix,
+    .returns_input = artel__augment_is_idle,
 };

@@ -182,6 +182,7 @@ static artel_status call_equalize(artel__layer *layer, artel__call *call)
         .options = table,                                  \
         .mask = ARTEL__MASK_STOP,                          \
         .call = call_##kind,                               \
+        .returns_input = artel__augment_is_idle,           \
     }
 
 COLOR(random_brightness, "RandomBrightness", factor, factor_options, "Makes images brighter or darker at random.");

@@ -124,6 +124,7 @@ static artel_status call_cut_mix(artel__layer *layer, artel__call *call)
         .options = table,                                  \
         .mask = ARTEL__MASK_STOP,                          \
         .call = call_##symbol,                             \
+        .returns_input = artel__augment_is_idle,           \
     }
 
 MIX(mix_up, "MixUp", mix_options, "Mixes images of a batch at random.");

@@ -165,6 +165,7 @@ const artel__layer_def artel__layer_random_erasing_def = {
     .options = erasing_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_erasing,
+    .returns_input = artel__augment_is_idle,
 };
 const artel__layer_def artel__layer_random_gaussian_blur_def = {
     .class_name = "RandomGaussianBlur",
@@ -173,4 +174,5 @@ const artel__layer_def artel__layer_random_gaussian_blur_def = {
     .options = blur_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_blur,
+    .returns_input = artel__augment_is_idle,
 };

@@ -92,6 +92,7 @@ const artel__layer_def artel__layer_random_perspective_def = {
     .options = perspective_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_perspective,
+    .returns_input = artel__augment_is_idle,
 };
 const artel__layer_def artel__layer_random_elastic_transform_def = {
     .class_name = "RandomElasticTransform",
@@ -100,4 +101,5 @@ const artel__layer_def artel__layer_random_elastic_transform_def = {
     .options = elastic_options,
     .mask = ARTEL__MASK_STOP,
     .call = call_elastic,
+    .returns_input = artel__augment_is_idle,
 };

@@ -51,17 +51,26 @@ static artel_status check_sizes(const artel__layer *layer, const artel__call *ca
     return ARTEL_OK;
 }
 
+/* Layers and operations that know nothing of masks keep one by returning their input as it is. */
+static bool passes_mask(const artel__layer *layer, const artel__call *call)
+{
+    if (layer->def->mask == ARTEL__MASK_PASS) return true;
+    return artel__layer_returns_input(layer, call->graph->training) && call->out[0].value == call->in[0].value;
+}
+
 static void apply_mask_rule(artel__layer *layer, artel__call *call)
 {
-    if (layer->def->mask == ARTEL__MASK_OWN) return;
+    bool operation = artel__is_operation(layer->def->class_name);
+    if (layer->def->mask == ARTEL__MASK_OWN && !operation) return;
     artel__value_id mask = call->inputs ? call->in[0].mask : ARTEL__NO_VALUE;
-    if (layer->def->mask == ARTEL__MASK_STOP && mask >= 0 && !layer->mask_warned) {
+    bool passes = call->inputs && passes_mask(layer, call);
+    if (operation && !passes) return;
+    if (!passes && mask >= 0 && !layer->mask_warned) {
         layer->mask_warned = true;
         artel__log(layer->arena->ctx, ARTEL_LOG_WARNING, "layer \"%s\" (%s) does not pass masks on; the mask ends here",
                    layer->name, layer->def->class_name);
     }
-    for (int i = 0; i < call->outputs; i++)
-        call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
+    for (int i = 0; i < call->outputs; i++) call->out[i].mask = passes ? mask : ARTEL__NO_VALUE;
 }
 
 static artel__value_id explicit_mask(artel__call *call, json_t *argument)

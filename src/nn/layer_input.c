@@ -88,6 +88,7 @@ const artel__layer_def artel__layer_identity_def = {
     .mask = ARTEL__MASK_PASS,
     .strings = true,
     .call = call_identity,
+    .returns_input = artel__layer_always,
 };
 
 const artel__layer_def artel__layer_feature_identity_def = {
@@ -96,4 +97,5 @@ const artel__layer_def artel__layer_feature_identity_def = {
     .mask = ARTEL__MASK_PASS,
     .strings = true,
     .call = call_identity,
+    .returns_input = artel__layer_always,
 };

@@ -37,6 +37,12 @@ static const artel__option stddev_options[] = {
     ARTEL__OPTIONS_END,
 };
 
+static bool is_idle(const artel__layer *layer, bool training)
+{
+    const noise_config *c = layer->config;
+    return !training || c->rate + c->stddev <= 0;
+}
+
 /* Whether the layer has anything to do; `out` is the input as numbers, or as it is when there is nothing to do. */
 static artel_status begin(artel__layer *layer, artel__call *call, double strength, bool *active, artel__value_id *out)
 {
@@ -154,6 +160,7 @@ static artel_status call_alpha(artel__layer *layer, artel__call *call)
         .options = table,                                  \
         .mask = ARTEL__MASK_PASS,                          \
         .call = call_##kind,                               \
+        .returns_input = is_idle,                          \
     }
 
 NOISE(dropout, "Dropout", dropout, dropout_options, "Zeroes elements at random.");

@@ -231,6 +231,17 @@ static const artel__option op_options[] = {
     ARTEL__OPTIONS_END,
 };
 
+/* Those that TensorFlow leaves out where nothing is to be done. */
+static bool returns_operand(const artel__layer *layer, bool training)
+{
+    static const char *const names[] = {"ops.Cast", "ops.Conj", "ops.Conjugate", "ops.Real"};
+    (void)training;
+    for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
+        if (strcmp(layer->def->class_name, names[i]) == 0) return true;
+    }
+    return false;
+}
+
 #define DEFINE(symbol, name, function)                        \
     const artel__layer_def artel__layer_op_##symbol##_def = { \
         .class_name = "ops." name,                            \
@@ -238,6 +249,7 @@ static const artel__option op_options[] = {
         .options = op_options,                                \
         .mask = ARTEL__MASK_OWN,                              \
         .call = function,                                     \
+        .returns_input = returns_operand,                     \
     };
 #define UNARY(symbol, name, function, a, b, c) DEFINE(symbol, name, call_unary)
 #define BINARY(symbol, name, function) DEFINE(symbol, name, call_binary)

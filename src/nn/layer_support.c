@@ -112,6 +112,12 @@ artel_status artel__layer_spread(const artel__layer *layer, const char *key, art
                              (long long)least);
 }
 
+bool artel__layer_always(const artel__layer *layer, bool training)
+{
+    (void)layer, (void)training;
+    return true;
+}
+
 void artel__call_return(artel__call *call, artel__value_id value)
 {
     call->out[0] = (artel__tensor){value, ARTEL__NO_VALUE};

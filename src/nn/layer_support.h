@@ -55,6 +55,7 @@ artel_status artel__layer_spread(const artel__layer *layer, const char *key, art
                                  int64_t least);
 
 void artel__call_return(artel__call *call, artel__value_id value);
+bool artel__layer_always(const artel__layer *layer, bool training); /* true */
 /* Anything but float32 is converted. */
 /* Whether the operation of keras.ops of this class computes in float64 (layer_ops_float64.c). */
 bool artel__raw_has_float64(const char *class_name);

@@ -3,9 +3,15 @@
  * with: whatever is computed after it sees them without, an Add with what went around the attention among them. What
  * comes after is decided by the order in which Keras computes a Functional model, which is not that of sites: by depth,
  * the number of operations behind, and within that by the walk that finds it (keras/src/ops/function.py, map_graph).
+ *
+ * A mask lies on a tensor object. Layers that return the very object that they are given (a Dropout that drops nothing,
+ * a model that ends in one) give it a second name, under which the mask is taken off as well; where a layer's dtype
+ * policy converts an operand, it is a copy that loses its mask. Both depend on what is built: the first on whether it
+ * is for training, the second is seen when the model is called first.
  */
 #include <string.h>
 
+#include "nn/layer_ops.h"
 #include "nn/model.h"
 
 typedef struct walk {
@@ -25,7 +31,7 @@ static bool takes_all(const artel__layer *layer)
 
 static bool may_take(const artel__layer *layer)
 {
-    return layer && (takes_all(layer) || (layer->model && layer->model->mask_taker));
+    return layer && (takes_all(layer) || (layer->model && layer->model->mask_taker[0]));
 }
 
 static bool has_taker(const artel__model *model)
@@ -35,19 +41,37 @@ static bool has_taker(const artel__model *model)
     return found;
 }
 
-/* Which of its tensors a call takes the masks off: a model inside does what its layers do to its inputs. */
-static artel_status find_taken(artel__arena *arena, const artel__model_call_site *site, bool *taken)
+static bool is_converted(const artel__model_call_site *site, int k)
+{
+    return site->converted && site->converted[k];
+}
+
+/* The tensor of a call that each input of a model inside takes: -1 where none does. */
+static artel_status find_places(artel__arena *arena, const artel__model_call_site *site, int **out)
 {
     const artel__model *inner = site->layer->model;
-    for (int k = 0; k < site->inputs; k++) taken[k] = takes_all(site->layer);
-    if (!inner || !inner->mask_taker) return ARTEL_OK;
     int *place = artel__arena_alloc(arena, (size_t)inner->inputs + 1, sizeof *place);
     if (!place) return ARTEL_ERROR_NO_MEMORY;
     artel__model_places(inner, site->arguments, site->inputs, place);
-    for (int i = 0; i < inner->sites; i++) {
-        int k = inner->site[i].layer ? -1 : place[inner->site[i].input];
-        if (k >= 0 && k < site->inputs && inner->mask_taker[i * ARTEL__LAYER_OUTPUTS] >= 0) taken[k] = true;
+    for (int i = 0; i < inner->inputs; i++) place[i] = place[i] < site->inputs ? place[i] : -1;
+    *out = place;
+    return ARTEL_OK;
+}
+
+/* Which of its tensors a call takes the masks off: a model inside does what its layers do to its inputs. */
+static artel_status find_taken(artel__arena *arena, const artel__model_call_site *site, bool training, bool *taken)
+{
+    const artel__model *inner = site->layer->model;
+    int *place;
+    for (int k = 0; k < site->inputs; k++) taken[k] = takes_all(site->layer);
+    if (inner && inner->mask_taker[training]) {
+        ARTEL_TRY(find_places(arena, site, &place));
+        for (int i = 0; i < inner->sites; i++) {
+            int k = inner->site[i].layer ? -1 : place[inner->site[i].input];
+            if (k >= 0 && inner->mask_taker[training][i * ARTEL__LAYER_OUTPUTS] >= 0) taken[k] = true;
+        }
     }
+    for (int k = 0; k < site->inputs; k++) taken[k] = taken[k] && !is_converted(site, k);
     return ARTEL_OK;
 }
 
@@ -122,10 +146,9 @@ static bool is_before(const artel__model *model, int a, int b)
     return depth[a] != depth[b] ? depth[a] > depth[b] : order[a] < order[b];
 }
 
-artel_status artel__model_order_masks(artel__model *model)
+static artel_status find_order(artel__model *model)
 {
     size_t sites = (size_t)model->sites + 1;
-    if (!has_taker(model)) return ARTEL_OK;
     walk w = {.model = model,
               .found = artel__arena_alloc(model->arena, sites, sizeof(int)),
               .stack = artel__arena_alloc(model->arena, sites, sizeof(int)),
@@ -135,33 +158,135 @@ artel_status artel__model_order_masks(artel__model *model)
               .rank = artel__arena_alloc(model->arena, sites, sizeof(int)),
               .depth_of_layer = artel__arena_alloc(model->arena, (size_t)model->layers + 1, sizeof(int)),
               .order = artel__arena_alloc(model->arena, sites, sizeof(int *))};
-    int *taker = artel__arena_alloc(model->arena, sites * ARTEL__LAYER_OUTPUTS, sizeof *taker);
     ARTEL_TRY(artel__arena_status(model->arena));
     for (int i = 0; i < model->sites; i++) w.rank[i] = -1;
-    for (size_t i = 0; i < sites * ARTEL__LAYER_OUTPUTS; i++) taker[i] = -1;
     ARTEL_TRY(find_orders(&w, model->arena));
     for (int i = 0; i < model->outputs; i++) find_from(&w, model->result[i].call);
     find_depths(&w);
     model->mask_depth = w.depth;
-    model->mask_rank = w.rank;
-    for (int i = 0; i < w.count; i++) {
-        const artel__model_call_site *site = &model->site[w.found[i]];
-        if (!may_take(site->layer)) continue;
-        bool *taken = artel__arena_alloc(model->arena, (size_t)site->inputs + 1, sizeof *taken);
-        if (!taken) return ARTEL_ERROR_NO_MEMORY;
-        ARTEL_TRY(find_taken(model->arena, site, taken));
-        for (int k = 0; k < site->inputs; k++) {
-            int *first = &taker[site->in[k].call * ARTEL__LAYER_OUTPUTS + site->in[k].output];
-            if (taken[k] && (*first < 0 || is_before(model, w.found[i], *first))) *first = w.found[i];
-        }
-    }
-    model->mask_taker = taker;
+    model->mask_rank = w.rank; /* -1: no result needs it */
     return ARTEL_OK;
 }
 
-bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site)
+static int number_of(const artel__model_tensor *tensor)
 {
-    if (!model->mask_taker) return false;
-    int taker = model->mask_taker[tensor->call * ARTEL__LAYER_OUTPUTS + tensor->output];
+    return tensor->call * ARTEL__LAYER_OUTPUTS + tensor->output;
+}
+
+/* The objects that a model inside returns of those that it is given. */
+static artel_status find_returned(const artel__model *model, const artel__model_call_site *site, bool training,
+                                  int *made)
+{
+    const artel__model *inner = site->layer->model;
+    const int *outer = model->mask_object[training], *object = inner->mask_object[training];
+    int *place;
+    ARTEL_TRY(find_places(model->arena, site, &place));
+    for (int i = 0; i < inner->outputs && i < ARTEL__LAYER_OUTPUTS; i++) {
+        int from = object[number_of(&inner->result[i])] / ARTEL__LAYER_OUTPUTS;
+        int k = inner->site[from].layer ? -1 : place[inner->site[from].input];
+        if (k >= 0 && !is_converted(site, k)) made[i] = outer[number_of(&site->in[k])];
+    }
+    return ARTEL_OK;
+}
+
+static artel_status find_objects(artel__model *model, bool training)
+{
+    int *object = model->mask_object[training];
+    for (int i = 0; i < model->sites * ARTEL__LAYER_OUTPUTS; i++) object[i] = i;
+    for (int i = 0; i < model->sites; i++) {
+        const artel__model_call_site *site = &model->site[i];
+        if (!site->layer || !site->inputs) continue;
+        int *made = &object[i * ARTEL__LAYER_OUTPUTS];
+        if (site->layer->model) ARTEL_TRY(find_returned(model, site, training, made));
+        if (artel__layer_returns_input(site->layer, training) && !is_converted(site, 0))
+            made[0] = object[number_of(&site->in[0])];
+    }
+    return ARTEL_OK;
+}
+
+static artel_status find_takers(artel__model *model, bool training)
+{
+    int *taker = model->mask_taker[training];
+    for (int i = 0; i < model->sites * ARTEL__LAYER_OUTPUTS; i++) taker[i] = -1;
+    for (int i = 0; i < model->sites; i++) {
+        const artel__model_call_site *site = &model->site[i];
+        if (model->mask_rank[i] < 0 || !may_take(site->layer)) continue;
+        bool *taken = artel__arena_alloc(model->arena, (size_t)site->inputs + 1, sizeof *taken);
+        if (!taken) return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(find_taken(model->arena, site, training, taken));
+        for (int k = 0; k < site->inputs; k++) {
+            int *first = &taker[model->mask_object[training][number_of(&site->in[k])]];
+            if (taken[k] && (*first < 0 || is_before(model, i, *first))) *first = i;
+        }
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__model_order_masks(artel__model *model)
+{
+    size_t tensors = ((size_t)model->sites + 1) * ARTEL__LAYER_OUTPUTS;
+    bool taken = has_taker(model);
+    if (taken && !model->mask_depth) ARTEL_TRY(find_order(model));
+    for (int training = 0; training < 2; training++) {
+        if (!model->mask_object[training])
+            model->mask_object[training] = artel__arena_alloc(model->arena, tensors, sizeof(int));
+        if (taken && !model->mask_taker[training])
+            model->mask_taker[training] = artel__arena_alloc(model->arena, tensors, sizeof(int));
+        ARTEL_TRY(artel__arena_status(model->arena));
+        ARTEL_TRY(find_objects(model, training));
+        if (taken) ARTEL_TRY(find_takers(model, training));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status settle_layer(const artel__layer *layer)
+{
+    if (layer->model) ARTEL_TRY(artel__model_settle_masks(layer->model));
+    for (int i = 0; i < layer->child_count; i++) ARTEL_TRY(settle_layer(layer->child[i].layer));
+    return ARTEL_OK;
+}
+
+artel_status artel__model_settle_masks(artel__model *model)
+{
+    for (int i = 0; i < model->layers; i++) ARTEL_TRY(settle_layer(model->layer[i]));
+    return artel__model_order_masks(model);
+}
+
+/* Numbers reach a model inside in the dtypes of its inputs; those of 16 bits as float32, which are the same values
+ * here.
+ */
+static artel_status note_inputs(const artel__model_call_site *site, artel__arena *arena, const artel__graph *graph,
+                                const artel__tensor *given)
+{
+    const artel__model *inner = site->layer->model;
+    int *place;
+    ARTEL_TRY(find_places(arena, site, &place));
+    for (int i = 0; i < inner->inputs; i++) {
+        const artel__value *value = place[i] < 0 ? NULL : &graph->value[given[place[i]].value];
+        if (value)
+            site->converted[place[i]] =
+                value->dtype != inner->input[i].dtype || value->precision != ARTEL_DTYPE_FLOAT32;
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__model_note_operands(artel__model *model, int site, const artel__graph *graph,
+                                        const artel__tensor *given, const artel__call *call)
+{
+    artel__model_call_site *s = &model->site[site];
+    if (s->converted) return ARTEL_OK;
+    s->converted = artel__arena_alloc(model->arena, (size_t)s->inputs + 1, sizeof(bool));
+    if (!s->converted) return ARTEL_ERROR_NO_MEMORY;
+    if (s->layer->model) return note_inputs(s, model->arena, graph, given);
+    for (int k = 0; k < call->inputs; k++) s->converted[k] = call->in[k].value != given[k].value;
+    if (artel__is_operation(s->layer->def->class_name) && call->inputs)
+        s->converted[0] = call->out[0].value != given[0].value;
+    return ARTEL_OK;
+}
+
+bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site, bool training)
+{
+    if (!model->mask_taker[training]) return false;
+    int taker = model->mask_taker[training][model->mask_object[training][number_of(tensor)]];
     return taker >= 0 && taker != site && (site < 0 || is_before(model, taker, site));
 }

@@ -182,7 +182,7 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
         for (int k = 0; k < site->inputs; k++) {
             operands[k] = made[site->in[k].call * MOST + site->in[k].output];
             if (operands[k].value == ARTEL__NO_VALUE) return missing_tensor(model, &site->in[k]);
-            if (artel__model_mask_is_taken(model, &site->in[k], i)) operands[k].mask = ARTEL__NO_VALUE;
+            if (artel__model_mask_is_taken(model, &site->in[k], i, graph->training)) operands[k].mask = ARTEL__NO_VALUE;
         }
         uint64_t asked = 0;
         artel__call call = {.graph = graph,
@@ -192,12 +192,13 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
                             .out = &made[i * MOST],
                             .asked = &asked};
         ARTEL_TRY(artel__layer_call(site->layer, &call));
+        ARTEL_TRY(artel__model_note_operands(model, i, graph, operands, &call));
         ARTEL_TRY(refuse_unasked(site->layer, site->arguments, asked));
     }
     for (int i = 0; i < model->outputs; i++) {
         out[i] = made[model->result[i].call * MOST + model->result[i].output];
         if (out[i].value == ARTEL__NO_VALUE) return missing_tensor(model, &model->result[i]);
-        if (artel__model_mask_is_taken(model, &model->result[i], -1)) out[i].mask = ARTEL__NO_VALUE;
+        if (artel__model_mask_is_taken(model, &model->result[i], -1, graph->training)) out[i].mask = ARTEL__NO_VALUE;
     }
     return ARTEL_OK;
 }
@@ -322,6 +323,7 @@ static artel_status create(artel_context *ctx, const char *where, json_t *record
     model->record = json_incref(record);
     artel_status status = read_model(model, record);
     if (status == ARTEL_OK) status = build_once(model, extent);
+    if (status == ARTEL_OK) status = artel__model_settle_masks(model);
     if (status < 0) {
         artel__model_destroy(model);
         return status;

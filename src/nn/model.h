@@ -38,6 +38,7 @@ typedef struct artel__model_call_site {
     artel__model_tensor *in;
     int inputs;
     json_t *arguments;
+    bool *converted; /* by operand: the layer is handed a copy of another dtype; NULL until the model is called */
 } artel__model_call_site;
 
 enum {
@@ -63,7 +64,8 @@ typedef struct artel__model {
     artel__model_tensor *result; /* by output */
     int outputs;
     artel__program program; /* of a top model: what is computed of its inputs where rows are fetched (nn/ahead.h) */
-    int *mask_taker, *mask_depth, *mask_rank; /* mask_order.c; NULL: no mask is taken off */
+    int *mask_taker[2], *mask_object[2]; /* mask_order.c, by training; no takers: no mask is taken off */
+    int *mask_depth, *mask_rank;
     bool nested;
     bool wide; /* has variables or outputs of float64; known once it is built */
     artel__variables own_variables;
@@ -99,10 +101,16 @@ artel_status artel__model_parse(artel__model *model, json_t *config);           
 artel_status artel__model_parse_sequential(artel__model *model, json_t *config); /* sequential.c */
 artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record,
                                artel__model **out); /* a nested one */
-/* Finds out where masks end, of a model whose sites and results are known; then whether a tensor has lost its own when
- * a site is called, or (-1) at the end of the model (mask_order.c). */
+/* Finds out where masks end, of a model whose sites and results are known, and once more, for the models inside as
+ * well, when a call has shown which operands are converted; then whether a tensor has lost its own when a site is
+ * called, or
+ * (-1) at the end of the model (mask_order.c). */
 artel_status artel__model_order_masks(artel__model *model);
-bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site);
+artel_status artel__model_settle_masks(artel__model *model);
+/* Of the first call of a site: the operands that were `given`, and those that its layer has taken. */
+artel_status artel__model_note_operands(artel__model *model, int site, const artel__graph *graph,
+                                        const artel__tensor *given, const artel__call *call);
+bool artel__model_mask_is_taken(const artel__model *model, const artel__model_tensor *tensor, int site, bool training);
 /* Of a call with these arguments and that many tensors (model_places.c): the number of the tensor that each input of a
  * model takes, or -1; the result is how many are given. */
 int artel__model_places(const artel__model *model, json_t *arguments, int inputs, int *place);

@@ -48,10 +48,8 @@ def around(e):
     return L.Add()([L.MultiHeadAttention(2, 4)(e, e), e])
 
 
-def words_around(nested=False):
-    """`nested`: what goes around the attention lies in a model of its own."""
-    inside = function((5, 8), around) if nested else around
-    return words_ahead(lambda e: L.GlobalAveragePooling1D()(inside(e)))
+def mean_around(*layers):
+    return seq((5,), *layers, L.GlobalAveragePooling1D(), dtype="int32")
 
 
 def by_names():
@@ -123,8 +121,10 @@ CASES = [
     ("attboth", lambda: (words_ahead(lambda e: L.Attention(use_scale=True)([e, e], use_causal_mask=True)), AHEAD)),
     ("attbothscores", lambda: (words_ahead(lambda e: L.Attention(dropout=0.2)([e, e], use_causal_mask=True, return_attention_scores=True)), AHEAD)),
     ("addattboth", lambda: (words_ahead(lambda e: L.AdditiveAttention()([e, e], use_causal_mask=True)), AHEAD)),
-    ("mhaaround", lambda: (words_around(), AHEAD)),
-    ("mhaaroundin", lambda: (words_around(nested=True), AHEAD)),
+    ("mhaaround", lambda: (mean_around(L.Embedding(9, 8, mask_zero=True), function((5, 8), around)), AHEAD)),
+    ("mhaaroundwords", lambda: (mean_around(words_ahead(around)), AHEAD)),
+    ("mhaaroundcall", lambda: (words_ahead(lambda e: L.GlobalAveragePooling1D()(function((5, 8), around)(e))), AHEAD)),
+    ("mhabehinddropout", lambda: (words_ahead(lambda e: L.GlobalAveragePooling1D()(L.Add()([L.MultiHeadAttention(2, 4)(L.Dropout(0.1)(e), e), e]))), AHEAD)),
     ("bynames", lambda: (by_names(), img(3, 10))),
     ("dot", lambda: (function((5, 4), lambda x: L.Dot(axes=(2, 2), normalize=True)([x, x])), img(2, 5, 4))),
     ("revemb", lambda: (function((5, ), lambda x: (lambda l: l(l(x), reverse=True))(L.ReversibleEmbedding(9, 4)), "int32"), R.integers(0, 9, (3,

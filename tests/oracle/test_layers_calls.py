@@ -125,6 +125,43 @@ def inside_a_sequence():
     return K.Model(x, L.Dense(2)(L.GlobalAveragePooling1D()(L.Add()([e, sequence(e)]))))
 
 
+def behind(layer, direct=False):
+    """The mask lies on the tensor: a layer that returns the very one that it is given shares it."""
+
+    def build():
+        x, e = words()
+        h = layer(e)
+        a = heads()(h, h)
+        pooled = [L.GlobalAveragePooling1D()(t) for t in ([L.Add()([a, e]), h] if direct else [a, e])]
+        return K.Model(x, L.Dense(2)(L.Concatenate()(pooled)))
+
+    return build
+
+
+def model_of(*layers, dtype=None):
+    i = K.Input((6, 4), dtype=dtype)
+    h = i
+    for layer in layers:
+        h = layer(h)
+    return K.Model(i, h)
+
+
+def of_a_copy(inner):
+    """What attends is handed a copy of another dtype, and only that loses its mask."""
+
+    def build():
+        x, e = words()
+        attention = L.MultiHeadAttention(2, 2, use_bias=False, dtype="float64")
+        a = model_of(lambda h: attention(h, h), dtype="float64")(e) if inner else attention(e, e)
+        pooled = [L.GlobalAveragePooling1D()(t) for t in (a, e)]
+        return K.Model(x, L.Dense(2)(L.Concatenate()(pooled)))
+
+    return build
+
+
+DROPS = 1e-12  # of elements: none; but in training the layer returns another tensor
+
+
 # ---- recurrent layers
 def both_ways(layer, shape, **settings):
     def build():
@@ -185,6 +222,15 @@ CASES = [
     Case("masks-of-an-inner-model-by-keyword", inside_by_key(keyword=True), vocab=3),
     Case("masks-in-the-order-of-keys", computed_by_key, vocab=3),
     Case("masks-of-a-block-in-a-sequence", inside_a_sequence, vocab=3),
+    Case("masks-behind-a-dropout", behind(lambda e: L.Dropout(DROPS)(e)), vocab=5, validation=20),
+    Case("masks-behind-noise", behind(lambda e: L.GaussianNoise(DROPS)(e), direct=True), vocab=5, validation=20),
+    Case("masks-behind-no-dropout", behind(lambda e: L.SpatialDropout1D(0.0)(e)), vocab=5),
+    Case("masks-behind-a-name", behind(lambda e: K.Sequential([L.Identity(), L.Activation("linear"), L.ActivityRegularization(0.01)])(e)), vocab=5),
+    Case("masks-behind-an-inner-dropout", behind(lambda e: model_of(L.Dropout(DROPS), L.AlphaDropout(DROPS))(e)), vocab=5, validation=20),
+    Case("masks-behind-a-cast", behind(lambda e: K.ops.cast(e, "float32")), vocab=5),
+    Case("masks-behind-an-activation", behind(lambda e: L.Activation("tanh")(e)), vocab=5),
+    Case("masks-of-a-copy", of_a_copy(False), vocab=5),
+    Case("masks-of-a-copy-inside", of_a_copy(True), vocab=5),
     Case("both-ways-conv-lstm", both_ways(lambda: L.ConvLSTM2D(2, 2, return_sequences=True, return_state=True), (4, 6, 6, 2), merge_mode="sum")),
     Case("both-ways-stack", both_ways(stack, (4, 3), merge_mode=None)),
     Case("conv-lstm-states", handed_on),
