@@ -13,7 +13,8 @@ typedef struct artel__action {
 } artel__action;
 
 /* The action that the first argument names, of a table that ends with one without a name. A usage error when there is
- * none of that name, or the arguments are too few or too many for it. */
+ * none of that name, when the arguments are too few or too many for it, or when a word gives an option whose help says
+ * that it is for others ("make, split: number of files"). */
 artel_status artel__action_find(artel__invocation *call, const artel__action *actions, const artel__action **out);
 
 #endif

@@ -20,6 +20,8 @@ typedef struct artel__data_opened {
     void *row; /* room for a row of all columns, or of one */
 } artel__data_opened;
 
+/* The text, or a bare file as one of records; NULL: no memory. */
+const char *artel__data_specification(artel__invocation *call, const char *text);
 /* Opens a specification; a bare file is taken for records. `texts`: columns of text, too (data/rows.h). */
 artel_status artel__data_open_rows(artel__invocation *call, const char *text, bool texts, artel__data_opened *out);
 void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened);

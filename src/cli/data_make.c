@@ -310,7 +310,8 @@ static const char *shard_name(maker *m, const char *base, int64_t shard, int64_t
 static artel_status check_shards(maker *m, const char *base, int64_t shards)
 {
     static const char *const beside[] = {".sha256", ".features.json"};
-    const char *data = m->call->argument[1];
+    const char *data = artel__data_specification(m->call, m->call->argument[1]);
+    if (!data) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t s = 0; s < shards; s++) {
         const char *path = shard_name(m, base, s, shards);
         if (!path) return ARTEL_ERROR_NO_MEMORY;
@@ -387,8 +388,10 @@ static artel_status choose_order(maker *m, bool random)
 artel_status artel__data_make(artel__invocation *call)
 {
     const artel__data_command *o = call->options;
+    const char *data = artel__data_specification(call, call->argument[1]);
     maker m;
-    if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, call->argument[1]));
+    if (!data) return ARTEL_ERROR_NO_MEMORY;
+    if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, data));
     artel_status status = open_maker(call, &m);
     if (status == ARTEL_OK) status = choose_order(&m, m.options->shuffle);
     if (status == ARTEL_OK) status = write_set(&m, m.options->output, 0, m.opened.rows.count);

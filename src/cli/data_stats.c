@@ -201,7 +201,9 @@ artel_status artel__data_stats(artel__invocation *call)
     artel__data_opened opened;
     artel__text svg;
     if (o->output) ARTEL_TRY(artel__cli_check_target(call, o->output));
-    if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, call->argument[1]));
+    const char *data = artel__data_specification(call, call->argument[1]);
+    if (!data) return ARTEL_ERROR_NO_MEMORY;
+    if (o->output) ARTEL_TRY(artel__cli_check_apart(call, "--output", o->output, data));
     if (o->output && !artel__ends_with(o->output, ".svg"))
         return artel__cli_usage(call, "--output", "give a file that ends in .svg");
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], false, &opened));

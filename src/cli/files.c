@@ -198,6 +198,20 @@ static const struct {
              {".h5", NULL},
              {".json", NULL}};
 
+/* Whether a file of JSON may be a model: layers have classes, stages of a pipeline have none. */
+static bool may_be_model(artel__invocation *call, const char *path)
+{
+    char *text;
+    size_t size;
+    if (artel__read_file(call->ctx, path, (size_t)16 << 20, &text, &size) < 0) {
+        artel__operation_begin(call->ctx);
+        return true;
+    }
+    bool pipeline = !strstr(text, "\"class_name\"") && (strstr(text, "\"stage\"") || strstr(text, "\"from\""));
+    artel__free(call->ctx, text);
+    return !pipeline;
+}
+
 artel_status artel__cli_check_bare_data(artel__invocation *call, const char *option, const char *path, bool models)
 {
     for (size_t i = 0; i < ARTEL__COUNT(forms); i++) {
@@ -225,13 +239,15 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
     snprintf(form, sizeof form, folder ? "images:%s" : "FORMAT:%s", text);
     for (size_t i = 0; i < ARTEL__COUNT(forms) && !folder; i++) {
         if (!artel__ends_with(text, forms[i].ending)) continue;
-        if (!forms[i].form)
+        const char *shape = forms[i].form;
+        if (!shape && artel__ends_with(text, ".json") && !may_be_model(call, text)) shape = "pipeline:%s";
+        if (!shape)
             return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text,
                                "name the model first and data with --data FORMAT:WHAT; arrays in HDF5: write them with "
                                "numpy.savez, then npz:FILE",
                                "this looks like a model (found after %s, expected data)", option);
-        snprintf(form, sizeof form, "%.*s%s%s", (int)(strstr(forms[i].form, "%s") - forms[i].form), forms[i].form, text,
-                 strstr(forms[i].form, "%s") + 2);
+        snprintf(form, sizeof form, "%.*s%s%s", (int)(strstr(shape, "%s") - shape), shape, text,
+                 strstr(shape, "%s") + 2);
     }
     snprintf(advice, sizeof advice, "write %s '%s'; docs/data.md lists the formats", option, form);
     return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice,

@@ -394,6 +394,7 @@ def refusals(scene):
     says(scene.fit("service:%s/train+service:%s/train" % (at, at)), 1, "not joined")
     says(scene.fit("service:%s/train" % at, "--auto-shard", "file"), 1, "for files of records")
     says(artel("data-service", "dispatch"), 1, "the nearest is dispatcher")
+    says(artel("data-service", "status", at, "--port", 7), 1, "--port: status takes no such option")
     # Names that no JSON holds are refused where they are given, not called a lack of memory where they are said.
     for words in (["data-service", "dispatcher", b"p=npz:caf\xe9.npz", "--port", "0"], ["data", "bench", b"service:%s/caf\xe9" % at.encode()]):
         ran = subprocess.run([ARTEL, *words], capture_output=True, text=True, timeout=60, env=clean_environment({}))

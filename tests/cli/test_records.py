@@ -189,11 +189,24 @@ def interrupted(b):
 
 def usage(b):
     arrays(b)
+    data("make", "npz:" + b("a.npz"), "-o", b("r.tfrecord"))
+    with open(b("r.tfrecord"), "rb") as f:
+        whole = f.read()
+    with open(b("p.json"), "w") as f:
+        json.dump({"from": "npz:a.npz", "stages": [{"stage": "take", "count": 2}]}, f)
     for words, text in ((["mak", "x"], "nearest is make"), (["make", "npz:" + b("a.npz")], "--output"), (["make"], "argument is missing"),
                         (["make", b("a.npz"), "-o", b("o")], "npz:"), (["verify", b("none")], "no such file"),
-                        (["make", "synthetic:5", "-o", b("o")], "shape of a model")):
+                        (["make", "synthetic:5", "-o", b("o")], "shape of a model"),
+                        (["make", b("r.tfrecord"), "-o", b("r.tfrecord"), "--shuffle"], "would overwrite a file that the data is read from"),
+                        (["split", b("r.tfrecord"), "-o", b("r"), "--fractions", "1", "--names", "x", "--rows", "3"], "split takes no such option"),
+                        (["make", "npz:" + b("a.npz"), "-o", b("o"), "--rows", "3"], "--rows: make takes no such option (stats, bench"),
+                        (["inspect", b("r.tfrecord"), "--json"], "--json: inspect takes no such option"), (["index", b("r.tfrecord"), "--shards", "2"], "--shards"),
+                        (["bench", b("r.tfrecord"), "-o", b("o")], "--output: bench takes no such option"),
+                        (["inspect", b("p.json")], "pipeline:" + b("p.json"))):
         ran = artel("data", *words)
         expect(ran.rc == 1 and text in ran.err, " ".join(words), ran.err)
+    with open(b("r.tfrecord"), "rb") as f:
+        expect(f.read() == whole and not os.path.exists(b("o")), "what was refused has written")
     expect("rows, in random order" in data("bench", "npz:" + b("a.npz")), "bench")
     lines = [json.loads(v) for v in artel("data", "bench", "npz:" + b("a.npz"), "--json").out.splitlines()]
     expect([v["what"] for v in lines] == ["open", "in_order", "random"], lines)
