@@ -53,7 +53,11 @@ static bool cpu_has_amx(void)
 }
 #endif
 
-artel__isa artel__isa_of_machine(void)
+#ifndef ARTEL__ISA_MOST /* cmake/flags.cmake, where others are not built to run */
+#define ARTEL__ISA_MOST ARTEL__ISA_AMX
+#endif
+
+static artel__isa best_of_machine(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -65,6 +69,12 @@ artel__isa artel__isa_of_machine(void)
 #else
     return ARTEL__ISA_BASELINE;
 #endif
+}
+
+artel__isa artel__isa_of_machine(void)
+{
+    artel__isa best = best_of_machine();
+    return best < ARTEL__ISA_MOST ? best : ARTEL__ISA_MOST;
 }
 
 artel_status artel__isa_choose(const char *name, artel__isa *out)

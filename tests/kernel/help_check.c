@@ -43,14 +43,7 @@ bool check_affords(int64_t products)
 
 bool check_isa_runs(artel__isa isa)
 {
-    if (only_wide && isa != ARTEL__ISA_AVX2) return false;
-    if (isa == ARTEL__ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (isa == ARTEL__ISA_AVX512_BF16) return check_isa_runs(ARTEL__ISA_AVX512) && __builtin_cpu_supports("avx512bf16");
-    if (isa == ARTEL__ISA_AMX) return artel__isa_of_machine() == ARTEL__ISA_AMX;
-    if (isa == ARTEL__ISA_AVX512)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return true;
+    return only_wide ? isa == ARTEL__ISA_AVX2 && artel__isa_of_machine() >= isa : isa <= artel__isa_of_machine();
 }
 
 bool check_can_run(const artel__kernel *kernel, const void *params)
