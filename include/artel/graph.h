@@ -61,7 +61,8 @@ ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *v
  * ("select"). Tensors of "slice_update" are the whole and the part; limits of "searchsorted" may be a setting
  * ("sorted_sequence"). Beside that list there are "slice" and "broadcast_to", of rows with the batch as 0 or -1
  * ("{\"start_indices\": [0, 2], \"shape\": [-1, 3]}"), and of shared values "ravel", "flipud", "vstack". The result of
- * the operation, the first where it has several. */
+ * the operation, the first where it has several. An argument of text is taken by layers of words, by their class and
+ * with their config ("TextVectorization"). */
 ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count,
                                      const char *attributes);
 /* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative

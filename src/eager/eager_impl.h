@@ -110,7 +110,8 @@ artel_status artel__ndarray_check(artel_eager *eager, artel_dtype dtype, const a
 /* text.c. Gives an owner (or an array without elements) strings of its own, which are copies of `from`; NULL: empty
  * ones. On failure it is as it was. ARTEL_ERROR_INVALID: one is no UTF-8. */
 artel_status artel__ndarray_take_text(artel_ndarray *array, const artel_string *from);
-/* The part between spaces, tabs and line breaks at both ends. */
+/* Spaces, tabs and line breaks; the part of a text between those at both ends. */
+bool artel__is_space(char c);
 artel_string artel__strip(artel_string text);
 /* Elements of a type into another, strings among them; numbers do not become strings here, for nobody would own these.
  */
@@ -124,7 +125,7 @@ artel_status artel__ndarray_print(artel_eager *eager, artel_dtype from, const vo
  * status. 0: none of its operands is a string. */
 int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most);
-/* words.c: those of them whose results have shapes of their own: ARTEL_AGAIN: no such operation. */
+/* words.c: those of them that look into strings: ARTEL_AGAIN: no such operation. */
 artel_status artel__eager_words(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                                 const char *attributes, artel_ndarray **out);
 /* By bytes: below 0, 0, above. */

@@ -4,14 +4,12 @@
  * What moves elements, chooses among them or puts them in order is computed of numbers that stand for the strings: of
  * their places where they are only moved, of their ranks where they are compared (by bytes, which in UTF-8 is the
  * order of code points). So these operations are those of numbers, with their settings, shapes and errors. What looks
- * into strings is a table of functions of its own, after tf.strings. Everything else is refused by name.
+ * into strings is in words.c. Everything else is refused by name.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "eager/eager_impl.h"
-#include "text/hash.h"
 
 /* -- strings as numbers -- */
 
@@ -182,151 +180,7 @@ static int run_by_number(artel_eager *e, const by_number *op, artel_ndarray *con
     return status < 0 ? (int)status : results;
 }
 
-/* -- functions of a string, after tf.strings -- */
-
-typedef struct settings {
-    int64_t buckets;
-    bool characters; /* lengths count these, not bytes */
-    artel_dtype dtype;
-} settings;
-
-typedef struct call {
-    artel_eager *e;
-    const settings *settings;
-    const artel_string *in; /* dense */
-    artel_ndarray *out;
-} call;
-
-static artel_status run_hash(const call *c)
-{
-    int64_t *out = (int64_t *)(void *)c->out->data;
-    for (int64_t i = 0; i < c->out->count; i++) {
-        uint64_t hash = artel__fingerprint(c->in[i].length ? c->in[i].bytes : "", c->in[i].length);
-        out[i] = (int64_t)(hash % (uint64_t)c->settings->buckets);
-    }
-    return ARTEL_OK;
-}
-
-static artel_status run_length(const call *c)
-{
-    int32_t *out = (int32_t *)(void *)c->out->data;
-    for (int64_t i = 0; i < c->out->count; i++) {
-        size_t count = c->in[i].length;
-        for (size_t b = 0; c->settings->characters && b < c->in[i].length; b++)
-            count -= (c->in[i].bytes[b] & 0xC0) == 0x80; /* not the first of its character */
-        out[i] = count > INT32_MAX ? INT32_MAX : (int32_t)count;
-    }
-    return ARTEL_OK;
-}
-
-static artel_status run_number(const call *c)
-{
-    return artel__ndarray_convert(c->e, ARTEL_DTYPE_STRING, c->in, c->settings->dtype, c->out->data, c->out->count);
-}
-
-/* The letters of ASCII in place, in the block that the result owns. */
-static artel_status change_case(const call *c, char first, char last)
-{
-    ARTEL_TRY(artel__ndarray_take_text(c->out, c->in));
-    const artel_string *made = (const artel_string *)(const void *)c->out->data;
-    for (int64_t i = 0; i < c->out->count; i++) {
-        char *at = c->out->text + (made[i].bytes - c->out->text);
-        for (size_t b = 0; b < made[i].length; b++) {
-            if (at[b] >= first && at[b] <= last) at[b] ^= 0x20;
-        }
-    }
-    return ARTEL_OK;
-}
-
-static artel_status run_lower(const call *c)
-{
-    return change_case(c, 'A', 'Z');
-}
-
-static artel_status run_upper(const call *c)
-{
-    return change_case(c, 'a', 'z');
-}
-
-static artel_status run_strip(const call *c)
-{
-    void *block;
-    ARTEL_TRY(artel__alloc(c->e->ctx, (size_t)c->out->count * sizeof(artel_string) + 1, "strings", &block));
-    artel_string *part = block;
-    for (int64_t i = 0; i < c->out->count; i++) part[i] = artel__strip(c->in[i]);
-    artel_status status = artel__ndarray_take_text(c->out, part);
-    artel__free(c->e->ctx, block);
-    return status;
-}
-
-typedef struct function {
-    const char *name;
-    artel_dtype dtype; /* of the result; FLOAT32: the setting's */
-    const char *key;   /* of its setting; NULL: it has none */
-    artel_status (*run)(const call *call);
-} function;
-
-static const function functions[] = {{"string_to_hash_bucket_fast", ARTEL_DTYPE_INT64, "num_buckets", run_hash},
-                                     {"string_length", ARTEL_DTYPE_INT32, "unit", run_length},
-                                     {"string_to_number", ARTEL_DTYPE_FLOAT32, "out_type", run_number},
-                                     {"string_lower", ARTEL_DTYPE_STRING, NULL, run_lower},
-                                     {"string_upper", ARTEL_DTYPE_STRING, NULL, run_upper},
-                                     {"string_strip", ARTEL_DTYPE_STRING, NULL, run_strip}};
-
-static artel_status refuse_setting(artel_eager *e, const function *f, const char *key)
-{
-    return artel__fail(e->ctx, ARTEL_ERROR_INVALID, f->name,
-                       "see docs/eager.md for the settings of operations on strings",
-                       "the setting '%s' is missing, unknown, or has no such value", key);
-}
-
-static artel_status read_settings(artel_eager *e, const function *f, const json_t *given, settings *out)
-{
-    const char *key;
-    json_t *value;
-    *out = (settings){.dtype = ARTEL_DTYPE_FLOAT32};
-    json_object_foreach((json_t *)(uintptr_t)given, key, value)
-    {
-        const char *text = json_string_value(value);
-        bool known = f->key && strcmp(key, f->key) == 0;
-        if (known && f->run == run_hash) known = artel__json_integer(value, &out->buckets) && out->buckets > 0;
-        if (known && f->run == run_length) {
-            out->characters = text && strcmp(text, "UTF8_CHAR") == 0;
-            known = out->characters || (text && strcmp(text, "BYTE") == 0);
-        }
-        if (known && f->run == run_number)
-            known = text && artel_dtype_parse(text, &out->dtype) == ARTEL_OK && artel_dtype_size(out->dtype) > 0;
-        if (!known) return refuse_setting(e, f, key);
-    }
-    return f->run == run_hash && out->buckets == 0 ? refuse_setting(e, f, f->key) : ARTEL_OK;
-}
-
-static artel_status run_function(artel_eager *e, const function *f, artel_ndarray *const *inputs, int count,
-                                 const char *attributes, artel_ndarray **out)
-{
-    artel_ndarray *dense = NULL, *made = NULL;
-    settings s = {.dtype = ARTEL_DTYPE_FLOAT32};
-    json_t *json = NULL;
-    if (count != 1)
-        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, f->name, "give one array of strings", "%d arrays", count);
-    if (attributes) ARTEL_TRY(artel__json_load(e->ctx, f->name, attributes, strlen(attributes), &json));
-    artel_status status =
-        !json || json_is_object(json) ? read_settings(e, f, json, &s) : refuse_setting(e, f, attributes);
-    artel_dtype dtype = f->run == run_number ? s.dtype : f->dtype;
-    json_decref(json);
-    if (status == ARTEL_OK) status = artel__ndarray_new(e, ARTEL_DTYPE_STRING, &inputs[0]->shape, &dense);
-    if (status == ARTEL_OK) status = artel__ndarray_new(e, dtype, &inputs[0]->shape, &made);
-    if (status == ARTEL_OK) {
-        artel__ndarray_gather(inputs[0], dense->data);
-        status = f->run(&(call){e, &s, (const artel_string *)(const void *)dense->data, made});
-    }
-    artel_ndarray_release(dense);
-    if (status < 0)
-        artel_ndarray_release(made);
-    else
-        *out = made;
-    return status;
-}
+/* -- calls -- */
 
 /* The one result there is, if it is wanted; how many there are. */
 static int hand_out(artel_ndarray *made, artel_ndarray **outputs, int most)
@@ -343,21 +197,15 @@ int artel__eager_strings(artel_eager *e, const char *name, artel_ndarray *const 
 {
     bool any = false;
     artel_ndarray *made = NULL;
-    artel_status status;
     for (int i = 0; i < count; i++) any = any || inputs[i]->dtype == ARTEL_DTYPE_STRING;
-    if (!any) return 0;
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    for (size_t i = 0; i < sizeof operations / sizeof *operations && any; i++) {
         if (artel__same_operation(operations[i].name, name))
             return run_by_number(e, &operations[i], inputs, count, attributes, outputs, most);
     }
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (!artel__same_operation(functions[i].name, name)) continue;
-        status = run_function(e, &functions[i], inputs, count, attributes, &made);
-        return status < 0 ? (int)status : hand_out(made, outputs, most);
-    }
-    status = artel__eager_words(e, name, inputs, count, attributes, &made);
+    artel_status status = artel__eager_words(e, name, inputs, count, attributes, &made);
     if (status < 0) return (int)status;
     if (status == ARTEL_OK) return hand_out(made, outputs, most);
+    if (!any) return 0;
     return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "make numbers of them: docs/eager.md says how",
                        "this operation has no strings");
 }

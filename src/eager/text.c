@@ -52,15 +52,15 @@ artel_status artel__ndarray_take_text(artel_ndarray *a, const artel_string *from
 
 /* -- numbers of strings -- */
 
-static bool is_space(char c)
+bool artel__is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 artel_string artel__strip(artel_string s)
 {
-    while (s.length && is_space(s.bytes[s.length - 1])) s.length--;
-    for (; s.length && is_space(s.bytes[0]); s.length--) s.bytes++;
+    while (s.length && artel__is_space(s.bytes[s.length - 1])) s.length--;
+    for (; s.length && artel__is_space(s.bytes[0]); s.length--) s.bytes++;
     return s;
 }
 

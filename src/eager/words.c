@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on strings whose results have other shapes than their operands, after tf.strings and tf.lookup: joining,
- * splitting, and places in a vocabulary.
- *
- * Splitting gives what tf.strings.split(x).to_tensor("") does: arrays are dense, so elements with fewer parts than the
- * one with the most end in empty strings. */
-#include <stdlib.h>
+/* Operations that look into strings: their table, their settings, and the way to their functions, which find the
+ * elements of all operands one behind another. An operation is a line of `operations`, and a function of one of the
+ * files that words.h names; a setting is a key, a line of `key_names` and a case of read_setting(). */
 #include <string.h>
 
 #include "base/json.h"
-#include "eager/eager_impl.h"
-
-typedef struct settings {
-    artel_string separator;
-    int64_t axis, most, missing; /* most: parts but one; -1: all */
-    bool all;                    /* no axis: of all elements */
-} settings;
-
-typedef struct call {
-    artel_eager *e;
-    const char *name;
-    const settings *settings;
-    artel_ndarray *const *inputs;
-    const artel_string *const *in; /* their elements, dense */
-    int count;
-    artel_ndarray **out;
-} call;
+#include "eager/words.h"
 
 typedef struct operation {
     const char *name;
     int least, most_inputs;
     uint32_t keys; /* settings that it has, by bit */
-    artel_status (*run)(const call *call);
+    artel__string_fn *run;
+    bool numbers; /* it takes int32, and makes strings */
 } operation;
 
 enum {
@@ -39,17 +21,66 @@ enum {
     KEY_AXIS,
     KEY_MAXSPLIT,
     KEY_DEFAULT,
+    KEY_BUCKETS,
+    KEY_KEY,
+    KEY_UNIT,
+    KEY_OUT_TYPE,
+    KEY_POS,
+    KEY_LEN,
+    KEY_PATTERN,
+    KEY_REWRITE,
+    KEY_REPLACE_GLOBAL,
+    KEY_NGRAM_WIDTH,
+    KEY_PAD_VALUES,
+    KEY_PADDING_WIDTH,
+    KEY_PRESERVE_SHORT,
     KEYS
 };
-static const char *const key_names[KEYS] = {"separator", "sep", "axis", "maxsplit", "default_value"};
+static const char *const key_names[KEYS] = {"separator",     "sep",
+                                            "axis",          "maxsplit",
+                                            "default_value", "num_buckets",
+                                            "key",           "unit",
+                                            "out_type",      "pos",
+                                            "len",           "pattern",
+                                            "rewrite",       "replace_global",
+                                            "ngram_width",   "pad_values",
+                                            "padding_width", "preserve_short_sequences"};
 
-static artel_status wrong(const call *c, const char *advice, const char *what)
+enum {
+    SUBSTR = 1 << KEY_POS | 1 << KEY_LEN | 1 << KEY_UNIT,
+    REPLACE = 1 << KEY_PATTERN | 1 << KEY_REWRITE | 1 << KEY_REPLACE_GLOBAL,
+    NGRAMS = 1 << KEY_NGRAM_WIDTH | 1 << KEY_SEPARATOR | 1 << KEY_PAD_VALUES | 1 << KEY_PADDING_WIDTH |
+             1 << KEY_PRESERVE_SHORT
+};
+
+static const operation operations[] = {
+    {"string_to_hash_bucket_fast", 1, 1, 1 << KEY_BUCKETS, artel__string_hash, false},
+    {"string_to_hash_bucket_strong", 1, 1, 1 << KEY_BUCKETS | 1 << KEY_KEY, artel__string_keyed_hash, false},
+    {"string_length", 1, 1, 1 << KEY_UNIT, artel__string_length, false},
+    {"string_to_number", 1, 1, 1 << KEY_OUT_TYPE, artel__string_number, false},
+    {"string_lower", 1, 1, 0, artel__string_lower, false},
+    {"string_upper", 1, 1, 0, artel__string_upper, false},
+    {"string_strip", 1, 1, 0, artel__string_strip, false},
+    {"string_substr", 1, 1, SUBSTR, artel__string_part, false},
+    {"string_lookup", 2, 2, 1 << KEY_DEFAULT, artel__string_lookup, false},
+    {"string_join", 1, ARTEL__OPERANDS, 1 << KEY_SEPARATOR, artel__string_join, false},
+    {"string_reduce_join", 1, 1, 1 << KEY_SEPARATOR | 1 << KEY_AXIS, artel__string_reduce_join, false},
+    {"string_split", 1, 1, 1 << KEY_SEP | 1 << KEY_MAXSPLIT, artel__string_split, false},
+    {"string_ngrams", 1, 1, NGRAMS, artel__string_ngrams, false},
+    {"string_unicode_decode", 1, 1, 1 << KEY_DEFAULT, artel__string_decode, false},
+    {"string_unicode_split", 1, 1, 0, artel__string_characters, false},
+    {"string_unicode_encode", 1, 1, 0, artel__string_encode, true},
+    {"string_regex_full_match", 1, 1, 1 << KEY_PATTERN, artel__string_full_match, false},
+    {"string_regex_replace", 1, 1, REPLACE, artel__string_replace, false}};
+
+/* -- for the functions -- */
+
+artel_status artel__string_wrong(const artel__string_call *c, const char *advice, const char *what)
 {
     return artel__fail(c->e->ctx, ARTEL_ERROR_INVALID, c->name, advice, "%s", what);
 }
 
-/* An array of these strings, which are copied. */
-static artel_status give_strings(const call *c, const artel_shape *shape, const artel_string *from)
+artel_status artel__string_give(const artel__string_call *c, const artel_shape *shape, const artel_string *from)
 {
     artel_ndarray *made;
     ARTEL_TRY(artel__ndarray_new(c->e, ARTEL_DTYPE_STRING, shape, &made));
@@ -61,227 +92,144 @@ static artel_status give_strings(const call *c, const artel_shape *shape, const 
     return status;
 }
 
-/* -- joining -- */
-
-/* Part `part` of element `i` of the result. */
-typedef const artel_string *part_fn(const call *call, int64_t i, int64_t part);
-
-static artel_status join_parts(const call *c, const artel_shape *shape, int64_t parts, part_fn *part)
+artel_status artel__string_begin(artel_context *ctx, int64_t most, artel__string_writer *out)
 {
-    int64_t count = artel_shape_count(shape);
-    const artel_string *between = &c->settings->separator;
-    size_t bytes = 1;
-    void *list, *block;
-    for (int64_t i = 0; i < count; i++) {
-        for (int64_t p = 0; p < parts; p++) {
-            size_t more = part(c, i, p)->length + (p ? between->length : 0);
-            if (__builtin_add_overflow(bytes, more, &bytes)) return artel__fail_memory(c->e->ctx, "strings", SIZE_MAX);
-        }
-    }
-    ARTEL_TRY(artel__alloc(c->e->ctx, (size_t)count * sizeof(artel_string) + 1, "strings", &list));
-    artel_status status = artel__alloc(c->e->ctx, bytes, "strings", &block);
-    artel_string *made = list;
-    char *at = status < 0 ? NULL : block;
-    for (int64_t i = 0; i < count && at; i++) {
-        made[i] = (artel_string){at, 0};
-        for (int64_t p = 0; p < parts; p++) {
-            const artel_string *pieces[2] = {between, part(c, i, p)};
-            for (int k = p ? 0 : 1; k < 2; k++) {
-                if (pieces[k]->length) memcpy(at, pieces[k]->bytes, pieces[k]->length);
-                at += pieces[k]->length;
-            }
-        }
-        made[i].length = (size_t)(at - made[i].bytes);
-    }
-    if (status == ARTEL_OK) {
-        status = give_strings(c, shape, made);
-        artel__free(c->e->ctx, block);
-    }
-    artel__free(c->e->ctx, list);
-    return status;
-}
-
-static const artel_string *operand(const call *c, int64_t i, int64_t part)
-{
-    return &c->in[part][c->inputs[part]->shape.rank ? i : 0];
-}
-
-static artel_status run_join(const call *c)
-{
-    const artel_shape *shape = &c->inputs[0]->shape;
-    for (int i = 1; i < c->count; i++) {
-        const artel_shape *other = &c->inputs[i]->shape;
-        if (shape->rank == 0) shape = other;
-        bool same = other->rank == shape->rank;
-        for (int k = 0; same && k < shape->rank; k++) same = other->dim[k] == shape->dim[k];
-        if (!same && other->rank) return wrong(c, "give arrays of one shape, or scalars", "the shapes differ");
-    }
-    return join_parts(c, shape, c->count, operand);
-}
-
-/* Elements along the axis of one array lie `inner` apart. */
-static int64_t inner_of(const call *c)
-{
-    int64_t inner = 1;
-    for (int k = (int)c->settings->axis + 1; k < c->inputs[0]->shape.rank; k++) inner *= c->inputs[0]->shape.dim[k];
-    return inner;
-}
-
-static const artel_string *along(const call *c, int64_t i, int64_t part)
-{
-    if (c->settings->all) return &c->in[0][part];
-    int64_t inner = inner_of(c), extent = c->inputs[0]->shape.dim[c->settings->axis];
-    return &c->in[0][(i / inner * extent + part) * inner + i % inner];
-}
-
-static artel_status run_reduce_join(const call *c)
-{
-    artel_shape shape = c->inputs[0]->shape;
-    settings s = *c->settings;
-    call own = *c;
-    own.settings = &s;
-    if (s.axis < 0) s.axis += shape.rank;
-    if (s.all) {
-        int64_t parts = artel_shape_count(&shape);
-        return join_parts(&own, &(artel_shape){.rank = 0}, parts, along);
-    }
-    if (s.axis < 0 || s.axis >= shape.rank) return wrong(c, "give an axis of the array", "there is no such axis");
-    int64_t parts = shape.dim[s.axis];
-    shape.rank--;
-    for (int k = (int)s.axis; k < shape.rank; k++) shape.dim[k] = shape.dim[k + 1];
-    return join_parts(&own, &shape, parts, along);
-}
-
-/* -- splitting -- */
-
-static size_t leading_spaces(artel_string s)
-{
-    size_t n = 0;
-    while (n < s.length && (s.bytes[n] == ' ' || (s.bytes[n] >= '\t' && s.bytes[n] <= '\r'))) n++;
-    return n;
-}
-
-/* Where the separator is in a text, and how long; false: nowhere. Without one: spaces in a row. */
-static bool find(const artel_string *separator, artel_string s, size_t *at, size_t *length)
-{
-    *length = separator->length ? separator->length : 1;
-    for (*at = 0; *at + *length <= s.length; ++*at) {
-        artel_string rest = {s.bytes + *at, s.length - *at};
-        if (separator->length ? memcmp(rest.bytes, separator->bytes, separator->length) == 0 : leading_spaces(rest) > 0)
-            return true;
-    }
-    return false;
-}
-
-/* The parts of one text, at most `room` of which are written; how many there are. */
-static int64_t split(const settings *by, artel_string s, artel_string *out, int64_t room)
-{
-    int64_t count = 0;
-    size_t at, length;
-    for (;;) {
-        if (!by->separator.length && by->most != 0) { /* not to be split at all: with its spaces */
-            size_t spaces = leading_spaces(s);
-            s = spaces ? (artel_string){s.bytes + spaces, s.length - spaces} : s;
-            if (s.length == 0) return count;
-        }
-        bool last = count == by->most || !find(&by->separator, s, &at, &length);
-        if (count < room) out[count] = last ? s : (artel_string){s.bytes, at};
-        count++;
-        if (last) return count;
-        s = (artel_string){s.bytes + at + length, s.length - at - length};
-    }
-}
-
-static artel_status run_split(const call *c)
-{
-    artel_shape shape = c->inputs[0]->shape;
-    int64_t count = c->inputs[0]->count, most = 0;
-    void *list;
-    if (shape.rank == ARTEL_MAX_RANK) return wrong(c, "take axes away", "there is no room for another axis");
-    for (int64_t i = 0; i < count; i++) {
-        int64_t parts = split(c->settings, c->in[0][i], NULL, 0);
-        if (parts > most) most = parts;
-    }
-    shape.dim[shape.rank++] = most;
-    ARTEL_TRY(artel__ndarray_check(c->e, ARTEL_DTYPE_STRING, &shape));
-    ARTEL_TRY(artel__calloc(c->e->ctx, (size_t)(count * most) + 1, sizeof(artel_string), "strings", &list));
-    artel_string *part = list;
-    for (int64_t i = 0; i < count; i++) split(c->settings, c->in[0][i], part + i * most, most);
-    artel_status status = give_strings(c, &shape, part);
-    artel__free(c->e->ctx, list);
-    return status;
-}
-
-/* -- places in a vocabulary -- */
-
-typedef struct entry {
-    artel_string word;
-    int64_t place;
-} entry;
-
-static int by_word(const void *a, const void *b)
-{
-    return artel__string_compare(&((const entry *)a)->word, &((const entry *)b)->word);
-}
-
-static artel_status look_up(const call *c, entry *table, int64_t entries)
-{
-    artel_ndarray *made;
-    for (int64_t i = 0; i < entries; i++) table[i] = (entry){c->in[1][i], i};
-    if (entries > 1) qsort(table, (size_t)entries, sizeof *table, by_word);
-    for (int64_t i = 1; i < entries; i++) {
-        if (by_word(&table[i - 1], &table[i]) == 0)
-            return artel__fail(c->e->ctx, ARTEL_ERROR_INVALID, c->name, "give each word once",
-                               "\"%.*s\" is in the vocabulary twice",
-                               (int)(table[i].word.length < 100 ? table[i].word.length : 100), table[i].word.bytes);
-    }
-    ARTEL_TRY(artel__ndarray_new(c->e, ARTEL_DTYPE_INT64, &c->inputs[0]->shape, &made));
-    int64_t *place = (int64_t *)(void *)made->data;
-    for (int64_t i = 0; i < made->count; i++) {
-        const entry wanted = {c->in[0][i], 0};
-        const entry *found = entries > 0 ? bsearch(&wanted, table, (size_t)entries, sizeof *table, by_word) : NULL;
-        place[i] = found ? found->place : c->settings->missing;
-    }
-    *c->out = made;
+    void *ends;
+    *out = (artel__string_writer){.ctx = ctx};
+    ARTEL_TRY(artel__calloc(ctx, (size_t)most + 1, sizeof *out->end, "strings", &ends));
+    out->end = ends;
     return ARTEL_OK;
 }
 
-static artel_status run_lookup(const call *c)
+artel_status artel__string_write(artel__string_writer *to, const char *bytes, size_t length)
 {
-    void *table;
-    if (c->inputs[1]->shape.rank != 1) return wrong(c, "give words in a row", "the vocabulary has not one axis");
-    ARTEL_TRY(artel__calloc(c->e->ctx, (size_t)c->inputs[1]->count + 1, sizeof(entry), "vocabulary", &table));
-    artel_status status = look_up(c, table, c->inputs[1]->count);
-    artel__free(c->e->ctx, table);
+    void *block = to->bytes;
+    if (length > SIZE_MAX / 4 - to->used) return artel__fail_memory(to->ctx, "strings", SIZE_MAX);
+    if (to->used + length > to->room) {
+        size_t room = (to->used + length) * 2 + 64;
+        ARTEL_TRY(artel__realloc(to->ctx, room, "strings", &block));
+        to->bytes = block;
+        to->room = room;
+    }
+    if (length > 0) memcpy(to->bytes + to->used, bytes, length);
+    to->used += length;
+    return ARTEL_OK;
+}
+
+void artel__string_next(artel__string_writer *to)
+{
+    to->end[to->count++] = to->used;
+}
+
+artel_status artel__string_end(artel__string_writer *of, const artel__string_call *call, const artel_shape *shape,
+                               artel_status status)
+{
+    void *list = NULL;
+    size_t begin = 0;
+    if (status == ARTEL_OK)
+        status = artel__alloc(of->ctx, (size_t)of->count * sizeof(artel_string) + 1, "strings", &list);
+    artel_string *made = list;
+    for (int64_t i = 0; i < of->count && status == ARTEL_OK; begin = of->end[i++])
+        made[i] = (artel_string){of->bytes ? of->bytes + begin : NULL, of->end[i] - begin};
+    if (status == ARTEL_OK) status = artel__string_give(call, shape, made);
+    artel__free(of->ctx, list);
+    artel__free(of->ctx, of->end);
+    artel__free(of->ctx, of->bytes);
     return status;
 }
 
-/* -- calls -- */
+/* -- settings -- */
 
-static const operation operations[] = {
-    {"string_join", 1, ARTEL__OPERANDS, 1 << KEY_SEPARATOR, run_join},
-    {"string_reduce_join", 1, 1, 1 << KEY_SEPARATOR | 1 << KEY_AXIS, run_reduce_join},
-    {"string_split", 1, 1, 1 << KEY_SEP | 1 << KEY_MAXSPLIT, run_split},
-    {"string_lookup", 2, 2, 1 << KEY_DEFAULT, run_lookup}};
-
-static bool read_setting(int key, json_t *value, settings *out)
+static bool read_text(const json_t *value, artel_string *out)
 {
+    *out = (artel_string){json_string_value(value), json_string_length(value)};
+    return out->bytes != NULL;
+}
+
+static bool read_flag(const json_t *value, bool on, bool *out)
+{
+    *out = json_is_true(value) == on;
+    return json_is_boolean(value);
+}
+
+static bool read_unit(const json_t *value, bool *characters)
+{
+    const char *text = json_string_value(value);
+    *characters = text && strcmp(text, "UTF8_CHAR") == 0;
+    return *characters || (text && strcmp(text, "BYTE") == 0);
+}
+
+/* Two whole numbers of 64 bits without sign, as far as JSON has them. */
+static bool read_key(const json_t *value, uint64_t *out)
+{
+    int64_t number = 0;
+    bool is = json_array_size(value) == 2;
+    for (size_t i = 0; i < 2 && is; i++) {
+        is = artel__json_integer(json_array_get(value, i), &number);
+        out[i] = (uint64_t)number;
+    }
+    return is;
+}
+
+/* One width or some. */
+static bool read_widths(const json_t *value, artel__ngram_settings *out)
+{
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    bool is = count > 0 && count <= ARTEL__NGRAM_WIDTHS;
+    for (size_t i = 0; i < count && is; i++) {
+        const json_t *width = json_is_array(value) ? json_array_get(value, i) : value;
+        is = artel__json_integer(width, &out->width[i]) && out->width[i] > 0 && out->width[i] <= INT32_MAX;
+    }
+    out->widths = (int)count;
+    return is;
+}
+
+/* One text for both ends, or two. */
+static bool read_pads(const json_t *value, artel__ngram_settings *out)
+{
+    out->padded = !json_is_null(value);
+    if (!json_is_array(value))
+        return !out->padded || (read_text(value, &out->pad[0]) && read_text(value, &out->pad[1]));
+    return json_array_size(value) == 2 && read_text(json_array_get(value, 0), &out->pad[0]) &&
+           read_text(json_array_get(value, 1), &out->pad[1]);
+}
+
+static bool read_setting(int key, json_t *value, artel__string_settings *out)
+{
+    const char *text = json_string_value(value);
+    artel__ngram_settings *ngrams = &out->ngrams;
     switch (key) {
-    case KEY_SEPARATOR:
     case KEY_SEP:
-        out->separator = (artel_string){json_string_value(value), json_string_length(value)};
-        return json_is_string(value) || (key == KEY_SEP && json_is_null(value));
+    case KEY_SEPARATOR: return read_text(value, &out->separator) || (key == KEY_SEP && json_is_null(value));
     case KEY_AXIS: out->all = json_is_null(value); return out->all || artel__json_integer(value, &out->axis);
     case KEY_MAXSPLIT: return artel__json_integer(value, &out->most) && out->most >= -1;
+    case KEY_BUCKETS: return artel__json_integer(value, &out->buckets) && out->buckets > 0;
+    case KEY_KEY: out->keyed = true; return read_key(value, out->key);
+    case KEY_UNIT: return read_unit(value, &out->characters);
+    case KEY_OUT_TYPE:
+        return text && artel_dtype_parse(text, &out->dtype) == ARTEL_OK && artel_dtype_size(out->dtype) > 0;
+    case KEY_POS: return artel__json_integer(value, &out->position);
+    case KEY_LEN: return artel__json_integer(value, &out->length) && out->length >= 0;
+    case KEY_PATTERN: return read_text(value, &out->pattern);
+    case KEY_REWRITE: return read_text(value, &out->rewrite);
+    case KEY_REPLACE_GLOBAL: return read_flag(value, false, &out->first);
+    case KEY_NGRAM_WIDTH: return read_widths(value, ngrams);
+    case KEY_PAD_VALUES: return read_pads(value, ngrams);
+    case KEY_PADDING_WIDTH:
+        return json_is_null(value) || (artel__json_integer(value, &ngrams->padding) && ngrams->padding > 0);
+    case KEY_PRESERVE_SHORT: return read_flag(value, true, &ngrams->keep_short);
     default: return artel__json_integer(value, &out->missing);
     }
 }
 
-static artel_status read_settings(artel_eager *e, const operation *op, const json_t *given, settings *out)
+static artel_status read_settings(artel_eager *e, const operation *op, const json_t *given, artel__string_settings *out)
 {
     const char *key;
     json_t *value;
-    *out = (settings){.most = -1, .missing = -1, .all = true};
+    *out = (artel__string_settings){
+        .most = -1, .length = -1, .dtype = ARTEL_DTYPE_FLOAT32, .all = true, .ngrams = {.padding = -1}};
+    if (op->run == artel__string_lookup) out->missing = -1;
+    if (op->run == artel__string_ngrams) out->separator = (artel_string){" ", 1};
     json_object_foreach((json_t *)(uintptr_t)given, key, value)
     {
         bool known = false;
@@ -296,15 +244,18 @@ static artel_status read_settings(artel_eager *e, const operation *op, const jso
     return ARTEL_OK;
 }
 
+/* -- calls -- */
+
 /* With the elements of all operands, one behind another. */
-static artel_status run(call *c, const operation *op)
+static artel_status run(artel__string_call *c, const operation *op)
 {
     const artel_string *in[ARTEL__OPERANDS];
     size_t total = 0;
     void *block;
+    if (op->numbers) return op->run(c);
     for (int i = 0; i < c->count; i++) {
         if (c->inputs[i]->dtype != ARTEL_DTYPE_STRING)
-            return wrong(c, "cast it with artel_ndarray_cast", "an operand is numbers");
+            return artel__string_wrong(c, "cast it with artel_ndarray_cast", "an operand is numbers");
         total += (size_t)c->inputs[i]->count;
     }
     ARTEL_TRY(artel__alloc(c->e->ctx, total * sizeof(artel_string) + 1, "strings", &block));
@@ -324,18 +275,21 @@ artel_status artel__eager_words(artel_eager *e, const char *name, artel_ndarray 
                                 const char *attributes, artel_ndarray **out)
 {
     const operation *op = NULL;
-    settings s;
+    artel__string_settings s;
     json_t *json = NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         if (artel__same_operation(operations[i].name, name)) op = &operations[i];
     }
-    if (!op) return ARTEL_AGAIN;
-    call c = {.e = e, .name = op->name, .settings = &s, .inputs = inputs, .count = count, .out = out};
+    bool strings = false;
+    for (int i = 0; i < count; i++) strings = strings || inputs[i]->dtype == ARTEL_DTYPE_STRING;
+    if (!op || (!strings && !op->numbers)) return ARTEL_AGAIN;
+    artel__string_call c = {.e = e, .name = op->name, .settings = &s, .inputs = inputs, .count = count, .out = out};
     if (count < op->least || count > op->most_inputs)
-        return wrong(&c, "see docs/eager.md", "it takes another number of arrays");
+        return artel__string_wrong(&c, "see docs/eager.md", "it takes another number of arrays");
     if (attributes) ARTEL_TRY(artel__json_load(e->ctx, op->name, attributes, strlen(attributes), &json));
-    artel_status status = json && !json_is_object(json) ? wrong(&c, "give a JSON object", "the settings are no object")
-                                                        : read_settings(e, op, json, &s);
+    artel_status status = json && !json_is_object(json)
+                              ? artel__string_wrong(&c, "give a JSON object", "the settings are no object")
+                              : read_settings(e, op, json, &s);
     if (status == ARTEL_OK) status = run(&c, op);
     json_decref(json);
     return status;

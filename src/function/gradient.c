@@ -28,8 +28,8 @@ static artel_status fuse(artel_graph *g, artel__tensor *out, int outputs)
     return artel__op_fuse(g->graph, held, count);
 }
 
-static artel_status call_model(artel_graph *g, const artel__adopted *adopted, const artel_value *inputs,
-                               artel_value *outputs)
+artel_status artel__graph_call_model(artel_graph *g, const artel__adopted *adopted, const artel_value *inputs,
+                                     artel_value *outputs)
 {
     artel__model *nn = adopted->model->nn;
     artel__graph *graph = g->graph;
@@ -95,7 +95,7 @@ artel_status artel_graph_call(artel_graph *g, artel_model *model, const artel_va
                g->graph->status;
     artel__tape_entry *entry = artel__tape_begin(
         g, &(artel__tape_entry){.kind = ARTEL__TAPE_CALL, .which = adopted->number}, inputs, input_count);
-    ARTEL_TRY(call_model(g, adopted, inputs, outputs));
+    ARTEL_TRY(artel__graph_call_model(g, adopted, inputs, outputs));
     artel__tape_end(g, entry, outputs, output_count);
     return g->graph->status;
 }

@@ -138,6 +138,7 @@ void artel_strategy_destroy(artel_strategy *s)
     for (artel__adopted *a = s->adopted; a; a = a->next) {
         if (a->owned) artel_model_destroy(a->model);
     }
+    for (artel__adopted *a = s->text_layer; a; a = a->next) artel_model_destroy(a->model);
     artel__arena_fini(&s->arena);
     artel__free(ctx, s);
 }

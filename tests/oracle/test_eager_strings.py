@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 180
 """Arrays of strings (artel/eager.h): what moves, chooses, compares and sorts them as NumPy's and TensorFlow's; numbers to strings and back as NumPy and Python
-write and read them; lengths, buckets and letters as tf.strings'. All to the bit."""
+write and read them; lengths, buckets, letters, parts, n-grams, characters and regular expressions as tf.strings'. All to the bit."""
 import ctypes
-import itertools
+import random as chance
 import json
 import sys
 
@@ -118,6 +118,8 @@ same("string_upper", call("string_upper", A)[0], tf.strings.upper(T).numpy())
 same("string_strip", call("string_strip", A)[0], tf.strings.strip(T).numpy())
 for buckets in (1, 7, 1 << 40):
     same("string_to_hash_bucket_fast", call("string_to_hash_bucket_fast", A, num_buckets=buckets)[0], tf.strings.to_hash_bucket_fast(T, buckets).numpy())
+    same("string_to_hash_bucket_strong", call("string_to_hash_bucket_strong", A, num_buckets=buckets, key=[3, 2**50])[0],
+         tf.strings.to_hash_bucket_strong(T, buckets, [3, 2**50]).numpy())
 DIGITS = np.array([b"1.5", b"-2e-3", b" 7 ", b"1e40", b"0.1", b"inf", b"3"], object)
 for out_type in ("float32", "float64"):
     same("string_to_number", call("string_to_number", DIGITS, out_type=out_type)[0], tf.strings.to_number(tf.constant(DIGITS), out_type).numpy())
@@ -137,6 +139,98 @@ for text in (LINES, LINES.reshape(2, 4), np.array(b"a b c", object)):
             wanted = tf.strings.split(tf.constant(text), sep, maxsplit)
             same(f"string_split {sep} {maxsplit}", call("string_split", text, sep=sep, maxsplit=maxsplit)[0],
                  np.asarray((wanted if text.ndim == 0 else wanted.to_tensor("")).numpy(), object))
+LONG = np.array([b"thumb", b"\xc3\xa4pf\xe2\x82\xacl", b"abcde"], object)
+for unit, pos, length in [(u, p, n) for u in ("BYTE", "UTF8_CHAR") for p in (-5, -2, 0, 1, 5, 6) for n in (0, 1, 3, 99)]:
+    text = LONG if unit == "UTF8_CHAR" else LONG[::2]
+    try:
+        wanted = tf.strings.substr(tf.constant(text), pos, length, unit).numpy()
+    except tf.errors.InvalidArgumentError:
+        wanted = None
+    try:
+        same(f"string_substr {unit} {pos} {length}", call("string_substr", text, pos=pos, len=length, unit=unit)[0], wanted)
+    except Refused:
+        if wanted is not None:
+            faults.append(f"string_substr refuses {unit} {pos} {length}")
+for width, pads, padding, short in [(w, p, n, k) for w in (1, 2, 3, 7, [2, 1], [5, 9]) for p in (None, "<>", ("<", ">")) for n in (None, 1, 2) for k in (False, True)]:
+    if padding and pads is None:
+        continue
+    for text in (A, A[0], A[:, :1], np.empty((2, 0), object)):
+        given = tf.constant(text, tf.string) if text.size else tf.zeros(text.shape, tf.string)
+        wanted = tf.strings.ngrams(given, width, "_", pads, padding, short).numpy()
+        pad_values = [x for x in pads] if isinstance(pads, tuple) else pads
+        same(f"string_ngrams {width} {pads} {padding} {short} {text.shape}",
+             call("string_ngrams", text, ngram_width=width, separator="_", pad_values=pad_values, padding_width=padding, preserve_short_sequences=short)[0],
+             np.asarray(wanted, object))
+for text in (A, A[0, 1], A[:0]):
+    given = tf.constant(text, tf.string)
+    dense = (lambda ragged, empty: ragged.to_tensor(empty).numpy()) if np.ndim(text) else (lambda whole, empty: whole.numpy())
+    if np.size(text):
+        same("string_unicode_decode", call("string_unicode_decode", text, default_value=-1)[0], dense(tf.strings.unicode_decode(given, "UTF-8"), -1))
+        same("string_unicode_split", call("string_unicode_split", text)[0], np.asarray(dense(tf.strings.unicode_split(given, "UTF-8"), ""), object))
+CODES = np.array([[97, 0xE4, 0x20AC], [0x1F600, 0, 0xD800], [-1, 0x110000, 0x10FFFF]], "int32")
+same("string_unicode_encode", call("string_unicode_encode", CODES)[0], tf.strings.unicode_encode(tf.constant(CODES), "UTF-8").numpy())
+same("string_unicode_encode", np.asarray(call("string_unicode_encode", CODES[0])[0], object), np.asarray(tf.strings.unicode_encode(tf.constant(CODES[0]), "UTF-8").numpy(), object))
+
+# -- regular expressions: what RE2 makes of many, and which it refuses --
+
+ATOMS = ("a", "b", "ab", "-", "K", "s", "\u00e9", ".", "\\.", "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\b", "\\B", "^", "$", "\\A", "\\z", "\\n", "\\x61", "\\x{e9}", "\\141", "\\0", "\\_", "[ab]",
+         "[^a]", "[a-c\\d]", "[]a]", "[a-]", "[^-a]", "[\\w-b]", "[[:alpha:]]", "[^[:^digit:]]", "[[:word:]-]", "[\u00e8-\u00ea]", "[^\\n]", "\\Qa.b\\E", "]", "}", "{", "a{,2}", "(?i)", "(?s)", "(?m)", "(?U)")
+WRONG = ("(", ")", "*", "+?", "**", "[", "[b-a]", "[[:foo:]]", "\\1", "\\8", "\\y", "\\Z", "\\", "(?=a)", "(?P<1x", "(?P<>a)", "(?z)", "(?i", "(?-)", "a{2}{3}", "a{1001}", "(a{100}){11}", "a{3,2}", "\\x{110000}",
+         "\\x6", "[a-\\d]", "[\\b]")
+OPERATORS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?", "{2,}", "{0}", "{0,1}", "{,3}")
+
+
+def pattern_of(draw, depth=0):
+    parts = []
+    for _ in range(draw.randint(0 if depth else 1, 3)):
+        if depth < 3 and draw.random() < 0.35:
+            part = draw.choice(("(", "(", "(?:", "(?i:", "(?s-i:", "(?m:", "(?U:")) + pattern_of(draw, depth + 1) + ")"
+        else:
+            part = draw.choice(ATOMS)
+        parts.append(part + (draw.choice(OPERATORS) if draw.random() < 0.35 and not (part.startswith("(?") and part.endswith(")") and ":" not in part) else ""))
+    return "".join(parts) + ("|" + pattern_of(draw, depth + 1) if depth < 3 and draw.random() < 0.25 else "")
+
+
+TEXTS = np.array([t.encode() for t in ("", "a", "ab", "aab b-a.b", "K\u00e9s \u212aS\u017f", "a\nb\n\n", "bababab\u00e9\u00e9", "12 a_3", "\u20aca\U0001f600b", "k-K")], object)
+TEXTS_OF_TF = tf.constant(TEXTS)
+
+
+def is_text(value):
+    try:
+        return bool(value.decode("utf-8") or True)
+    except UnicodeDecodeError:
+        return False
+
+
+def regex(pattern, rewrite, once):
+    """What TensorFlow gives; None: it refuses the pattern."""
+    try:
+        return (tf.strings.regex_full_match(TEXTS_OF_TF, pattern).numpy(), tf.strings.regex_replace(TEXTS_OF_TF, pattern, rewrite, not once).numpy())
+    except tf.errors.InvalidArgumentError:
+        return None
+
+
+draw, known = chance.Random(7), 0
+for number in range(1200):
+    pattern = pattern_of(draw) if number >= len(WRONG) else WRONG[number]
+    groups = min(pattern.count("(") - pattern.count("(?") - pattern.count("\\(") + pattern.count("(?P"), 9)
+    rewrite = draw.choice(("<\\0>", "", "\\\\-") + ((f"[\\{groups}\\1]",) if groups > 0 else ()))
+    once, wanted = number % 3 == 0, regex(pattern, rewrite, number % 3 == 0)
+    try:
+        got = call("string_regex_full_match", TEXTS, pattern=pattern)[0], call("string_regex_replace", TEXTS, pattern=pattern, rewrite=rewrite, replace_global=not once)[0]
+    except Refused as refusal:
+        if wanted is not None and "ASCII" not in str(refusal):
+            faults.append(f"{pattern!r}, {rewrite!r}: {refusal}")
+        continue
+    known += 1
+    if wanted is None:
+        faults.append(f"{pattern!r}: RE2 refuses it")
+        continue
+    whole = np.array([is_text(t) for t in wanted[1]])  # \\B is true in the midst of a character there, and writes into it
+    same(f"string_regex_full_match {pattern!r}", got[0], wanted[0])
+    same(f"string_regex_replace {pattern!r} {rewrite!r} {once}", got[1][whole], wanted[1][whole])
+if known < 1000:
+    faults.append(f"only {known} patterns were compared")
 vocabulary = np.array(sorted(set(A.ravel().tolist()))[::2][::-1], object)
 table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(vocabulary, tf.range(len(vocabulary), dtype=tf.int64)), -7)
 same("string_lookup", call("string_lookup", A, vocabulary, default_value=-7)[0], table.lookup(T).numpy())
@@ -144,7 +238,13 @@ same("string_lookup", call("string_lookup", A, vocabulary[:0])[0], np.full(A.sha
 for name, inputs, attributes in [("string_lookup", (A, np.array(["a", "a"], object)), {}), ("string_lookup", (A, A), {}), ("string_lookup", (A,), {}),
                                  ("string_join", (A, B[:1]), {}), ("string_join", (A, np.ones((3, 4), "float32")), {}), ("string_join", (A,), {"separator": 1}),
                                  ("string_join", (A,), {"sep": ","}), ("string_reduce_join", (A,), {"axis": 2}), ("string_reduce_join", (A, B), {}),
-                                 ("string_split", (A,), {"maxsplit": -2}), ("string_split", (A.reshape((1,) * 6 + (3, 4)),), {}), ("string_join", (), {})]:
+                                 ("string_substr", (A,), {"pos": 0}), ("string_substr", (LONG[1:2],), {"pos": 1, "len": 1}), ("string_ngrams", (A,), {}),
+                                 ("string_ngrams", (A,), {"ngram_width": 2, "padding_width": 1}), ("string_ngrams", (A,), {"ngram_width": [0]}),
+                                 ("string_unicode_encode", (CODES.astype("int64"),), {}), ("string_unicode_encode", (CODES[0, 0],), {}), ("string_unicode_decode", (CODES,), {}),
+                                 ("string_regex_replace", (A,), {"pattern": "a"}), ("string_regex_replace", (A,), {"pattern": "a", "rewrite": "\\1"}), ("string_regex_full_match", (A,), {}),
+                                 ("string_regex_replace", (A,), {"pattern": "a", "rewrite": "\\x"}), ("string_regex_full_match", (A,), {"pattern": "\\pL"}),
+                                 ("string_regex_full_match", (A,), {"pattern": "(?i)\u00e9"}), ("string_regex_full_match", (A,), {"pattern": "\\C"}),
+                                 ("string_to_hash_bucket_strong", (A,), {"num_buckets": 3}), ("string_split", (A,), {"maxsplit": -2}), ("string_split", (A.reshape((1,) * 6 + (3, 4)),), {}), ("string_join", (), {})]:
     try:
         call(name, *inputs, **attributes)
         faults.append(f"{name} takes {attributes}")

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions (text/pattern.h) on arrays of strings, as tf.strings.regex_full_match and regex_replace. words.c
+ * has their table. */
+#include "base/utf8.h"
+#include "eager/words.h"
+#include "text/pattern.h"
+
+static artel_status create(const artel__string_call *c, artel__pattern **out)
+{
+    const artel_string *text = &c->settings->pattern;
+    if (!text->bytes) return artel__string_wrong(c, "give a regular expression", "the setting 'pattern' is missing");
+    return artel__pattern_create(c->e->ctx, c->name, text->bytes, text->length, out);
+}
+
+artel_status artel__string_full_match(const artel__string_call *c)
+{
+    artel__pattern *pattern;
+    artel_ndarray *made;
+    ARTEL_TRY(create(c, &pattern));
+    artel_status status = artel__ndarray_new(c->e, ARTEL_DTYPE_BOOL, &c->inputs[0]->shape, &made);
+    if (status == ARTEL_OK) {
+        for (int64_t i = 0; i < made->count; i++)
+            made->data[i] = artel__pattern_matches(pattern, c->in[0][i].bytes, c->in[0][i].length);
+        *c->out = made;
+    }
+    artel__pattern_destroy(c->e->ctx, pattern);
+    return status;
+}
+
+/* -- replacing -- */
+
+/* A backslash and a digit are a group, two backslashes one; anything else behind one is wrong. */
+static artel_status check_rewrite(const artel__string_call *c, int groups)
+{
+    artel_string s = c->settings->rewrite;
+    if (!s.bytes) return artel__string_wrong(c, "say what comes instead", "the setting 'rewrite' is missing");
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.bytes[i] != '\\') continue;
+        char next = ++i < s.length ? s.bytes[i] : 0;
+        if (next != '\\' && (next < '0' || next > '9'))
+            return artel__string_wrong(c, "write \\0 to \\9 for groups, \\\\ for a backslash",
+                                       "'rewrite' has a backslash before something else");
+        if (next != '\\' && next - '0' > groups)
+            return artel__string_wrong(c, "write more parentheses into the pattern",
+                                       "'rewrite' has a group that the pattern has not");
+    }
+    return ARTEL_OK;
+}
+
+static artel_status write_match(const artel__string_call *c, const char *text, const artel__match *match,
+                                artel__string_writer *to)
+{
+    artel_string s = c->settings->rewrite;
+    for (size_t i = 0; i < s.length; i++) {
+        const char *from = s.bytes + i;
+        size_t length = 1;
+        if (*from == '\\') {
+            char next = s.bytes[++i];
+            int group = next - '0';
+            if (next != '\\') {
+                if (match->end[group] == SIZE_MAX) continue;
+                from = text + match->begin[group];
+                length = match->end[group] - match->begin[group];
+            }
+        }
+        ARTEL_TRY(artel__string_write(to, from, length));
+    }
+    return ARTEL_OK;
+}
+
+/* As RE2::GlobalReplace: no empty match where the last one ended. */
+static artel_status replace(const artel__string_call *c, artel__pattern *pattern, const artel_string *s,
+                            artel__string_writer *to)
+{
+    artel__match match;
+    const char *text = s->length ? s->bytes : "";
+    size_t at = 0, last = SIZE_MAX;
+    while (at <= s->length && artel__pattern_find(pattern, text, s->length, at, &match)) {
+        size_t width = match.begin[0] - at;
+        bool skip = match.begin[0] == last && match.end[0] == last;
+        if (skip && at == s->length) break;
+        if (skip) (void)artel__utf8_take(text + at, s->length - at, &width);
+        ARTEL_TRY(artel__string_write(to, text + at, width));
+        at += width;
+        if (skip) continue;
+        ARTEL_TRY(write_match(c, text, &match, to));
+        at = last = match.end[0];
+        if (c->settings->first) break;
+    }
+    return artel__string_write(to, text + at, s->length - at);
+}
+
+artel_status artel__string_replace(const artel__string_call *c)
+{
+    artel__pattern *pattern;
+    artel__string_writer writer;
+    int64_t count = c->inputs[0]->count;
+    ARTEL_TRY(create(c, &pattern));
+    artel_status status = check_rewrite(c, artel__pattern_groups(pattern));
+    if (status == ARTEL_OK) status = artel__string_begin(c->e->ctx, count, &writer);
+    if (status == ARTEL_OK) {
+        for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
+            status = replace(c, pattern, &c->in[0][i], &writer);
+            artel__string_next(&writer);
+        }
+        status = artel__string_end(&writer, c, &c->inputs[0]->shape, status);
+    }
+    artel__pattern_destroy(c->e->ctx, pattern);
+    return status;
+}
