@@ -14,6 +14,7 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "cluster/listen.h"
 #include "cluster/mesh_impl.h"
@@ -101,6 +102,18 @@ static artel_status resolve(artel_cluster *mesh)
 }
 
 /* Who opens a cluster in a program has no command line, and a launcher speaks to both alike. */
+static artel_status take_least(artel_cluster *mesh)
+{
+    const char *given = artel__process_environment(NULL, "ARTEL_MIN_WORKERS");
+    int64_t least;
+    if (mesh->single || mesh->options.min_workers > 0 || !given || !given[0]) return ARTEL_OK;
+    if (!artel__parse_int64(given, &least) || least < 0 || least > ARTEL__CLUSTER_MAX_TASKS)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "ARTEL_MIN_WORKERS", "write a number of tasks, or 0",
+                           "\"%.40s\" is no number of tasks", given);
+    mesh->options.min_workers = (int)least;
+    return ARTEL_OK;
+}
+
 static artel_status take_security(artel_cluster *mesh)
 {
     artel_cluster_options *o = &mesh->options;
@@ -305,6 +318,7 @@ artel_status artel__mesh_open(artel_context *ctx, const artel_cluster_options *o
     artel_status status = take_options(ctx, options, &mesh->options);
     if (status == ARTEL_OK) status = artel__far_find(ctx, transport, &mesh->transport);
     if (status == ARTEL_OK) status = resolve(mesh);
+    if (status == ARTEL_OK) status = take_least(mesh);
     if (status == ARTEL_OK) status = take_security(mesh);
     if (status == ARTEL_OK) mesh->generation.writes = mesh->single || mesh->cluster.is_chief;
     if (status == ARTEL_OK && !mesh->single) status = start(mesh);
