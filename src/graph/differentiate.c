@@ -105,6 +105,9 @@ static artel_status visit(differentiator *d, int32_t index)
     for (int k = 0; k < inputs; k++) {
         if (g.needed[k]) contribute(d, g.in[k], g.in_gradient[k]);
     }
+    for (int k = 0; k < g.alsos; k++) {
+        if (g.also[k] >= 0 && d->wanted[g.also[k]]) contribute(d, g.also[k], g.also_gradient[k]);
+    }
     return d->graph->status;
 }
 

@@ -32,6 +32,10 @@ typedef struct artel__gradient {
     bool needed[ARTEL__MAX_OPERANDS];
     artel__value_id in_gradient[ARTEL__MAX_OPERANDS]; /* ARTEL__NO_VALUE on entry */
     const void *attributes;
+    /* Values made before the node that its result depends on although it does not read them, and their gradients: of
+     * what a gradient reads in the form that its operation has kept (op/second_recurrent.c). */
+    artel__value_id also[8], also_gradient[8];
+    int alsos;
 } artel__gradient;
 
 /* How an output's bytes relate to input 0. */

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/attention_float64.h"
+#include "op/attention_float64.h"
 #include "nn/layer_attention.h"
 #include "nn/layer_recurrent.h"
 #include "op/elementwise.h"

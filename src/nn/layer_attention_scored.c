@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "nn/attention_float64.h"
+#include "op/attention_float64.h"
 #include "nn/layer_attention.h"
 #include "op/elementwise.h"
 #include "op/recurrent.h"

@@ -8,7 +8,7 @@
  * forces then); else all gates see one input. After keras/src/layers/rnn.
  */
 #include "nn/layer_recurrent_cell.h"
-#include "nn/recurrent_float64.h"
+#include "op/recurrent_float64.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -136,10 +136,7 @@ artel__value_id artel__as_float(artel__graph *graph, artel__value_id x)
 
 artel__value_id artel__constant_scalar(artel__graph *graph, double number)
 {
-    artel_shape scalar = {.rank = 0};
-    float value = (float)number;
-    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
-    return artel__op_constant(graph, graph->real, &scalar, wide ? (const void *)&number : (const void *)&value);
+    return artel__op_scalar(graph, number);
 }
 
 /* The extents of a nested list; false when it is ragged, too deep or too large. */

@@ -12,7 +12,7 @@
 
 #include "nn/custom.h"
 #include "nn/loss.h"
-#include "nn/loss_float64.h"
+#include "op/loss_float64.h"
 #include "nn/loss_table.h"
 #include "nn/record.h"
 #include "op/elementwise.h"

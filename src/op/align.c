@@ -8,6 +8,7 @@
 
 #include "op/align.h"
 #include "op/lower_align.h"
+#include "op/second.h"
 
 static artel_status infer_align(artel__infer *infer)
 {
@@ -55,10 +56,16 @@ static void fill_gradient(const artel__run_args *args, void *params)
     p->gradient = args->out[0];
 }
 
+static artel_status refuse_second(artel__gradient *g)
+{
+    return artel__second_refuse(g, "an alignment (CTC)");
+}
+
 const artel__op_def artel__op_align_gradient_def = {
     .name = "align_gradient",
     .doc = "Gradient of a loss of unaligned sequences.",
     .infer = infer_gradient,
+    .grad = refuse_second,
     .lower = artel__lower_align_gradient,
     .exec =
         &(const artel__op_exec){

@@ -8,6 +8,7 @@
 #include "op/lower_random.h"
 #include "op/node_attributes.h"
 #include "op/recurrent.h"
+#include "op/second_recurrent.h"
 
 typedef artel__attention_attributes attention_attributes;
 
@@ -378,6 +379,7 @@ const artel__op_def artel__op_attention_gradient_def = {
     .doc = "Gradients of attention's query, key and value.",
     .attribute_size = sizeof(attention_attributes),
     .infer = infer_attention_gradient,
+    .grad = artel__second_attention,
     .cost = cost_attention_gradient,
     .lower = lower_attention_gradient,
     .exec =

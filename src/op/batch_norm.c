@@ -13,6 +13,7 @@
 #include "op/lower_norm.h"
 #include "op/norm_attributes.h"
 #include "op/reduce.h"
+#include "op/second.h"
 #include "op/shape_ops.h"
 
 static int64_t channels_of(const artel__value *x)
@@ -146,11 +147,23 @@ static void fill_inverse(const artel__run_args *args, void *params)
                                                                        .inverse = args->out[0]};
 }
 
+/* d inverse / d variance = -inverse^3 / 2 */
+static artel_status grad_inverse(artel__gradient *g)
+{
+    artel__graph *graph = g->graph;
+    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, g->out[0]);
+    artel__value_id cube = artel__op_binary(graph, ARTEL__BINARY_MUL, square, g->out[0]);
+    artel__value_id slope = artel__op_affine(graph, cube, -0.5, 0);
+    g->in_gradient[0] = artel__op_binary(graph, ARTEL__BINARY_MUL, g->out_gradient[0], slope);
+    return graph->status;
+}
+
 const artel__op_def artel__op_norm_inverse_def = {
     .name = "norm_inverse",
     .doc = "1 / sqrt(variance + epsilon).",
     .attribute_size = sizeof(artel__epsilon_attributes),
     .infer = infer_inverse,
+    .grad = grad_inverse,
     .lower = artel__lower_norm_inverse,
     .exec =
         &(const artel__op_exec){
@@ -275,6 +288,7 @@ const artel__op_def artel__op_normalise_rows_def = {
     .doc = "Sums of dy and dy * xhat of each row, by channel.",
     .attribute_size = sizeof(artel__norm_attributes),
     .infer = infer_rows,
+    .grad = artel__second_normalise_rows,
     .lower = artel__lower_normalise_rows,
     .exec =
         &(const artel__op_exec){
@@ -332,6 +346,7 @@ const artel__op_def artel__op_normalise_gradient_def = {
     .attribute_size = sizeof(artel__norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_normalise_gradient,
+    .grad = artel__second_normalise,
     .lower = artel__lower_normalise_gradient,
     .exec =
         &(const artel__op_exec){
@@ -360,15 +375,33 @@ static artel__value_id parameter_gradient(artel__graph *graph, artel__value_id s
     return artel__op_cast(graph, part, ARTEL_DTYPE_FLOAT32);
 }
 
+/* Of statistics that were given: y = (x - mean) * inverse * gamma + beta. */
+static void given_gradients(artel__gradient *g, artel__value_id sums, int64_t channels)
+{
+    artel__graph *graph = g->graph;
+    artel__value_id scale = g->in[2];
+    if (g->in[3] >= 0) scale = artel__op_binary(graph, ARTEL__BINARY_MUL, scale, g->in[3]);
+    if (g->needed[1]) {
+        artel__value_id sum = parameter_gradient(graph, sums, 0, channels);
+        g->in_gradient[1] = artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, sum, scale), -1, 0);
+    }
+    if (!g->needed[2]) return;
+    artel__value_id by_gamma = parameter_gradient(graph, sums, 1, channels);
+    if (g->in[3] >= 0) by_gamma = artel__op_binary(graph, ARTEL__BINARY_MUL, by_gamma, g->in[3]);
+    g->in_gradient[2] = artel__op_binary(graph, ARTEL__BINARY_DIV, by_gamma, g->in[2]);
+}
+
 static artel_status grad_normalise(artel__gradient *g)
 {
     const artel__norm_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
     int64_t channels = channels_of(&graph->value[g->in[0]]);
-    bool need_sums = a->training || g->needed[3] || g->needed[4];
+    bool given = !a->training && (g->needed[1] || g->needed[2]);
+    bool need_sums = a->training || g->needed[3] || g->needed[4] || given;
     artel__value_id sums = need_sums ? gradient_sums(g) : ARTEL__NO_VALUE;
     if (g->needed[3]) g->in_gradient[3] = parameter_gradient(graph, sums, 1, channels);
     if (g->needed[4]) g->in_gradient[4] = parameter_gradient(graph, sums, 0, channels);
+    if (given) given_gradients(g, sums, channels);
     if (!g->needed[0] && !g->needed[5]) return ARTEL_OK;
     artel__norm_attributes attributes = *a;
     attributes.residual = g->needed[5];

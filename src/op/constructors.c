@@ -86,6 +86,14 @@ artel__value_id artel__op_constant_exact(artel__graph *graph, double number)
     return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
 }
 
+artel__value_id artel__op_scalar(artel__graph *graph, double number)
+{
+    artel_shape scalar = {.rank = 0};
+    float value = (float)number;
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    return artel__op_constant(graph, graph->real, &scalar, wide ? (const void *)&number : (const void *)&value);
+}
+
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)
 {
     artel__fill_attributes attributes = {(float)number, number};

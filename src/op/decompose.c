@@ -8,6 +8,7 @@
 #include "op/decompose.h"
 
 #include "kernel/wide.h"
+#include "op/second.h"
 
 typedef struct decompose_attributes {
     artel__decomposition function;
@@ -110,11 +111,17 @@ static void describe_decompose(const artel__node *node, artel__text *out)
     artel__text_printf(out, "%s%s", names[at->function], at->whole ? " whole" : "");
 }
 
+static artel_status refuse_second(artel__gradient *g)
+{
+    return artel__second_refuse(g, names[((const decompose_attributes *)g->attributes)->function]);
+}
+
 const artel__op_def artel__op_decompose_gradient_def = {
     .name = "decompose_gradient",
     .doc = "Gradient of factors of small matrices.",
     .attribute_size = sizeof(decompose_attributes),
     .infer = infer_gradient,
+    .grad = refuse_second,
     .cost = cost_decompose,
     .describe = describe_decompose,
     .exec =

@@ -65,6 +65,8 @@ artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x);
 artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data);
 /* The same of one float32 number that remembers what it was before rounding. */
 artel__value_id artel__op_constant_exact(artel__graph *graph, double number);
+/* A number of the graph's type of numbers. */
+artel__value_id artel__op_scalar(artel__graph *graph, double number);
 extern const artel__op_def artel__op_constant_def;
 /* A ROW value filled with one number. */
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number);

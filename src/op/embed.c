@@ -16,6 +16,7 @@
 #include "op/lower_embed.h"
 #include "op/ops.h"
 #include "op/optimize.h"
+#include "op/second.h"
 #include "op/wide_embed.h"
 
 static artel_status infer_embedding(artel__infer *infer)
@@ -128,11 +129,25 @@ static void lower_gradient(artel__lower *lower)
     artel__lower_embedding_gradient(lower, ((const sort_attributes *)lower->attributes)->squares);
 }
 
+/* Each occurrence of a token gets what comes back to its row. */
+static artel_status grad_embedding_gradient(artel__gradient *g)
+{
+    const sort_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    if (a->squares) return artel__second_refuse(g, "squares of an embedding's occurrences");
+    artel__value_id index = graph->node[graph->value[g->in[1]].node].input[0];
+    artel_shape shape = graph->value[g->in[0]].shape;
+    artel__value_id rows = artel__op_embedding(graph, g->out_gradient[0], index);
+    g->in_gradient[0] = artel__op_reshape(graph, rows, &shape);
+    return graph->status;
+}
+
 const artel__op_def artel__op_embedding_gradient_def = {
     .name = "embedding_gradient",
     .doc = "Gradient of an embedding table, folded over shards.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_embedding_gradient,
+    .grad = grad_embedding_gradient,
     .describe = describe_gradient,
     .lower = lower_gradient,
     .exec =

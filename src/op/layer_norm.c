@@ -11,6 +11,7 @@
 #include "op/lower_norm.h"
 #include "op/norm_attributes.h"
 #include "op/reduce.h"
+#include "op/second.h"
 
 typedef struct split_shape {
     int64_t positions, length; /* in one row */
@@ -92,6 +93,7 @@ const artel__op_def artel__op_layer_norm_gradient_def = {
     .attribute_size = sizeof(artel__layer_norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_layer_norm_gradient,
+    .grad = artel__second_layer_norm,
     .lower = artel__lower_layer_norm_gradient,
     .exec =
         &(const artel__op_exec){
@@ -137,6 +139,7 @@ const artel__op_def artel__op_layer_norm_parameters_def = {
     .doc = "Gradients of a layer normalisation's gamma and beta.",
     .attribute_size = sizeof(artel__layer_norm_attributes),
     .infer = infer_parameters,
+    .grad = artel__second_layer_norm_parameters,
     .lower = artel__lower_layer_norm_parameters,
     .exec =
         &(const artel__op_exec){

@@ -10,6 +10,7 @@
 #include "kernel/pairs.h"
 #include "kernel/wide.h"
 #include "op/lower_batch.h"
+#include "op/second.h"
 
 static artel_status infer_pairs(artel__infer *infer)
 {
@@ -83,11 +84,17 @@ static void lower_gradient(artel__lower *lower)
     artel__lower_pairs_gradient(lower, lower->attributes);
 }
 
+static artel_status refuse_second(artel__gradient *g)
+{
+    return artel__second_refuse(g, "similarities of pairs (Circle)");
+}
+
 const artel__op_def artel__op_pairs_gradient_def = {
     .name = "pairs_gradient",
     .doc = "Gradient of a loss of pairs of rows.",
     .attribute_size = sizeof(artel__pairs_settings),
     .infer = infer_gradient,
+    .grad = refuse_second,
     .lower = lower_gradient,
     .exec =
         &(const artel__op_exec){

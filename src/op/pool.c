@@ -9,6 +9,7 @@
 #include "op/lower_pool.h"
 #include "op/norm.h"
 #include "op/pool_attributes.h"
+#include "op/second.h"
 
 static artel_status infer_pool(artel__infer *infer)
 {
@@ -94,6 +95,7 @@ const artel__op_def artel__op_pool_gradient_def = {
     .attribute_size = sizeof(artel__pool_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_pool_gradient,
+    .grad = artel__second_pool,
     .moves = spreads_maximum,
     .describe = describe_pool,
     .lower = artel__lower_pool_gradient,

@@ -11,6 +11,7 @@
 #include "op/elementwise.h"
 #include "op/lower_recurrent.h"
 #include "op/recurrent.h"
+#include "op/second_recurrent.h"
 
 typedef artel__recurrent_settings settings;
 
@@ -166,6 +167,7 @@ const artel__op_def artel__op_recurrent_gradient_def = {
     .attribute_size = sizeof(settings),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_recurrent_gradient,
+    .grad = artel__second_recurrent,
     .cost = cost_recurrent_gradient,
     .lower = artel__lower_recurrent_gradient,
     .exec =
@@ -241,6 +243,9 @@ static artel_status grad_recurrent(artel__gradient *g)
     if (g->needed[ARTEL__RECURRENT_H0]) g->in_gradient[ARTEL__RECURRENT_H0] = artel__graph_output(graph, back, 1);
     if (g->needed[ARTEL__RECURRENT_C0]) g->in_gradient[ARTEL__RECURRENT_C0] = artel__graph_output(graph, back, 2);
     if (g->needed[ARTEL__RECURRENT_WEIGHTS] || g->needed[ARTEL__RECURRENT_BIAS]) grad_weights(g, back);
+    artel__value_id before = g->out_gradient[kept],
+                    extra = s->cell == ARTEL__CELL_GRU ? g->out_gradient[kept + 2] : ARTEL__NO_VALUE;
+    if (before >= 0 || extra >= 0) return artel__second_recurrent_kept(g, before, extra);
     return ARTEL_OK;
 }
 

@@ -321,11 +321,32 @@ static void fill_glu_gradient(const artel__run_args *args, void *params)
         (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
 }
 
+/* Written anew as a * sigmoid(b), the halves of x. */
+static artel_status grad_glu_gradient(artel__gradient *g)
+{
+    static const int input[] = {0, 1};
+    const artel__axis_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    artel__value_id x = artel__second_leaf(graph, g->in[0]), dy = artel__second_leaf(graph, g->in[1]), dx;
+    int64_t half = graph->value[g->in[1]].shape.dim[a->axis];
+    artel__value_id left = artel__op_slice(graph, x, a->axis, 0, half, 1),
+                    right = artel__op_slice(graph, x, a->axis, half, half, 1);
+    artel__value_id y =
+        artel__op_binary(graph, ARTEL__BINARY_MUL, left, artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, right));
+    artel__slopes first = {{y}, {dy}, 1, &x, 1};
+    ARTEL_TRY(graph->status);
+    ARTEL_TRY(artel__second_slopes(graph, &first, &dx));
+    const artel__value_id leaf[] = {x, dy};
+    artel__slopes slopes = {{dx}, {g->out_gradient[0]}, 1, leaf, 2};
+    return artel__second_finish(g, &slopes, input);
+}
+
 const artel__op_def artel__op_glu_gradient_def = {
     .name = "glu_gradient",
     .doc = "Gradient of the gated linear unit.",
     .attribute_size = sizeof(artel__axis_attributes),
     .infer = infer_axis,
+    .grad = grad_glu_gradient,
     .lower = artel__lower_glu_gradient,
     .exec =
         &(const artel__op_exec){

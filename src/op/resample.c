@@ -12,6 +12,7 @@
 #include "op/lower_shape_ops.h"
 #include "op/lower_warp.h"
 #include "op/node_attributes.h"
+#include "op/ops.h"
 #include "op/shape_ops.h"
 
 /* -- bands -- */
@@ -178,11 +179,25 @@ static void fill_warp_gradient(const artel__run_args *args, void *params)
     p->dx = args->out[0];
 }
 
+/* Straight in dy, as the images are. What a fill stands for is no part of a slope. */
+static artel_status grad_warp_gradient(artel__gradient *g)
+{
+    artel__warp_settings attributes = *(const artel__warp_settings *)g->attributes;
+    const artel_shape *dy = &g->graph->value[g->in[0]].shape;
+    artel__value_id operand[] = {g->out_gradient[0], g->in[1]};
+    attributes.height = dy->dim[0];
+    attributes.width = dy->dim[1];
+    attributes.fill = 0;
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_warp_def, &attributes, operand, 2);
+    return g->graph->status;
+}
+
 const artel__op_def artel__op_warp_gradient_def = {
     .name = "warp_gradient",
     .doc = "Gradient of images through an affine map.",
     .attribute_size = sizeof(artel__warp_settings),
     .infer = infer_warp,
+    .grad = grad_warp_gradient,
     .lower = artel__lower_warp_gradient,
     .exec =
         &(const artel__op_exec){

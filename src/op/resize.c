@@ -7,6 +7,7 @@
 #include "kernel/resize_formula.h"
 #include "kernel/shape_ops.h"
 #include "op/lower_shape_ops.h"
+#include "op/ops.h"
 #include "op/shape_ops.h"
 
 typedef struct resize_attributes {
@@ -86,11 +87,21 @@ static void lower_resize_gradient(artel__lower *lower)
     lower->out[0] = lower_axis(lower, lower_axis(lower, lower->in[0], 0, true), 1, true);
 }
 
+/* Both are straight: each is the gradient of the other. */
+static artel_status grad_resize_gradient(artel__gradient *g)
+{
+    const artel_shape *dy = &g->graph->value[g->in[0]].shape;
+    resize_attributes attributes = {dy->dim[0], dy->dim[1]};
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_resize_def, &attributes, &g->out_gradient[0], 1);
+    return g->graph->status;
+}
+
 const artel__op_def artel__op_resize_gradient_def = {
     .name = "resize_gradient",
     .doc = "Gradient of bilinear resizing.",
     .attribute_size = sizeof(resize_attributes),
     .infer = infer_resize,
+    .grad = grad_resize_gradient,
     .lower = lower_resize_gradient,
     .exec =
         &(const artel__op_exec){

@@ -5,6 +5,7 @@
 
 #include "op/op.h"
 #include "op/reduce_attributes.h"
+#include "op/shape_ops.h"
 
 artel_status artel__second_refuse(const artel__gradient *g, const char *what)
 {
@@ -102,11 +103,44 @@ artel_status artel__second_binary(artel__gradient *g, artel__binary function, in
 
 /* -- reductions -- */
 
+/* The product along an axis as products of pairs, so that a factor of 0 has its slope. */
+static artel__value_id multiply_along(artel__graph *graph, artel__value_id x, int axis)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    for (int64_t n = graph->value[x].shape.dim[axis]; n > 1 && graph->status == ARTEL_OK; n = (n + 1) / 2) {
+        artel__value_id left = artel__op_slice(graph, x, axis, 0, n / 2, 1),
+                        right = artel__op_slice(graph, x, axis, n / 2, n / 2, 1);
+        artel__value_id pairs = both(graph, ARTEL__BINARY_MUL, left, right);
+        artel__value_id part[] = {pairs, n % 2 ? artel__op_slice(graph, x, axis, n - 1, 1, 1) : ARTEL__NO_VALUE};
+        x = n % 2 ? artel__op_concat(graph, part, 2, axis) : pairs;
+    }
+    return x;
+}
+
+static artel_status second_product(artel__gradient *g)
+{
+    static const int input[] = {0, 2};
+    const artel__reduce_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    artel__value_id x = artel__second_leaf(graph, g->in[0]), dy = artel__second_leaf(graph, g->in[2]), dx;
+    artel__value_id y = x;
+    for (int axis = 0; axis < graph->value[g->in[0]].shape.rank; axis++) {
+        if (a->axes >> axis & 1u) y = multiply_along(graph, y, axis);
+    }
+    if (graph->status == ARTEL_OK && y >= 0) y = artel__op_reshape(graph, y, &graph->value[g->in[2]].shape);
+    artel__slopes first = {{y}, {dy}, 1, &x, 1};
+    ARTEL_TRY(graph->status);
+    ARTEL_TRY(artel__second_slopes(graph, &first, &dx));
+    const artel__value_id leaf[] = {x, dy};
+    artel__slopes all = {{dx}, {g->out_gradient[0]}, 1, leaf, 2};
+    return artel__second_finish(g, &all, input);
+}
+
 artel_status artel__second_reduce(artel__gradient *g)
 {
     const artel__reduce_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
-    if (a->function == ARTEL__REDUCE_PROD) return artel__second_refuse(g, "a product along an axis");
+    if (a->function == ARTEL__REDUCE_PROD) return second_product(g);
     if (!g->needed[2]) return ARTEL_OK;
     artel__value_id back = g->out_gradient[0];
     if (a->function == ARTEL__REDUCE_MAX || a->function == ARTEL__REDUCE_MIN) { /* shares of those that are as great */
@@ -128,7 +162,11 @@ artel_status artel__second_softmax(artel__gradient *g)
     artel__graph *graph = g->graph;
     artel__value_id back = g->out_gradient[0], dy = g->in[0], y = g->in[1];
     uint32_t axis = 1u << a->axis;
-    if (a->function == (int)ARTEL__SPARSEMAX) return artel__second_refuse(g, "sparsemax");
+    if (a->function == (int)ARTEL__SPARSEMAX) { /* straight in dy, and by x in pieces */
+        artel__value_id inputs[] = {back, y, g->in[2]};
+        if (g->needed[0]) g->in_gradient[0] = artel__graph_add(graph, graph->node[g->node].op, a, inputs, 3);
+        return graph->status;
+    }
     if (a->function == (int)ARTEL__SOFTMAX) {
         artel__value_id other = both(graph, ARTEL__BINARY_MUL, dy, y), mine = both(graph, ARTEL__BINARY_MUL, back, y);
         artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, other, axis, true);

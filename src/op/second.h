@@ -25,9 +25,39 @@ artel_status artel__second_all_reduce(artel__gradient *gradient);
 artel_status artel__second_conv_data(artel__gradient *gradient);
 artel_status artel__second_depthwise_data(artel__gradient *gradient);
 artel_status artel__second_conv_weights(artel__gradient *gradient);
-/* Of loss_gradient: inputs upstream, target, prediction (second_loss.c). A loss whose second derivative is not written
- * down is named. */
+/* Of loss_gradient: inputs upstream, target, prediction (second_loss.c). */
 artel_status artel__second_loss(artel__gradient *gradient);
+
+/* Of what normalisations are differentiated by (second_norm.c): normalise_gradient (dy, x, y, mean, inverse, gamma,
+ * sums), normalise_gradient_rows (x, y, dy, mean, inverse), layer_norm_gradient (dy, x, mean, inverse, gamma),
+ * layer_norm_parameters (dy, x, mean, inverse). What comes back for x has passed mean and inverse as well, where these
+ * are of x. */
+artel_status artel__second_normalise(artel__gradient *gradient);
+artel_status artel__second_normalise_rows(artel__gradient *gradient);
+artel_status artel__second_layer_norm(artel__gradient *gradient);
+artel_status artel__second_layer_norm_parameters(artel__gradient *gradient);
+/* Of pool_gradient: inputs dy, x, y (second_pool.c). */
+artel_status artel__second_pool(artel__gradient *gradient);
+
+/* -- for gradients that have to be written anew: the operation once more, of operations that have gradients, and its
+ * gradient taken from these (second_anew.c) -- */
+
+/* x as a value of its own, which nothing else depends on; none of none. */
+artel__value_id artel__second_leaf(artel__graph *graph, artel__value_id x);
+
+/* out[i]: what comes back to leaf i where seed[k] comes back to target[k]; targets and seeds that are absent count for
+ * nothing. */
+typedef struct artel__slopes {
+    artel__value_id target[4], seed[4];
+    int targets;
+    const artel__value_id *leaf;
+    int leaves;
+} artel__slopes;
+artel_status artel__second_slopes(artel__graph *graph, const artel__slopes *slopes, artel__value_id *out);
+
+/* A gradient node of which dx was written anew from leaves: what comes back to it goes on to them. leaf[i] was made of
+ * input `input[i]`, whose gradient is filled in. */
+artel_status artel__second_finish(artel__gradient *gradient, const artel__slopes *slopes, const int *input);
 
 /* Says which part has none. */
 artel_status artel__second_refuse(const artel__gradient *gradient, const char *what);

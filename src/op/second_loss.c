@@ -3,11 +3,13 @@
  *
  * A gradient node is dp = u l'(p), u the gradient of each position's loss. With g what comes back to it: du = sum over
  * the last axis of g l'(p), and d p = u H g, H being the second derivatives of the loss: a diagonal where it is a mean
- * of terms, and diag(s) - s s' for crossentropy of logits, s their softmax.
+ * of terms, and diag(s) - s s' for crossentropy of logits, s their softmax. A loss whose
+ * second derivative is not written down is written anew (second_anew.c).
  */
 #include "op/loss.h"
 
 #include "kernel/loss_formula.h"
+#include "op/loss_float64.h"
 #include "op/op.h"
 #include "op/second.h"
 #include "op/shape_ops.h"
@@ -29,21 +31,31 @@ typedef struct curve {
 #include "kernel/losses.list"
 #undef LOSS_CURVE
 
-static bool curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target, artel__value_id p,
-                     artel__value_id *out)
+static bool is_curved(artel__loss op)
+{
+    switch (op) {
+#define CURVED_LOSS(NAME, name) case ARTEL__LOSS_##NAME:
+#include "kernel/losses.list"
+#undef CURVED_LOSS
+        return true;
+    default: return false;
+    }
+}
+
+/* ARTEL__NO_VALUE: 0. */
+static artel__value_id curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target,
+                                artel__value_id p)
 {
     artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32),
                     error = artel__op_binary(graph, ARTEL__BINARY_SUB, p, t);
     const curve c = {graph, l, p, error};
-    *out = ARTEL__NO_VALUE;
     switch (l->op) {
-#define CURVED_LOSS(NAME, name)     \
-    case ARTEL__LOSS_##NAME:        \
-        *out = curve_of_##name(&c); \
-        return true;
+#define CURVED_LOSS(NAME, name) \
+    case ARTEL__LOSS_##NAME:    \
+        return curve_of_##name(&c);
 #include "kernel/losses.list"
 #undef CURVED_LOSS
-    default: return false;
+    default: return ARTEL__NO_VALUE;
     }
 }
 
@@ -63,11 +75,41 @@ static artel__value_id across(artel__graph *graph, artel__value_id prediction, a
     return mul(graph, s, artel__op_binary(graph, ARTEL__BINARY_SUB, back, mean));
 }
 
+/* Written anew in float64, of operations. */
+static artel_status second_anew(artel__gradient *g)
+{
+    static const int input[] = {0, 2};
+    const artel__loss_input *l = g->attributes;
+    artel__graph *graph = g->graph;
+    artel__loss_float64 wide = {.op = l->op,
+                                .name = "loss",
+                                .a = (double)l->a,
+                                .b = (double)l->b,
+                                .c = (double)l->c,
+                                .smooths = loss_form_of(l->op).smoothing && l->a != 0,
+                                .balanced = l->b >= 0,
+                                .has_ignored = l->has_ignored_class,
+                                .ignored = l->ignored_class};
+    artel__value_id upstream = artel__second_leaf(graph, g->in[0]), p = artel__second_leaf(graph, g->in[2]), slope;
+    artel_dtype target_dtype = artel__loss_is_sparse(l->op) ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT64;
+    artel__value_id target = artel__op_cast(graph, artel__op_stop_gradient(graph, g->in[1]), target_dtype);
+    artel__value_id value = artel__loss_in_float64(graph, &wide, target, artel__op_cast(graph, p, ARTEL_DTYPE_FLOAT64));
+    ARTEL_TRY(graph->status);
+    value = artel__op_reshape(graph, value, &graph->value[upstream].shape);
+    artel__slopes first = {{value}, {artel__op_cast(graph, upstream, ARTEL_DTYPE_FLOAT64)}, 1, &p, 1};
+    ARTEL_TRY(artel__second_slopes(graph, &first, &slope));
+    const artel__value_id leaf[] = {upstream, p};
+    artel__slopes slopes = {{slope}, {g->out_gradient[0]}, 1, leaf, 2};
+    return artel__second_finish(g, &slopes, input);
+}
+
 artel_status artel__second_loss(artel__gradient *g)
 {
     const artel__loss_input *l = g->attributes;
     artel__graph *graph = g->graph;
     artel__value_id back = g->out_gradient[0], upstream = g->in[0], prediction = g->in[2], bent;
+    bool softmax = loss_form_of(l->op).softmax && !l->has_ignored_class;
+    if (!softmax && !is_curved(l->op)) return second_anew(g);
     int last = graph->value[prediction].shape.rank - 1;
     int64_t terms = graph->value[prediction].shape.dim[last];
     if (g->needed[0]) {
@@ -76,10 +118,10 @@ artel_status artel__second_loss(artel__gradient *g)
         g->in_gradient[0] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, mul(graph, back, slope), 1u << last, false);
     }
     if (!g->needed[2] || graph->status < 0) return graph->status;
-    if (loss_form_of(l->op).softmax && !l->has_ignored_class) {
+    if (softmax) {
         bent = across(graph, prediction, back);
     } else {
-        if (!curve_of(graph, l, g->in[1], prediction, &bent)) return artel__second_refuse(g, "this loss");
+        bent = curve_of(graph, l, g->in[1], prediction);
         if (bent < 0) return graph->status;
         bent = artel__op_affine(graph, mul(graph, back, bent), 1 / (float)terms, 0);
     }

@@ -62,11 +62,21 @@ static void fill_gradient(const artel__run_args *args, void *params)
                                                                            .dtable = args->out[0]};
 }
 
+/* Each occurrence gets what comes back to its row. */
+static artel_status grad_lookup_gradient(artel__gradient *g)
+{
+    artel_shape shape = g->graph->value[g->in[1]].shape;
+    artel__value_id rows = artel__op_wide_lookup(g->graph, g->out_gradient[0], g->in[0]);
+    if (g->needed[1]) g->in_gradient[1] = artel__op_reshape(g->graph, rows, &shape);
+    return g->graph->status;
+}
+
 const artel__op_def artel__op_wide_lookup_gradient_def = {
     .name = "wide_lookup_gradient",
     .doc = "Gradient of a table in float64, folded over shards.",
     .attribute_size = sizeof(lookup_attributes),
     .infer = infer_gradient,
+    .grad = grad_lookup_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__wide_lookup_gradient_kernels,

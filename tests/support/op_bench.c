@@ -97,7 +97,34 @@ static void check_status(const op_case *c, artel_context *ctx, artel_status stat
     if (status < 0) fail_msg("%s: %s: %s", c->name, artel_context_error(ctx)->where, artel_context_error(ctx)->what);
 }
 
-static void differentiate(op_machine *m, const op_case *c, artel__value_id result)
+static void note_differentiated(const artel__graph *graph)
+{
+    for (int i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].op->grad) covered.differentiated[op_index(graph->node[i].op)] = true;
+    }
+}
+
+/* The gradients become those of half the sum of their squares. */
+static artel_status differentiate_again(artel__graph *graph, const artel__value_id *wanted, artel__value_id *found,
+                                        int count)
+{
+    artel__value_id target[24];
+    int targets = 0;
+    for (int i = 0; i < count; i++) {
+        if (found[i] >= 0) target[targets++] = found[i];
+    }
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .narrow = &artel__op_narrow_def,
+                                    .targets = target,
+                                    .seeds = target,
+                                    .target_count = targets,
+                                    .wanted = wanted,
+                                    .wanted_count = count};
+    note_differentiated(graph);
+    return artel__graph_differentiate(graph, &request, found);
+}
+
+static artel_status differentiate(op_machine *m, const op_case *c, artel__value_id result)
 {
     artel__graph *graph = &m->g.graph;
     artel__value_id wanted[24], found[24];
@@ -107,9 +134,7 @@ static void differentiate(op_machine *m, const op_case *c, artel__value_id resul
     int count = 0;
     for (int i = 0; i < m->g.feds; i++) wanted[count++] = m->g.fed[i].wanted ? m->g.fed[i].id : ARTEL__NO_VALUE;
     for (int i = 0; i < m->g.variables.count; i++) wanted[count++] = artel__graph_variable(graph, i);
-    for (int i = 0; i < graph->nodes; i++) {
-        if (graph->node[i].op->grad) covered.differentiated[op_index(graph->node[i].op)] = true;
-    }
+    note_differentiated(graph);
     artel__differentiate request = {.add = &artel__op_binary_def,
                                     .narrow = &artel__op_narrow_def,
                                     .targets = &result,
@@ -117,9 +142,16 @@ static void differentiate(op_machine *m, const op_case *c, artel__value_id resul
                                     .target_count = 1,
                                     .wanted = wanted,
                                     .wanted_count = count};
-    check_status(c, m->g.ctx, artel__graph_differentiate(graph, &request, found));
-    check_status(c, m->g.ctx, artel__op_fuse_gradients(graph));
+    ARTEL_TRY(artel__graph_differentiate(graph, &request, found));
+    m->order = c->order ? c->order : 1;
+    for (int k = 1; k < m->order; k++) {
+        for (int i = 0; i < count && k == m->order - 1; i++)
+            m->below[i] = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
+        ARTEL_TRY(differentiate_again(graph, wanted, found, count));
+    }
+    ARTEL_TRY(artel__op_fuse_gradients(graph));
     for (int i = 0; i < count; i++) m->kept[m->keeps++] = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
+    return graph->status;
 }
 
 static void set_variables(op_machine *m)
@@ -151,12 +183,12 @@ static void set_data(op_machine *m, int64_t rows)
     }
 }
 
-void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads)
+/* The graph of a case, its gradients in it. */
+static artel_status build(op_machine *m, const op_case *c, int64_t rows)
 {
     *m = (op_machine){.keeps = 0};
     assert_int_equal(artel_context_create(NULL, &m->g.ctx), ARTEL_OK);
     artel_context *ctx = m->g.ctx;
-    if (isa == ARTEL__ISA_COUNT) isa = artel__context_isa(ctx);
     artel__arena_init(&m->g.arena, ctx);
     artel__variables_init(&m->g.variables, &m->g.arena);
     artel__graph_init(&m->g.graph, &m->g.arena, &m->g.variables, c->training);
@@ -170,7 +202,26 @@ void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa i
     m->coefficient = malloc((size_t)m->result_count * sizeof(float));
     fill(m->coefficient, m->result_count, OP_SIGNED, 1, 99);
     m->result = artel__graph_keep(&m->g.graph, result);
-    if (!c->bits_only) differentiate(m, c, result);
+    return c->bits_only ? ARTEL_OK : differentiate(m, c, result);
+}
+
+bool op_can_differentiate(const op_case *c, char *why, size_t size)
+{
+    op_machine m;
+    bool can = build(&m, c, 2) == ARTEL_OK;
+    if (!can) snprintf(why, size, "%s", artel_context_error(m.g.ctx)->what);
+    artel__arena_fini(&m.g.arena);
+    artel_context_destroy(m.g.ctx);
+    free(m.coefficient);
+    return can;
+}
+
+void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads)
+{
+    artel_status status = build(m, c, rows);
+    artel_context *ctx = m->g.ctx;
+    check_status(c, ctx, status);
+    if (isa == ARTEL__ISA_COUNT) isa = artel__context_isa(ctx);
     check_status(c, ctx, artel__graph_seal(&m->g.graph));
     for (int i = 0; i < m->g.graph.nodes; i++) covered.run[op_index(m->g.graph.node[i].op)] = true;
     set_variables(m);
@@ -204,9 +255,23 @@ static void compute(op_machine *m)
     assert_true(artel__run_fault(m->run)->row == INT64_MAX);
 }
 
+static double half_of_squares(op_machine *m)
+{
+    double sum = 0;
+    for (int i = 0; i < m->keeps; i++) {
+        if (m->below[i] < 0) continue;
+        const artel__value *value = &m->g.graph.value[m->g.graph.kept[m->below[i]]];
+        const float *out = artel__run_kept(m->run, m->below[i]);
+        int64_t count = (value->domain == ARTEL__DOMAIN_ROW ? m->fold.rows : 1) * value->storage;
+        for (int64_t k = 0; k < count; k++) sum += 0.5 * (double)out[k] * (double)out[k];
+    }
+    return sum;
+}
+
 static double weighted(op_machine *m)
 {
     compute(m);
+    if (m->order > 1) return half_of_squares(m);
     const float *out = artel__run_kept(m->run, m->result);
     double sum = 0;
     int64_t rows = m->by_row ? m->fold.rows : 1;
@@ -293,6 +358,7 @@ void op_check_gradients(const op_case *c)
     static const int64_t batches[] = {1, 2, 5, 9};
     for (size_t b = 0; b < ARTEL__COUNT(batches); b++) {
         op_machine m;
+        if (c->order > 1 && batches[b] != 5) continue;
         op_machine_open(&m, c, batches[b], ARTEL__ISA_COUNT, 1);
         int checked = 0;
         for (int i = 0; i < m.keeps; i++) {
@@ -300,7 +366,7 @@ void op_check_gradients(const op_case *c)
             check_operand(&m, c, i, batches[b]);
             checked++;
         }
-        if (!checked) fail_msg("%s: nothing has a gradient", c->name);
+        if (!checked && c->order <= 1) fail_msg("%s: nothing has a gradient", c->name);
         op_machine_close(&m);
     }
 }

@@ -65,8 +65,11 @@ typedef struct op_case {
     bool bits_only; /* has no gradient, or none that a difference shows */
     bool kinks;     /* has one that jumps: it is computed, and not compared with a difference */
     bool training;
-    double tolerance;            /* 0: the usual */
-    bool (*flat)(int parameter); /* or NULL: parameters whose gradient is 0 by definition, where differences show jumps
+    double tolerance; /* 0: the usual */
+    int order;        /* of the gradient; above 1: of half the sum of squares of those of the order before; 0: 1 */
+    bool (*jumps)(int parameter); /* or NULL: parameters whose gradients jump, or are steep, within the differences:
+                                     those of the second order are computed and not compared */
+    bool (*flat)(int parameter);  /* or NULL: parameters whose gradient is 0 by definition, where differences show jumps
                                     or nothing */
 } op_case;
 
@@ -74,6 +77,7 @@ typedef struct op_case {
 typedef struct op_machine {
     op_graph g;
     int result, kept[24], keeps; /* gradients: feds, then variables; -1 where there is none */
+    int order, below[24];        /* above 1: the gradients that kept[] are gradients of */
     int64_t result_count;        /* elements in a row, or in all */
     bool by_row;
     float *coefficient;
@@ -94,6 +98,8 @@ void op_machine_close(op_machine *m);
 /* The gradient of a weighted sum of the result by every float input and variable, in random directions, for several
  * batches. */
 void op_check_gradients(const op_case *c);
+/* Whether the gradient of c->order can be written; if not, `why` says what the graph said. */
+bool op_can_differentiate(const op_case *c, char *why, size_t size);
 /* Results, gradients and variables behind apply: the same bits with 1, 2, 5 threads and every instruction set of this
  * machine. */
 void op_check_bits(const op_case *c);

@@ -127,8 +127,14 @@ static artel__value_id depthwise_relu(op_graph *g)
     return build_depthwise(g, ARTEL__FUSED_RELU);
 }
 
+/* A ReLU is joined. */
+static bool is_odd(int parameter)
+{
+    return parameter & 1;
+}
+
 const op_family op_cases_product[] = {
-    {{.name = "product", .build = product, .tolerance = 0.02}, 8},
+    {{.name = "product", .build = product, .tolerance = 0.02, .jumps = is_odd}, 8},
     {{.name = "product of two axes", .build = product_of_two_axes}, 1},
     {{.name = "product of narrow", .build = product_of_narrow, .tolerance = 0.25}, 8},
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},

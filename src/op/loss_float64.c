@@ -3,10 +3,10 @@
  * (LOSS_OPERATIONS of losses.list), after keras/src/losses/losses.py. A class outside the axis is a fault of the step,
  * as it is there.
  */
-#include "nn/loss_float64.h"
+#include "op/loss_float64.h"
 
 #include "kernel/loss_formula.h"
-#include "nn/layer_ops_formula.h"
+#include "op/formula.h"
 #include "op/gather.h"
 #include "op/reduce.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core of attention in float64, put together from operations. */
-#ifndef ARTEL_NN_ATTENTION_FLOAT64_H
-#define ARTEL_NN_ATTENTION_FLOAT64_H
+#ifndef ARTEL_OP_ATTENTION_FLOAT64_H
+#define ARTEL_OP_ATTENTION_FLOAT64_H
 
 #include "op/recurrent.h"
 

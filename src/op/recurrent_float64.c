@@ -2,15 +2,11 @@
 /* The cells of kernel/recurrent.h in float64, step by step, where operations take the place of its kernels: the same
  * formulas, after keras/src/layers/rnn. A graph has the nodes of all steps.
  */
-#include "nn/recurrent_float64.h"
+#include "op/recurrent_float64.h"
 
-#include "nn/layer_ops_formula.h"
+#include "op/formula.h"
 #include "op/shape_ops.h"
 #include "op/wide_product.h"
-
-enum {
-    MOST_STEPS = 4096
-};
 
 typedef struct sequence {
     artel__graph *graph;
@@ -18,6 +14,7 @@ typedef struct sequence {
     artel__value_id turned; /* weights as [1][g*u][u] */
     int64_t units, gates, steps;
     artel__value_id h, c, put_out;
+    artel__value_id nudge, met; /* of the step, of a GRU; what met R_n in it */
 } sequence;
 
 static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
@@ -73,18 +70,24 @@ static artel__value_id step_lstm(sequence *q, artel__value_id x, artel__value_id
     return product(q->graph, apply(q, &s->recurrent, gate(q, z, 3)), apply(q, &s->activation, *c));
 }
 
-static artel__value_id step_gru(const sequence *q, artel__value_id x)
+static artel__value_id step_gru(sequence *q, artel__value_id x)
 {
     const artel__recurrent_settings *s = &q->r->settings;
     artel__graph *graph = q->graph;
     artel__value_id own = recurrent_part(q, s->reset_after ? 3 : 2), n;
     if (s->reset_after && q->r->bias >= 0) own = artel__op_add(graph, own, q->r->bias);
+    if (q->nudge >= 0)
+        own = artel__op_add(graph, own,
+                            s->reset_after ? q->nudge : artel__op_slice(graph, q->nudge, 0, 0, 2 * q->units, 1));
     artel__value_id z = apply(q, &s->recurrent, artel__op_add(graph, gate(q, x, 0), gate(q, own, 0))),
                     r = apply(q, &s->recurrent, artel__op_add(graph, gate(q, x, 1), gate(q, own, 1)));
-    if (s->reset_after)
+    if (s->reset_after) {
         n = product(graph, r, gate(q, own, 2));
-    else
-        n = times_weights(q, product(graph, r, kept(q, q->h, 2)), 2, 1);
+    } else {
+        q->met = product(graph, r, kept(q, q->h, 2));
+        n = times_weights(q, q->met, 2, 1);
+        if (q->nudge >= 0) n = artel__op_add(graph, n, gate(q, q->nudge, 2));
+    }
     n = apply(q, &s->activation, artel__op_add(graph, gate(q, x, 2), n));
     artel__value_id kept_part = product(graph, z, q->h), rest = artel__op_affine(graph, z, -1, 1);
     return artel__op_add(graph, kept_part, product(graph, rest, n));
@@ -130,8 +133,25 @@ static void begin(sequence *q)
     q->c = q->r->c0 >= 0 ? q->r->c0 : zeros;
 }
 
-artel__value_id artel__recurrent_float64(artel__graph *graph, const artel__recurrent *recurrent,
-                                         artel__value_id last[2])
+/* Values of steps as one of all times. */
+static artel__value_id along_time(const sequence *q, artel__value_id *step)
+{
+    artel_shape line = artel__shape(2, 1, q->units);
+    for (int64_t t = 0; t < q->steps; t++) step[t] = artel__op_reshape(q->graph, step[t], &line);
+    return q->steps > 1 ? artel__op_concat(q->graph, step, (int)q->steps, 0) : step[0];
+}
+
+static bool fits(artel__graph *graph, int64_t steps)
+{
+    if (steps >= 1 && steps <= ARTEL__RECURRENT_MOST_STEPS) return true;
+    graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
+                                "use shorter sequences, or the policy float32",
+                                "sequences of %lld steps have no float64", (long long)steps);
+    return false;
+}
+
+artel__value_id artel__recurrent_traced(artel__graph *graph, const artel__recurrent *recurrent, artel__value_id last[2],
+                                        artel__recurrent_trace *trace)
 {
     if (graph->status < 0 || recurrent->projected < 0 || recurrent->weights < 0) return ARTEL__NO_VALUE;
     const artel__recurrent_settings *s = &recurrent->settings;
@@ -140,22 +160,32 @@ artel__value_id artel__recurrent_float64(artel__graph *graph, const artel__recur
                   .units = s->units,
                   .gates = artel__cell_gates(s->cell),
                   .steps = graph->value[recurrent->projected].shape.dim[0],
-                  .put_out = ARTEL__NO_VALUE};
-    if (q.steps < 1 || q.steps > MOST_STEPS) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
-                                    "use shorter sequences, or the policy float32",
-                                    "sequences of %lld steps have no float64", (long long)q.steps);
-        return ARTEL__NO_VALUE;
-    }
-    artel__value_id *all = artel__arena_alloc(graph->arena, (size_t)q.steps, sizeof *all), y = ARTEL__NO_VALUE;
+                  .put_out = ARTEL__NO_VALUE,
+                  .nudge = ARTEL__NO_VALUE,
+                  .met = ARTEL__NO_VALUE};
+    if (!fits(graph, q.steps)) return ARTEL__NO_VALUE;
+    artel__value_id *all = artel__arena_alloc(graph->arena, 3 * (size_t)q.steps, sizeof *all), y = ARTEL__NO_VALUE;
     if (!all) return ARTEL__NO_VALUE;
-    artel_shape line = artel__shape(2, 1, q.units);
+    artel__value_id *before = all + q.steps, *met = before + q.steps;
+    artel_shape row = artel__shape(1, q.gates * q.units);
     begin(&q);
     for (int64_t i = 0; i < q.steps; i++) {
-        y = step(&q, s->go_backwards ? q.steps - 1 - i : i);
-        all[i] = s->sequences ? artel__op_reshape(graph, y, &line) : y;
+        int64_t t = s->go_backwards ? q.steps - 1 - i : i;
+        before[t] = q.h;
+        if (trace && trace->nudge >= 0)
+            q.nudge = artel__op_reshape(graph, artel__op_slice(graph, trace->nudge, 0, t, 1, 1), &row);
+        y = all[i] = step(&q, t);
+        met[t] = q.met;
     }
     last[0] = q.h;
     last[1] = q.c;
-    return s->sequences && q.steps > 1 ? artel__op_concat(graph, all, (int)q.steps, 0) : all[q.steps - 1];
+    if (trace) trace->before = along_time(&q, before);
+    if (trace) trace->extra = met[0] >= 0 ? along_time(&q, met) : ARTEL__NO_VALUE;
+    return s->sequences ? along_time(&q, all) : y;
+}
+
+artel__value_id artel__recurrent_float64(artel__graph *graph, const artel__recurrent *recurrent,
+                                         artel__value_id last[2])
+{
+    return artel__recurrent_traced(graph, recurrent, last, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses of float64, put together from operations. */
-#ifndef ARTEL_NN_LOSS_FLOAT64_H
-#define ARTEL_NN_LOSS_FLOAT64_H
+#ifndef ARTEL_OP_LOSS_FLOAT64_H
+#define ARTEL_OP_LOSS_FLOAT64_H
 
 #include "graph/graph.h"
 #include "kernel/loss.h"

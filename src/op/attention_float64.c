@@ -2,9 +2,9 @@
 /* The formulas of kernel/attention.h in float64, where operations take the place of its kernels. Masks of dropout are
  * those of float32.
  */
-#include "nn/attention_float64.h"
+#include "op/attention_float64.h"
 
-#include "nn/layer_ops_formula.h"
+#include "op/formula.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 #include "op/wide_product.h"
