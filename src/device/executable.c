@@ -123,7 +123,8 @@ static artel_status write_part(artel__device_executable *x, const artel__step_pr
                                     .precision = x->place->precision,
                                     .narrow = x->place->narrow,
                                     .half = x->place->fast,
-                                    .scan = p->scan};
+                                    .scan = p->scan,
+                                    .single = strcmp(x->place->kind, "tpu") == 0};
     return artel__lower_write(&request, &x->arena, text, lowered);
 }
 

@@ -253,6 +253,13 @@ static void finish_written(artel__lower *lower)
     }
 }
 
+/* Whether it computes in float64 where float32 has another kernel (kernel/wide.h): those are named so. */
+static bool is_wide(const artel__graph *graph, const artel__node *node)
+{
+    const artel__kernel *const *kernels = artel__node_kernels(graph, node);
+    return kernels && kernels[0] && strncmp(kernels[0]->name, "float64", 7) == 0;
+}
+
 static void write_node(artel__lower_program *p, const artel__node *node)
 {
     artel__lower lower = {.graph = p->request->graph,
@@ -272,7 +279,7 @@ static void write_node(artel__lower_program *p, const artel__node *node)
         lower.out[0] = lower.in[0];
     else if (!node->op->lower)
         artel__lower_refuse(&lower, "");
-    else if (artel__node_exec(node)->choose && artel__node_exec(node)->choose(p->request->graph, node))
+    else if (p->request->single && is_wide(p->request->graph, node))
         artel__lower_refuse(&lower, "float64");
     else if (known)
         node->op->lower(&lower);

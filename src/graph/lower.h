@@ -74,9 +74,10 @@ typedef struct artel__lower_request {
     int64_t rows, batch;
     const char *precision; /* of products: as artel__hlo.precision; NULL: HIGHEST */
     bool narrow;           /* as artel__hlo.narrow */
-    bool half; /* what holds 16-bit numbers may be stored as such, and convolutions of bfloat16 numbers give bfloat16
-                  numbers */
-    bool scan; /* look for what is not finite */
+    bool half;   /* what holds 16-bit numbers may be stored as such, and convolutions of bfloat16 numbers give bfloat16
+                    numbers */
+    bool scan;   /* look for what is not finite */
+    bool single; /* the device has no float64 of its own: what a graph computes in that type is refused */
 } artel__lower_request;
 
 /* What else a program takes and gives: with scalars, one more argument behind the others, INT64 [scalars]; with faults,

@@ -55,7 +55,7 @@ typedef struct artel__in_place {
 typedef struct artel__op_exec {
     const artel__kernel *const *kernels;
     /* Optional: other kernels than `kernels` for this node, with parameters of their own, which `fill` knows of; NULL:
-     * those. Kernels of float64 are named so, and devices refuse what they compute. */
+     * those. Kernels of float64 are named so, and devices that have no such numbers refuse what they compute. */
     const artel__kernel *const *(*choose)(const artel__graph *graph, const artel__node *node);
     size_t params_size;
     void (*fill)(const artel__run_args *args, void *params);

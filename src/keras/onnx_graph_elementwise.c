@@ -2,13 +2,13 @@
 /* Element-wise operations of the graph as ONNX nodes. Functions are read from the formulas that devices get
  * (op/lower_elementwise.h), word by word; runtimes fold what is constant in them. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "keras/onnx_graph.h"
 #include "op/elementwise.h"
 #include "op/gather.h"
 #include "op/lower_elementwise.h"
+#include "op/lower_formula.h"
 #include "op/node_attributes.h"
 #include "op/ops.h"
 
@@ -120,7 +120,7 @@ static void take_word(machine *m, const char *word)
     } else if (strcmp(word, "erfc") == 0) {
         push(m, artel__onnx_node2(m->onnx, "Sub", number(m, 1), artel__onnx_node1(m->onnx, "Erf", pop(m))));
     } else if (strcmp(word, "!") != 0 && !operate(m, word)) {
-        push(m, number(m, strcmp(word, "inf") == 0 ? (double)INFINITY : strtod(word, NULL)));
+        push(m, number(m, artel__formula_constant(word, m->dtype)));
     }
 }
 

@@ -176,20 +176,22 @@ static artel_status grad_seed(artel__gradient *g)
     return g->needed[1] || g->needed[2] ? artel__second_refuse(g, "a weighted loss") : ARTEL_OK;
 }
 
-/* The factor is a number of the step: float64, rounded once. */
+/* The factor is a number of the step: float64, rounded at most once. */
 static void lower_seed(artel__lower *lower)
 {
     const seed_attributes *a = lower->attributes;
     artel__hlo *h = lower->hlo;
     artel__hlo_type out = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_FLOAT64};
     artel__hlo_value zero = artel__hlo_splat(h, 0, &scalar), divisor;
+    size_t count =
+        out.dtype == ARTEL_DTYPE_FLOAT64 ? offsetof(artel__wide_seed, count) : offsetof(artel__loss_seed_kernel, count);
     if (lower->in[2] >= 0)
         divisor = artel__hlo_reshape(h, lower->in[2], &scalar);
     else
-        divisor = artel__lower_scalar_of(lower, offsetof(artel__loss_seed_kernel, count), ARTEL_DTYPE_FLOAT64);
+        divisor = artel__lower_scalar_of(lower, count, ARTEL_DTYPE_FLOAT64);
     artel__hlo_value share = artel__hlo_binary(h, "divide", artel__hlo_splat(h, a->scale, &scalar), divisor);
     artel__hlo_value factor = artel__hlo_select(h, artel__hlo_compare(h, "EQ", divisor, zero), zero, share);
-    artel__hlo_value all = artel__hlo_broadcast(h, artel__hlo_convert(h, factor, ARTEL_DTYPE_FLOAT32), &out, NULL);
+    artel__hlo_value all = artel__hlo_broadcast(h, artel__hlo_convert(h, factor, out.dtype), &out, NULL);
     if (lower->in[1] < 0) {
         lower->out[0] = all;
         return;

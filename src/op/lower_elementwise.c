@@ -10,9 +10,9 @@
 #include "op/elementwise.h"
 #include "op/lower_formula.h"
 
-#define CURVE "0.79788456 v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
+#define CURVE "gelu_scale v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
 #define HARD "v 3 + 0 max 6 min 6 /"                       /* hard sigmoid */
-#define NORMAL "0.5 v -0.70710678 * erfc *"  /* the normal distribution; 1 + erf has no digits far below 0 */
+#define NORMAL "0.5 v -root_half * erfc *"   /* the normal distribution; 1 + erf has no digits far below 0 */
 #define PLUS "v 0 max v abs neg exp log1p +" /* softplus */
 
 typedef struct formula {
@@ -26,13 +26,12 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
     [ARTEL__UNARY_RELU6] = {"v 0 <= 0 v 6 > 6 v ? ?", {"v 0 > v 6 < and d 0 ?"}},
     [ARTEL__UNARY_ELU] = {"v 0 > v a v expm1 * ?", {"v 0 > d d a v exp * * ?"}},
-    [ARTEL__UNARY_SELU] = {"v 0 > 1.05070098 v * 1.75809934 v expm1 * ?",
-                           {"v 0 >= d 1.05070098 * d 1.75809934 v exp * * ?"}},
+    [ARTEL__UNARY_SELU] = {"v 0 > selu v * selu_below v expm1 * ?", {"v 0 >= d selu * d selu_below v exp * * ?"}},
     [ARTEL__UNARY_CELU] = {"v 0 <= 0 v ? a v 0 < v 0 ? a / expm1 * +", {"v 0 > d d v a / exp * ?"}},
-    [ARTEL__UNARY_GELU] = {"v " NORMAL " *", {"d " NORMAL " v 0.39894228 v v * -0.5 * exp * * + *"}},
+    [ARTEL__UNARY_GELU] = {"v " NORMAL " *", {"d " NORMAL " v normal v v * -0.5 * exp * * + *"}},
     [ARTEL__UNARY_GELU_TANH] = {"0.5 v * 1 " CURVE " + *",
                                 {"d 0.5 1 " CURVE " + * 0.5 v * 1 " CURVE " " CURVE
-                                 " * - 0.79788456 1 0.134145 v v * * + * * * + *"}},
+                                 " * - gelu_scale 1 0.134145 v v * * + * * * + *"}},
     [ARTEL__UNARY_SIGMOID] = {"v logistic", {"d 1 v - * v *"}},
     [ARTEL__UNARY_HARD_SIGMOID] = {HARD, {"v 3 + 0 > v 3 + 6 < and d 6 / 0 ?"}},
     [ARTEL__UNARY_SILU] = {"v v logistic *", {"d v logistic v 1 v logistic - * 1 + * *"}},
@@ -66,7 +65,7 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_CLIP] = {"v a max b min", {"v a >= v b <= and d 0 ?"}},
     [ARTEL__UNARY_SIN] = {"v sin", {"d v cos *"}},
     [ARTEL__UNARY_COS] = {"v cos", {"d neg v sin *"}},
-    [ARTEL__UNARY_ERF] = {"v erf", {"d 1.12837917 v v * neg exp * *"}},
+    [ARTEL__UNARY_ERF] = {"v erf", {"d erf_slope v v * neg exp * *"}},
     [ARTEL__UNARY_SIGN] = {"v 0 > 1 v 0 < -1 v v != v 0 ? ? ?", {"0"}},
     [ARTEL__UNARY_ROUND] = {"v round", {"0"}},
     [ARTEL__UNARY_FLOOR] = {"v floor", {"0"}},
@@ -107,37 +106,46 @@ static void begin(artel__formula *f, artel__hlo *h, artel__hlo_value v, artel__h
     artel__formula_set(f, 'd', d);
 }
 
-static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], artel__hlo_value v, artel__hlo_value d,
+static artel__hlo_value write_unary(artel__hlo *h, const double constant[3], artel__hlo_value v, artel__hlo_value d,
                                     const char *text)
 {
     artel__formula f;
     begin(&f, h, v, d);
-    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)constant[i]);
+    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), constant[i]);
     return artel__formula_write(&f, text);
 }
 
 artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3],
                                        artel__hlo_value v)
 {
-    return write_unary(h, constant, v, -1, unary_formulas[function].forward);
+    const double exact[3] = {(double)constant[0], (double)constant[1], (double)constant[2]};
+    return write_unary(h, exact, v, -1, unary_formulas[function].forward);
 }
 
 artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v,
                                     artel__hlo_value d)
 {
-    return write_unary(h, constant, v, d, unary_formulas[function].gradient[0]);
+    const double exact[3] = {(double)constant[0], (double)constant[1], (double)constant[2]};
+    return write_unary(h, exact, v, d, unary_formulas[function].gradient[0]);
 }
 
 void artel__lower_unary(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    lower->out[0] = artel__lower_function(lower->hlo, a->function, a->parameter, lower->in[0]);
+    if (artel__lower_out_type(lower, 0).dtype == ARTEL_DTYPE_FLOAT64)
+        lower->out[0] = write_unary(lower->hlo, a->exact, lower->in[0], -1, unary_formulas[a->function].forward);
+    else
+        lower->out[0] = artel__lower_function(lower->hlo, a->function, a->parameter, lower->in[0]);
 }
 
 void artel__lower_unary_gradient(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    lower->out[0] = artel__lower_slope(lower->hlo, a->function, a->parameter, lower->in[1], lower->in[0]);
+    artel__hlo_value d = lower->in[0], v = lower->in[1];
+    if (artel__lower_out_type(lower, 0).dtype == ARTEL_DTYPE_FLOAT64)
+        lower->out[0] = write_unary(lower->hlo, a->exact, v, d, unary_formulas[a->function].gradient[0]);
+    else
+        lower->out[0] = artel__lower_slope(lower->hlo, a->function, a->parameter, v, d);
 }
 
 artel__hlo_value artel__lower_spread(artel__lower *lower, int k, const artel__hlo_type *to)

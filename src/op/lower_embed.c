@@ -123,18 +123,24 @@ static order sort_positions(artel__lower *lower, int64_t vocabulary)
     return o;
 }
 
-/* first[t] is where t's positions begin, or where those of the next token that has any do: the smallest from behind. */
+/* By token, and behind the last: where its positions begin, or where those of the next token that has any do: the
+ * smallest from behind. */
+static artel__hlo_value find_begins(artel__hlo *h, const order *o, int64_t vocabulary)
+{
+    artel__hlo_type first = vector_of(ARTEL_DTYPE_INT32, vocabulary + 1);
+    artel__hlo_value none = artel__hlo_broadcast(h, o->count, &first, NULL);
+    artel__hlo_value outside =
+        artel__hlo_binary(h, "add", o->here, artel__hlo_number(h, (double)(vocabulary + 1), o->here));
+    artel__hlo_value to = artel__hlo_select(h, o->starts, o->token, outside);
+    return scan(h, "minimum", artel__hlo_scatter_rows(h, none, to, o->here, false), INT32_MAX, true);
+}
+
 void artel__lower_embedding_sort(artel__lower *lower, int64_t vocabulary)
 {
-    artel__hlo *h = lower->hlo;
     order o = sort_positions(lower, vocabulary);
-    artel__hlo_type sorted = artel__lower_out_type(lower, 0), first = vector_of(ARTEL_DTYPE_INT32, vocabulary + 1);
-    artel__hlo_value none = artel__hlo_broadcast(h, o.count, &first, NULL);
-    artel__hlo_value outside =
-        artel__hlo_binary(h, "add", o.here, artel__hlo_number(h, (double)(vocabulary + 1), o.here));
-    artel__hlo_value to = artel__hlo_select(h, o.starts, o.token, outside);
-    lower->out[0] = artel__hlo_reshape(h, o.place, &sorted);
-    lower->out[1] = scan(h, "minimum", artel__hlo_scatter_rows(h, none, to, o.here, false), INT32_MAX, true);
+    artel__hlo_type sorted = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, o.place, &sorted);
+    lower->out[1] = find_begins(lower->hlo, &o, vocabulary);
 }
 
 /* Tokens are the keys where one starts, sorted before all others; with them go the places where they start. */
@@ -161,17 +167,21 @@ void artel__lower_embedding_tokens(artel__lower *lower, int64_t vocabulary)
 
 /* -- sums -- */
 
-/* dy as the positions are sorted, [positions][width], or its squares. */
+/* dy as `place` has the positions, [positions][width]. */
+static artel__hlo_value in_order(artel__hlo *h, artel__hlo_value of_rows, artel__hlo_value place)
+{
+    artel__hlo_type dy = *artel__hlo_type_of(h, of_rows);
+    int64_t width = dy.dim[dy.rank - 1], positions = artel__hlo_count(artel__hlo_type_of(h, place));
+    artel__hlo_type rows = {.dtype = dy.dtype, .rank = 2, .dim = {positions, width}};
+    artel__hlo_type flat = vector_of(ARTEL_DTYPE_INT32, positions);
+    return artel__hlo_gather_rows(h, artel__hlo_reshape(h, of_rows, &rows), artel__hlo_reshape(h, place, &flat));
+}
+
+/* Of inputs dy and places, or its squares. */
 static artel__hlo_value sorted_rows(artel__lower *lower, bool squares)
 {
-    artel__hlo *h = lower->hlo;
-    artel__hlo_type dy = *artel__hlo_type_of(h, lower->in[0]);
-    int64_t width = dy.dim[dy.rank - 1], positions = artel__hlo_count(artel__hlo_type_of(h, lower->in[1]));
-    artel__hlo_type rows = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {positions, width}};
-    artel__hlo_type flat = vector_of(ARTEL_DTYPE_INT32, positions);
-    artel__hlo_value in_order = artel__hlo_gather_rows(h, artel__hlo_reshape(h, lower->in[0], &rows),
-                                                       artel__hlo_reshape(h, lower->in[1], &flat));
-    return squares ? artel__hlo_binary(h, "multiply", in_order, in_order) : in_order;
+    artel__hlo_value rows = in_order(lower->hlo, lower->in[0], lower->in[1]);
+    return squares ? artel__hlo_binary(lower->hlo, "multiply", rows, rows) : rows;
 }
 
 /* The sums of runs: run k, where `has`, begins at `begin` and its last position is `last`; 0 where there is none. */
@@ -196,14 +206,26 @@ static artel__hlo_value one_before(artel__hlo *h, artel__hlo_value a)
     return artel__hlo_binary(h, "subtract", a, artel__hlo_number(h, 1, a));
 }
 
+/* By token, where positions of each begin in `begins`. */
+static artel__hlo_value sum_tokens(artel__hlo *h, artel__hlo_value rows, artel__hlo_value begins, int64_t vocabulary)
+{
+    artel__hlo_value begin = artel__hlo_slice_axis(h, begins, 0, 0, vocabulary);
+    artel__hlo_value end = artel__hlo_slice_axis(h, begins, 0, 1, vocabulary + 1);
+    return sum_runs(h, rows, begin, one_before(h, end), artel__hlo_compare(h, "LT", begin, end));
+}
+
 void artel__lower_embedding_gradient(artel__lower *lower, bool squares)
+{
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    lower->out[0] = sum_tokens(lower->hlo, sorted_rows(lower, squares), lower->in[2], out.dim[0]);
+}
+
+void artel__lower_lookup_gradient(artel__lower *lower)
 {
     artel__hlo *h = lower->hlo;
     artel__hlo_type out = artel__lower_out_type(lower, 0);
-    artel__hlo_value begin = artel__hlo_slice_axis(h, lower->in[2], 0, 0, out.dim[0]);
-    artel__hlo_value end = artel__hlo_slice_axis(h, lower->in[2], 0, 1, out.dim[0] + 1);
-    artel__hlo_value has = artel__hlo_compare(h, "LT", begin, end);
-    lower->out[0] = sum_runs(h, sorted_rows(lower, squares), begin, one_before(h, end), has);
+    order o = sort_positions(lower, out.dim[0]);
+    lower->out[0] = sum_tokens(h, in_order(h, lower->in[1], o.place), find_begins(h, &o, out.dim[0]), out.dim[0]);
 }
 
 void artel__lower_embedding_rows(artel__lower *lower, bool squares)

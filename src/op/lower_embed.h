@@ -7,6 +7,8 @@
 #include "graph/lower.h"
 
 void artel__lower_embedding(artel__lower *lower);
+/* Inputs: indices, what comes back; the table's gradient in one node. */
+void artel__lower_lookup_gradient(artel__lower *lower);
 void artel__lower_embedding_sort(artel__lower *lower, int64_t vocabulary);
 void artel__lower_embedding_gradient(artel__lower *lower, bool squares);
 void artel__lower_embedding_tokens(artel__lower *lower, int64_t vocabulary);

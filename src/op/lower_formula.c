@@ -41,6 +41,22 @@ static const operation operations[] = {
     {"erfc", "chlo.erfc", 1},
 };
 
+/* What is no short number: as float32 formulas have it (kernel/real.h), and those of float64 (kernel/wide/real.h). */
+typedef struct constant {
+    const char *word;
+    double narrow, wide;
+} constant;
+
+static const constant constants[] = {
+    {"inf", INFINITY, INFINITY},
+    {"-root_half", -0.70710678, -0.70710678118654752440},
+    {"normal", 0.39894228, 0.39894228040143267794},
+    {"gelu_scale", 0.79788456, 0.79788456080286535588},
+    {"selu", 1.05070098, 1.0507009873554804934},
+    {"selu_below", 1.75809934, 1.7580993408473768599},
+    {"erf_slope", 1.12837917, 1.12837916709551257390},
+};
+
 void artel__formula_init(artel__formula *formula, artel__hlo *hlo, artel__hlo_value like)
 {
     *formula = (artel__formula){.hlo = hlo, .like = like, .axis = artel__hlo_type_of(hlo, like)->rank - 1};
@@ -112,6 +128,15 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+double artel__formula_constant(const char *word, artel_dtype dtype)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(constants); i++) {
+        const constant *c = &constants[i];
+        if (strcmp(c->word, word) == 0) return dtype == ARTEL_DTYPE_FLOAT64 ? c->wide : c->narrow;
+    }
+    return strtod(word, NULL);
+}
+
 static void take_word(machine *m, const char *word)
 {
     artel__formula *f = m->formula;
@@ -129,7 +154,8 @@ static void take_word(machine *m, const char *word)
     } else if (strcmp(word, "most") == 0) {
         push(m, along(f, "maximum", -INFINITY, pop(m)));
     } else if (!operate(m, word)) {
-        push(m, artel__hlo_number(f->hlo, strcmp(word, "inf") == 0 ? INFINITY : strtod(word, NULL), f->like));
+        artel_dtype dtype = artel__hlo_type_of(f->hlo, f->like)->dtype;
+        push(m, artel__hlo_number(f->hlo, artel__formula_constant(word, dtype), f->like));
     }
 }
 

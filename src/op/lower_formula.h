@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formulas in postfix form as programs of devices: a row of a table is an operation.
  *
- * Words, with one space between: letters are operands; numbers; "=x" names the last result x and takes it; "c x y ?" is
- * c ? x : y;
+ * Words, with one space between: letters are operands; numbers, some by name, as exact as the operands are; "=x" names
+ * the last result x and takes it; "c x y ?" is c ? x : y;
  * "+ - * / max min pow rem and or xor", "< <= > >= == !="; "neg abs exp log log1p tanh expm1 sqrt logistic sin cos sign
  * round floor erf erfc";
  * "!" computes what is before it as written (XLA makes a / b / c a / (b * c), which may overflow); "sum" and "most"
@@ -26,6 +26,8 @@ void artel__formula_number(artel__formula *formula, char letter, double number);
 /* A scalar. */
 void artel__formula_spread(artel__formula *formula, char letter, artel__hlo_value scalar);
 artel__hlo_value artel__formula_get(const artel__formula *formula, char letter);
+/* What a word that is no operation stands for: a number, or the name of one that has more digits in float64. */
+double artel__formula_constant(const char *word, artel_dtype dtype);
 /* The last result; -1 of a formula that names all of them. */
 artel__hlo_value artel__formula_write(artel__formula *formula, const char *text);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small matrices as programs of devices: a loop over columns, all matrices at once. Solutions are Gauss and Jordan's,
- * with the first of the largest magnitudes as pivot, in float32. */
+ * with the first of the largest magnitudes as pivot, in the type of the matrices. */
 #include "op/lower_matrix.h"
 
 /* Matrices [rows][n][width] and what a turn of the loop looks at. */
@@ -95,7 +95,7 @@ static void eliminate(const machine *m, artel__hlo_value t, artel__hlo_value pro
         artel__hlo_binary(h, "multiply", over_rows(m, artel__hlo_select(h, idle, none, factor)), over_columns(m, best));
     next[0] = artel__hlo_select(h, over_rows(m, idle), t, artel__hlo_binary(h, "subtract", t, part));
     artel__hlo_value both = artel__hlo_binary(h, "and", pivot, m->here);
-    artel__hlo_value stays = artel__hlo_reduce(h, "maximum", 0, artel__hlo_convert(h, both, ARTEL_DTYPE_FLOAT32), 2);
+    artel__hlo_value stays = artel__hlo_reduce(h, "maximum", 0, artel__hlo_convert(h, both, m->all.dtype), 2);
     artel__hlo_value sign =
         artel__hlo_binary(h, "subtract", artel__hlo_binary(h, "add", stays, stays), artel__hlo_number(h, 1, stays));
     next[1] = artel__hlo_binary(h, "multiply", product, artel__hlo_binary(h, "multiply", sign, divisor));
@@ -118,18 +118,19 @@ static void cholesky(const machine *m, artel__hlo_value t, artel__hlo_value made
 /* Input k as [outer][n][columns]. */
 static artel__hlo_value operand(artel__lower *lower, int k, int64_t outer, int64_t n, int64_t columns)
 {
-    artel__hlo_type all = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 3, .dim = {outer, n, columns}};
-    artel__hlo_type one = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {n, columns}};
+    artel_dtype dtype = artel__hlo_type_of(lower->hlo, lower->in[k])->dtype;
+    artel__hlo_type all = {.dtype = dtype, .rank = 3, .dim = {outer, n, columns}};
+    artel__hlo_type one = {.dtype = dtype, .rank = 2, .dim = {n, columns}};
     bool shared = artel__hlo_count(artel__hlo_type_of(lower->hlo, lower->in[k])) == n * columns;
     artel__hlo_value x = artel__hlo_reshape(lower->hlo, lower->in[k], shared ? &one : &all);
     return shared ? artel__hlo_broadcast(lower->hlo, x, &all, (const int[]){1, 2}) : x;
 }
 
-static artel__hlo_value identity(artel__hlo *h, int64_t outer, int64_t n)
+static artel__hlo_value identity(const machine *m)
 {
-    artel__hlo_type index = {.dtype = ARTEL_DTYPE_INT32, .rank = 3, .dim = {outer, n, n}};
-    artel__hlo_value same = artel__hlo_compare(h, "EQ", artel__hlo_iota(h, &index, 1), artel__hlo_iota(h, &index, 2));
-    return artel__hlo_convert(h, same, ARTEL_DTYPE_FLOAT32);
+    artel__hlo_type index = {.dtype = ARTEL_DTYPE_INT32, .rank = 3, .dim = {m->outer, m->n, m->n}};
+    artel__hlo_value row = artel__hlo_iota(m->h, &index, 1), column = artel__hlo_iota(m->h, &index, 2);
+    return artel__hlo_convert(m->h, artel__hlo_compare(m->h, "EQ", row, column), m->all.dtype);
 }
 
 /* The right side of t, each line by its pivot. */
@@ -138,7 +139,7 @@ static artel__hlo_value solved(const machine *m, artel__hlo_value t)
     artel__hlo *h = m->h;
     artel__hlo_value left = artel__hlo_slice_axis(h, t, 2, 0, m->n),
                      right = artel__hlo_slice_axis(h, t, 2, m->n, m->width);
-    artel__hlo_value own = artel__hlo_binary(h, "multiply", left, identity(h, m->outer, m->n));
+    artel__hlo_value own = artel__hlo_binary(h, "multiply", left, identity(m));
     artel__hlo_type to = *artel__hlo_type_of(h, right);
     return artel__hlo_binary(h, "divide", right,
                              artel__hlo_broadcast(h, artel__hlo_reduce(h, "add", 0, own, 4), &to, (const int[]){0, 1}));
@@ -154,14 +155,14 @@ void artel__lower_matrix(artel__lower *lower, artel__matrix_function function)
                                                                                  : 0;
     int64_t results = function == ARTEL__MATRIX_DETERMINANT ? 1 : n * (columns ? columns : n);
     machine m = {.h = h, .outer = artel__hlo_count(&to) / results, .n = n, .width = n + columns};
-    m.all = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 3, .dim = {m.outer, n, m.width}};
-    m.column = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {m.outer, n}};
-    artel__hlo_type index = m.column, one = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {m.outer}};
+    m.all = (artel__hlo_type){.dtype = to.dtype, .rank = 3, .dim = {m.outer, n, m.width}};
+    m.column = (artel__hlo_type){.dtype = to.dtype, .rank = 2, .dim = {m.outer, n}};
+    artel__hlo_type index = m.column, one = {.dtype = to.dtype, .rank = 1, .dim = {m.outer}};
     index.dtype = ARTEL_DTYPE_INT32;
     m.row = artel__hlo_iota(h, &index, 1);
     artel__hlo_value t = operand(lower, 0, m.outer, n, n), side[2] = {t, -1};
     if (function == ARTEL__MATRIX_SOLVE) side[1] = operand(lower, 1, m.outer, n, columns);
-    if (function == ARTEL__MATRIX_INVERSE) side[1] = identity(h, m.outer, n);
+    if (function == ARTEL__MATRIX_INVERSE) side[1] = identity(&m);
     if (columns) t = artel__hlo_concatenate(h, side, 2, 2);
     bool factors = function == ARTEL__MATRIX_CHOLESKY;
     artel__hlo_value init[] = {t, factors ? artel__hlo_splat(h, 0, &m.all) : artel__hlo_splat(h, 1, &one)}, next[2];

@@ -6,7 +6,8 @@
 #include "graph/lower.h"
 #include "kernel/optimize.h"
 
-/* One step of elements: all arrays of one shape. The node's params begin with an artel__apply. */
+/* One step of elements: all arrays of one shape. The node's params begin with an artel__apply,
+ * of a variable of float64 with an artel__wide_apply. */
 typedef struct artel__lower_step {
     const artel__apply_options *options;
     artel__clip clip;

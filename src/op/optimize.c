@@ -351,8 +351,8 @@ static void fill_nadam_product(const artel__run_args *args, void *params)
 /* `fill` without arrays gives what the product is multiplied by. */
 static void lower_nadam_product(artel__lower *lower)
 {
-    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT32};
-    artel__hlo_value factor = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
+    artel__hlo_type scalar = {.dtype = artel__hlo_type_of(lower->hlo, lower->in[0])->dtype};
+    artel__hlo_value factor = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), scalar.dtype);
     lower->written[0] =
         artel__hlo_binary(lower->hlo, "multiply", artel__hlo_reshape(lower->hlo, lower->in[0], &scalar), factor);
 }

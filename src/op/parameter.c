@@ -323,24 +323,28 @@ static artel__hlo_value write_flat(artel__lower *lower)
     artel__hlo *h = lower->hlo;
     artel__hlo_value y = lower->in[0];
     artel__hlo_type type = *artel__hlo_type_of(h, y);
+    bool wide = type.dtype == ARTEL_DTYPE_FLOAT64;
     artel__formula f;
     artel__formula_init(&f, h, y);
     artel__formula_set(&f, 'y', y);
     artel__formula_set(&f, 'x', artel__hlo_reshape(h, lower->in[1], &type));
     if (a->average) {
-        artel__formula_spread(&f, 'a', artel__lower_scalar_of(lower, offsetof(artel__flat, a), ARTEL_DTYPE_FLOAT32));
-        artel__formula_spread(&f, 'b', artel__lower_scalar_of(lower, offsetof(artel__flat, b), ARTEL_DTYPE_FLOAT32));
+        size_t at_a = wide ? offsetof(artel__wide_flat, a) : offsetof(artel__flat, a),
+               at_b = wide ? offsetof(artel__wide_flat, b) : offsetof(artel__flat, b);
+        artel__formula_spread(&f, 'a', artel__lower_scalar_of(lower, at_a, type.dtype));
+        artel__formula_spread(&f, 'b', artel__lower_scalar_of(lower, at_b, type.dtype));
     } else {
-        artel__formula_number(&f, 'a', (double)a->a);
-        artel__formula_number(&f, 'b', (double)a->b);
+        artel__formula_number(&f, 'a', wide ? a->exact_a : (double)a->a);
+        artel__formula_number(&f, 'b', wide ? a->exact_b : (double)a->b);
     }
     artel__hlo_value now = artel__formula_write(&f, flat_text(a));
     if (a->function == ARTEL__FLAT_AVERAGE && a->period > 1) {
-        artel__hlo_value last = at_step(lower, offsetof(artel__flat, op), ARTEL_DTYPE_INT32, "EQ", ARTEL__FLAT_AVERAGE);
+        size_t op = wide ? offsetof(artel__wide_flat, op) : offsetof(artel__flat, op);
+        artel__hlo_value last = at_step(lower, op, ARTEL_DTYPE_INT32, "EQ", ARTEL__FLAT_AVERAGE);
         now = artel__hlo_select(h, last, artel__formula_write(&f, "z a /"), now);
     }
-    if (a->write_back)
-        now = artel__hlo_select(h, at_step(lower, offsetof(artel__flat, count), ARTEL_DTYPE_INT64, "NE", 0), now, y);
+    size_t count = wide ? offsetof(artel__wide_flat, count) : offsetof(artel__flat, count);
+    if (a->write_back) now = artel__hlo_select(h, at_step(lower, count, ARTEL_DTYPE_INT64, "NE", 0), now, y);
     return now;
 }
 

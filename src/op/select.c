@@ -437,8 +437,10 @@ static bool fills_zero(const void *attributes)
 
 static void lower_fill(artel__lower *lower)
 {
+    const fill_attributes *a = lower->attributes;
     artel__hlo_type type = artel__lower_out_type(lower, 0);
-    lower->out[0] = artel__hlo_splat(lower->hlo, (double)((const fill_attributes *)lower->attributes)->number, &type);
+    lower->out[0] =
+        artel__hlo_splat(lower->hlo, type.dtype == ARTEL_DTYPE_FLOAT64 ? a->exact : (double)a->number, &type);
 }
 
 const artel__op_def artel__op_fill_def = {

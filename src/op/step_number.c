@@ -62,7 +62,8 @@ static void fill_number(const artel__run_args *args, void *params)
 
 static void lower_number(artel__lower *lower)
 {
-    lower->out[0] = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
+    artel_dtype dtype = artel__lower_out_type(lower, 0).dtype;
+    lower->out[0] = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), dtype);
 }
 
 const artel__op_def artel__op_step_number_def = {

@@ -8,6 +8,7 @@
 #include "op/wide_embed.h"
 
 #include "kernel/wide.h"
+#include "op/lower_embed.h"
 
 static artel_status infer_lookup(artel__infer *infer)
 {
@@ -77,6 +78,7 @@ const artel__op_def artel__op_wide_lookup_gradient_def = {
     .attribute_size = sizeof(lookup_attributes),
     .infer = infer_gradient,
     .grad = grad_lookup_gradient,
+    .lower = artel__lower_lookup_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__wide_lookup_gradient_kernels,
@@ -100,6 +102,7 @@ const artel__op_def artel__op_wide_lookup_def = {
     .doc = "Rows of a table by index in float64.",
     .infer = infer_lookup,
     .grad = grad_lookup,
+    .lower = artel__lower_embedding,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__wide_lookup_kernels,

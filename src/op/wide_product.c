@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "graph/lower.h"
 #include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
@@ -41,6 +42,46 @@ static void fill_product(const artel__run_args *args, void *params)
                                                            .a = args->in[0],
                                                            .b = args->in[1],
                                                            .y = args->out[0]};
+}
+
+/* Without rows the matrices of both sides are paired by `lead` alone; those of one side then meet all rows of the
+ * other, and the rows go to the front behind the product. */
+static void lower_product(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), a = artel__lower_in_type(lower, 0),
+                    b = artel__lower_in_type(lower, 1);
+    artel__hlo_value left = artel__hlo_reshape(h, lower->in[0], &a), right = artel__hlo_reshape(h, lower->in[1], &b);
+    int by_row_a = a.rank - 3, by_row_b = b.rank - 3;
+    artel__hlo_dims dims = {.batch = 1,
+                            .contracted = 1,
+                            .batch_a = {by_row_a},
+                            .batch_b = {by_row_b},
+                            .contracted_a = {by_row_a + 2},
+                            .contracted_b = {by_row_b + 2}};
+    if (by_row_a && by_row_b) {
+        dims.batch = 2;
+        dims.batch_a[0] = dims.batch_b[0] = 0;
+        dims.batch_a[1] = dims.batch_b[1] = 1;
+    }
+    artel__hlo_value y = artel__hlo_dot_general(h, left, right, &dims);
+    if (by_row_a && !by_row_b)
+        y = artel__hlo_transpose(h, y, (const int[]){1, 0, 2, 3});
+    else if (by_row_b && !by_row_a)
+        y = artel__hlo_transpose(h, y, (const int[]){2, 0, 1, 3});
+    lower->out[0] = artel__hlo_reshape(h, y, &out);
+}
+
+static void lower_weight_gradient(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), dy = artel__lower_in_type(lower, 0),
+                    x = artel__lower_in_type(lower, 1);
+    artel__hlo_dims dims = {
+        .batch = 1, .contracted = 2, .batch_a = {1}, .batch_b = {1}, .contracted_a = {0, 2}, .contracted_b = {0, 2}};
+    artel__hlo_value dw = artel__hlo_dot_general(h, artel__hlo_reshape(h, lower->in[0], &dy),
+                                                 artel__hlo_reshape(h, lower->in[1], &x), &dims);
+    lower->out[0] = artel__hlo_reshape(h, dw, &out);
 }
 
 /* -- the gradient of weights; inputs: dy, a -- */
@@ -90,6 +131,7 @@ const artel__op_def artel__op_wide_weight_gradient_def = {
     .infer = infer_weight_gradient,
     .grad = grad_weight_gradient,
     .cost = cost_weight_gradient,
+    .lower = lower_weight_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__wide_weight_gradient_kernels,
@@ -132,6 +174,7 @@ const artel__op_def artel__op_wide_product_def = {
     .infer = infer_product,
     .grad = grad_product,
     .cost = cost_product,
+    .lower = lower_product,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__wide_product_kernels,

@@ -111,6 +111,8 @@ def replicas():
         for n in (2, 4):
             bits = fit(case, "many.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n)
             expect(bits == one, case, "on", n, "devices other bits than on one")
+    wide = ("--dtype", "float64", "--device", "cpu:xla", "--epochs", 1)
+    expect(fit("cnn", "many.keras", *wide, "--strategy", "mirrored", "--replicas", 2) == fit("cnn", "one.keras", *wide), "float64 has other bits on two devices")
     one = fit("mlp", "one.keras", "--device", "cpu:xla", "--shards", 8)
     eight = ",".join("cpu:xla:%d" % i for i in (3, 0, 7, 1, 2, 6, 5, 4))
     expect(fit("mlp", "many.keras", "--device", eight, "--shards", 8) == one, "on eight devices other bits than on one")

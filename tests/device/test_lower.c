@@ -3,8 +3,8 @@
 /* long form: 1800 */
 /* Operations as programs of devices: small graphs of tests/support/op_cases.c with their gradients and the step of
  * their variables, computed by XLA's plug-in for the CPU and by artel's kernels: every eighth, for XLA compiles long;
- * all with ARTEL_LONG=1. A name as argument: the cases that begin with it, one line each. Skipped without the plug-in;
- * what devices refuse is in tests/op/test_refused.c. */
+ * all with ARTEL_LONG=1. Every function of float64 with its slope, to 13 digits. A name as argument: the cases that
+ * begin with it, one line each. Skipped without the plug-in; what devices refuse is in tests/op/test_refused.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +18,11 @@
 
 #include "device/words.h"
 #include "help_device.h"
+#include "op/elementwise.h"
 #include "support/op_cases.h"
 
 enum {
-    MOST = 64
+    MOST = 128
 };
 
 static struct {
@@ -30,6 +31,7 @@ static struct {
     artel__platform *platform;
     const char *only;
     int seen, computed, refused;
+    bool exact;
 } t;
 
 /* Results of a program, as this machine keeps them. */
@@ -133,7 +135,7 @@ static double number(const void *data, artel_dtype dtype, int64_t i)
     }
 }
 
-/* Of two ways of adding up: a bound by the largest element, and a relative one. */
+/* Of two ways of adding up: a bound by the largest element, and a relative one. With `exact` all of it is float64. */
 static void compare(const op_case *c, const char *what, int n, artel_dtype dtype, int64_t count, const void *expected,
                     const void *found)
 {
@@ -145,7 +147,8 @@ static void compare(const op_case *c, const char *what, int n, artel_dtype dtype
     for (int64_t i = 0; i < count; i++) {
         double e = number(expected, dtype, i), f = number(found, dtype, i);
         bool same = e == f || (isnan(e) && isnan(f)), far = !isfinite(e);
-        if (!same && (far || !(fabs(e - f) <= 2e-5 * fabs(e) + 4e-6 * largest + 1e-7)))
+        double most = t.exact ? 1e-13 * (fabs(e) + largest) : 2e-5 * fabs(e) + 4e-6 * largest + 1e-7;
+        if (!same && (far || !(fabs(e - f) <= most)))
             fail_msg("%s, %s %d, element %lld of %lld: %.9g instead of %.9g", c->name, what, n, (long long)i,
                      (long long)count, f, e);
     }
@@ -219,10 +222,9 @@ static bool chosen(const op_case *c)
     return t.seen++ % 8 == 0 || getenv("ARTEL_LONG") != NULL;
 }
 
-static void check(const op_case *c)
+static void compute(const op_case *c)
 {
     static launch l;
-    if (!chosen(c)) return;
     l = (launch){.ins = 0};
     bool computed = run(&l, c, 37);
     t.computed += computed;
@@ -239,6 +241,49 @@ static void check(const op_case *c)
     op_machine_close(&l.m);
 }
 
+static void check(const op_case *c)
+{
+    if (chosen(c)) compute(c);
+}
+
+/* A function of one or two numbers, and its slopes. */
+static void keep_all(artel__graph *graph, artel__value_id y, const artel__value_id *x, int count)
+{
+    artel__value_id slope[2], one = artel__op_fill_like(graph, y, 1);
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &y,
+                                    .seeds = &one,
+                                    .target_count = 1,
+                                    .wanted = x,
+                                    .wanted_count = count};
+    artel__graph_differentiate(graph, &request, slope);
+    artel__graph_keep(graph, y);
+    for (int i = 0; i < count; i++) artel__graph_keep(graph, slope[i]);
+}
+
+/* 0: functions of one number; 1: of two */
+static artel__value_id build_digits(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel__value_id x[2];
+    for (int i = 0; i < 2; i++)
+        x[i] = artel__op_cast(graph, op_row(g, i ? OP_POSITIVE : OP_SIGNED, SHAPE(5)), ARTEL_DTYPE_FLOAT64);
+    for (int f = 0; f < (g->parameter ? 0 : ARTEL__UNARY_COUNT); f++)
+        keep_all(graph, artel__op_unary_exact(graph, (artel__unary)f, (double[]){1 / 3.0, 2.3, 0.1}, x[0]), x, 1);
+    for (int f = 0; f < (g->parameter ? ARTEL__BINARY_COUNT : 0); f++)
+        keep_all(graph, artel__op_binary(graph, (artel__binary)f, x[1], x[0]), (artel__value_id[]){x[1], x[0]}, 2);
+    return artel__op_cast(graph, x[0], ARTEL_DTYPE_FLOAT32);
+}
+
+static void test_digits(void **state)
+{
+    (void)state;
+    t.exact = true;
+    for (int i = 0; i < 2 && !t.only; i++)
+        compute(&(op_case){.name = i ? "digits of two" : "digits", .build = build_digits, .parameter = i});
+    t.exact = false;
+}
+
 static void test_values(void **state)
 {
     (void)state;
@@ -248,7 +293,7 @@ static void test_values(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_digits), cmocka_unit_test(test_values)};
     t.only = argc > 1 ? argv[1] : NULL;
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);

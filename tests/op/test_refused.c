@@ -51,6 +51,41 @@ static void test_refused(void **state)
     graph_bench_close(&b);
 }
 
+/* float64 is computed, but where the device has none: there by name. What only moves such numbers is not named. */
+static void test_single(void **state)
+{
+    (void)state;
+    graph_bench b;
+    artel__text text;
+    artel__lowered lowered;
+    artel_shape width = artel__shape(1, (int64_t)RANDOM_GRAPH_WIDTH);
+    graph_bench_begin(&b, ROWS);
+    artel__value_id x = artel__graph_input(&b.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT64, &width);
+    artel__value_id y = artel__op_unary(&b.graph, ARTEL__UNARY_TANH, NULL, artel__op_stop_gradient(&b.graph, x));
+    y = artel__op_binary(&b.graph, ARTEL__BINARY_ADD, x, y);
+    artel__graph_keep(&b.graph, y);
+    assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
+    artel__text_init(&text, b.ctx);
+    int32_t nodes[8];
+    for (int i = 0; i < b.graph.nodes; i++) nodes[i] = i;
+    artel__lower_request request = {.graph = &b.graph,
+                                    .node = nodes,
+                                    .nodes = b.graph.nodes,
+                                    .in = &x,
+                                    .ins = 1,
+                                    .out = &y,
+                                    .outs = 1,
+                                    .rows = ROWS};
+    assert_int_equal(artel__lower_write(&request, &b.arena, &text, &lowered), ARTEL_OK);
+    assert_null(lowered.refused);
+    assert_non_null(strstr(text.data, "f64"));
+    request.single = true;
+    assert_int_equal(artel__lower_write(&request, &b.arena, &text, &lowered), ARTEL_OK);
+    assert_string_equal(lowered.refused, "unary:float64, binary:float64");
+    artel__text_fini(&text);
+    graph_bench_close(&b);
+}
+
 /* The page lists the operations that have a lowering, and in the table behind them those that have none; programs are
  * cut at collectives. */
 static void test_page(void **state)
@@ -78,6 +113,7 @@ static void test_page(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_page)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_single),
+                                       cmocka_unit_test(test_page)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ SHORT = {
     "activations": "gelu-values mish-values sparsemax-values",
     "regularizers_constraints": "every-layer max-norm",
     "precision": "bfloat16-cnn float16-attention",
+    "models_float64": "adam-classes bits-of-a-rate batch-normalisation embedding",
     "operations": "count isclose|edges of logaddexp|edges of argmax|edges of normalize",
 }
 
@@ -47,7 +48,7 @@ class Row:
 
 def rows_of(table):
     module = importlib.import_module("test_" + table)
-    cases = list(module.rows()) if table == "optimizers" else module.CASES + getattr(module, "EDGES", [])
+    cases = list(module.rows()) if table == "optimizers" else getattr(module, "ROWS", []) or module.CASES + getattr(module, "EDGES", [])
     for index, case in enumerate(cases):
         if case.name in APART or "--replicas" in getattr(case, "fit", ()):  # a replica is a device, and there is one
             continue
