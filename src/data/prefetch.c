@@ -198,10 +198,10 @@ void artel__prefetch_tell(artel__prefetch *p, int place, const uint64_t *rows, i
     pthread_mutex_unlock(&p->mutex);
 }
 
-bool artel__prefetch_peek(artel__prefetch *p, const uint64_t *rows, int64_t count, void **buffers)
+bool artel__prefetch_peek(artel__prefetch *p, int place, const uint64_t *rows, int64_t count, void **buffers)
 {
     pthread_mutex_lock(&p->mutex);
-    const set *s = p->queued > 1 ? p->queue[1] : NULL;
+    const set *s = p->queued > place + 1 ? p->queue[place + 1] : NULL;
     bool whole = s && s->finished == s->count && !s->failed && same_rows(s, rows, count);
     pthread_mutex_unlock(&p->mutex);
     for (int i = 0; whole && i < p->arrays; i++) buffers[i] = s->buffer[i];

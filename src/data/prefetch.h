@@ -38,9 +38,10 @@ artel_status artel__prefetch_take(artel__prefetch *prefetch, artel__pool *pool, 
 /* After take: these rows will be wanted as the `place`-th batch from now (0: the next); they are copied. Places are
  * told in order, and what was told differently before is dropped. Places further than it reads ahead are ignored. */
 void artel__prefetch_tell(artel__prefetch *prefetch, int place, const uint64_t *rows, int64_t count);
-/* After tell, before take: whether these rows are the next batch that was told of and are all there, without waiting;
- * if so, where take will find them: until then they stay. */
-bool artel__prefetch_peek(artel__prefetch *prefetch, const uint64_t *rows, int64_t count, void **buffers);
+/* After tell, before take: whether these rows are the batch that was told of as the `place`-th and are all there,
+ * without waiting; if so, where the take of it will find them: until then they stay, unless something else is told for
+ * that place or one before. */
+bool artel__prefetch_peek(artel__prefetch *prefetch, int place, const uint64_t *rows, int64_t count, void **buffers);
 /* From now on the processor time that fetching takes is counted: two looks at a clock for each piece. */
 void artel__prefetch_count(artel__prefetch *prefetch);
 /* That of all threads, in ns, since this was asked last; 0 where it is not counted. */

@@ -98,6 +98,7 @@ typedef struct artel__device_executable {
     int32_t *last;        /* by value: the stage that reads it last; stages: APPLY, or it is kept; -1: none */
     bool *grouped;        /* by stage: in groups, if the batch has a row for each shard */
     bool *whole;          /* by value: fed, and handed to groups as one array */
+    int ahead;            /* batches that have room on the device beside the one that is computed with */
     pthread_mutex_t lock; /* of what follows, and of the arena */
     artel__step_program *first, **of_part; /* by ARTEL__PARTS stage + part */
 } artel__device_executable;
@@ -127,10 +128,11 @@ typedef struct artel__step_memory {
     bool known;                          /* the plug-in gives figures */
     int64_t variables, values, programs; /* values between programs; results and scratch of a program */
     int64_t most;                        /* all of that */
+    int64_t batch;                       /* the inputs of a step that is sent ahead: not in it */
 } artel__step_memory;
 void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out);
-/* Errors: NO_MEMORY (it is more than the device has). */
-artel_status artel__step_memory_check(const artel__device_executable *x);
+/* How many batches can be sent ahead. Errors: NO_MEMORY (a step needs more than the device has). */
+artel_status artel__step_memory_check(artel__device_executable *x);
 /* The tree over leaves: count is a power of two. */
 artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count);
 /* Whether a stage is launched as a group for these shards. */

@@ -60,7 +60,9 @@ static artel_status compute_all(artel__device_execution *e, const artel__step *s
     ARTEL_TRY(artel__step_put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
     ARTEL_TRY(begin_kept(e, step));
-    if (e->meanwhile && !e->scan) e->meanwhile(e->meanwhile_user);
+    if (e->scan) return ARTEL_OK;
+    artel__step_launch_ahead(e);
+    if (e->meanwhile) e->meanwhile(e->meanwhile_user);
     return ARTEL_OK;
 }
 
@@ -138,8 +140,6 @@ static artel_status make_room(artel__device_execution *e)
     e->in = artel__arena_alloc(&e->arena, most, sizeof *e->in);
     e->out = artel__arena_alloc(&e->arena, most, sizeof *e->out);
     e->kept = artel__arena_alloc(&e->arena, (size_t)graph->kept_count + 1, sizeof *e->kept);
-    e->sent.buffer = artel__arena_alloc(&e->arena, (size_t)(graph->inputs + 1) * (size_t)e->x->options.shards,
-                                        sizeof *e->sent.buffer);
     e->node = artel__arena_alloc(&e->arena, (size_t)most_collectives(e->x) * ARTEL__MAX_NODES + 1, sizeof *e->node);
     ARTEL_TRY(artel__arena_status(&e->arena));
     e->nodes = most_collectives(e->x) * ARTEL__MAX_NODES;
@@ -190,6 +190,7 @@ static artel_status create(void *executable, const artel__execution_options *opt
     e->fault = (artel__fault){.row = INT64_MAX, .node = -1};
     artel__arena_init(&e->arena, x->ctx);
     artel_status status = make_room(e);
+    if (status == ARTEL_OK) status = artel__step_sent_prepare(e);
     if (status == ARTEL_OK) status = artel__step_ahead_prepare(e);
     if (status == ARTEL_OK)
         status = e->central ? artel__step_central_create(e)
@@ -273,6 +274,11 @@ static void stop_when(void *self, const atomic_bool *stop)
     ((artel__device_execution *)self)->stop = stop;
 }
 
+static int sends(const void *self)
+{
+    return ((const artel__device_execution *)self)->x->ahead;
+}
+
 static void send(void *self, const artel__fold_plan *fold, const void *const *inputs)
 {
     artel__device_execution *e = self;
@@ -283,8 +289,9 @@ static void send(void *self, const artel__fold_plan *fold, const void *const *in
         artel__step_drop_sent(e);
         return;
     }
+    int before = e->sents;
     artel__step_send_inputs(e, fold, inputs);
-    artel__step_launch_ahead(e, fold);
+    if (before == 0) artel__step_launch_ahead(e);
 }
 
 static const void *read_kept(const void *self, int kept)
@@ -336,6 +343,7 @@ const artel__device_ops artel__pjrt_device_ops = {
     .stop_when = stop_when,
     .compute = compute,
     .apply = apply,
+    .sends = sends,
     .send = send,
     .read = read_kept,
     .fault = fault_of,

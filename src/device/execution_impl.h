@@ -22,7 +22,7 @@ typedef struct artel__word_block {
 
 /* Inputs that were sent before their step: a buffer for each and every owned shard, or one for all (step_inputs.c). */
 typedef struct artel__sent_inputs {
-    const void *const *from; /* NULL: none */
+    const void *const *from;
     int64_t batch;
     int32_t first, count;
     artel__buffer **buffer; /* by input and shard */
@@ -69,7 +69,9 @@ typedef struct artel__device_execution {
     artel__copy **copy;             /* on their way */
     int copies, most_copies, later; /* the last `later` of them are of inputs that are sent ahead: the next step waits
                                        for them when it waits */
-    artel__sent_inputs sent;
+    artel__sent_inputs sent[ARTEL__SENT_AHEAD]; /* in the order in which they will be computed with */
+    int sents;
+    int64_t *sent_start; /* room for the shards of a step that was sent */
     artel__step_ahead ahead;
     void (*meanwhile)(void *user);
     void *meanwhile_user;
@@ -109,6 +111,7 @@ artel_status artel__step_put_inputs(artel__device_execution *e, const artel__ste
 /* What cannot be sent now is put with its step. */
 void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs);
 void artel__step_drop_sent(artel__device_execution *e);
+artel_status artel__step_sent_prepare(artel__device_execution *e);
 
 /* -- ahead (step_ahead.c); nothing is done where a step is cut -- */
 
@@ -120,9 +123,9 @@ void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step
  * there were any. */
 int artel__step_take_variables(artel__device_execution *e, artel__buffer *const *from);
 bool artel__step_commit(artel__device_execution *e);
-/* Behind a step, the computation of the next one with the inputs that were sent; and whether it is the one that is now
- * wanted: then its results are where a launch would have put them. */
-void artel__step_launch_ahead(artel__device_execution *e, const artel__fold_plan *fold);
+/* Behind a step, the computation of the next one with the inputs that were sent for it, if any were; and whether it is
+ * the one that is now wanted: then its results are where a launch would have put them. */
+void artel__step_launch_ahead(artel__device_execution *e);
 bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step);
 void artel__step_drop_next(artel__device_execution *e); /* that computation */
 void artel__step_ahead_drop(artel__device_execution *e);

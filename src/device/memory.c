@@ -3,7 +3,7 @@
  *
  * At a stage there are the variables, the values that later stages read, and what the stage's program needs besides its
  * arguments: results and scratch. The most of all stages is a lower bound: other modes and the plug-in need theirs. So
- * what is refused could not have been computed.
+ * what is refused could not have been computed. Batches that are sent ahead take what is left, or are not sent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,12 +71,19 @@ static void add_lives(const artel__device_executable *x, int64_t *live)
     }
 }
 
+static int64_t input_bytes(const artel__device_executable *x)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < x->graph->inputs; i++) bytes += bytes_of(x, x->graph->input[i]);
+    return bytes;
+}
+
 void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out)
 {
     void *block;
     int stages = x->cut.stages + 1; /* the last is APPLY */
     int64_t variables = variable_bytes(x, false), updated = variable_bytes(x, true);
-    *out = (artel__step_memory){.variables = updated};
+    *out = (artel__step_memory){.variables = updated, .batch = input_bytes(x)};
     if (artel__calloc(x->ctx, 2 * (size_t)stages, sizeof(int64_t), "device", &block) < 0) return;
     int64_t *live = block, *beside = live + stages;
     add_lives(x, live);
@@ -93,7 +100,7 @@ void artel__step_memory_read(const artel__device_executable *x, artel__step_memo
     for (int s = 0; s < stages; s++) {
         int64_t held = s < x->cut.stages ? variables : updated, here = held + live[s] + beside[s];
         if (here <= out->most) continue;
-        *out = (artel__step_memory){out->known, held, live[s], beside[s], here};
+        *out = (artel__step_memory){out->known, held, live[s], beside[s], here, out->batch};
     }
     artel__free(x->ctx, block);
 }
@@ -116,13 +123,16 @@ static int64_t least_free(const artel__place *place)
     return least;
 }
 
-artel_status artel__step_memory_check(const artel__device_executable *x)
+artel_status artel__step_memory_check(artel__device_executable *x)
 {
     artel__step_memory memory;
     int64_t free = least_free(x->place), each = replicas_of_device(x);
+    x->ahead = ARTEL__SENT_AHEAD;
     if (free < 0) return ARTEL_OK;
     artel__step_memory_read(x, &memory);
-    if (!memory.known || memory.most * each <= free) return ARTEL_OK;
+    if (!memory.known) return ARTEL_OK;
+    while (x->ahead > 0 && (memory.most + x->ahead * memory.batch) * each > free) x->ahead--;
+    if (memory.most * each <= free) return ARTEL_OK;
     double mega = 1.0 / (1 << 20);
     return artel__fail(
         x->ctx, ARTEL_ERROR_NO_MEMORY, "device", "use a smaller .batch_size, more .shards, .recompute, or more devices",
@@ -140,12 +150,14 @@ void artel__step_summary(const artel__device_executable *x, artel__text *out)
     artel__step_memory_read(x, &memory);
     artel__text_printf(out, "%d program%s; a step needs", programs, programs == 1 ? "" : "s");
     if (memory.known)
-        artel__text_printf(out, " %lld bytes: variables %lld, values between programs %lld, programs %lld\n",
+        artel__text_printf(out, " %lld bytes: variables %lld, values between programs %lld, programs %lld",
                            (long long)memory.most, (long long)memory.variables, (long long)memory.values,
                            (long long)memory.programs);
     else
-        artel__text_printf(out, " variables of %lld bytes, and what the plug-in does not say\n",
+        artel__text_printf(out, " variables of %lld bytes, and what the plug-in does not say",
                            (long long)memory.variables);
+    artel__text_printf(out, "; ahead of it %d batch%s of %lld bytes\n", x->ahead, x->ahead == 1 ? "" : "es",
+                       (long long)memory.batch);
 }
 
 void artel__step_programs_dump(const artel__device_executable *x, artel__text *out)

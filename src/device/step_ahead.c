@@ -2,10 +2,10 @@
 /* Launches that do not wait for the host, where all of a step is one program (artel__device_executable.joined).
  *
  * What the step makes of the variables lies beside them, and takes their place when `apply` says that the step counts.
- * Behind it, once its inputs have been sent, the next step is launched as it will most likely be asked for: the next
- * batch, the next iteration. If it is asked for so, and nobody has changed a variable, its results are those of the
- * step; else they are dropped. So the device computes while this machine reads what the step before has given, and no
- * result depends on how far ahead it was.
+ * Behind it, where the inputs of the next one have been sent, that step is launched as it will most likely be asked
+ * for: the next batch, the next iteration. If it is asked for so, and nobody has changed a variable, its results are
+ * those of the step; else they are dropped. So the device computes while this machine reads what the step before has
+ * given, and no result depends on how far ahead it was.
  */
 #include <string.h>
 
@@ -89,7 +89,7 @@ static artel__buffer *argument_of(artel__device_execution *e, artel__value_id id
 {
     const artel__graph *graph = e->x->graph;
     for (int i = 0; i < graph->inputs; i++) {
-        if (graph->input[i] == id) return e->sent.buffer[(int64_t)i * e->x->options.shards];
+        if (graph->input[i] == id) return e->sent[0].buffer[(int64_t)i * e->x->options.shards];
     }
     if (graph->value[id].variable < 0) return NULL;
     artel__buffer *next = e->ahead.taken ? e->ahead.variable[id] : NULL;
@@ -131,16 +131,20 @@ static artel_status launch(artel__device_execution *e, const artel__step_program
 }
 
 /* What fails here is launched with its step, and fails there. A program that is not compiled yet is not waited for. */
-void artel__step_launch_ahead(artel__device_execution *e, const artel__fold_plan *fold)
+void artel__step_launch_ahead(artel__device_execution *e)
 {
     const artel__step_program *p;
+    const artel__sent_inputs *sent = &e->sent[0];
+    artel__fold_plan fold;
     artel__step next = e->ahead.step;
     artel__step_drop_next(e);
-    if (!is_possible(e) || fold->batch != next.fold->batch || fold->rows == 0) return;
-    next.fold = fold;
+    if (!is_possible(e) || e->sents == 0 || sent->batch != next.fold->batch) return;
+    artel__fold_plan_make(&fold, e->x->options.shards, sent->first, sent->count, sent->batch, e->sent_start);
+    if (fold.rows == 0) return;
+    next.fold = &fold;
     next.batch++;
     next.iteration++;
-    if (find_program(e, fold, &p) < 0 || !p) return;
+    if (find_program(e, &fold, &p) < 0 || !p) return;
     if (launch(e, p, &next) < 0) artel__step_drop_next(e);
 }
 

@@ -31,28 +31,43 @@ static artel_status put_input(artel__device_execution *e, int i, const artel__fo
 
 /* -- ahead -- */
 
-static artel__buffer **sent_of(const artel__device_execution *e, int i)
+artel_status artel__step_sent_prepare(artel__device_execution *e)
 {
-    return e->sent.buffer + (int64_t)i * e->x->options.shards;
+    size_t buffers = (size_t)(e->x->graph->inputs + 1) * (size_t)e->x->options.shards;
+    e->sent_start = artel__arena_alloc(&e->arena, (size_t)e->x->options.shards + 1, sizeof *e->sent_start);
+    for (int k = 0; k < ARTEL__SENT_AHEAD; k++)
+        e->sent[k].buffer = artel__arena_alloc(&e->arena, buffers, sizeof *e->sent[k].buffer);
+    return artel__arena_status(&e->arena);
+}
+
+static artel__buffer **sent_of(const artel__device_execution *e, const artel__sent_inputs *sent, int i)
+{
+    return sent->buffer + (int64_t)i * e->x->options.shards;
+}
+
+static void release_sent(const artel__device_execution *e, const artel__sent_inputs *sent)
+{
+    for (int i = 0; i < e->x->graph->inputs * e->x->options.shards; i++)
+        artel__step_put_into(e, &sent->buffer[i], NULL);
 }
 
 void artel__step_drop_sent(artel__device_execution *e)
 {
-    e->sent.from = NULL;
-    for (int i = 0; e->sent.buffer && i < e->x->graph->inputs * e->x->options.shards; i++)
-        artel__step_put_into(e, &e->sent.buffer[i], NULL);
+    for (int k = 0; k < e->sents; k++) release_sent(e, &e->sent[k]);
+    e->sents = 0;
 }
 
-static artel_status send_all(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
+static artel_status send_all(artel__device_execution *e, const artel__sent_inputs *sent, const artel__fold_plan *fold,
+                             const void *const *inputs)
 {
     for (int i = 0; i < e->x->graph->inputs; i++) {
         artel__value_id id = e->x->graph->input[i];
         if (!artel__step_is_per_shard(e, id))
-            ARTEL_TRY(artel__step_put(e, id, fold->batch, inputs[i], sent_of(e, i)));
+            ARTEL_TRY(artel__step_put(e, id, fold->batch, inputs[i], sent_of(e, sent, i)));
         else if (is_whole(e, id, fold, false))
-            ARTEL_TRY(artel__step_put(e, id, fold->rows, inputs[i], sent_of(e, i)));
+            ARTEL_TRY(artel__step_put(e, id, fold->rows, inputs[i], sent_of(e, sent, i)));
         else
-            ARTEL_TRY(put_shards(e, i, fold, inputs[i], sent_of(e, i)));
+            ARTEL_TRY(put_shards(e, i, fold, inputs[i], sent_of(e, sent, i)));
     }
     return ARTEL_OK;
 }
@@ -60,27 +75,29 @@ static artel_status send_all(artel__device_execution *e, const artel__fold_plan 
 void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
 {
     int before = e->copies;
-    artel__step_drop_sent(e);
-    artel_status status = send_all(e, fold, inputs);
-    e->later = e->copies - before;
+    if (e->sents >= e->x->ahead) return;
+    artel__sent_inputs *sent = &e->sent[e->sents];
+    artel_status status = send_all(e, sent, fold, inputs);
+    e->later += e->copies - before;
+    *sent = (artel__sent_inputs){inputs, fold->batch, fold->first, fold->count, sent->buffer};
     if (status == ARTEL_OK)
-        e->sent = (artel__sent_inputs){inputs, fold->batch, fold->first, fold->count, e->sent.buffer};
+        e->sents++;
     else
-        artel__step_drop_sent(e);
+        release_sent(e, sent);
 }
 
 static bool was_sent(const artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
 {
-    const artel__sent_inputs *sent = &e->sent;
-    return !e->scan && sent->from == inputs && sent->batch == fold->batch && sent->first == fold->first &&
-           sent->count == fold->count;
+    const artel__sent_inputs *sent = &e->sent[0];
+    return !e->scan && e->sents > 0 && sent->from == inputs && sent->batch == fold->batch &&
+           sent->first == fold->first && sent->count == fold->count;
 }
 
 /* Buffers go where put_input would have put them. */
-static void take_sent(artel__device_execution *e, int i, const artel__fold_plan *fold)
+static void take_input(artel__device_execution *e, int i, const artel__fold_plan *fold)
 {
     artel__value_id id = e->x->graph->input[i];
-    artel__buffer **from = sent_of(e, i), **to = artel__step_slot(e, id, 0);
+    artel__buffer **from = sent_of(e, &e->sent[0], i), **to = artel__step_slot(e, id, 0);
     int count = artel__step_is_per_shard(e, id) ? fold->count : 1;
     if (is_whole(e, id, fold, false)) {
         to = &e->one[id];
@@ -92,18 +109,26 @@ static void take_sent(artel__device_execution *e, int i, const artel__fold_plan 
     }
 }
 
+/* What was sent first; the others move up. */
+static void take_sent(artel__device_execution *e, const artel__fold_plan *fold)
+{
+    for (int i = 0; i < e->x->graph->inputs; i++) take_input(e, i, fold);
+    artel__sent_inputs taken = e->sent[0];
+    release_sent(e, &taken); /* nothing is left in it but what nobody reads */
+    e->sents--;
+    for (int k = 0; k < e->sents; k++) e->sent[k] = e->sent[k + 1];
+    e->sent[e->sents] = taken;
+}
+
 artel_status artel__step_put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs)
 {
-    bool sent = was_sent(e, step->fold, inputs);
-    artel_status status =
-        sent ? ARTEL_OK : artel__step_await_copies(e, ARTEL_OK); /* of what is left out: its memory is used again */
-    if (!sent) artel__step_drop_next(e);
-    for (int i = 0; i < e->x->graph->inputs && status == ARTEL_OK; i++) {
-        if (sent)
-            take_sent(e, i, step->fold);
-        else
-            status = put_input(e, i, step->fold, inputs[i]);
+    if (was_sent(e, step->fold, inputs)) {
+        take_sent(e, step->fold);
+        return ARTEL_OK;
     }
+    artel_status status = artel__step_await_copies(e, ARTEL_OK); /* of what is left out: its memory is used again */
+    artel__step_drop_next(e);
     artel__step_drop_sent(e);
+    for (int i = 0; i < e->x->graph->inputs && status == ARTEL_OK; i++) status = put_input(e, i, step->fold, inputs[i]);
     return status;
 }

@@ -120,9 +120,9 @@ void artel__execution_apply(artel__execution *execution, const artel__step *step
     execution->ops->apply(execution->self, step);
 }
 
-bool artel__execution_sends(const artel__execution *execution)
+int artel__execution_sends(const artel__execution *execution)
 {
-    return execution->ops->send != NULL;
+    return execution->ops->sends ? execution->ops->sends(execution->self) : 0;
 }
 
 void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs)

@@ -28,6 +28,10 @@ typedef struct artel__plan_options {
     bool across; /* other processes have replicas, too */
 } artel__plan_options;
 
+enum {
+    ARTEL__SENT_AHEAD = 2 /* batches */
+};
+
 /* Of one replica; all borrowed. */
 typedef struct artel__execution_options {
     artel__state *state;
@@ -89,8 +93,9 @@ typedef struct artel__device_ops {
     void (*stop_when)(void *execution, const atomic_bool *stop);
     artel_status (*compute)(void *execution, const artel__step *step, const void *const *inputs);
     void (*apply)(void *execution, const artel__step *step);
-    void (*send)(void *execution, const artel__fold_plan *fold,
-                 const void *const *inputs); /* optional: inputs are read where they lie */
+    /* Optional, as the next: inputs are read where they lie. */
+    int (*sends)(const void *execution);
+    void (*send)(void *execution, const artel__fold_plan *fold, const void *const *inputs);
     const void *(*read)(const void *execution, int kept);
     const artel__fault *(*fault)(const void *execution);
     bool (*find_nonfinite)(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
@@ -142,11 +147,13 @@ void artel__execution_stop_when(artel__execution *execution, const atomic_bool *
 artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs);
 /* The APPLY nodes of the step just computed, or this replica's share of them: cannot fail. */
 void artel__execution_apply(artel__execution *execution, const artel__step *step);
-/* Whether inputs are sent to a device before they are computed with. */
-bool artel__execution_sends(const artel__execution *execution);
-/* Begins to send the inputs of the next step, in `meanwhile`. They stay as they are until the compute behind that one
- * begins; compute with the very same list of inputs and as many rows takes what was sent, any other leaves it out.
- * `fold` NULL, between steps: what was sent is left out, and its memory is free. */
+/* Of how many steps inputs are on their way to a device, or there, before they are computed with: at most
+ * ARTEL__SENT_AHEAD, fewer where the device has no room; 0: inputs are read where they lie. */
+int artel__execution_sends(const artel__execution *execution);
+/* Begins to send the inputs of the next step, or of the one behind those that were sent, in `meanwhile`. They stay as
+ * they are until the compute behind the one with them begins; compute with the very same list of inputs and as many
+ * rows takes what was sent first, any other leaves out all that was. `fold` NULL, between steps: what was sent is left
+ * out, and its memory is free. */
 void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
 /* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
 const void *artel__execution_read(const artel__execution *execution, int n);

@@ -42,8 +42,10 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
     for (int i = 0; i < mode->buffers; i++) {
         if (mode->bytes[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
-    for (int i = 0; mode->next && i < mode->buffers; i++) {
-        if (mode->next[i] && mode->bytes[i]) artel__free_aligned(ctx, mode->next[i], mode->bytes[i]);
+    for (int k = 0; k < mode->most_nexts; k++) {
+        for (int i = 0; i < mode->buffers; i++) {
+            if (mode->bytes[i]) artel__free_aligned(ctx, mode->next[k].buffer[i], mode->bytes[i]);
+        }
     }
     artel__prefetch_destroy(mode->prefetch);
     artel__free_aligned(ctx, mode->parcels.data, mode->parcels.bytes);

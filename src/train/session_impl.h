@@ -29,6 +29,12 @@ typedef struct artel__replica_parcels {
     size_t bytes;
 } artel__replica_parcels;
 
+typedef struct artel__next_batch {
+    void **buffer; /* as those of the step */
+    uint64_t *rows;
+    int64_t count;
+} artel__next_batch;
+
 typedef struct artel__replica_mode {
     artel__replica_content content;
     artel__replica_audit audit;
@@ -40,12 +46,11 @@ typedef struct artel__replica_mode {
     size_t *bytes;             /* 0: those of a reader that fetches ahead */
     artel__prefetch *prefetch; /* or NULL */
     int buffers;
-    /* While a device computes, the rows of the next batch are fetched here and sent to it (ahead.c); NULL: they are
-     * not. */
-    void **next;
-    uint64_t *next_rows; /* their numbers */
-    int64_t next_count;  /* 0: none was fetched */
-    void **gathered;     /* PREDICT in a cluster, by output: the rows of all ranks */
+    /* While a device computes, the rows of the next batches are fetched here and sent to it (ahead.c), in the order in
+     * which they will be asked for. */
+    artel__next_batch next[ARTEL__SENT_AHEAD];
+    int most_nexts, nexts; /* that have room: 0: nothing is sent ahead; that were sent */
+    void **gathered;       /* PREDICT in a cluster, by output: the rows of all ranks */
     size_t *gathered_bytes;
     int gathers;
 } artel__replica_mode;
@@ -138,7 +143,7 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
 void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
-/* ahead.c: room for the next batch, where it is of use; after the execution was made. What a device is given to do
+/* ahead.c: room for the next batches, where it is of use; after the execution was made. What a device is given to do
  * meanwhile. Takes the rows that were fetched, if they are those of this batch. */
 artel_status artel__ahead_prepare(artel__replica *replica, artel__mode mode, int64_t most_rows);
 void artel__ahead_meanwhile(void *replica);

@@ -140,7 +140,7 @@ int64_t artel__session_input_time(const artel__session *session, int64_t *begin_
 {
     const artel__replica *replica = &session->replica[0];
     *begin_ns = replica->fetch_begin_ns;
-    *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch || replica->mode[ARTEL__MODE_TRAIN].next;
+    *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch || replica->mode[ARTEL__MODE_TRAIN].most_nexts;
     return replica->fetch_ns;
 }
 

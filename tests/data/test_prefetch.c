@@ -96,20 +96,21 @@ static void peek(void **state)
     uint64_t rows[3][8];
     void *buffers[2], *shown[2];
     for (int i = 0; i < 24; i++) rows[i / 8][i % 8] = (uint64_t)(i / 8 == 2 ? BAD_ROW - 4 + i % 8 : i);
-    assert_false(artel__prefetch_peek(s.prefetch, rows[0], 8, shown));
+    assert_false(artel__prefetch_peek(s.prefetch, 0, rows[0], 8, shown));
     for (int i = 0; i < 5; i++) {
         assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[0], 8, buffers), ARTEL_OK);
-        assert_false(artel__prefetch_peek(s.prefetch, rows[1], 8, shown)); /* nothing was told */
+        assert_false(artel__prefetch_peek(s.prefetch, 0, rows[1], 8, shown)); /* nothing was told */
         artel__prefetch_tell(s.prefetch, 0, rows[1], 8);
         artel__prefetch_tell(s.prefetch, 1, rows[2], 8);
-        while (!artel__prefetch_peek(s.prefetch, rows[1], 8, shown)) sched_yield();
-        assert_false(artel__prefetch_peek(s.prefetch, rows[0], 8, shown));
-        assert_false(artel__prefetch_peek(s.prefetch, rows[1], 7, shown));
+        while (!artel__prefetch_peek(s.prefetch, 0, rows[1], 8, shown)) sched_yield();
+        assert_false(artel__prefetch_peek(s.prefetch, 0, rows[0], 8, shown));
+        assert_false(artel__prefetch_peek(s.prefetch, 0, rows[1], 7, shown));
+        assert_false(artel__prefetch_peek(s.prefetch, 1, rows[1], 8, shown)); /* it is not the one behind the next */
         check_rows(shown, rows[1], 8);
         check_rows(buffers, rows[0], 8);
         assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[1], 8, buffers), ARTEL_OK);
         assert_memory_equal(buffers, shown, sizeof buffers);
-        assert_false(artel__prefetch_peek(s.prefetch, rows[2], 8, shown)); /* whether it was tried by now, or not */
+        assert_false(artel__prefetch_peek(s.prefetch, 0, rows[2], 8, shown)); /* whether it was tried by now, or not */
     }
     close_source(&s);
 }

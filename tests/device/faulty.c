@@ -2,7 +2,8 @@
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
  * launch, put) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do,
  * as those of a device that is lost; with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS names a file,
- * each client's options are written there, and the plug-in, which may not know them, is given none. */
+ * each client's options are written there, and the plug-in, which may not know them, is given none. Where FAULTY_TRACE
+ * does, each array of float32 that is sent ("put ELEMENTS") and each launch ("launch") gets a line, in their order. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
@@ -78,14 +79,30 @@ static PJRT_Error *compile(PJRT_Client_Compile_Args *args)
     return error ? error : real->PJRT_Client_Compile(args);
 }
 
+static void trace(const char *what, const PJRT_Client_BufferFromHostBuffer_Args *array)
+{
+    const char *path = getenv("FAULTY_TRACE");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    long long elements = 1;
+    for (size_t i = 0; array && i < array->num_dims; i++) elements *= array->dims[i];
+    if (!array)
+        fprintf(file, "%s\n", what);
+    else if (array->type == PJRT_Buffer_Type_F32)
+        fprintf(file, "%s %lld\n", what, elements);
+    fclose(file);
+}
+
 static PJRT_Error *launch(PJRT_LoadedExecutable_Execute_Args *args)
 {
+    trace("launch", NULL);
     PJRT_Error *error = fault("launch");
     return error ? error : real->PJRT_LoadedExecutable_Execute(args);
 }
 
 static PJRT_Error *put(PJRT_Client_BufferFromHostBuffer_Args *args)
 {
+    trace("put", args);
     PJRT_Error *error = fault("put");
     return error ? error : real->PJRT_Client_BufferFromHostBuffer(args);
 }

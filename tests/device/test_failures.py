@@ -98,6 +98,41 @@ def ahead():
     expect(0 in ends.values() and len(set(ends.values())) == 2, "launches that fail once end in", ends)
 
 
+def sent():
+    """Two batches are on their way while a step is computed: before the first launch of step k the inputs of step k + 1 were sent. With room for one, or
+    for none, fewer are, and the bits are the same."""
+    width, rows, steps, need, digests = 16384, 64, 8, None, set()
+
+    def wide():
+        m = K.Sequential([K.Input((width,)), L.Dense(4, activation="softmax")])
+        m.compile(O.SGD(0.01), "sparse_categorical_crossentropy")
+        return m
+
+    model, random = save(wide, path("wide.keras")), np.random.default_rng(3)
+    np.savez(path("wide.npz"), x=random.normal(size=(256, width)).astype("float32"), y=random.integers(0, 4, 256).astype("int32"))
+    batch = rows * (width + 1) * 4
+    for reach in (2, 1, 0):
+        env = {**CASE["env"], "FAULTY_TRACE": path("trace%d" % reach)}
+        if need:
+            env["ARTEL_DEVICE_MEMORY_MB"] = str(-(-(need + reach * batch) // 2**20))
+        answer = artel("fit", model, "--data", "npz:" + path("wide.npz"), "--batch-size", rows, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output",
+                       path("wide-out.keras"), *CASE["plugin"], "--explain", env=env)
+        digests.add(bits("wide-out.keras", answer))
+        said = [line for line in answer.out.splitlines() if "a step needs" in line][0]
+        need = int(said.split("a step needs ")[1].split()[0])
+        expect("ahead of it %d batch" % reach in said and "of %d bytes" % batch in said, "with room for", reach, said)
+        elements, before = 0, []
+        for line in open(env["FAULTY_TRACE"]).read().splitlines():
+            what, *count = line.split()
+            elements += sum(int(c) for c in count if int(c) >= rows // 8 * width)
+            before += [elements // (rows * width)] * (what == "launch")
+        launches = len(before) // steps
+        expect(launches * steps == len(before), "launches", len(before))
+        due = [min(steps, step + 1 + (reach == 2 and step > 0)) for step in range(steps)]
+        expect(before[::launches] == due, "with room for", reach, "batches were sent before each step:", before[::launches], "not", due)
+    expect(len(digests) == 1, "other bits with other batches ahead")
+
+
 def meanings():
     for call, code, text, told in (
         ("compile", 8, "Out of memory while trying to allocate", ("no memory to compile", "--batch-size")),
@@ -152,7 +187,7 @@ def memory():
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
-    return run_checks(meanings, lost, central, ahead, aborts, memory)
+    return run_checks(meanings, lost, central, ahead, sent, aborts, memory)
 
 
 if __name__ == "__main__":
