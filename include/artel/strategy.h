@@ -37,6 +37,9 @@ typedef struct artel_strategy_options {
                                the machine has AMX, as in artel_model_fit(), else chain. Both are computed everywhere,
                                and give other last bits. */
     const char *all_reduce; /* as in artel_fit_options */
+    /* As in artel_fit_options: where functions compute and variables lie between runs, opened now; NULL: the cores. But
+     * "auto" kernels are "fixed", for functions come later. Not over parameter servers, and not for sessions. */
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
 } artel_strategy_options;
 
 #ifdef __cplusplus
@@ -56,7 +59,8 @@ static inline artel_strategy_options artel_strategy_options_init(void)
 #endif
 
 /* `options` NULL: defaults. Of "parameter-server" functions are scheduled by a coordinator (artel/coordinator.h) and
- * not run. Errors: ARTEL_ERROR_INVALID (options), ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
+ * not run. Errors: ARTEL_ERROR_INVALID (options), ARTEL_ERROR_NO_MEMORY; those of opening a device in
+ * artel_model_fit(): ARTEL_ERROR_NOT_FOUND, ARTEL_ERROR_UNSUPPORTED. On failure *out is untouched. */
 ARTEL_API artel_status artel_strategy_create(artel_context *context, const artel_strategy_options *options,
                                              artel_strategy **out);
 ARTEL_API void artel_strategy_destroy(artel_strategy *strategy); /* NULL accepted; with all that was made from it */
@@ -219,8 +223,10 @@ typedef struct artel_array {
 
 /* One run: inputs in, outputs written, then variables. All rows inputs have the same number of rows, 1 to the
  * strategy's batch_size; a function without any runs on one row. Outputs of rows receive the whole batch, in order. A
- * steady run makes no heap call. Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index out of range inside),
- * ARTEL_ERROR_CANCELLED; no variable has changed. */
+ * steady run makes no heap call, except on a device. Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index
+ * out of range inside), ARTEL_ERROR_CANCELLED; on a device ARTEL_ERROR_UNSUPPORTED (operations that it does not
+ * compute, all by name: docs/devices.md); no variable has changed. ARTEL_ERROR_RUN: the device is lost, and what it
+ * held. */
 ARTEL_API artel_status artel_function_run(artel_function *function, const artel_array *inputs, int input_count,
                                           const artel_array *outputs, int output_count);
 

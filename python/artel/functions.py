@@ -19,7 +19,8 @@ __all__ = ["Function", "Functions", "load_functions"]
 
 class _StrategyOptions(ctypes.Structure):
     _fields_ = [("struct_size", _z), ("strategy", _s), ("replicas", _i), ("threads", _i), ("batch_size", _l), ("shards", _l), ("seed", _u),
-                ("cluster", _p), ("arithmetic", _s), ("all_reduce", _s)]
+                ("cluster", _p), ("arithmetic", _s), ("all_reduce", _s)] + [(name, _s) for name in (
+                    "device", "plugin", "device_precision", "device_kernels", "device_launches", "device_reduce", "device_memory")]
 
 
 class _Argument(ctypes.Structure):
@@ -118,7 +119,8 @@ class Functions:
 
 
 def load_functions(path: str, extensions: Sequence[str] = (), **settings: Any) -> Functions:
-    """Reads functions that artel_functions_save() has written. `settings` are fields of artel_strategy_options: strategy, replicas, threads, all_reduce."""
+    """Reads functions that artel_functions_save() has written. `settings` are fields of artel_strategy_options: strategy, replicas, threads, all_reduce,
+    device."""
     return Functions(path, extensions, settings)
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices behind plug-ins through the interface of exec/device.h: `self` is an artel__place. */
+/* Devices behind plug-ins through the interface of exec/device.h: `self` is an artel__device_place. */
 #ifndef ARTEL_DEVICE_COMPUTE_H
 #define ARTEL_DEVICE_COMPUTE_H
 

@@ -530,8 +530,9 @@ static artel_status prepare(artel__device_executable *x)
     return make_programs(x);
 }
 
-artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
-                                             const artel__plan_options *options, artel__device_executable **out)
+artel_status artel__device_executable_create(artel_context *ctx, const artel__device_place *place,
+                                             const artel__graph *graph, const artel__plan_options *options,
+                                             artel__device_executable **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_executable), "device", &block));

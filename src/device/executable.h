@@ -28,7 +28,7 @@ typedef enum artel__launches {
     ARTEL__LAUNCHES_REPLICA
 } artel__launches;
 
-typedef struct artel__place {
+typedef struct artel__device_place {
     artel__platform *platform;
     const int *device; /* that behave alike */
     int count;
@@ -37,7 +37,7 @@ typedef struct artel__place {
     const char *kind;      /* of plug-in */
     artel__launches launches;
     bool fast; /* bits depend on how many replicas there are */
-} artel__place;
+} artel__device_place;
 
 typedef enum artel__step_part {
     ARTEL__PART_COMMON,
@@ -86,7 +86,7 @@ typedef struct artel__step_program {
 typedef struct artel__device_executable {
     artel_context *ctx;
     artel__arena arena;
-    const artel__place *place;
+    const artel__device_place *place;
     const artel__graph *graph;
     artel__plan_options options;
     artel__cut cut;
@@ -103,8 +103,9 @@ typedef struct artel__device_executable {
     artel__step_program *first, **of_part; /* by ARTEL__PARTS stage + part */
 } artel__device_executable;
 
-artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
-                                             const artel__plan_options *options, artel__device_executable **out);
+artel_status artel__device_executable_create(artel_context *ctx, const artel__device_place *place,
+                                             const artel__graph *graph, const artel__plan_options *options,
+                                             artel__device_executable **out);
 void artel__device_executable_destroy(artel__device_executable *x);
 /* Writes what any replica needs for a batch of `batch` rows, in an order that is the same everywhere; sums of blocks
  * are left out, for nothing is measured in them. `out` has room for artel__step_programs_most(). Holds the lock. */

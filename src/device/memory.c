@@ -113,7 +113,7 @@ static int64_t replicas_of_device(const artel__device_executable *x)
 }
 
 /* Of all devices that compute; -1: one does not say. */
-static int64_t least_free(const artel__place *place)
+static int64_t least_free(const artel__device_place *place)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < place->count; i++) {

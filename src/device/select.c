@@ -259,14 +259,14 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
     if (set->platform->measures && request->programs)
         ARTEL_TRY(artel__programs_in(set->platform, request->programs, request->writes));
     ARTEL_TRY(describe(set, facts, request->precision));
-    set->place = (artel__place){.platform = set->platform,
-                                .device = set->place.device,
-                                .count = set->count,
-                                .precision = is(request->precision, "float32") ? "HIGHEST" : "DEFAULT",
-                                .narrow = request->precision && strcmp(request->precision, "bfloat16") == 0,
-                                .kind = plugin->kind,
-                                .launches = find_launches(request->launches),
-                                .fast = set->platform->fast};
+    set->place = (artel__device_place){.platform = set->platform,
+                                       .device = set->place.device,
+                                       .count = set->count,
+                                       .precision = is(request->precision, "float32") ? "HIGHEST" : "DEFAULT",
+                                       .narrow = request->precision && strcmp(request->precision, "bfloat16") == 0,
+                                       .kind = plugin->kind,
+                                       .launches = find_launches(request->launches),
+                                       .fast = set->platform->fast};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
     return ARTEL_OK;
 }

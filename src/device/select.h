@@ -33,7 +33,7 @@ typedef struct artel__device_set {
     artel_context *ctx;
     artel__arena arena;
     artel__platform *platform;
-    artel__place place;
+    artel__device_place place;
     artel__device device;
     int count;
     bool numbered;  /* the request has named each of them */

@@ -145,16 +145,41 @@ artel_status artel__step_launch(artel__device_execution *e, const artel__step_pr
     return status;
 }
 
-/* The leaf of a shard without rows. */
-static artel_status put_empty_leaves(artel__device_execution *e, const artel__cut_program *cut, int s)
+static bool is_greatest(const artel__device_execution *e, int stage, artel__value_id leaf)
 {
+    const artel__cut_stage *cut = &e->x->cut.stage[stage];
+    for (int i = 0; i < cut->collectives; i++) {
+        const artel__node *node = &e->x->graph->node[cut->collective[i]];
+        if (node->input[0] == leaf) return node->op->collective == ARTEL__COLLECTIVE_MAX;
+    }
+    return false;
+}
+
+/* What a leaf without rows holds: of the greatest -infinity, of sums and moments zeros. */
+static void fill_empty(const artel__value *value, bool greatest, void *to)
+{
+    int64_t count = artel_shape_count(&value->shape);
+    for (int64_t i = 0; i < count && greatest; i++) {
+        if (value->dtype == ARTEL_DTYPE_FLOAT64)
+            ((double *)to)[i] = -INFINITY;
+        else
+            ((float *)to)[i] = -INFINITY;
+    }
+}
+
+/* The leaves of a shard without rows. */
+static artel_status put_empty_leaves(artel__device_execution *e, int stage, int s)
+{
+    const artel__cut_program *cut = &e->x->cut.stage[stage].rows;
     for (int i = 0; i < cut->outs; i++) {
-        void *zero;
-        if (e->x->graph->value[cut->out[i]].domain != ARTEL__DOMAIN_NODES) continue;
-        ARTEL_TRY(artel__calloc(e->ctx, artel__step_element_bytes(e, cut->out[i]) + 1, 1, "device", &zero));
+        const artel__value *value = &e->x->graph->value[cut->out[i]];
+        void *leaf;
+        if (value->domain != ARTEL__DOMAIN_NODES) continue;
+        ARTEL_TRY(artel__calloc(e->ctx, artel__step_element_bytes(e, cut->out[i]) + 1, 1, "device", &leaf));
+        fill_empty(value, is_greatest(e, stage, cut->out[i]), leaf);
         artel_status status =
-            artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, zero, artel__step_slot(e, cut->out[i], s)));
-        artel__free(e->ctx, zero);
+            artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, leaf, artel__step_slot(e, cut->out[i], s)));
+        artel__free(e->ctx, leaf);
         ARTEL_TRY(status);
     }
     return ARTEL_OK;
@@ -167,7 +192,7 @@ artel_status artel__step_launch_rows(artel__device_execution *e, int stage, cons
     for (int s = 0; s < fold->count; s++) {
         int64_t rows = fold->start[s + 1] - fold->start[s];
         if (rows == 0) {
-            ARTEL_TRY(put_empty_leaves(e, &e->x->cut.stage[stage].rows, s));
+            ARTEL_TRY(put_empty_leaves(e, stage, s));
             continue;
         }
         ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_ROWS, rows, fold->batch, e->scan != NULL, &p));

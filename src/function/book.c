@@ -93,7 +93,7 @@ static artel_status declare_rooms(artel__book *b)
             place *p = &b->place[u->variable];
             if (p->variable < 0) continue;
             if (p->value < 0) ARTEL_TRY(add(b, like, "value", ARTEL__VARIABLE_SLOT, &p->value));
-            if (p->squares < 0 && u->kept_squares >= 0)
+            if (p->squares < 0 && (u->kept_squares >= 0 || u->kind == ARTEL__UPDATE_STATISTIC))
                 ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
             if (p->norm >= 0 || u->kept_norm < 0) continue;
             p->norm =
@@ -280,20 +280,22 @@ void *artel__book_variable(artel__book *b, int variable)
 void *artel__book_room(artel__book *b, const artel__update *u, int k)
 {
     const place *p = &b->place[u->variable];
-    bool squares = k == 1 && u->kept_squares >= 0;
+    bool squares = k == 1 && (u->kept_squares >= 0 || u->kind == ARTEL__UPDATE_STATISTIC);
     return artel__state_lend(b->state, k == 0 ? p->value : squares ? p->squares : p->norm);
 }
 
-/* Moving statistics: what each closure has added to them counts, in whatever order they come. */
-static void add_differences(artel__book *b, const artel_function *f)
+/* Moving statistics: what each closure has added to them counts, in whatever order they come; what nobody else has
+ * changed since it was read becomes what the worker has, to the bit. */
+static void take_statistics(artel__book *b, const artel_function *f)
 {
     for (int k = 0; k < f->updates; k++) {
         const artel__update *u = &f->update[k];
         const place *p = &b->place[u->variable];
-        if (u->kind != ARTEL__UPDATE_DIFFERENCE || p->variable < 0) continue;
+        if (u->kind != ARTEL__UPDATE_STATISTIC || p->variable < 0) continue;
         float *value = artel__state_lend(b->state, p->variable);
-        const float *difference = artel__state_lend(b->state, p->value);
-        for (int64_t i = 0; i < b->strategy->variables.item[u->variable].count; i++) value[i] += difference[i];
+        const float *now = artel__state_lend(b->state, p->value), *before = artel__state_lend(b->state, p->squares);
+        for (int64_t i = 0; i < b->strategy->variables.item[u->variable].count; i++)
+            value[i] = memcmp(&value[i], &before[i], sizeof *value) == 0 ? now[i] : value[i] + (now[i] - before[i]);
     }
 }
 
@@ -312,7 +314,7 @@ void artel__book_apply(artel__book *b, const artel_function *f, double rate)
     artel__execution_compute(a->run, &step,
                              NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(a->run, &step);
-    add_differences(b, f);
+    take_statistics(b, f);
     artel__fp_leave(caller);
 }
 

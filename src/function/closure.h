@@ -25,7 +25,7 @@ enum {
  * workers to the chief. */
 typedef enum artel__closure_op {
     ARTEL__CLOSURE_TICKET = 1, /* worker -> chief: give me one. Answer: part: the function; item: its number; a: rows;
-                                  b: 1 + data; inputs */
+                                  b: 1 + data; inputs, then the number of the run */
     ARTEL__CLOSURE_RESULT =
         2, /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
     ARTEL__CLOSURE_ASK = 3, /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
@@ -84,7 +84,8 @@ typedef struct artel__closure_at {
 } artel__closure_at;
 const void *artel__closure_next(const artel__lane_slot *slot, artel__closure_at *at, size_t bytes);
 
-/* Bytes of an update's parts on the wire, in their order: value, squares, norm; returns how many parts. */
+/* Bytes of an update's parts on the wire, in their order: value, squares (of a statistic what it was), norm; returns
+ * how many parts. */
 int artel__update_parts(const artel_strategy *strategy, const artel__update *update, size_t bytes[3]);
 /* Bytes of an output, of so many rows. */
 size_t artel__output_bytes(const artel_function *function, int output, int64_t rows);

@@ -263,18 +263,28 @@ artel_status artel__functions_hash(const artel_strategy *s, char hex[65])
     return failed ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
 }
 
+/* Devices of one class give the same bits; its name is long. */
+static void name_arithmetic(const artel_strategy *s, char out[32])
+{
+    const char *class = s->devices ? s->devices->arithmetic : NULL;
+    if (class)
+        snprintf(out, 32, "device %016llx", (unsigned long long)artel__hash64(class, strlen(class)));
+    else
+        snprintf(out, 32, "%s", artel__arithmetic_name(s->arithmetic));
+}
+
 static artel_status facts_of(struct artel__loop *l, char *out, size_t size)
 {
     artel_strategy *s = l->strategy;
-    char hex[65];
+    char hex[65], arithmetic[32];
     ARTEL_TRY(artel__functions_hash(s, hex));
-    int length =
-        snprintf(out, size,
-                 "version of artel=%s\npass=loop\nprogram=%.32s\nbatch "
-                 "size=%lld\nshards=%lld\nseed=%llu\nunits=%lld\narithmetic=%s\nall-reduce=%s\n",
-                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (long long)s->options.shards,
-                 (unsigned long long)s->options.seed, (long long)l->units, artel__arithmetic_name(s->arithmetic),
-                 s->plan.all_reduce ? s->plan.all_reduce->name : "auto");
+    name_arithmetic(s, arithmetic);
+    int length = snprintf(out, size,
+                          "version of artel=%s\npass=loop\nprogram=%.32s\nbatch "
+                          "size=%lld\nshards=%lld\nseed=%llu\nunits=%lld\narithmetic=%s\nall-reduce=%s\n",
+                          ARTEL_VERSION, hex, (long long)s->options.batch_size, (long long)s->options.shards,
+                          (unsigned long long)s->options.seed, (long long)l->units, arithmetic,
+                          s->plan.all_reduce ? s->plan.all_reduce->name : "auto");
     return length > 0 && (size_t)length < size ? ARTEL_OK : ARTEL_ERROR_INTERNAL;
 }
 
@@ -283,6 +293,7 @@ static artel_status begin(struct artel__loop *l)
     artel_strategy *s = l->strategy;
     char facts[ARTEL__FACTS_MAX + 1];
     ARTEL_TRY(facts_of(l, facts, sizeof facts));
+    ARTEL_TRY(artel__strategy_bring(s));
     artel__mesh_request request = {.facts = facts,
                                    .replicas = s->plan.replicas,
                                    .shards = (int32_t)s->options.shards,
@@ -300,6 +311,7 @@ static artel_status work(struct artel__loop *l, artel_unit_fn *unit, void *user)
 {
     l->runs_of_unit = 0;
     l->interrupted = false;
+    if (l->cluster && l->keeps) ARTEL_TRY(artel__strategy_bring(l->strategy));
     if (l->cluster) keep_state(l);
     l->running = true;
     artel_status status = unit(user, l->done);
@@ -310,6 +322,7 @@ static artel_status work(struct artel__loop *l, artel_unit_fn *unit, void *user)
     l->done++;
     if (!l->cluster) return ARTEL_OK;
     bool hashed = artel__mesh_hashes(l->cluster, (uint64_t)l->done);
+    if (hashed) ARTEL_TRY(artel__strategy_bring(l->strategy));
     artel__mesh_stepped(l->cluster, (uint64_t)l->done, hashed ? hash_of(l->strategy) : 0);
     return ARTEL_OK;
 }
@@ -351,6 +364,7 @@ static artel_status loop_together(struct artel__loop *l, artel_unit_fn *unit, vo
         while (status == ARTEL_OK && l->done < l->units && !l->last && !artel__mesh_stopping(l->cluster))
             status = work(l, unit, user);
         if (status < 0 && !l->interrupted) return status;
+        ARTEL_TRY(artel__strategy_bring(l->strategy)); /* the others get no state of a device that is lost */
         if (status < 0) ARTEL_TRY(take_back(l));
         if (status == ARTEL_OK && (l->done >= l->units || l->last) && !artel__mesh_stopping(l->cluster)) {
             unseat(l);

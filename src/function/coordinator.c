@@ -229,12 +229,13 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
     void *block;
     int64_t rows;
     ARTEL_TRY(artel__function_check(f, in, inputs, &rows));
-    size_t bytes = (sizeof(artel__closure) + (size_t)inputs * sizeof(artel__net_piece) + 15) / 16 * 16, first = bytes;
+    size_t pieces = (size_t)inputs + 1;
+    size_t bytes = (sizeof(artel__closure) + pieces * sizeof(artel__net_piece) + 15) / 16 * 16, first = bytes;
     for (int i = 0; i < inputs; i++) bytes += artel__net_padded(input_bytes(f, i, rows));
     ARTEL_TRY(artel__alloc(c->ctx, bytes + 8, "closure", &block));
     artel__closure *x = block;
     *x = (artel__closure){
-        .function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs, .rate = -1};
+        .function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs + 1, .rate = -1};
     char *at = (char *)block + first;
     for (int i = 0; i < inputs; i++) {
         const artel__function_argument *a = &f->argument[i];
@@ -243,6 +244,8 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
         x->piece[i] = (artel__net_piece){at, one};
         at += artel__net_padded(one);
     }
+    x->run = (uint64_t)c->strategy->runs;
+    x->piece[inputs] = (artel__net_piece){&x->run, sizeof x->run};
     if (f->applied && f->applied->rate > 0) x->rate = f->applied->rate;
     *out = x;
     return ARTEL_OK;
@@ -303,6 +306,7 @@ artel_status artel_coordinator_schedule(artel_coordinator *c, artel_function *f,
         artel__free(c->ctx, r);
         return status;
     }
+    if (f->updates > 0) f->strategy->runs++;
     if (f->applied) f->applied->iterations++;
     if (remote) *remote = r;
     return ARTEL_OK;
@@ -423,10 +427,25 @@ artel_status artel__elsewhere_write(artel_strategy *s, int variable)
     return about_variable(s, ARTEL__COMMAND_WRITE, variable);
 }
 
+/* Counters go with what was kept, so that what is scheduled again draws the same numbers. */
+static void keep_counters(artel_coordinator *c)
+{
+    c->kept_runs = c->strategy->runs;
+    for (artel_optimizer *o = c->strategy->optimizer; o; o = o->next) o->kept = o->iterations;
+}
+
+static void restore_counters(artel_coordinator *c)
+{
+    c->strategy->runs = c->kept_runs;
+    for (artel_optimizer *o = c->strategy->optimizer; o; o = o->next) o->iterations = o->kept;
+}
+
 artel_status artel_coordinator_keep(artel_coordinator *c)
 {
     ARTEL_TRY(enter(c, __func__));
-    return leave(c, command(c, ARTEL__COMMAND_KEEP, -1));
+    artel_status status = command(c, ARTEL__COMMAND_KEEP, -1);
+    if (status == ARTEL_OK) keep_counters(c);
+    return leave(c, status);
 }
 
 artel_status artel_coordinator_go_back(artel_coordinator *c)
@@ -435,7 +454,9 @@ artel_status artel_coordinator_go_back(artel_coordinator *c)
     if (!c->keeps)
         return leave(c, artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator", "call artel_coordinator_keep before",
                                     "nothing was kept"));
-    return leave(c, command(c, ARTEL__COMMAND_GO_BACK, -1));
+    artel_status status = command(c, ARTEL__COMMAND_GO_BACK, -1);
+    if (status == ARTEL_OK) restore_counters(c);
+    return leave(c, status);
 }
 
 artel_status artel_coordinator_look(artel_coordinator *c, artel_coordinator_metrics *out)

@@ -40,7 +40,8 @@ typedef struct artel__closure {
     artel_worker_data *data;
     int64_t rows;
     double rate;
-    artel__net_piece *piece; /* of the inputs; the memory behind them is in the same block */
+    uint64_t run;            /* of functions that write: what random operations draw by */
+    artel__net_piece *piece; /* of the inputs, then `run`; the memory behind them is in the same block */
     int pieces;
     artel_remote *remote; /* NULL: nobody wants the outputs */
     bool leaving, dealt;  /* its message is on its way; it has been with a worker */
@@ -105,6 +106,7 @@ struct artel_coordinator {
     artel__kept *kept;         /* by server, of the last KEEP that was whole */
     artel__kept *taken;        /* of one that is not yet. The thread's own */
     bool keeps;                /* there has been one */
+    int64_t kept_runs;         /* of the strategy at that time; steps of optimizers: artel_optimizer.kept */
     uint64_t *life;            /* by server, as last heard; 0: never. The thread's own */
     bool met;                  /* all servers have been heard in one generation. The thread's own */
     int64_t opened_ns;

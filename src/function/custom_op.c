@@ -10,6 +10,7 @@
 #include "base/extension.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
+#include "graph/lower.h"
 #include "graph/op_exec.h"
 #include "op/elementwise.h"
 #include "op/op.h"
@@ -125,6 +126,12 @@ static artel_status grad_custom(artel__gradient *g)
     return g->graph->status;
 }
 
+/* Compiled by the program for this machine: a device is told its name alone. */
+static void lower_custom(artel__lower *lower)
+{
+    artel__lower_refuse(lower, ((const custom_attributes *)lower->attributes)->operation.name);
+}
+
 static const artel__op_def custom_def = {
     .name = "custom",
     .doc = "An operation of the program's own.",
@@ -132,6 +139,7 @@ static const artel__op_def custom_def = {
     .infer = infer_custom,
     .grad = grad_custom,
     .describe = describe_custom,
+    .lower = lower_custom,
     .exec =
         &(const artel__op_exec){
             .kernels = custom_kernels,

@@ -3,7 +3,7 @@
  *
  * A worker's graph has everything but the writing: gradients (clipping by norm is a worker's own affair, as in
  * TensorFlow) and values to assign are results of it. Moving statistics are written by layers themselves, into the
- * worker's copy; what they have added is sent.
+ * worker's copy; what they were and have become is sent.
  */
 #include <string.h>
 
@@ -143,17 +143,17 @@ static artel_status check_variable(const artel_function *f, const artel__variabl
                        "%s has no place among parameter servers", what);
 }
 
-static artel_status add_difference(artel_function *f, artel__update *u, int variable)
+static artel_status add_statistic(artel_function *f, artel__update *u, int variable)
 {
     const artel__variable *v = &f->strategy->variables.item[variable];
-    *u = (artel__update){.kind = ARTEL__UPDATE_DIFFERENCE,
+    *u = (artel__update){.kind = ARTEL__UPDATE_STATISTIC,
                          .variable = variable,
                          .item = -1,
                          .kept = -1,
                          .kept_squares = -1,
                          .kept_norm = -1};
-    u->difference = artel__arena_alloc(&f->arena, (size_t)v->count + 1, sizeof *u->difference);
-    return u->difference ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    u->before = artel__arena_alloc(&f->arena, (size_t)v->count + 1, sizeof *u->before);
+    return u->before ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
 
 artel_status artel__elsewhere_finish(artel_function *f)
@@ -174,7 +174,7 @@ artel_status artel__elsewhere_finish(artel_function *f)
         if (!used[v]) continue;
         ARTEL_TRY(check_variable(f, &f->strategy->variables.item[v]));
         f->read[f->reads++] = v;
-        if (is_written(graph, v)) ARTEL_TRY(add_difference(f, &f->update[f->updates++], v));
+        if (is_written(graph, v)) ARTEL_TRY(add_statistic(f, &f->update[f->updates++], v));
     }
     return ARTEL_OK;
 }

@@ -20,7 +20,7 @@
 #include "nn/loss.h"
 #include "nn/optimizer.h"
 #include "comm/group.h"
-#include "strategy/strategy.h"
+#include "strategy/devices.h"
 
 struct artel_variable {
     artel_strategy *strategy;
@@ -50,9 +50,9 @@ struct artel_optimizer {
     artel__optimizer_slots slots;
     artel_variable **variable;
     int count;
-    int64_t iterations;
-    double rate;    /* 0: the rule's own */
-    int number;     /* in the order of their making */
+    int64_t iterations, kept; /* steps; at the time of artel_coordinator_keep() */
+    double rate;              /* 0: the rule's own */
+    int number;               /* in the order of their making */
     void *restored; /* its slots in the order of files, plain, of one that was loaded, until the strategy opens; NULL */
     artel_optimizer *next;
 };
@@ -60,8 +60,8 @@ struct artel_optimizer {
 /* What a function does not write itself, for servers own the variables (elsewhere.c). */
 typedef enum artel__update_kind {
     ARTEL__UPDATE_ASSIGN,
-    ARTEL__UPDATE_GRADIENT,  /* for an optimizer's step */
-    ARTEL__UPDATE_DIFFERENCE /* what layers have added to a moving statistic */
+    ARTEL__UPDATE_GRADIENT, /* for an optimizer's step */
+    ARTEL__UPDATE_STATISTIC /* a moving one, that layers write: what it was, and what it is */
 } artel__update_kind;
 
 typedef struct artel__update {
@@ -71,7 +71,7 @@ typedef struct artel__update {
     artel_value value, squares, norm;  /* places, while the function is traced */
     int kept, kept_squares, kept_norm; /* what the graph keeps; -1: none */
     bool clipped;                      /* by value already */
-    float *difference;                 /* on workers */
+    float *before;                     /* a statistic, on workers */
 } artel__update;
 
 struct artel_worker_data {
@@ -88,7 +88,8 @@ struct artel_strategy {
     artel__arena arena;
     artel_strategy_options options;
     artel__strategy_plan plan;
-    artel__group *group; /* NULL: one replica */
+    artel__group *group;        /* NULL: one replica */
+    artel__device_set *devices; /* NULL: the cores */
     artel__variables variables;
     artel_variable *variable;
     artel__adopted *adopted;
@@ -213,9 +214,14 @@ struct artel_function {
 /* A model whose weights it holds; NULL: it does not. */
 artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
 
+/* replicas.c: who computes: shards, replicas and devices of its options, the group that connects them. */
+artel_status artel__strategy_resolve(artel_strategy *strategy);
 /* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
 artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
+/* What devices hold, for whoever reads variables or writes some of them. Errors: RUN (a device is lost, and what it
+ * held). */
+artel_status artel__strategy_bring(const artel_strategy *strategy);
 
 /* plan.c: plan and runs, which the first run makes; gives them up, and the next run makes them anew; gives up the whole
  * function. The first shard of a replica of this process, or of the one behind the last. */

@@ -78,3 +78,10 @@ artel_status artel__strategy_open(artel_strategy *s)
     if (s->servers) ARTEL_TRY(artel__elsewhere_place(s));
     return open_replicas(s);
 }
+
+artel_status artel__strategy_bring(const artel_strategy *s)
+{
+    for (int r = 0; s->devices && s->crew && r < (s->common ? 1 : s->plan.replicas); r++)
+        ARTEL_TRY(artel__state_bring(s->state[r]));
+    return ARTEL_OK;
+}

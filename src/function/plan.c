@@ -99,8 +99,10 @@ static artel_status make_plan(artel_function *f)
                                    .replicas = s->ranks,
                                    .isa = artel__context_isa(s->ctx),
                                    .common = s->common,
-                                   .lends = s->group && artel__group_lends(s->group)};
-    ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &f->graph, &options, &f->plan));
+                                   .lends = s->group && artel__group_lends(s->group),
+                                   .across = s->ranks > s->plan.replicas};
+    const artel__device *device = s->devices ? &s->devices->device : &artel__cpu;
+    ARTEL_TRY(artel__compile(s->ctx, device, &f->graph, &options, &f->plan));
     f->replica = artel__arena_alloc(&f->place, (size_t)s->plan.replicas, sizeof *f->replica);
     if (!f->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < s->plan.replicas; r++) ARTEL_TRY(open_replica(f, r));

@@ -85,6 +85,7 @@ artel_status artel__snapshot_visit(artel_strategy *s, artel__snapshot_fn *visit,
     void *named;
     walk w = {.strategy = s, .visit = visit, .user = user};
     ARTEL_TRY(artel__strategy_open(s));
+    ARTEL_TRY(artel__strategy_bring(s));
     ARTEL_TRY(artel__calloc(s->ctx, (size_t)s->variables.count + 1, sizeof *w.named, "names", &named));
     w.named = named;
     for (const artel__adopted *a = s->adopted; a; a = a->next) w.models++;

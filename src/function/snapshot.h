@@ -16,7 +16,7 @@ typedef artel_status artel__snapshot_fn(void *user, const char *name, int variab
 
 /* Every variable once, in the same order each time. Of the only model: Keras' path in its weights tree; of the k-th of
  * several: "model.k/..."; "variable/NAME"; "optimizer.N" in the order of Keras' files, "optimizer.k.N" of several;
- * "rows.N": states of layers that no file of Keras has. Opens the strategy. */
+ * "rows.N": states of layers that no file of Keras has. Opens the strategy, and brings what devices hold. */
 artel_status artel__snapshot_visit(artel_strategy *strategy, artel__snapshot_fn *visit, void *user);
 artel_context *artel__snapshot_context(const artel_strategy *strategy);
 /* The table of variables, of an open strategy. */

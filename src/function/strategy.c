@@ -39,53 +39,6 @@ artel_status artel__read_spec(artel_context *ctx, const char *what, const char *
 
 /* -- making -- */
 
-static bool is_power_of_two(int64_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
-static artel_status read_arithmetic(artel_strategy *s)
-{
-    const char *text = s->options.arithmetic;
-    bool any = !text || !*text || strcmp(text, "auto") == 0, alone = artel__mesh_is_single(s->options.cluster);
-    s->arithmetic =
-        any && alone && artel__isa_of_machine() == ARTEL__ISA_AMX ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
-    for (int a = ARTEL__ARITHMETIC_CHAIN; !any && a <= ARTEL__ARITHMETIC_TILES; a++) {
-        if (strcmp(text, artel__arithmetic_name((artel__arithmetic)a)) != 0) continue;
-        s->arithmetic = (artel__arithmetic)a;
-        any = true;
-    }
-    if (any) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give auto, chain or tiles",
-                       "\"%.60s\" is not an arithmetic", text);
-}
-
-static artel_status open_plan(artel_strategy *s)
-{
-    artel_strategy_options *o = &s->options;
-    bool alone = artel__mesh_is_single(o->cluster);
-    if (o->shards == 0) o->shards = artel__default_shards(o->batch_size);
-    if (!is_power_of_two(o->shards))
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give 1, 2, 4, 8, ... up to 4096",
-                           "%lld shards: not a power of two", (long long)o->shards);
-    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
-    int threads = o->threads || alone ? o->threads : cores > 1 ? cores : 1;
-    artel__strategy_request request = {o->replicas, threads, (int32_t)o->shards, o->batch_size, o->all_reduce, !alone};
-    ARTEL_TRY(artel__strategy_make_plan(s->ctx, o->strategy, &request, &s->plan));
-    if (strcmp(s->plan.name, "parameter-server") == 0) {
-        s->options.strategy = s->plan.name;
-        s->ranks = 1;
-        return artel__elsewhere_begin(s, o->cluster);
-    }
-    s->common = s->plan.common && s->plan.replicas > 1 && alone;
-    s->options.strategy = s->plan.name;
-    s->ranks = s->plan.replicas;
-    if (!alone) return artel__loop_begin(s, o->cluster);
-    if (s->plan.replicas == 1) return ARTEL_OK;
-    ARTEL_TRY(artel__group_create(s->ctx, s->plan.replicas, (int32_t)o->shards, &s->group));
-    return artel__group_choose(s->group, s->plan.all_reduce, NULL);
-}
-
 artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
                                           artel_strategy_options *out)
 {
@@ -106,8 +59,7 @@ artel_status artel_strategy_create(artel_context *ctx, const artel_strategy_opti
     s->options = chosen;
     artel__arena_init(&s->arena, ctx);
     artel__variables_init(&s->variables, &s->arena);
-    artel_status status = read_arithmetic(s);
-    if (status == ARTEL_OK) status = open_plan(s);
+    artel_status status = artel__strategy_resolve(s);
     if (status < 0) {
         artel_strategy_destroy(s);
         return status;
@@ -134,6 +86,7 @@ void artel_strategy_destroy(artel_strategy *s)
     }
     for (int r = 0; s->pool && r < s->plan.replicas; r++) artel__pool_destroy(s->pool[r]);
     for (int r = 0; s->state && r < (s->common ? 1 : s->plan.replicas); r++) artel__state_destroy(s->state[r]);
+    artel__devices_close(s->devices);
     artel__group_destroy(s->group);
     for (artel__adopted *a = s->adopted; a; a = a->next) {
         if (a->owned) artel_model_destroy(a->model);
@@ -295,7 +248,8 @@ static artel_status check_access(artel_variable *v, artel_dtype dtype, int64_t c
     if (artel_dtype_size(dtype) == 0)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give a numeric element type",
                            "elements of no number");
-    return artel__strategy_open(s);
+    ARTEL_TRY(artel__strategy_open(s));
+    return artel__strategy_bring(s);
 }
 
 /* Room for the elements as the variable has them, where they are not of `dtype`; else NULL. */
@@ -449,6 +403,7 @@ artel_status artel_strategy_store(artel_strategy *s, artel_model *model)
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model", s, model));
     ARTEL_TRY(need_model(s, model, &adopted));
     ARTEL_TRY(artel__strategy_open(s));
+    ARTEL_TRY(artel__strategy_bring(s));
     const artel__variables *to = model->nn->variables;
     int64_t most = 0;
     for (int i = 0; i < to->count; i++) {

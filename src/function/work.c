@@ -44,14 +44,19 @@ static bool concerns(const artel_strategy *s, const artel_function *f, bool writ
     return false;
 }
 
-/* What update `u` sends: its parts lie where the run has left them. */
+/* What update `u` sends: its parts lie where the run has left them; of moving statistics what they are now, then what
+ * they were. */
 static int list_update(const worker *w, const artel_function *f, const artel__update *u, artel__net_piece *out)
 {
     const artel__execution *run = f->replica[0].run;
     size_t bytes[3];
     int parts = artel__update_parts(w->strategy, u, bytes), count = 0;
-    bool sent = u->kind == ARTEL__UPDATE_DIFFERENCE;
-    out[count] = (artel__net_piece){sent ? u->difference : artel__execution_read(run, u->kept), bytes[count]};
+    if (u->kind == ARTEL__UPDATE_STATISTIC) {
+        out[0] = (artel__net_piece){artel__state_lend(w->strategy->state[0], u->variable), bytes[0]};
+        out[1] = (artel__net_piece){u->before, bytes[1]};
+        return parts;
+    }
+    out[count] = (artel__net_piece){artel__execution_read(run, u->kept), bytes[count]};
     count++;
     if (u->kept_squares >= 0) {
         out[count] = (artel__net_piece){artel__execution_read(run, u->kept_squares), bytes[count]};
@@ -135,8 +140,9 @@ static artel_status exchange(worker *w, const artel__closure_job *j, const artel
 
 /* -- a closure -- */
 
-/* Arguments: those that came, then those of this worker's data. */
-static artel_status take_inputs(worker *w, const ticket *t, const artel_function *f, const artel__lane_head *in)
+/* Arguments: those that came, then those of this worker's data; *run: what random operations draw by. */
+static artel_status take_inputs(worker *w, const ticket *t, const artel_function *f, const artel__lane_head *in,
+                                uint64_t *run)
 {
     artel__closure_at at = {0, 0};
     artel_worker_data *data = in->b & 0xffffffff ? artel__worker_data_find(w->strategy, in->b & 0xffffffff) : NULL;
@@ -151,6 +157,9 @@ static artel_status take_inputs(worker *w, const ticket *t, const artel_function
         if (!values) return artel__closure_misfit(w->strategy->ctx, "the chief");
         w->in[i] = (artel_array){a->dtype, shape, (void *)(uintptr_t)values};
     }
+    const void *number = artel__closure_next(&t->call, &at, sizeof *run);
+    if (!number) return artel__closure_misfit(w->strategy->ctx, "the chief");
+    memcpy(run, number, sizeof *run);
     return data ? artel__worker_data_next(data, w->index, w->in + given) : ARTEL_OK;
 }
 
@@ -177,15 +186,14 @@ static artel_status make_room(const worker *w, ticket *t, const artel_function *
     return ARTEL_OK;
 }
 
-/* Moving statistics before, then what the run has added to them. */
-static void note_statistics(const artel_strategy *s, const artel_function *f, bool after)
+/* Moving statistics, before a run changes them. */
+static void note_statistics(const artel_strategy *s, const artel_function *f)
 {
     for (int k = 0; k < f->updates; k++) {
         const artel__update *u = &f->update[k];
-        if (u->kind != ARTEL__UPDATE_DIFFERENCE) continue;
-        const float *now = artel__state_lend(s->state[0], u->variable);
-        for (int64_t i = 0; i < s->variables.item[u->variable].count; i++)
-            u->difference[i] = after ? now[i] - u->difference[i] : now[i];
+        if (u->kind != ARTEL__UPDATE_STATISTIC) continue;
+        memcpy(u->before, artel__state_lend(s->state[0], u->variable),
+               (size_t)s->variables.item[u->variable].count * sizeof *u->before);
     }
 }
 
@@ -194,33 +202,31 @@ static void forget_statistics(worker *w, const artel_function *f)
 {
     const artel_strategy *s = w->strategy;
     for (int k = 0; k < f->updates; k++) {
-        if (f->update[k].kind != ARTEL__UPDATE_DIFFERENCE) continue;
+        if (f->update[k].kind != ARTEL__UPDATE_STATISTIC) continue;
         for (int i = 0; i <= s->function->number; i++) w->known[i * s->servers + s->owner[f->update[k].variable]] = 0;
     }
 }
 
-static artel_status compute(worker *w, const artel__closure_job *j, artel_function *f, uint64_t number, int64_t rows)
+static artel_status compute(worker *w, const artel__closure_job *j, artel_function *f, uint64_t run, int64_t rows)
 {
     artel_strategy *s = w->strategy;
-    s->runs = (int64_t)number; /* random operations are a function of the closure's number, whoever runs it */
-    note_statistics(s, f, false);
+    s->runs = (int64_t)run; /* random operations are a function of the run's number, whoever makes it */
+    note_statistics(s, f);
     forget_statistics(w, f);
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
     artel_status status = artel__function_execute(f, w->in, w->outputs, rows);
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
-    if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(j->cluster)) return ARTEL_AGAIN;
-    ARTEL_TRY(status);
-    note_statistics(s, f, true);
-    return ARTEL_OK;
+    return status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(j->cluster) ? ARTEL_AGAIN : status;
 }
 
 static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *t, artel_function *f,
                                 const artel__lane_head *in)
 {
     int64_t rows;
+    uint64_t run = 0;
     artel__lane_head head = {.op = ARTEL__CLOSURE_READ, .part = in->part, .install = in->install, .item = in->item};
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns()); /* the program's data may not come */
-    ARTEL_TRY(take_inputs(w, t, f, in));
+    ARTEL_TRY(take_inputs(w, t, f, in, &run));
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     ARTEL_TRY(artel__function_check(f, w->in, f->arguments, &rows));
     ARTEL_TRY(make_room(w, t, f, rows));
@@ -231,7 +237,7 @@ static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *
     }
     t->result.position = (uint64_t)rows;
     artel_status status = exchange(w, j, f, &head);
-    if (status == ARTEL_OK) status = compute(w, j, f, in->item, rows);
+    if (status == ARTEL_OK) status = compute(w, j, f, run, rows);
     if (status != ARTEL_OK) return status;
     head.op = ARTEL__CLOSURE_APPLY;
     head.rate = in->rate;

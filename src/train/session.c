@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/threads.h"
-#include "device/tpu.h"
+#include "strategy/devices.h"
 #include "train/content.h"
 #include "train/left.h"
 
@@ -54,36 +54,6 @@ static artel_status declare_slots(artel__session *session)
 
 /* -- devices -- */
 
-enum {
-    DEVICE_ROWS = 32, /* of a shard: fewer starve a large device */
-    DEVICE_SHARDS = 8
-};
-
-/* One each, as far as there are shards; one for all of XLA's CPU, whose devices are the same cores. */
-static int replicas_of_devices(const artel__session *session, const artel__strategy_def *strategy)
-{
-    const artel__session_options *o = &session->options;
-    int devices = session->devices->count;
-    if (strategy->single || (!session->devices->numbered && strcmp(session->devices->place.kind, "cpu") == 0)) return 1;
-    return devices < o->shards || !o->shards ? devices : o->shards;
-}
-
-/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for
- * each replica. */
-static int32_t device_shards(const artel__session *session, const artel__strategy_def *strategy)
-{
-    const artel__session_options *o = &session->options;
-    int32_t shards = 1;
-    int tasks = artel__mesh_is_single(o->cluster) ? 1 : artel_cluster_size(o->cluster);
-    int replicas = tasks * (o->replicas ? o->replicas : replicas_of_devices(session, strategy));
-    if (session->devices->place.fast) {
-        while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
-        return shards;
-    }
-    while (shards < DEVICE_SHARDS && o->batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
-    return shards;
-}
-
 /* Also in models within it. */
 static bool has_convolutions(const artel__model *nn)
 {
@@ -94,37 +64,13 @@ static bool has_convolutions(const artel__model *nn)
     return false;
 }
 
-/* Said once, as TPUStrategy prints its topology. */
-static artel_status tell_tpus(artel__session *session)
-{
-    artel__text text;
-    int hosts;
-    artel__text_init(&text, session->ctx);
-    artel_status status = artel__tpu_topology(session->ctx, &text, &hosts);
-    if (status == ARTEL_OK)
-        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: %s%s%d device%s here", text.data, text.length ? "; " : "",
-                   session->devices->count, session->devices->count == 1 ? "" : "s");
-    if (status == ARTEL_OK && hosts > 1 && artel__mesh_is_single(session->options.cluster))
-        artel__log(session->ctx, ARTEL_LOG_NOTE,
-                   "tpu: the devices of the other %d host%s take part in a cluster (docs/cluster.md)", hosts - 1,
-                   hosts == 2 ? "" : "s");
-    artel__text_fini(&text);
-    return status;
-}
-
-/* A strategy that is for one kind of devices has them opened, if nobody says otherwise. */
 static artel_status open_devices(artel__session *session, const artel__strategy_def *strategy)
 {
     artel__session_options *o = &session->options;
-    const char *named = o->device.device;
-    bool any = !named || strcmp(named, "auto") == 0 || strcmp(named, "cpu") == 0;
-    if (strategy->device && any) o->device.device = strategy->device;
     o->device.convolutions = has_convolutions(o->model->nn);
-    ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
+    ARTEL_TRY(artel__strategy_open_devices(session->ctx, strategy, &o->device, o->cluster, &session->devices));
     if (session->devices) session->device = &session->devices->device;
-    ARTEL_TRY(artel__strategy_check_device(session->ctx, strategy,
-                                           session->devices ? session->devices->place.kind : NULL, named));
-    return strategy->device ? tell_tpus(session) : ARTEL_OK;
+    return ARTEL_OK;
 }
 
 static artel_status resolve(artel__session *session)
@@ -137,8 +83,9 @@ static artel_status resolve(artel__session *session)
                            "the batch size is %lld", (long long)o->batch_size);
     ARTEL_TRY(artel__strategy_by_name(session->ctx, o->strategy, !single, &strategy));
     ARTEL_TRY(open_devices(session, strategy));
+    artel__device_share share = {strategy, session->devices, o->replicas, o->shards, o->batch_size, o->cluster};
     if (o->shards == 0)
-        o->shards = session->devices ? device_shards(session, strategy) : artel__default_shards(o->batch_size);
+        o->shards = session->devices ? artel__device_shards(&share) : artel__default_shards(o->batch_size);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
@@ -148,7 +95,8 @@ static artel_status resolve(artel__session *session)
                            "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups,
                            o->shards, (long long)o->batch_size);
     artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size, o->all_reduce, !single};
-    if (session->devices && request.replicas == 0) request.replicas = replicas_of_devices(session, strategy);
+    share.shards = o->shards;
+    if (session->devices && request.replicas == 0) request.replicas = artel__device_replicas(&share);
     int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
     if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
     ARTEL_TRY(artel__strategy_make_plan(session->ctx, strategy->name, &request, &session->strategy));

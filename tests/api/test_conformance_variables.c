@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* Rows of tf.distribute's variables that have no function of their own here, by what docs/tf-distribute.md names in
- * their place, under every strategy of one process: VA5 scattered writes are computed and assigned, VA6 a variable is
- * one handle for all replicas, VA8 a variable lies where another one does by its place in a session. */
-#include "api/help_api.h"
+ * their place, under every strategy (as test_conformance.c): VA5 scattered writes are computed and assigned, VA6 a
+ * variable is one handle for all replicas, VA8 a variable lies where another one does by its place in a session. */
+#include "api/help_conformance.h"
 
 #include "artel/session.h"
 
@@ -12,14 +12,6 @@ enum {
     ROWS = 6, /* of the table */
     WIDTH = 2
 };
-
-typedef struct form {
-    const char *strategy;
-    int replicas;
-} form;
-
-static const form forms[] = {
-    {"default", 0}, {"one-device", 1}, {"mirrored", 2}, {"mirrored", 3}, {"central-storage", 3}};
 
 typedef enum kind {
     SCATTER_ADD,
@@ -34,7 +26,7 @@ typedef enum kind {
 
 typedef struct stage {
     artel_context *ctx;
-    artel_strategy *strategy;
+    conformance_stage on;
     artel_variable *table;
     kind kind;
 } stage;
@@ -44,28 +36,23 @@ static float start_of(int i)
     return (float)(i * 5 % 7) - 3;
 }
 
-static stage begin(const form *f, kind k)
+static stage begin(const conformance_form *f, kind k)
 {
     float values[ROWS * WIDTH];
-    stage s = {.ctx = api_context(), .kind = k};
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    stage s = {.on = conformance_begin(f, BATCH), .kind = k};
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
-    o.strategy = f->strategy;
-    o.replicas = f->replicas;
-    o.batch_size = BATCH;
-    api_ok(s.ctx, artel_strategy_create(s.ctx, &o, &s.strategy));
+    s.ctx = s.on.ctx;
     for (int i = 0; i < ROWS * WIDTH; i++) values[i] = start_of(i);
     v.name = "table";
     v.shape = (artel_shape){2, {ROWS, WIDTH}};
     v.initial = values;
-    api_ok(s.ctx, artel_variable_create(s.strategy, &v, &s.table));
+    api_ok(s.ctx, artel_variable_create(s.on.strategy, &v, &s.table));
     return s;
 }
 
 static void end(stage *s)
 {
-    artel_strategy_destroy(s->strategy);
-    artel_context_destroy(s->ctx);
+    conformance_end(&s->on);
 }
 
 static artel_value op(artel_graph *g, const char *name, artel_value x, const char *attributes)
@@ -109,7 +96,7 @@ static float written(kind k, float old, float by)
     }
 }
 
-static void scatter(const form *f, kind k)
+static void scatter(const conformance_form *f, kind k)
 {
     static const int32_t often[BATCH] = {2, 0, 2, 5, 2, 0, 1, 5}, once[BATCH] = {4, 0, 2, 5};
     int rows = k <= SCATTER_SUB ? BATCH : 4;
@@ -123,7 +110,7 @@ static void scatter(const form *f, kind k)
     o.arguments = arguments;
     o.argument_count = 2;
     o.output_count = 1;
-    api_ok(s.ctx, artel_function_create(s.strategy, &o, trace_scatter, &s, &function));
+    api_ok(s.ctx, artel_function_create(s.on.strategy, &o, trace_scatter, &s, &function));
     for (int i = 0; i < BATCH * WIDTH; i++) by[i] = (float)(1 << i % 4) * (i % 3 ? 1 : -1);
     for (int i = 0; i < ROWS * WIDTH; i++) expected[i] = start_of(i);
     for (int i = 0; i < rows * WIDTH; i++) {
@@ -133,7 +120,11 @@ static void scatter(const form *f, kind k)
     const artel_array in[2] = {{ARTEL_DTYPE_INT32, {1, {rows}}, (void *)(uintptr_t)place},
                                {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, by}},
                       out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = before};
-    api_ok(s.ctx, artel_function_run(function, in, 2, &out, 1));
+    if (!conformance_start(&s.on)) {
+        end(&s);
+        return;
+    }
+    api_ok(s.ctx, conformance_run(&s.on, function, in, 2, &out, 1));
     api_ok(s.ctx, artel_variable_read(s.table, got, ROWS * WIDTH));
     for (int i = 0; i < ROWS * WIDTH; i++) {
         assert_true(before[i] == start_of(i));
@@ -147,8 +138,8 @@ static void scatter(const form *f, kind k)
 static void VA5_scatter(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        for (int k = 0; k < KINDS; k++) scatter(&forms[f], (kind)k);
+    for (int f = 0; f < conformance_count; f++) {
+        for (int k = 0; k < KINDS; k++) scatter(&conformance_forms[f], (kind)k);
     }
 }
 
@@ -166,21 +157,25 @@ static artel_status trace_twice(void *user, artel_graph *g, const artel_value *i
 static void VA6_packed(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        stage s = begin(&forms[f], SCATTER_ADD);
+    for (int f = 0; f < conformance_count; f++) {
+        stage s = begin(&conformance_forms[f], SCATTER_ADD);
         artel_function *function;
         artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
         const artel_argument argument = {.name = "x"};
         float ones[ROWS * WIDTH], got[ROWS * WIDTH], x[BATCH], y[BATCH];
         o.arguments = &argument;
         o.argument_count = o.output_count = 1;
-        api_ok(s.ctx, artel_function_create(s.strategy, &o, trace_twice, &s, &function));
+        api_ok(s.ctx, artel_function_create(s.on.strategy, &o, trace_twice, &s, &function));
         for (int i = 0; i < ROWS * WIDTH; i++) ones[i] = 1;
+        if (!conformance_start(&s.on)) {
+            end(&s);
+            continue;
+        }
         for (int i = 0; i < BATCH; i++) x[i] = (float)i;
         api_ok(s.ctx, artel_variable_assign(s.table, ones, ROWS * WIDTH));
         const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {BATCH}}, x}, out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
         for (int round = 1; round <= 2; round++) {
-            api_ok(s.ctx, artel_function_run(function, &in, 1, &out, 1));
+            api_ok(s.ctx, conformance_run(&s.on, function, &in, 1, &out, 1));
             for (int i = 0; i < BATCH; i++) assert_true(y[i] == (float)(i * ROWS * WIDTH * round));
             api_ok(s.ctx, artel_variable_read(s.table, got, ROWS * WIDTH));
             for (int i = 0; i < ROWS * WIDTH; i++) assert_true(got[i] == (float)(2 * round));
@@ -196,26 +191,46 @@ static void VA8_colocate(void **state)
     artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *beside;
-    stage s = begin(&forms[1], SCATTER_ADD);
+    const conformance_form one = {"one-device", "one-device", 1, 1, NULL, false};
+    stage s = begin(&one, SCATTER_ADD);
     (void)state;
     v.name = "beside";
-    api_ok(s.ctx, artel_variable_create(s.strategy, &v, &beside));
+    api_ok(s.ctx, artel_variable_create(s.on.strategy, &v, &beside));
     api_ok(s.ctx, artel_variable_set_device(s.table, "/job:ps"));
     api_ok(s.ctx, artel_variable_set_device(beside, artel_variable_device(s.table)));
     assert_int_equal(artel_variable_set_device(beside, "/nowhere:1"), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(s.ctx)->what, "nowhere"));
     o.tasks = names;
     o.task_count = 2;
-    api_ok(s.ctx, artel_session_create(s.strategy, &o, &session));
+    api_ok(s.ctx, artel_session_create(s.on.strategy, &o, &session));
     assert_string_equal(artel_session_place_of(session, s.table), "/job:ps/task:0");
     assert_string_equal(artel_session_place_of(session, beside), "/job:ps/task:0");
     artel_session_destroy(session);
     end(&s);
 }
 
-int main(void)
+/* A session computes on the tasks' processors, and says so where a strategy does not. */
+static void VA8_other_strategies(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        const conformance_form *form = &conformance_forms[f];
+        stage s = begin(form, SCATTER_ADD);
+        artel_session *session = NULL;
+        artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
+        artel_status status = artel_session_create(s.on.strategy, &o, &session);
+        bool can = !form->device && !form->together && form->replicas < 2;
+        assert_int_equal(status, can ? ARTEL_OK : ARTEL_ERROR_UNSUPPORTED);
+        if (form->device) assert_non_null(strstr(artel_context_error(s.ctx)->what, "computes on processors"));
+        artel_session_destroy(session);
+        end(&s);
+    }
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest rows[] = {cmocka_unit_test(VA5_scatter), cmocka_unit_test(VA6_packed),
-                                      cmocka_unit_test(VA8_colocate)};
-    return cmocka_run_group_tests(rows, NULL, NULL);
+                                      cmocka_unit_test(VA8_colocate), cmocka_unit_test(VA8_other_strategies)};
+    conformance_open(argc, argv);
+    return conformance_close(cmocka_run_group_tests(rows, NULL, NULL));
 }

@@ -84,6 +84,9 @@ static artel_status find_tasks(artel_session *s)
 static artel_status check_strategy(const artel_strategy *s)
 {
     bool several = s->plan.replicas > 1, clustered = !artel__mesh_is_single(s->options.cluster);
+    if (s->devices)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "session", "make the strategy without .device",
+                           "a session computes on processors, and the strategy on %s", s->devices->device.name);
     if (!several && !clustered) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "session",
                        "make the strategy with .strategy one-device and without a cluster",

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who computes: from the options of a strategy to its replicas, their shards and devices, and the group that connects
+ * them. What fit does for its sessions (train/session.c), so a loop by hand has the bits of fit on devices, too. */
+#include <string.h>
+
+#include "function/function_impl.h"
+
+static bool is_power_of_two(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static artel_status read_arithmetic(artel_strategy *s)
+{
+    const char *text = s->options.arithmetic;
+    bool any = !text || !*text || strcmp(text, "auto") == 0, alone = artel__mesh_is_single(s->options.cluster);
+    s->arithmetic =
+        any && alone && artel__isa_of_machine() == ARTEL__ISA_AMX ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
+    for (int a = ARTEL__ARITHMETIC_CHAIN; !any && a <= ARTEL__ARITHMETIC_TILES; a++) {
+        if (strcmp(text, artel__arithmetic_name((artel__arithmetic)a)) != 0) continue;
+        s->arithmetic = (artel__arithmetic)a;
+        any = true;
+    }
+    if (any) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give auto, chain or tiles",
+                       "\"%.60s\" is not an arithmetic", text);
+}
+
+/* -- devices -- */
+
+static bool is_of_servers(const artel__strategy_def *strategy)
+{
+    return strcmp(strategy->name, "parameter-server") == 0;
+}
+
+/* Functions come later than the strategy, so nobody knows whether they have convolutions. */
+static artel_status open_devices(artel_strategy *s, const artel__strategy_def *strategy)
+{
+    const artel_strategy_options *o = &s->options;
+    artel__device_request request = {.device = o->device,
+                                     .plugin = o->plugin,
+                                     .precision = o->device_precision,
+                                     .kernels = o->device_kernels,
+                                     .launches = o->device_launches,
+                                     .reduce = o->device_reduce,
+                                     .memory = o->device_memory};
+    bool named;
+    if (!is_of_servers(strategy))
+        return artel__strategy_open_devices(s->ctx, strategy, &request, o->cluster, &s->devices);
+    if (request.device && strcmp(request.device, "auto") == 0) return ARTEL_OK;
+    ARTEL_TRY(artel__devices_named(s->ctx, &request, &named));
+    if (!named) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
+                       "workers of parameter-server compute on processors in this version");
+}
+
+/* -- the plan -- */
+
+static artel_status choose_shards(artel_strategy *s, artel__device_share *share)
+{
+    artel_strategy_options *o = &s->options;
+    if (o->shards == 0) o->shards = s->devices ? artel__device_shards(share) : artel__default_shards(o->batch_size);
+    share->shards = (int32_t)o->shards;
+    if (is_power_of_two(o->shards)) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give 1, 2, 4, 8, ... up to 4096",
+                       "%lld shards: not a power of two", (long long)o->shards);
+}
+
+static artel_status make_plan(artel_strategy *s)
+{
+    artel_strategy_options *o = &s->options;
+    bool alone = artel__mesh_is_single(o->cluster);
+    artel__device_share share = {NULL, NULL, o->replicas, (int32_t)o->shards, o->batch_size, o->cluster};
+    ARTEL_TRY(artel__strategy_by_name(s->ctx, o->strategy, !alone, &share.strategy));
+    ARTEL_TRY(open_devices(s, share.strategy));
+    share.devices = s->devices;
+    ARTEL_TRY(choose_shards(s, &share));
+    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
+    int threads = o->threads || alone ? o->threads : cores > 1 ? cores : 1;
+    artel__strategy_request request = {o->replicas, threads, (int32_t)o->shards, o->batch_size, o->all_reduce, !alone};
+    if (s->devices && request.replicas == 0) request.replicas = artel__device_replicas(&share);
+    ARTEL_TRY(artel__strategy_make_plan(s->ctx, o->strategy, &request, &s->plan));
+    s->options.strategy = s->plan.name;
+    return artel__devices_check_replicas(s->devices, s->plan.replicas > 1 || !alone);
+}
+
+artel_status artel__strategy_resolve(artel_strategy *s)
+{
+    artel_strategy_options *o = &s->options;
+    bool alone = artel__mesh_is_single(o->cluster);
+    ARTEL_TRY(read_arithmetic(s));
+    ARTEL_TRY(make_plan(s));
+    if (strcmp(s->plan.name, "parameter-server") == 0) {
+        s->ranks = 1;
+        return artel__elsewhere_begin(s, o->cluster);
+    }
+    s->common = s->plan.common && s->plan.replicas > 1 && alone && (!s->devices || s->plan.held_once);
+    s->ranks = s->plan.replicas;
+    if (!alone) return artel__loop_begin(s, o->cluster);
+    if (s->plan.replicas == 1) return ARTEL_OK;
+    ARTEL_TRY(artel__group_create(s->ctx, s->plan.replicas, (int32_t)o->shards, &s->group));
+    return artel__group_choose(s->group, s->plan.all_reduce, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replicas and shards of a run on devices, and opening these.
+ *
+ * Bits of a device do not depend on how many of them there are, so shards are a function of the batch; a shard wants
+ * more rows than on cores, for few starve a large device.
+ */
+#include "strategy/devices.h"
+
+#include <string.h>
+
+#include "device/tpu.h"
+
+enum {
+    DEVICE_ROWS = 32, /* of a shard */
+    DEVICE_SHARDS = 8
+};
+
+int artel__device_replicas(const artel__device_share *share)
+{
+    int devices = share->devices->count;
+    bool cores = !share->devices->numbered && strcmp(share->devices->place.kind, "cpu") == 0;
+    if (share->strategy->single || cores) return 1;
+    return devices < share->shards || !share->shards ? devices : share->shards;
+}
+
+int32_t artel__device_shards(const artel__device_share *share)
+{
+    int32_t shards = 1;
+    int tasks = artel__mesh_is_single(share->cluster) ? 1 : artel_cluster_size(share->cluster);
+    int replicas = tasks * (share->replicas ? share->replicas : artel__device_replicas(share));
+    if (share->devices->place.fast) {
+        while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
+        return shards;
+    }
+    while (shards < DEVICE_SHARDS && share->batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
+    return shards;
+}
+
+/* Said once, as TPUStrategy prints its topology. */
+static artel_status tell_tpus(artel_context *ctx, const artel__device_set *devices, const artel_cluster *cluster)
+{
+    artel__text text;
+    int hosts;
+    artel__text_init(&text, ctx);
+    artel_status status = artel__tpu_topology(ctx, &text, &hosts);
+    if (status == ARTEL_OK)
+        artel__log(ctx, ARTEL_LOG_NOTE, "tpu: %s%s%d device%s here", text.data, text.length ? "; " : "", devices->count,
+                   devices->count == 1 ? "" : "s");
+    if (status == ARTEL_OK && hosts > 1 && artel__mesh_is_single(cluster))
+        artel__log(ctx, ARTEL_LOG_NOTE,
+                   "tpu: the devices of the other %d host%s take part in a cluster (docs/cluster.md)", hosts - 1,
+                   hosts == 2 ? "" : "s");
+    artel__text_fini(&text);
+    return status;
+}
+
+artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strategy_def *strategy,
+                                          const artel__device_request *request, const artel_cluster *cluster,
+                                          artel__device_set **out)
+{
+    artel__device_request asked = *request;
+    artel__device_set *set;
+    const char *named = asked.device;
+    bool any = !named || strcmp(named, "auto") == 0 || strcmp(named, "cpu") == 0;
+    if (strategy->device && any) asked.device = strategy->device;
+    ARTEL_TRY(artel__devices_open(ctx, &asked, &set));
+    artel_status status = artel__strategy_check_device(ctx, strategy, set ? set->place.kind : NULL, named);
+    if (status == ARTEL_OK && strategy->device) status = tell_tpus(ctx, set, cluster);
+    if (status < 0)
+        artel__devices_close(set);
+    else
+        *out = set;
+    return status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a strategy divides a run among devices: which are opened for it, how many replicas and shards there are where
+ * nobody says. For fit and loops by hand alike, so that both have the same bits. */
+#ifndef ARTEL_STRATEGY_DEVICES_H
+#define ARTEL_STRATEGY_DEVICES_H
+
+#include "cluster/mesh.h"
+#include "device/select.h"
+#include "strategy/strategy.h"
+
+/* What a run is, as far as it is known. */
+typedef struct artel__device_share {
+    const artel__strategy_def *strategy;
+    const artel__device_set *devices;
+    int replicas;   /* of this process; 0: nobody has said */
+    int32_t shards; /* 0: likewise */
+    int64_t batch_size;
+    const artel_cluster *cluster;
+} artel__device_share;
+
+/* One replica each, as far as there are shards; one for all of XLA's CPU, whose devices are the same cores. */
+int artel__device_replicas(const artel__device_share *share);
+/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for
+ * each replica. */
+int32_t artel__device_shards(const artel__device_share *share);
+/* Opens what the request names, or what the strategy is for if it names nothing; NULL in *out: the cores. Errors: those
+ * of artel__devices_open; INVALID (the strategy is for other devices). */
+artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strategy_def *strategy,
+                                          const artel__device_request *request, const artel_cluster *cluster,
+                                          artel__device_set **out);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 120 */
+/* processors: 2 */
+/* Loops by hand whose tasks come and go (FT7, FT8, FT12, FT13): one leaves and comes back while the others work, one
+ * leaves for good, one is asked to and all save and end; who goes on later, with another number of tasks, has the bits
+ * of a loop that was never interrupted. Each task is a thread with a context of its own. A unit waits where the change
+ * has not come yet, so nothing depends on who is fast. */
+#include "api/help_api.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "artel/cluster.h"
+#include "artel/strategy.h"
+#include "support/ports.h"
+
+enum {
+    MOST_TASKS = 3,
+    ROWS = 8,
+    WIDTH = 5,
+    UNITS = 400,
+    ASKED_AT = 4,  /* the unit in which a task is asked to end */
+    COMES_AT = 20, /* the unit from which one that comes back is waited for */
+    PAUSE = 100000000,
+    TALL = 3 /* runs of a unit: what it has written is taken back when it is interrupted */
+};
+
+typedef struct scene {
+    char file[80], folder[64];
+    int held[MOST_TASKS]; /* sockets on the tasks' ports */
+    int tasks;            /* 0: one that has no cluster */
+    int asked;            /* the task that is asked to end; -1: none */
+    bool returns;         /* it comes back */
+    bool save;            /* who is asked makes all save and end */
+    atomic_bool here;     /* who has come back has worked */
+} scene;
+
+typedef struct task {
+    scene *scene;
+    int index;
+    int life;
+    artel_status status;
+    artel_error error;
+    int64_t units;
+    bool writes, ended; /* it has been asked and is ending */
+    float value;
+    /* Its program. */
+    artel_context *ctx;
+    artel_cluster *cluster;
+    artel_strategy *strategy;
+    artel_variable *total;
+    artel_function *step;
+} task;
+
+static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const task *t = user;
+    artel_value old = artel_graph_variable(g, t->total), y = artel_graph_unary(g, "tanh", in[0]);
+    artel_value rows = artel_graph_op(g, "sum", &y, 1, "{\"axis\": 1}"),
+                sum = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows);
+    out[0] = artel_graph_binary(g, "add", artel_graph_binary(g, "multiply", old, artel_graph_number(g, 0.97)), sum);
+    artel_graph_assign(g, t->total, out[0]);
+    return artel_graph_status(g);
+}
+
+/* The last batch of a unit is one in part. */
+static artel_status run(const task *t, int64_t number, int part)
+{
+    float x[ROWS * WIDTH], y;
+    int rows = part == TALL - 1 ? 3 : ROWS;
+    for (int i = 0; i < rows * WIDTH; i++) x[i] = (float)((i * 7 + (int)number + part) % 11) / 8 - 0.5f;
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, x};
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &y};
+    return artel_function_run(t->step, &in, 1, &out, 1);
+}
+
+static void linger(const task *t, int64_t number)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE};
+    scene *s = t->scene;
+    if (t->life > 0) atomic_store(&s->here, true);
+    if (t->ended || (s->returns && number >= COMES_AT && !atomic_load(&s->here))) nanosleep(&pause, NULL);
+}
+
+static artel_status unit(void *user, int64_t number)
+{
+    task *t = user;
+    artel_status status = ARTEL_OK;
+    linger(t, number);
+    for (int part = 0; part < TALL && status == ARTEL_OK; part++) {
+        status = run(t, number, part);
+        if (t->index == t->scene->asked && t->life == 0 && number == ASKED_AT && part == 0) {
+            artel_context_preempt(t->ctx);
+            t->ended = true;
+        }
+    }
+    return status;
+}
+
+static artel_status declare(task *t)
+{
+    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    artel_strategy_options strategy = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_variable_options variable = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_function_options function = ARTEL_FUNCTION_OPTIONS_INIT;
+    strategy.threads = 1;
+    strategy.batch_size = ROWS;
+    strategy.cluster = t->cluster;
+    variable.name = "total";
+    function.arguments = &x;
+    function.argument_count = function.output_count = 1;
+    artel_status status = artel_strategy_create(t->ctx, &strategy, &t->strategy);
+    if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->total);
+    return status == ARTEL_OK ? artel_function_create(t->strategy, &function, trace, t, &t->step) : status;
+}
+
+static artel_status program(task *t)
+{
+    int64_t step;
+    artel_status status = declare(t);
+    if (status == ARTEL_OK) status = artel_strategy_restore(t->strategy, t->scene->folder, &step);
+    if (status == ARTEL_OK) status = artel_strategy_loop(t->strategy, UNITS, unit, t);
+    t->error = *artel_context_error(t->ctx);
+    t->units = artel_strategy_units(t->strategy);
+    t->writes = artel_strategy_writes(t->strategy);
+    bool saves = t->scene->save && t->writes && status == ARTEL_ERROR_PREEMPTED;
+    artel_status after = saves ? artel_strategy_save(t->strategy, t->scene->folder, t->units, 1) : ARTEL_OK;
+    if (after == ARTEL_OK) after = artel_variable_read(t->total, &t->value, 1);
+    if (after < 0) t->error = *artel_context_error(t->ctx);
+    return after < 0 ? after : status;
+}
+
+static artel_status join(task *t)
+{
+    char name[16];
+    artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
+    if (t->scene->tasks == 0) return ARTEL_OK;
+    snprintf(name, sizeof name, "worker:%d", t->index);
+    options.resolver = "file";
+    options.file = t->scene->file;
+    options.task = name;
+    options.save_on_preempt = t->scene->save;
+    options.suspect_after = 60; /* nobody is lost */
+    return artel_cluster_open(t->ctx, &options, &t->cluster);
+}
+
+static void live_once(task *t)
+{
+    t->ctx = api_context();
+    t->status = join(t);
+    if (t->status == ARTEL_OK) t->status = program(t);
+    if (t->cluster) artel_cluster_finish(t->cluster, t->status == ARTEL_ERROR_PREEMPTED ? ARTEL_OK : t->status);
+    artel_strategy_destroy(t->strategy);
+    artel_cluster_close(t->cluster);
+    artel_context_destroy(t->ctx);
+}
+
+static void *live(void *user)
+{
+    task *t = user;
+    live_once(t);
+    if (t->index != t->scene->asked || !t->scene->returns || t->status != ARTEL_ERROR_PREEMPTED) return NULL;
+    *t = (task){.scene = t->scene, .index = t->index, .life = 1};
+    live_once(t);
+    return NULL;
+}
+
+static void play(scene *s, task made[MOST_TASKS])
+{
+    pthread_t thread[MOST_TASKS];
+    int count = s->tasks ? s->tasks : 1;
+    snprintf(s->file, sizeof s->file, "%s/tasks", s->folder);
+    FILE *file = fopen(s->file, "w");
+    assert_non_null(file);
+    for (int i = 0; i < s->tasks; i++) fprintf(file, "worker 127.0.0.1:%d\n", support_port_hold(&s->held[i]));
+    assert_int_equal(fclose(file), 0);
+    for (int i = 0; i < count; i++) {
+        made[i] = (task){.scene = s, .index = i};
+        assert_int_equal(pthread_create(&thread[i], NULL, live, &made[i]), 0);
+    }
+    for (int i = 0; i < count; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < s->tasks; i++) close(s->held[i]);
+}
+
+static void expect(const task *t, artel_status status)
+{
+    if (t->status != status) fail_msg("task %d: %s: %s", t->index, artel_status_name(t->status), t->error.what);
+}
+
+/* What a loop makes that nobody interrupts. */
+static float truth(void)
+{
+    static float value;
+    scene s = {.asked = -1};
+    task t[MOST_TASKS];
+    if (value != 0) return value;
+    api_folder_make(s.folder);
+    play(&s, t);
+    expect(&t[0], ARTEL_OK);
+    assert_int_equal(t[0].units, UNITS);
+    api_folder_remove(s.folder);
+    return value = t[0].value;
+}
+
+static void FT12_FT13_one_comes_back(void **state)
+{
+    (void)state;
+    scene s = {.tasks = 3, .asked = 2, .returns = true};
+    task t[MOST_TASKS];
+    api_folder_make(s.folder);
+    play(&s, t);
+    for (int i = 0; i < 3; i++) {
+        expect(&t[i], ARTEL_OK);
+        assert_true(t[i].value == truth() && t[i].units == UNITS);
+    }
+    assert_true(atomic_load(&s.here));
+    assert_int_equal(t[0].writes + t[1].writes + t[2].writes, 1);
+    api_folder_remove(s.folder);
+}
+
+/* The others go on to the end; who left has a whole state, of some units. */
+static void FT7_one_leaves(void **state)
+{
+    (void)state;
+    scene s = {.tasks = 3, .asked = 1};
+    task t[MOST_TASKS];
+    api_folder_make(s.folder);
+    play(&s, t);
+    expect(&t[1], ARTEL_ERROR_PREEMPTED);
+    assert_true(t[1].units > ASKED_AT && t[1].units < UNITS);
+    for (int i = 0; i < 3; i += 2) {
+        expect(&t[i], ARTEL_OK);
+        assert_true(t[i].value == truth() && t[i].units == UNITS);
+    }
+    assert_int_equal(t[0].writes + t[2].writes, 1);
+    api_folder_remove(s.folder);
+}
+
+/* All end at the same unit, and one of them writes; then so many go on. */
+static void save_and_go_on(int tasks, int then)
+{
+    task t[MOST_TASKS];
+    scene s = {.tasks = tasks, .asked = tasks ? tasks - 1 : 0, .save = true};
+    int writers = 0, count = tasks ? tasks : 1;
+    api_folder_make(s.folder);
+    play(&s, t);
+    for (int i = 0; i < count; i++) {
+        expect(&t[i], ARTEL_ERROR_PREEMPTED);
+        assert_true(t[i].units > ASKED_AT && t[i].units < UNITS);
+        assert_true(t[i].units == t[0].units && t[i].value == t[0].value);
+        writers += t[i].writes;
+    }
+    assert_int_equal(writers, 1);
+    s.tasks = then;
+    s.asked = -1;
+    play(&s, t);
+    for (int i = 0; i < (then ? then : 1); i++) {
+        expect(&t[i], ARTEL_OK);
+        assert_true(t[i].value == truth() && t[i].units == UNITS);
+    }
+    api_folder_remove(s.folder);
+}
+
+static void FT7_FT8_all_save(void **state)
+{
+    (void)state;
+    save_and_go_on(0, 2);
+    save_and_go_on(3, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(FT12_FT13_one_comes_back), cmocka_unit_test(FT7_one_leaves),
+                                       cmocka_unit_test(FT7_FT8_all_save)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
