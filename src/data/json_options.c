@@ -5,12 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A text is one that holds something: of anything else a name of a file or column would be made. */
+static artel_status check_text(artel__arena *arena, const char *where, const artel__option *option, const json_t *value)
+{
+    char *text, advice[512];
+    if (json_is_string(value) && json_string_length(value) > 0) return ARTEL_OK;
+    snprintf(advice, sizeof advice, "it means: %s", option->help);
+    ARTEL_TRY(artel__json_dump_string(arena->ctx, value, ARTEL__JSON_PYTHON, &text));
+    artel_status status = artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice,
+                                      "%s does not fit (found %.80s, expected a text)", option->name, text);
+    artel__free(arena->ctx, text);
+    return status;
+}
+
 static artel_status set_member(artel__arena *arena, const artel__option *table, void *target, const char *where,
                                const char *name, json_t *value)
 {
     char *text;
     const artel__option *option = artel__options_find(table, name);
     if (json_is_null(value)) return ARTEL_OK;
+    if (option != NULL && option->type == ARTEL__OPTION_STRING) ARTEL_TRY(check_text(arena, where, option, value));
     if (json_is_string(value) && (option == NULL || option->type != ARTEL__OPTION_JSON))
         return artel__options_set(arena, table, target, where, name, json_string_value(value));
     ARTEL_TRY(artel__json_dump_string(arena->ctx, value, ARTEL__JSON_PYTHON, &text));

@@ -343,6 +343,11 @@ def errors():
         refused(name + " of other libraries", chain(a, (name, {})), "no stage '%s'" % name, words)
     refused("null for a setting that must be there", chain(a, ("take", dict(count=None))), 'the setting "count" is missing')
     same("null for one that may be left out", rows(chain(a, ("repeat", dict(count=2)), ("shuffle", dict(seed=None, buffer=None)))), rows(chain(a, ("repeat", dict(count=2)), ("shuffle", {}))))
+    for stage, name, more in (("cache", "file", {}), ("snapshot", "folder", {}), ("concatenate_columns", "to", {}), ("rename", "to", dict(column="x")),
+                              ("cast", "dtype", dict(column="x")), ("function", "file", {})):
+        for value in (True, 5, 1.5, ["x"], [], {"a": 1}, ""):
+            refused("%s as %s of %s" % (value, name, stage), chain(a, (stage, {name: value, **more})), "stage 2 (%s)" % stage, "%s does not fit (found " % name, "expected a text")
+    check("what is no name made no file", not any(os.path.exists(v) for v in ("true", "5", "1.5", '["x"]', "[]", '{"a": 1}')))
     refused("a key twice", chain(a, ("lookup", dict(column="x", keys=[3, 1, 3], default=0))), "stage 2 (lookup)", "3 is in keys twice")
     save(chain(a, ("take", dict(count=3)), ("filter", {"column": "x", "is": ">", "value": 9}), ("scale", dict(column="x", divide=2))))
     rc, out, err = run(ARTEL, "data", "stats", "pipeline:p.json")
