@@ -23,6 +23,7 @@ typedef struct ring {
     double next; /* number of a point: each task has numbers of its own */
     float x[BATCH][2];
     int label[BATCH];
+    artel_error why; /* the chief's failure, before the coordinator was closed */
 } ring;
 
 static artel_status open_points(void *user, int worker, void **state)
@@ -98,7 +99,9 @@ static artel_status one_epoch(ring *r, artel_coordinator *c, int steps, float *a
     if (status == ARTEL_OK) status = artel_coordinator_schedule(c, r->judge, points, 2, NULL, &answer);
     if (status == ARTEL_OK) status = artel_remote_fetch(answer, &out, 1, NULL);
     artel_remote_release(answer);
-    return status;
+    if (status != ARTEL_ERROR_CANCELLED) return status;
+    artel_status cause = artel_coordinator_join(c); /* it was dropped with the queue */
+    return cause < 0 ? cause : status;
 }
 
 static artel_status coordinate(ring *r, int epochs, int steps)
@@ -111,14 +114,14 @@ static artel_status coordinate(ring *r, int epochs, int steps)
     status = artel_coordinator_keep(c);
     for (int epoch = 0; epoch < epochs && status == ARTEL_OK; fflush(stdout)) {
         status = one_epoch(r, c, steps, &accuracy);
-        if (status == ARTEL_ERROR_RUN) { /* a server was lost */
-            printf("epoch %d again: %s\n", epoch, artel_context_error(r->ctx)->what);
-            status = artel_coordinator_go_back(c);
-        } else if (status == ARTEL_OK) {
-            printf("epoch %d: accuracy %.3f\n", epoch++, accuracy);
-            status = artel_coordinator_keep(c);
-        }
+        if (status == ARTEL_OK) printf("epoch %d: accuracy %.3f\n", epoch, accuracy);
+        if (status == ARTEL_OK) status = artel_coordinator_keep(c);
+        if (status == ARTEL_OK) epoch++;
+        if (status != ARTEL_ERROR_RUN) continue;
+        printf("epoch %d again: %s\n", epoch, artel_context_error(r->ctx)->what); /* a server was lost */
+        status = artel_coordinator_go_back(c);
     }
+    if (status < 0) r->why = *artel_context_error(r->ctx); /* which the calls below forget */
     if (artel_coordinator_look(c, &m) == ARTEL_OK) printf("%d closures, %d again\n", (int)m.done, (int)m.again);
     artel_status closed = artel_coordinator_close(c);
     return status < 0 ? status : closed;
@@ -140,7 +143,8 @@ int main(int argc, char **argv)
         status = artel_cluster_writes(cluster)
                      ? coordinate(&r, argc > 1 ? atoi(argv[1]) : 10, argc > 2 ? atoi(argv[2]) : 100)
                      : artel_coordinator_serve(r.strategy);
-    if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(r.ctx)->where, artel_context_error(r.ctx)->what);
+    const artel_error *why = r.why.status < 0 ? &r.why : artel_context_error(r.ctx);
+    if (status < 0) fprintf(stderr, "%s: %s\n", why->where, why->what);
     artel_strategy_destroy(r.strategy);
     artel_model_destroy(r.model);
     if (cluster) status = artel_cluster_finish(cluster, status);
