@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import types
 
 LENGTH = struct.Struct("!I")
@@ -197,6 +198,7 @@ def run_here(wish):
     os.chdir(wish["folder"])
     os.environ.clear()
     os.environ.update(wish["environment"])
+    tempfile.tempdir = None  # the imports may have asked for it
     path = wish["command"][0]
     sys.argv[:] = wish["command"]
     sys.path[0] = os.path.dirname(path)
