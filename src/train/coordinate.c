@@ -32,6 +32,7 @@ typedef struct client {
     int64_t finished;      /* items of this generation, for bounds */
     int64_t serial, next;  /* sync: of the phase; the item that it is given next */
     int64_t owes;          /* sync:K: 1 + the item of whose shares it has one; 0: none */
+    int share;             /* that one's number */
     int64_t out, since_ns; /* items that it has; since when it has been given and has given back none */
 } client;
 
@@ -43,10 +44,12 @@ typedef struct coordinator {
     uint64_t arrivals;
     artel__telling telling;
     artel__staleness staleness, former; /* of the updates of this epoch, and of the one before */
-    /* sync:K: results of the step in work, their rows; of this epoch, shares and those that came too late. */
-    double *sum;
-    int sums;
-    int64_t sum_rows, shares, late;
+    /* sync:K: of the step in work the results of shares, by number, and which there are; their sum; the share that is
+     * dealt out next where all are for anybody. Of this epoch, shares and those that came too late. */
+    double *result, *sum;
+    bool has[ARTEL__MOST_SHARES];
+    int results, next_share;
+    int64_t shares, late;
     int64_t heard_ns; /* the last result came, or who is waited for was said */
 } coordinator;
 
@@ -73,20 +76,24 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
 
 /* -- sync:K: shares of a step -- */
 
-/* The rows of a batch of `count` that a worker has: *first, and how many. */
-static int64_t share_of(const artel__service *s, int64_t count, int rank, int64_t *first, int *index)
+/* One for each worker; with fewer workers than K there are K, for whoever asks. */
+static int shares_of(const artel__service *s)
 {
-    int64_t k = 0;
-    for (int r = 0; r < rank; r++) k += s->type[r] == ARTEL__TASK_WORKER;
-    *first = count * k / s->workers;
-    *index = (int)k;
-    return count * (k + 1) / s->workers - *first;
+    return s->some > s->workers ? s->some : s->workers;
+}
+
+/* The rows of a batch of `count` that share k has: *first, and how many. */
+static int64_t rows_of(const artel__service *s, int64_t count, int k, int64_t *first)
+{
+    int shares = shares_of(s);
+    *first = count * k / shares;
+    return count * (k + 1) / shares - *first;
 }
 
 /* Shares that make a step: K, or all where there are fewer. */
 static int64_t shares_wanted(const artel__service *s, int64_t count)
 {
-    int64_t all = s->workers < count ? s->workers : count;
+    int64_t all = shares_of(s) < count ? shares_of(s) : count;
     return s->some < all ? s->some : all;
 }
 
@@ -98,30 +105,51 @@ static bool settles(client *who, uint64_t item)
     return owed;
 }
 
-/* Adds a share's result to those of its step. True: the step is whole, in c->sum. */
-static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int rank,
+/* Adds up the results that there are, in the order of shares. */
+static void sum_shares(coordinator *c, const artel__service *s, const artel__phase_item *item)
+{
+    int64_t first, all = 0;
+    int means = 1 + c->fit->tally.outputs, stride = c->phase.stride;
+    memset(c->sum, 0, (size_t)stride * sizeof *c->sum);
+    for (int k = 0; k < shares_of(s); k++) {
+        int64_t rows = c->has[k] ? rows_of(s, item->count, k, &first) : 0;
+        const double *values = c->result + (size_t)k * (size_t)stride;
+        for (int i = 0; i < stride && rows; i++) c->sum[i] += i < means ? values[i] * (double)rows : values[i];
+        all += rows;
+    }
+    for (int i = 0; i < means; i++) c->sum[i] /= (double)all;
+}
+
+/* Puts a share's result beside those of its step. True: the step is whole, in c->sum. */
+static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int k,
                       const double *values)
 {
-    int64_t first;
-    int index, means = 1 + c->fit->tally.outputs;
-    int64_t rows = share_of(s, item->count, rank, &first, &index);
-    for (int i = 0; i < c->phase.stride; i++) c->sum[i] += i < means ? values[i] * (double)rows : values[i];
-    c->sum_rows += rows;
-    if (++c->sums < shares_wanted(s, item->count)) return false;
-    for (int i = 0; i < means; i++) c->sum[i] /= (double)c->sum_rows;
+    size_t stride = (size_t)c->phase.stride;
+    memcpy(c->result + (size_t)k * stride, values, stride * sizeof *values);
+    c->has[k] = true;
+    if (++c->results < shares_wanted(s, item->count)) return false;
+    sum_shares(c, s, item);
     return true;
 }
 
-static artel_status clear_shares(coordinator *c)
+static void clear_shares(coordinator *c)
 {
+    memset(c->has, 0, sizeof c->has);
+    c->results = c->next_share = 0;
+}
+
+/* In a new generation. */
+static artel_status make_room_for_shares(coordinator *c, const artel__service *s)
+{
+    size_t values = (size_t)artel__tally_values(&c->fit->tally) + 1;
     void *block;
+    clear_shares(c);
+    if (!s->some) return ARTEL_OK;
     artel__free(c->fit->ctx, c->sum);
     c->sum = NULL;
-    c->sums = 0;
-    c->sum_rows = 0;
-    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)artel__tally_values(&c->fit->tally) + 1, sizeof *c->sum, "coordinator",
-                            &block));
+    ARTEL_TRY(artel__calloc(c->fit->ctx, values * ((size_t)shares_of(s) + 1), sizeof *c->sum, "coordinator", &block));
     c->sum = block;
+    c->result = c->sum + values;
     return ARTEL_OK;
 }
 
@@ -187,29 +215,48 @@ static artel_status deal_to(coordinator *c, const artel__service *s, client *who
     return status;
 }
 
-/* Its share of the step in work, once. */
-static artel_status deal_share(coordinator *c, const artel__service *s, int rank)
+/* Share k of the step in work; one without rows is left out. */
+static artel_status give_share(coordinator *c, const artel__service *s, client *who, held *h, int k)
 {
-    client *who = &c->client[rank];
-    int64_t i = c->phase.added, first, rows;
-    int index;
-    held *h = oldest(who);
-    if (who->serial != c->phase.serial) who->next = 0;
-    who->serial = c->phase.serial;
-    if (!h || i >= c->phase.items || who->next > i) return ARTEL_OK;
-    who->next = i + 1;
-    who->owes = 0;
-    rows = share_of(s, c->phase.item[i].count, rank, &first, &index);
+    int64_t i = c->phase.added, first, rows = rows_of(s, c->phase.item[i].count, k, &first);
     if (rows == 0) return ARTEL_OK;
     c->phase.item[i].state = ARTEL__ITEM_OUT;
     fill_item(c, s, i, &h->item);
     h->item.cursor += first;
     h->item.count = rows;
-    h->item.ordinal = h->item.ordinal * s->workers + index;
+    h->item.ordinal = h->item.ordinal * shares_of(s) + k;
     h->item.some = shares_wanted(s, c->phase.item[i].count);
+    h->item.share = k;
     who->owes = i + 1;
+    who->share = k;
     c->shares++;
     return give(c, who, h);
+}
+
+/* Every worker is given its share of the step in work, once. */
+static artel_status deal_share(coordinator *c, const artel__service *s, int rank)
+{
+    client *who = &c->client[rank];
+    int k = 0;
+    held *h = oldest(who);
+    for (int r = 0; r < rank; r++) k += s->type[r] == ARTEL__TASK_WORKER;
+    if (who->serial != c->phase.serial) who->next = 0;
+    who->serial = c->phase.serial;
+    if (!h || c->phase.added >= c->phase.items || who->next > c->phase.added) return ARTEL_OK;
+    who->next = c->phase.added + 1;
+    who->owes = 0;
+    return give_share(c, s, who, h, k);
+}
+
+/* There are more shares than workers: the next one is for whoever has waited longest. */
+static artel_status deal_shares(coordinator *c, const artel__service *s)
+{
+    artel_status status = ARTEL_OK;
+    client *who;
+    for (held *h; status == ARTEL_OK && c->phase.added < c->phase.items && c->next_share < s->some &&
+                  (h = next_ticket(c, s, &who)) != NULL;)
+        status = give_share(c, s, who, h, c->next_share++);
+    return status;
 }
 
 static artel_status deal(coordinator *c, const artel__service *s)
@@ -217,6 +264,7 @@ static artel_status deal(coordinator *c, const artel__service *s)
     client *who;
     artel_status status = ARTEL_OK;
     bool some = s->some && c->phase.mode == ARTEL__MODE_TRAIN;
+    if (some && s->some > s->workers) return deal_shares(c, s);
     for (int r = 0; some && r < s->seat.ranks && status == ARTEL_OK; r++) {
         if (c->client[r].works) status = deal_share(c, s, r);
     }
@@ -252,7 +300,7 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
     bool trains = c->phase.mode == ARTEL__MODE_TRAIN,
          fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
     if (trains && s->some && fresh) {
-        bool whole = settles(who, i) && add_share(c, s, &c->phase.item[i], who->lane.peer, result);
+        bool whole = settles(who, i) && add_share(c, s, &c->phase.item[i], who->share, result);
         if (!whole) return ARTEL_OK;
         result = c->sum;
     }
@@ -262,7 +310,7 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
         who->finished++;
     }
     artel_status status = artel__phase_take(c->fit, &c->phase, head->item, result);
-    if (result == c->sum && status == ARTEL_OK) status = clear_shares(c);
+    if (c->sum && result == c->sum) clear_shares(c);
     artel__mesh_stepped(s->cluster, (uint64_t)c->fit->at.step, 0); /* for artel status */
     return status;
 }
@@ -472,7 +520,7 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__checkpointer_again(c->fit));
     artel__phase_recall(&c->phase);
-    ARTEL_TRY(clear_shares(c));
+    ARTEL_TRY(make_room_for_shares(c, s));
     artel__fit_say_start(c->fit);
     while (!c->fit->at.ended) {
         if (!c->phase.open) { /* epochs end there, with what callbacks and checkpoints write */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their
  * values with the answer. It asks for the next item while it computes one, so it does not wait for the coordinator.
- * Variables here are a cache: a new phase begins by pulling them, and so does each item where `fresh` says so. Of
+ * Variables here are a cache: a new phase begins by pulling them, and so does each item where `fresh` says so (and
+ * takes none with the answer before). Of
  * tables whose rows travel alone each item begins by finding out which rows it reads (a step in a mode of tokens), and
  * pulls these. */
 #include <string.h>
@@ -343,7 +344,8 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
     artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
     if (!trains) return ARTEL_OK;
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .item = item->number, .rate = item->rate};
-    if (item->some) head.a = (uint64_t)item->count;
+    if (item->fresh) head.flags = ARTEL__FLAG_ONLY; /* the next item pulls what it needs */
+    if (item->some) head.a = (uint64_t)item->count | (uint64_t)item->share << 32;
     if (item->some) head.b = (uint64_t)item->some;
     w->late = false;
     return exchange(w, s, &head, &values[ARTEL__RESULT_STALENESS]);

@@ -152,20 +152,20 @@ static bool may_come(const artel__served_part *p, uint64_t item)
 }
 
 /* sync:K. Whether the step can be taken: the mean of K updates lies where an update is put. */
-static artel_status collect(artel__served_part *p, const artel__served_client *c, artel__served_call *at,
-                            const artel__lane_head *in, bool *whole)
+static artel_status collect(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
+                            bool *whole)
 {
     const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
     int count = p->count[ARTEL__PART_UPDATE];
+    uint64_t rows = in->a & UINT32_MAX, share = in->a >> 32;
     *whole = false;
-    if (at->staged) return ARTEL_OK;
-    if (in->a > INT32_MAX || in->b > ARTEL__MOST_SOME || p->tables.count) return artel__served_misfit(p->fit);
+    if (rows > INT32_MAX || share >= ARTEL__MOST_SHARES || in->b > ARTEL__MOST_SOME || p->tables.count)
+        return artel__served_misfit(p->fit);
     artel_status status =
-        artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, c->from.peer, (int64_t)in->a);
+        artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, (int)share, (int64_t)rows);
     if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
     ARTEL_TRY(status);
     artel__served_count(p, ARTEL__PART_UPDATE);
-    at->staged = true;
     if ((uint64_t)p->stage.count < in->b) return ARTEL_OK;
     artel__some_stage_mean(&p->stage, entry, count, artel__served_place, p->store);
     artel__some_stage_drop(&p->stage);
@@ -214,28 +214,31 @@ static bool may_forward(const server *s, const artel__service *service, const ar
     return p->sent - p->heard < ARTEL__SERVED_AHEAD;
 }
 
-/* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. */
+/* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. Of a step that
+ * lacks shares the update is kept, and whoever sent it may make another share: it vanishes with the generation, in
+ * which the coordinator hears of the step when all parts have K, so when a part has taken it and answered whoever came
+ * last or too late. */
 static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c,
                          artel__served_call *at, const artel__lane_head *in)
 {
     uint64_t before = (uint64_t)artel__store_iteration(p->store);
     bool whole = false;
     if (!may_come(p, in->item)) return artel__served_misfit(p->fit);
-    bool fresh = !artel__served_was_applied(p, in->item), counts = fresh || at->staged;
+    bool fresh = !artel__served_was_applied(p, in->item);
+    artel__lane_head out = {.op = in->op, .flags = fresh ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
     bool waits = !may_forward(s, service, p) || (in->b > 0 && p->heard < p->sent);
     if (fresh && waits) return ARTEL_OK; /* looked at again when copies have answered */
     if (fresh && in->b > 0) {
-        ARTEL_TRY(collect(p, c, at, in, &whole));
-        if (!whole) return ARTEL_OK; /* looked at again when there are K */
+        ARTEL_TRY(collect(p, at, in, &whole));
+        if (!whole) return artel__served_answer(c, at, &out, NULL, 0);
     }
     if (fresh) {
         artel_status status = take_new(s, p, at, in, whole);
         if (status != ARTEL_OK) return status;
         artel__mesh_stepped(service->cluster, before + 1, 0); /* for artel status */
     }
-    at->staged = false;
-    artel__lane_head out = {.op = in->op, .flags = counts ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
     if (fresh && before > in->position && in->b == 0) out.a = before - in->position;
+    if (in->flags & ARTEL__FLAG_ONLY) return artel__served_reply(p, c, at, &out, NULL, 0);
     return artel__served_answer_values(p, c, at, &out);
 }
 

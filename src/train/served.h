@@ -16,7 +16,6 @@ enum {
 
 typedef struct artel__served_call { /* a call of a client */
     artel__lane_slot call;
-    bool staged;            /* sync:K: the update is kept, and answered when the step is taken */
     artel__lane_head reply; /* of a held one: with these pieces, when copies of the part have so many forwards */
     artel__net_piece *piece;
     int pieces, room;

@@ -22,6 +22,7 @@
 enum {
     ARTEL__MOST_SERVERS = 64,
     ARTEL__MOST_SOME = 256,       /* K of sync:K */
+    ARTEL__MOST_SHARES = 256,     /* of a step: workers, or K */
     ARTEL__MOST_COPIES = 3,       /* servers that have a part */
     ARTEL__MOST_TICKETS = 2,      /* items that a worker holds or waits for */
     ARTEL__MOST_PLACED = 1 << 20, /* pieces that are moved by their traffic */
@@ -36,7 +37,8 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_FETCH = 3,   /* give it back */
     ARTEL__SERVE_END = 4,     /* nothing follows */
     ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
-    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
+    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of and, above 32
+                                 bits, the number of its share */
     ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
     ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; position: the item's serial; b:
                                  sync:K: it came too late */
@@ -54,7 +56,7 @@ enum {
     ARTEL__FLAG_WAIT = 1,   /* PULL: when `a` updates have been applied */
     ARTEL__FLAG_ASSIGN = 2, /* PUSH: averages are given, not differences */
     ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
-    ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these */
+    ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these; PUSH: the answer has no variables */
     ARTEL__FLAG_COPY =
         16, /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
     ARTEL__FLAG_HEAD = 32, /* ASSIGN */
@@ -91,8 +93,9 @@ typedef struct artel__item {
     int64_t serial;  /* of the phase: where it changes, variables are pulled */
     int64_t fresh;   /* pull them for each item */
     int64_t pass, cursor, count, ordinal;
-    double rate;  /* negative: the schedule's */
-    int64_t some; /* sync:K: it is a share of a step, which so many shares make; 0: a step */
+    double rate;   /* negative: the schedule's */
+    int64_t some;  /* sync:K: it is a share of a step, which so many shares make; 0: a step */
+    int64_t share; /* its number among the step's */
     int64_t servers;
     int64_t placed; /* so many bytes follow, the part of each piece; 0: it is as artel__division_make says */
     int32_t rank[ARTEL__MOST_SERVERS]; /* of the servers, by number of the part */
@@ -122,7 +125,7 @@ typedef struct artel__service {
     int chief, servers, workers;     /* rank of the chief, -1: it is not here; how many */
     int server[ARTEL__MOST_SERVERS]; /* their ranks */
     bool sync;                       /* all workers compute each batch together */
-    int some;                        /* K of sync:K: a step is the first K of all workers' shares of a batch; 0 */
+    int some;                        /* K of sync:K: a step is the first K shares of a batch (some.h); 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
     artel__part_placing placing;
     bool stops; /* where nobody has a part any more, instead of going back */

@@ -80,11 +80,7 @@ artel_status artel__fit_read_row_updates(artel__fit *fit)
 static artel_status check_some(const artel__service *s)
 {
     const artel__optimizer *optimizer = &s->fit->settings.optimizer;
-    int workers = artel__mesh_tasks(s->cluster)->count[ARTEL__TASK_WORKER];
     if (s->some == 0) return ARTEL_OK;
-    if (s->some > workers)
-        return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency", "start more workers, or wait for fewer",
-                           "sync:%d waits for %d of %d workers", s->some, s->some, workers);
     if (optimizer->lazy_rows)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, bounded or async",
                            "in sync:%d tables travel whole, and .embedding_updates is \"lazy\"", s->some);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates kept by rank, and their mean: gradients and differences of averages by the share of rows; squares of
+/* Updates kept by share, and their mean: gradients and differences of averages by the share of rows; squares of
  * occurrences, which belong to gradients that are so much smaller in the mean, by its square. Norms are not here: who
  * clips by them is refused (servers.c). */
 #include "train/some.h"
@@ -38,14 +38,14 @@ static artel_status make_room(artel__some_stage *s)
 }
 
 artel_status artel__some_stage_take(artel__some_stage *s, const artel__entry *entry, int count,
-                                    const artel__lane_slot *slot, uint64_t step, int rank, int64_t rows)
+                                    const artel__lane_slot *slot, uint64_t step, int share, int64_t rows)
 {
     void *block;
     int place = 0;
     if (step != s->step) artel__some_stage_drop(s);
     s->step = step;
-    while (place < s->count && s->item[place].rank < rank) place++;
-    if (rows < 1 || (place < s->count && s->item[place].rank == rank)) return ARTEL_ERROR_INVALID;
+    while (place < s->count && s->item[place].share < share) place++;
+    if (rows < 1 || (place < s->count && s->item[place].share == share)) return ARTEL_ERROR_INVALID;
     ARTEL_TRY(make_room(s));
     ARTEL_TRY(artel__alloc(s->ctx, artel__entries_bytes(entry, count) + 8, "parameter server", &block));
     uint8_t *at = block;
@@ -54,7 +54,7 @@ artel_status artel__some_stage_take(artel__some_stage *s, const artel__entry *en
         return ARTEL_ERROR_INVALID;
     }
     memmove(s->item + place + 1, s->item + place, (size_t)(s->count - place) * sizeof *s->item);
-    s->item[place] = (artel__some_update){rank, rows, block};
+    s->item[place] = (artel__some_update){share, rows, block};
     s->count++;
     return ARTEL_OK;
 }

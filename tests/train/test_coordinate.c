@@ -273,7 +273,7 @@ static void push(bench *b, int worker, artel__lane_slot *slot, uint64_t state, c
 {
     int count = lane_list_zeros(&b->division, 0, ARTEL__PART_UPDATE, b->entry, b->piece);
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .install = state, .item = item->number, .rate = 0.1};
-    if (item->some) head.a = (uint64_t)item->count;
+    if (item->some) head.a = (uint64_t)item->count | (uint64_t)item->share << 32;
     if (item->some) head.b = (uint64_t)item->some;
     *slot = (artel__lane_slot){.room = 0};
     assert_int_equal(artel__lane_call(&b->to_server[worker], slot, &head, b->piece, count, 0), ARTEL_OK);
