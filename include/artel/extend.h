@@ -119,7 +119,7 @@ typedef struct artel_optimizer_definition {
 
 /* Found by its name wherever Keras' optimizers are: in model files, artel_model_compile(), `--optimizer`,
  * artel_optimizer_create(). The definition is copied. Weight decay, clipping, moving averages, gradient accumulation,
- * scaling of the loss and schedules are made around it, as Keras does. Not with parameter servers. Errors:
+ * scaling of the loss and schedules are made around it, as Keras does; with parameter servers, too. Errors:
  * ARTEL_ERROR_INVALID (no name, no update, a name that is taken or Keras', slots without names, settings that are no
  * object, more than 3 slots or 16 settings). */
 ARTEL_API artel_status artel_context_add_optimizer(artel_context *context,

@@ -2,8 +2,8 @@
 /* Functions whose variables belong to servers: what they would write is kept instead, for whoever runs them to send.
  *
  * A worker's graph has everything but the writing: gradients (clipping by norm is a worker's own affair, as in
- * TensorFlow) and values to assign are results of it. Moving statistics are written by layers themselves, into the
- * worker's copy; what they were and have become is sent.
+ * TensorFlow, unless gradients of several steps are added up first) and values to assign are results of it. Moving
+ * statistics are written by layers themselves, into the worker's copy; what they were and have become is sent.
  */
 #include <string.h>
 
@@ -31,12 +31,10 @@ artel_status artel__elsewhere_begin(artel_strategy *s, artel_cluster *cluster)
 
 artel_status artel__elsewhere_check(artel_strategy *s, const artel__optimizer *o)
 {
-    const char *what = o->matrix                   ? "an optimizer that sees whole matrices"
-                       : o->accumulation_steps > 1 ? "gradient accumulation"
-                                                   : NULL;
-    if (!what) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->class_name, "choose another optimizer, or another strategy",
-                       "%s is not supported with parameter servers", what);
+    const char *all = artel__optimizer_reads_all(o);
+    if (!all) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->class_name, "use clipnorm, or another strategy",
+                       "clipping wants %s, and no parameter server has all of them", all);
 }
 
 /* -- while a function is traced -- */

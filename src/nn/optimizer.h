@@ -96,6 +96,8 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
                                       const int *trainable, int count, artel__optimizer_slots *out);
 /* The bytes in files that a trainable variable's slots take. */
 uint64_t artel__optimizer_slot_bytes(const artel__optimizer *optimizer, const artel__variable *of);
+/* The elements in memory, of four bytes, of the k-th slot that a float32 variable has; 0: it has none. */
+int64_t artel__optimizer_slot_count(const artel__optimizer *optimizer, const artel__variable *of, int k);
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and
  * Ftrl, 1 for Nadam's product. */
 double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
@@ -113,7 +115,8 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
  * accumulation. */
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer);
 /* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares of an
- * embedding's gradient that the rule wants, or none; that gradient clipped by value, or none where the step clips. */
+ * embedding's gradient that the rule wants, or none; that gradient clipped by value, or none where the step clips.
+ * Where gradients of several steps are added up there are none of these: whoever has the sums makes them. */
 artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
                                     const artel__optimizer_slots *slots, const artel__value_id *gradient,
                                     artel__value_id *norm);
@@ -121,16 +124,22 @@ artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, arte
                                          artel__value_id gradient);
 artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,
                                             artel__value_id gradient);
-/* The rows of a table's gradient, where they may take its place and the rule's state lies row by row: NULL; else why
- * not (a constant text). */
-const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
-                                  artel__embedding_rows *out);
+/* Why the step on a variable wants all of it and of its gradient in one place (a constant text); NULL: runs of elements
+ * may be stepped apart from one another. */
+const char *artel__optimizer_reads_whole(const artel__optimizer *optimizer, const artel__variable *variable);
+/* Why variables cannot be stepped apart from one another, the gradients being made elsewhere; NULL: they can. */
+const char *artel__optimizer_reads_all(const artel__optimizer *optimizer);
+/* The rows of the gradient of `table`, where they may take its place and the rule's state lies row by row: NULL; else
+ * why not (a constant text). */
+const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *table,
+                                  artel__value_id gradient, artel__embedding_rows *out);
 /* Whether a row of a table changes although its gradient is 0. */
 bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer);
 /* Whether the rule keeps its k-th slot from step to step; Nadam's product. */
 bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k);
 bool artel__optimizer_has_product(const artel__optimizer *optimizer);
-/* The step alone, of gradients that come from elsewhere with what the three above have made of them. */
+/* The step alone, of gradients that come from elsewhere with what the three above have made of them; with gradients of
+ * several steps, their sums and what clipping needs of these. */
 typedef struct artel__optimizer_input {
     const artel__value_id *gradient, *norm; /* of each variable; a gradient may be none */
     const artel__value_id *squares;         /* NULL: as the gradients say themselves */

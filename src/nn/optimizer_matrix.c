@@ -51,8 +51,7 @@ void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, 
 {
     artel__phase phase = graph->phase;
     artel_dtype precision = graph->precision, real = graph->real;
-    artel__op_embedding_explain(graph, gradient, "the step reads lines and columns of it");
-    artel__value_id squares = artel__op_embedding_squares(graph, gradient);
+    artel__value_id squares = o->squares;
     graph->phase = ARTEL__PHASE_APPLY;
     graph->precision = ARTEL_DTYPE_FLOAT32;
     graph->real = variable->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;

@@ -24,6 +24,10 @@ typedef struct declaring {
     artel__optimizer_slots *out;
 } declaring;
 
+/* Why a table's gradient is made in full, in the words of the plan. */
+static const char added_up[] = "gradients of several steps are added up",
+                  whole_matrix[] = "the step reads lines and columns of it";
+
 static bool exists(const artel__optimizer *optimizer, artel__slot_when when)
 {
     return artel__slot_exists(when, &optimizer->options);
@@ -213,6 +217,16 @@ uint64_t artel__optimizer_slot_bytes(const artel__optimizer *optimizer, const ar
     return bytes;
 }
 
+int64_t artel__optimizer_slot_count(const artel__optimizer *optimizer, const artel__variable *of, int k)
+{
+    declaring d = {.optimizer = optimizer};
+    const artel__slot_row *row = &optimizer->def->slot[k];
+    artel__variable like = *of;
+    if (!artel__optimizer_has_slot(optimizer, k) || !form_of(&d, row, &like)) return 0;
+    bool alike = row->form == ARTEL__SLOT_LIKE || row->form == ARTEL__SLOT_OF_RULE;
+    return alike ? of->count : artel_shape_count(&like.shape);
+}
+
 double artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
 {
     (void)optimizer;
@@ -239,10 +253,15 @@ static artel__value_id squared_norm(artel__graph *graph, artel__value_id gradien
     return squares >= 0 ? artel__op_absolute_norm(graph, squares) : artel__op_squared_norm(graph, gradient);
 }
 
+static bool accumulates(const artel__optimizer *optimizer)
+{
+    return optimizer->accumulation_steps > 1;
+}
+
 /* The norms of clipping, before anything changes: of each gradient, or one of all in Keras' order. */
-artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
-                                    const artel__optimizer_slots *slots, const artel__value_id *gradient,
-                                    artel__value_id *norm)
+static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *graph,
+                              const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                              artel__value_id *norm)
 {
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part),
                     all = ARTEL__NO_VALUE;
@@ -257,6 +276,15 @@ artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__gr
     }
     if (together && parts) all = artel__op_sum_scalars(graph, part, parts);
     for (int i = 0; i < slots->count && together; i++) norm[i] = all;
+    return graph->status;
+}
+
+artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
+                                    const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                    artel__value_id *norm)
+{
+    if (!accumulates(optimizer)) return add_norms(optimizer, graph, slots, gradient, norm);
+    for (int i = 0; i < slots->count; i++) norm[i] = ARTEL__NO_VALUE;
     return graph->status;
 }
 
@@ -328,22 +356,38 @@ static bool wants_squares(const artel__optimizer *optimizer)
 artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
                                          artel__value_id gradient)
 {
-    return wants_squares(optimizer) ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+    bool wanted = wants_squares(optimizer) && !accumulates(optimizer);
+    return wanted ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
 }
 
 artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,
                                             artel__value_id gradient)
 {
     bool by_value = optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0 && optimizer->clipvalue > 0;
-    return by_value ? artel__op_embedding_clip(graph, gradient, optimizer->clipvalue) : ARTEL__NO_VALUE;
+    bool wanted = by_value && !accumulates(optimizer);
+    return wanted ? artel__op_embedding_clip(graph, gradient, optimizer->clipvalue) : ARTEL__NO_VALUE;
 }
 
-const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
-                                  artel__embedding_rows *out)
+const char *artel__optimizer_reads_whole(const artel__optimizer *optimizer, const artel__variable *variable)
 {
-    const char *why = needs_whole_table(optimizer);
+    if (!left_to_rule(optimizer, variable)) return whole_matrix;
+    if (accumulates(optimizer) && optimizer->clipnorm > 0) return "clipping is by the norm of the sum of several steps";
+    return rule_of(optimizer)->layerwise;
+}
+
+const char *artel__optimizer_reads_all(const artel__optimizer *optimizer)
+{
+    bool norm = optimizer->clipnorm <= 0 && optimizer->global_clipnorm > 0;
+    return norm && accumulates(optimizer) ? "the norm of all gradients together, each the sum of several steps" : NULL;
+}
+
+const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *table,
+                                  artel__value_id gradient, artel__embedding_rows *out)
+{
+    const char *why = needs_whole_table(optimizer), *whole = artel__optimizer_reads_whole(optimizer, table);
     if (optimizer->use_ema) why = "the average of a table changes in all rows";
-    if (rule_of(optimizer)->layerwise) why = rule_of(optimizer)->layerwise;
+    if (whole) why = whole;
+    if (accumulates(optimizer)) why = added_up;
     bool squares = wants_squares(optimizer) &&
                    !optimizer->lazy_rows; /* as TensorFlow's optimizers that step such rows: of the sum of a token's */
     return why ? why : artel__op_embedding_rows(graph, gradient, squares, out);
@@ -442,6 +486,8 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
     }
     if (!left_to_rule(optimizer, variable)) {
         set_slots(graph, slots, i, &o);
+        artel__op_embedding_explain(graph, gradient, whole_matrix);
+        o.squares = in->squares ? in->squares[i] : artel__op_embedding_squares(graph, gradient);
         artel__matrix_step(optimizer, graph, variable, &o, gradient);
         return;
     }
@@ -462,20 +508,29 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
 
 /* The gradients of a period in its last step: the sums that they were added to. */
 static artel_status accumulate(const artel__optimizer *optimizer, artel__graph *graph,
-                               const artel__optimizer_slots *slots, const artel__value_id **gradient)
+                               const artel__optimizer_slots *slots, artel__optimizer_input *in)
 {
+    artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
     artel__value_id *sum = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *sum);
-    if (!sum) return ARTEL_ERROR_NO_MEMORY;
+    if (!sum || !norm) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < slots->count; i++) {
-        artel__value_id added = (*gradient)[i];
+        artel__value_id added = in->gradient[i];
         sum[i] = ARTEL__NO_VALUE;
         if (added < 0) continue;
         sum[i] = artel__graph_variable(graph, slots->sum[i]);
-        artel__op_embedding_explain(graph, added, "gradients of several steps are added up");
+        artel__op_embedding_explain(graph, added, added_up);
         artel__op_accumulate(graph, sum[i], added, optimizer->accumulation_steps);
     }
-    *gradient = sum;
-    return graph->status;
+    graph->period = optimizer->accumulation_steps;
+    graph->phase = ARTEL__PHASE_APPLY;
+    *in = (artel__optimizer_input){.gradient = sum, .norm = norm};
+    return add_norms(optimizer, graph, slots, sum, norm);
+}
+
+static void clear_sums(artel__graph *graph, const artel__optimizer_slots *slots, const artel__optimizer_input *in)
+{
+    for (int i = 0; i < slots->count && slots->sum; i++) artel__op_clear(graph, in->gradient[i]);
+    graph->period = 1;
 }
 
 static void add_averages(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
@@ -491,11 +546,14 @@ artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__gra
                                    const artel__optimizer_slots *slots, const artel__optimizer_input *in)
 {
     artel__phase phase = graph->phase;
+    artel__optimizer_input own = *in;
+    if (slots->sum) ARTEL_TRY(accumulate(optimizer, graph, slots, &own));
     if (slots->product >= 0)
         artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
     for (int i = 0; i < slots->count; i++) {
-        if (in->gradient[i] >= 0) add_update(optimizer, graph, slots, i, in, ARTEL__NO_VALUE);
+        if (own.gradient[i] >= 0) add_update(optimizer, graph, slots, i, &own, ARTEL__NO_VALUE);
     }
+    clear_sums(graph, slots, &own);
     add_averages(optimizer, graph, slots);
     graph->phase = phase;
     return graph->status;
@@ -508,20 +566,20 @@ artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__grap
     artel__phase phase = graph->phase;
     artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
     if (!norm) return ARTEL_ERROR_NO_MEMORY;
+    artel__optimizer_input in = {.gradient = gradient, .norm = norm};
     graph->gating = graph->gate >= 0;
-    if (slots->sum) ARTEL_TRY(accumulate(optimizer, graph, slots, &gradient));
-    graph->period = optimizer->accumulation_steps;
-    graph->phase = slots->sum ? ARTEL__PHASE_APPLY : ARTEL__PHASE_BACKWARD;
-    ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
+    graph->phase = ARTEL__PHASE_BACKWARD;
+    if (slots->sum)
+        ARTEL_TRY(accumulate(optimizer, graph, slots, &in));
+    else
+        ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
     if (slots->product >= 0)
         artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
-    artel__optimizer_input in = {.gradient = gradient, .norm = norm};
     for (int i = 0; i < slots->count; i++) {
-        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, &in, scale);
+        if (in.gradient[i] >= 0) add_update(optimizer, graph, slots, i, &in, scale);
         graph->phase = ARTEL__PHASE_BACKWARD;
     }
-    for (int i = 0; i < slots->count && slots->sum; i++) artel__op_clear(graph, gradient[i]);
-    graph->period = 1;
+    clear_sums(graph, slots, &in);
     add_averages(optimizer, graph, slots);
     graph->gating = false;
     if (graph->gate >= 0)

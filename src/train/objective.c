@@ -344,7 +344,8 @@ static const char *keep_rows(builder *b, int i, artel__value_id gradient)
     const char *why;
     if (artel__op_embedding_index(graph, artel__graph_variable(graph, b->request->slots->trainable[i]), &why) < 0)
         return why;
-    why = artel__optimizer_rows(&b->request->settings->optimizer, graph, gradient, &rows);
+    const artel__variable *table = &b->request->variables->item[b->request->slots->trainable[i]];
+    why = artel__optimizer_rows(&b->request->settings->optimizer, graph, table, gradient, &rows);
     if (why || graph->status < 0) return why;
     o->gradient_kept[i] = artel__graph_keep(graph, rows.rows);
     if (rows.squares >= 0) o->squares_kept[i] = artel__graph_keep(graph, rows.squares);

@@ -2,8 +2,8 @@
 /* Which variable lies where: what is cut, who gets it, and the order of elements in messages.
  *
  * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels
- * are not whole in memory; such a variable, and one whose optimizer or constraint reads all of it, is cut at blocks of
- * 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of equals; or in turn, as
+ * are not whole in memory; such a variable is cut at blocks of 4,096 elements, and one whose optimizer or constraint
+ * reads all of it not at all. Each goes to the server with the fewest bytes, the first of equals; or in turn, as
  * TensorFlow's, which is uneven with pieces of very different size. A chief that has measured places them otherwise
  * (balance.c).
  */
@@ -28,7 +28,6 @@ typedef struct maker {
     int room;
     uint64_t *load; /* bytes by server */
     int *constrained, constraints;
-    bool whole; /* the optimizer reads all of a variable */
 } maker;
 
 static const artel__variables *variables_of(const artel__division *division)
@@ -88,7 +87,7 @@ static artel_status cut(maker *m, int trainable, int variable)
 {
     const artel__variable *v = &variables_of(m->out)->item[variable];
     int64_t unit = unit_of(v), units = unit > 0 ? (v->count + unit - 1) / unit : 1;
-    bool together = trainable < 0 || m->whole || is_constrained(m, variable);
+    bool together = trainable < 0 || artel__optimizer_reads_whole(m->out->optimizer, v) || is_constrained(m, variable);
     int64_t pieces = together ? 1 : count_pieces(m, units, unit);
     for (int64_t k = 0; k < pieces; k++) {
         int64_t first = artel__partition_offset(units, pieces, k) * unit,
@@ -179,13 +178,8 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                .arena = arena,
                .out = &division,
                .load = artel__arena_alloc(arena, (size_t)servers, sizeof(uint64_t)),
-               .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int)),
-               .whole = artel__rules[division.optimizer->options.rule].layerwise != NULL};
+               .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int))};
     ARTEL_TRY(artel__arena_status(arena));
-    if (division.optimizer->matrix)
-        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, division.optimizer->class_name,
-                           "choose another optimizer, or another strategy",
-                           "an optimizer that sees whole matrices is not supported with parameter servers");
     ARTEL_TRY(artel__partition_read(arena->ctx, rule->partitioner, servers, &m.rule));
     memset(m.load, 0, (size_t)servers * sizeof *m.load);
     ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
@@ -258,15 +252,27 @@ static void add(lister *l, artel__entry_kind kind, int piece, int slot, size_t b
     l->out[l->count++] = (artel__entry){kind, piece, slot, bytes};
 }
 
+/* Some slots of whole variables have another form than these; a task that keeps none has not declared them. */
+static void add_slot(lister *l, int i, int k)
+{
+    const artel__optimizer *optimizer = l->division->optimizer;
+    const artel__piece *p = &l->division->piece[i];
+    int64_t count = p->count;
+    if (!artel__optimizer_has_slot(optimizer, k)) return;
+    if (optimizer->matrix && p->whole)
+        count = artel__optimizer_slot_count(optimizer, &variables_of(l->division)->item[p->variable], k);
+    if (count > 0) add(l, ARTEL__ENTRY_SLOT, i, k, (size_t)count * sizeof(float));
+}
+
 static void add_state(lister *l, int i)
 {
     const artel__optimizer *optimizer = l->division->optimizer;
     const artel__piece *p = &l->division->piece[i];
     size_t bytes = (size_t)p->count * sizeof(float);
-    for (int k = 0; p->trainable >= 0 && k < ARTEL__APPLY_SLOTS; k++) {
-        if (artel__optimizer_has_slot(optimizer, k)) add(l, ARTEL__ENTRY_SLOT, i, k, bytes);
-    }
-    if (p->trainable >= 0 && optimizer->use_ema) add(l, ARTEL__ENTRY_AVERAGE, i, 0, bytes);
+    if (p->trainable < 0) return;
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) add_slot(l, i, k);
+    if (optimizer->use_ema) add(l, ARTEL__ENTRY_AVERAGE, i, 0, bytes);
+    if (optimizer->accumulation_steps > 1) add(l, ARTEL__ENTRY_SUM, i, 0, bytes);
 }
 
 static void add_update(lister *l, int i)
@@ -353,6 +359,7 @@ void *artel__division_locate(const artel__division *division, artel__session *se
     case ARTEL__ENTRY_VALUE: at = artel__state_lend(state, p->variable); break;
     case ARTEL__ENTRY_SLOT: at = artel__state_lend(state, slots->slot[i * slots->per_variable + entry->slot]); break;
     case ARTEL__ENTRY_AVERAGE: at = artel__state_lend(state, slots->average[i]); break;
+    case ARTEL__ENTRY_SUM: at = artel__state_lend(state, slots->sum[i]); break;
     case ARTEL__ENTRY_PRODUCT: return artel__state_lend(state, slots->product);
     case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
     case ARTEL__ENTRY_SQUARES: at = artel__session_kept(session, o->squares_kept[i]); break;

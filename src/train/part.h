@@ -40,7 +40,7 @@ typedef struct artel__division_rule {
 } artel__division_rule;
 
 /* In `arena`; tables get `width` where the objective has them as such. Refused, by name: variables that are not
- * float32, states of rows, optimizers that step on what no server has. */
+ * float32, states of rows. */
 artel_status artel__division_make(artel__arena *arena, const artel__session *session, const artel__division_rule *rule,
                                   int servers, artel__division *out);
 /* Load of the fullest server over the mean, in bytes; 1: it is even, or there is one server. */
@@ -68,6 +68,7 @@ typedef enum artel__entry_kind {
     ARTEL__ENTRY_VALUE,
     ARTEL__ENTRY_SLOT,
     ARTEL__ENTRY_AVERAGE,
+    ARTEL__ENTRY_SUM, /* of gradients, where those of several steps are added up */
     ARTEL__ENTRY_PRODUCT,
     ARTEL__ENTRY_GRADIENT,
     ARTEL__ENTRY_SQUARES,

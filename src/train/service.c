@@ -56,13 +56,14 @@ static artel_status check_optimizer(artel__fit *fit)
                                "use multi-worker, or a mixed policy", "parameter servers do not keep variables of %s",
                                artel_dtype_name(variables->item[i].dtype));
     }
-    const char *what = optimizer->scales_loss              ? "a LossScaleOptimizer"
-                       : optimizer->accumulation_steps > 1 ? "gradient accumulation"
-                                                           : NULL;
-    if (!what) return ARTEL_OK;
-    return artel__fail(
-        fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
-        "%s goes from batch to batch, and workers of parameter-server compute batches apart from one another", what);
+    const char *all = artel__optimizer_reads_all(optimizer);
+    if (all)
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use clipnorm, or multi-worker",
+                           "clipping wants %s, and no parameter server has all of them", all);
+    if (!optimizer->scales_loss) return ARTEL_OK;
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
+                       "the scale of a LossScaleOptimizer goes from batch to batch, and workers of parameter-server "
+                       "compute batches apart from one another");
 }
 
 artel_status artel__fit_read_row_updates(artel__fit *fit)

@@ -5,7 +5,7 @@
  * squares, norms. Of a table whose rows travel alone there is room for the rows of a batch; the others wait, where a
  * rule changes them without a gradient (deferred.h). The graph has nothing but the optimizer's nodes, as
  * artel__optimizer_step makes them in any training graph, and constraints. A piece that is a whole variable keeps its
- * layout (constraints and LAMB want it); others are runs of elements, which no rule minds.
+ * layout (constraints, LAMB and steps on matrices want it); others are runs of elements, which no rule minds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +261,7 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     case ARTEL__ENTRY_VALUE: variable = p->variable; break;
     case ARTEL__ENTRY_SLOT: variable = slots->slot[p->trainable * slots->per_variable + entry->slot]; break;
     case ARTEL__ENTRY_AVERAGE: variable = slots->average[p->trainable]; break;
+    case ARTEL__ENTRY_SUM: variable = slots->sum[p->trainable]; break;
     case ARTEL__ENTRY_PRODUCT: variable = slots->product; break;
     case ARTEL__ENTRY_GRADIENT:
     case ARTEL__ENTRY_DIFFERENCE: variable = p->gradient; break;

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <artel/extend.h>
+
 coordinator_job job;
 
 static artel_status trace_count(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -143,6 +145,26 @@ artel_optimizer *coordinator_train_with(artel_strategy *s, artel_model *of, cons
     return made;
 }
 
+/* An optimizer of the program's own. m = momentum m - rate g; w += m */
+static artel_status heavy_ball(void *user, const char *config, artel_graph *g, artel_optimizer_update *u)
+{
+    (void)user;
+    artel_value momentum = artel_graph_number(g, artel_graph_setting(g, config, "momentum", 0));
+    artel_value kept = artel_graph_binary(g, "multiply", u->slots[0], momentum);
+    artel_value step = artel_graph_binary(g, "multiply", u->gradient, u->rate);
+    u->next_slots[0] = artel_graph_binary(g, "subtract", kept, step);
+    u->next = artel_graph_binary(g, "add", u->variable, u->next_slots[0]);
+    return artel_graph_status(g);
+}
+
+static const artel_optimizer_slot momentum[] = {{.name = "momentum"}};
+static const artel_optimizer_definition ball = {.struct_size = sizeof ball,
+                                                .class_name = "mine>HeavyBall",
+                                                .settings = "{\"momentum\": 0.0}",
+                                                .slots = momentum,
+                                                .slot_count = 1,
+                                                .update = heavy_ball};
+
 static coordinator_training here;
 
 void coordinator_declare(const char *rule)
@@ -157,6 +179,7 @@ void coordinator_declare(const char *rule)
     v.shape = (artel_shape){2, {5, 40}};
     check(artel_variable_create(job.strategy, &v, &job.weights) == ARTEL_OK, "weights");
     check(artel_optimizer_create(job.strategy, "sgd:learning_rate=1", &job.counter, 1, &job.counts) == ARTEL_OK, "sgd");
+    check(artel_context_add_optimizer(job.ctx, &ball) == ARTEL_OK, "HeavyBall");
     job.model = coordinator_model();
     job.trains = coordinator_train_with(job.strategy, job.model, rule);
     d.name = "few";

@@ -86,7 +86,7 @@ def PS8_other_counts():
 def optimizers():
     """Rules, slots, norms, averages and rates are those of one process, on pieces of variables, too."""
     for optimizer in ("rmsprop:centered=true", "nadam", "ftrl", "lamb", "adam:global_clipnorm=0.1",
-                      "adagrad:clipvalue=0.001", "sgd:learning_rate=cosine_decay(initial=0.1,steps=15)"):
+                      "adagrad:clipvalue=0.001", "sgd:learning_rate=cosine_decay(initial=0.1,steps=15)", "adafactor", "muon", "adam:gradient_accumulation_steps=3,clipnorm=0.01"):
         bits, kept = one_process(TEXT, WORDS, "--optimizer", optimizer)
         h, _ = trains(1, 2, TEXT, WORDS, "--consistency", "bounded:0", "--partitioner", "fixed:3", "--optimizer", optimizer, falls=False)
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", optimizer)
@@ -197,7 +197,7 @@ def refuses():
     for odd in ("sync:0", "sync:two", "bounded:-1"):
         says(launch(1, 1, MODEL, DATA, "--consistency", odd), "--consistency", odd)
     says(launch(2, 1, MODEL, DATA, "--consistency", "sync:2"), "does not clip by norm")
-    says(launch(1, 1, MODEL, DATA, "--optimizer", "adam:gradient_accumulation_steps=2"), "gradient accumulation")
+    says(launch(1, 1, MODEL, DATA, "--optimizer", "adam:gradient_accumulation_steps=2,global_clipnorm=1"), "clipping wants the norm of all gradients together", "use clipnorm")
 
     def scaled():
         m = plain()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A variable that is cut over one to five servers is stepped as the uncut one, bit for bit, by every optimizer that the
- * library has: 20 steps of any gradients, with what optimizers keep, norms and averages. */
+ * library has: 20 steps of any gradients, with what optimizers keep, norms, averages and sums of several steps. One
+ * that reads all of a variable has it at one server, whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +32,13 @@ static const char *const rules[] = {
 #undef RULE
 };
 
+/* All that see matrices. */
+static const char *const matrix[] = {
+#define MATRIX_OPTIMIZER(name) #name,
+#include "nn/matrix_optimizers.list"
+#undef MATRIX_OPTIMIZER
+};
+
 static const char *class_of(const char *rule)
 {
     return strcmp(rule, "schedule_free") == 0 ? "ScheduleFreeAdamW" : rule;
@@ -51,7 +59,15 @@ static const char *const variants[] = {"adamw",
                                        "adam:global_clipnorm=0.1",
                                        "nadam:weight_decay=0.01",
                                        "ftrl:l1_regularization_strength=0.01,l2_regularization_strength=0.02",
-                                       "adadelta:clipnorm=0.1"};
+                                       "adadelta:clipnorm=0.1",
+                                       "adam:gradient_accumulation_steps=3",
+                                       "adam:gradient_accumulation_steps=3,clipvalue=0.05",
+                                       "nadam:gradient_accumulation_steps=4,use_ema=true,weight_decay=0.01"};
+
+/* With these no variable is cut, and servers make the norms. */
+static const char *const wholes[] = {"lamb", "sgd:gradient_accumulation_steps=3,clipnorm=0.1",
+                                     "muon:gradient_accumulation_steps=3", "muon:clipnorm=0.1",
+                                     "adafactor:gradient_accumulation_steps=2,clipnorm=0.1,use_ema=true"};
 
 typedef struct owners {
     artel__arena arena;
@@ -142,7 +158,15 @@ static size_t compare(owners *cut, int parts, owners *whole, const char *optimiz
     return compared;
 }
 
-static void compare_with(const char *optimizer)
+/* Whether any variable is. */
+static bool is_cut(const owners *o)
+{
+    for (int i = 0; i < o->division.pieces; i++)
+        if (!o->division.piece[i].whole) return true;
+    return false;
+}
+
+static void compare_with(const char *optimizer, bool cuts)
 {
     fit_bench b;
     fit_open_mlp(&b, ROWS);
@@ -156,6 +180,7 @@ static void compare_with(const char *optimizer)
         static owners cut, whole;
         open_owners(&fit, 1, &whole);
         open_owners(&fit, parts, &cut);
+        assert_true(is_cut(&cut) == (cuts && parts > 1));
         size_t before = compare(&cut, parts, &whole, optimizer);
         for (int i = 0; i < STEPS; i++) step(&cut, parts, i);
         for (int i = 0; i < STEPS; i++) step(&whole, 1, i);
@@ -174,8 +199,14 @@ static void compare_with(const char *optimizer)
 static void every_optimizer_has_the_bits_of_the_uncut(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) compare_with(class_of(rules[i]));
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i]);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        compare_with(class_of(rules[i]), strcmp(rules[i], "lamb") != 0);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i], true);
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
+        compare_with(wholes[i], strncmp(wholes[i], "muon", 4) == 0);
+    compare_with("adafactor", false);
+    compare_with("muon", true); /* what it leaves to Adam */
+    assert_int_equal(sizeof matrix / sizeof *matrix, 2);
     assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
 }
 
