@@ -78,7 +78,7 @@ class _FitOptions(ctypes.Structure):
                 ("standard_step", _b), ("arithmetic", _s), ("consistency", _s), ("ps_partitioner", _s), ("device", _s), ("plugin", _s),
                 ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("auto_shard", _s), ("audit_data", _b),
                 ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s), ("ps_placement", _s), ("ps_loss", _s), ("embedding_updates", _s), ("validation_epochs", _s),
-                ("device_memory", _s)]
+                ("device_memory", _s), ("allow_mixed_arithmetic", _b)]
 
 
 class _EvaluateOptions(ctypes.Structure):

@@ -22,6 +22,7 @@ typedef struct field_option {
 
 /* In the order of names. */
 static const field_option fields[] = {
+    {"allow_mixed_arithmetic", "allow-mixed-arithmetic"},
     {"arithmetic", "arithmetic"},
     {"audit_data", "audit-data"},
     {"auto_shard", "auto-shard"},

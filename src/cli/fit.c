@@ -27,7 +27,7 @@ typedef struct fit_options {
     int arithmetic, log_level;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
     const char *extensions;
-    bool shuffle, audit_data, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
+    bool shuffle, audit_data, fresh, resume, stop_on_nan, explain, dry_run, standard_step, allow_mixed_arithmetic;
     artel__cluster_choice cluster;
 } fit_options;
 
@@ -98,6 +98,9 @@ static const artel__option options[] = {
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads),
      "0", 0, 4096, NULL},
     ARTEL__DEVICE_OPTIONS(fit_options),
+    {"allow-mixed-arithmetic",
+     "let --device name processors beside devices (cpu,cuda:0): last bits depend on that list", ARTEL__OPTION_BOOL,
+     AT(allow_mixed_arithmetic), "false", 0, 0, NULL},
     ARTEL__EXTENSION_OPTION(fit_options),
     {"recompute",
      "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
@@ -415,6 +418,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->device_launches = o->device_launches;
     fit->device_reduce = o->device_reduce;
     fit->device_memory = o->device_memory;
+    fit->allow_mixed_arithmetic = o->allow_mixed_arithmetic;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

@@ -32,6 +32,7 @@ typedef struct artel__device_place {
     artel__platform *platform;
     const int *device; /* that behave alike */
     int count;
+    int cores;             /* replicas of this process that are on processors instead */
     const char *precision; /* of products: as artel__hlo.precision */
     bool narrow;           /* their operands are rounded to bfloat16 */
     const char *kind;      /* of plug-in */

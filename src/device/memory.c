@@ -109,7 +109,7 @@ void artel__step_memory_read(const artel__device_executable *x, artel__step_memo
 static int64_t replicas_of_device(const artel__device_executable *x)
 {
     int devices = x->place->count;
-    return x->options.across ? 1 : (x->options.replicas + devices - 1) / devices;
+    return x->options.across ? 1 : (x->options.replicas - x->place->cores + devices - 1) / devices;
 }
 
 /* Of all devices that compute; -1: one does not say. */

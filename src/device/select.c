@@ -20,6 +20,8 @@ typedef struct wanted {
     int device[MOST_NAMED];
     int count; /* of those; 0: all of the kind */
     int names;
+    bool core[MOST_NAMED]; /* by name: the cores */
+    int cores;
     bool automatic;
 } wanted;
 
@@ -76,7 +78,11 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     bool automatic = strcmp(bare, "auto") == 0 && !colon;
     if (!read_number(colon ? colon + 1 : NULL, &number)) return refuse(ctx, text);
     out->automatic = out->automatic || automatic;
-    if (automatic || (!xla && strcmp(bare, "cpu") == 0)) return ARTEL_OK;
+    bool cores = !xla && strcmp(bare, "cpu") == 0;
+    if (cores && out->names == MOST_NAMED) return refuse(ctx, text);
+    if (cores) out->core[out->names] = true;
+    out->cores += cores;
+    if (automatic || cores) return ARTEL_OK;
     bool known = xla;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
     if (!known) return refuse(ctx, text);
@@ -87,8 +93,23 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     return ARTEL_OK;
 }
 
-static artel_status read_names(artel_context *ctx, const char *text, wanted *out)
+/* Of a list with processors and devices: each is named. */
+static artel_status check_mixed(artel_context *ctx, const artel__device_request *request, const wanted *w)
 {
+    if (!request->mixed)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device",
+                           request->mixable
+                               ? "name one kind, or devices of one kind by number, or give .allow_mixed_arithmetic"
+                               : "name one kind, or devices of one kind by number",
+                           "processors and devices, or all devices and some, do not compute together");
+    if (w->count + w->cores == w->names && w->count > 0) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "name each device by its number: cpu,cuda:0",
+                       "beside processors devices are named one by one");
+}
+
+static artel_status read_names(artel_context *ctx, const artel__device_request *request, wanted *out)
+{
+    const char *text = request->device;
     *out = (wanted){.count = 0};
     while (text && *text) {
         size_t length = strcspn(text, ",");
@@ -97,7 +118,9 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
         if (strcmp(text + length, ",") == 0) return refuse(ctx, text);
         text += length + (text[length] == ',');
     }
-    if (out->names > 1 && out->count != out->names)
+    if (out->cores > 0 && out->cores < out->names && !out->automatic) {
+        ARTEL_TRY(check_mixed(ctx, request, out));
+    } else if (out->names > 1 && out->count != out->names)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name one kind, or devices of one kind by number",
                            "processors and devices, or all devices and some, do not compute together");
     for (int i = 0; i < out->count; i++) {
@@ -115,7 +138,7 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
 static artel_status read_wanted(artel_context *ctx, const artel__device_request *request, bool tell, wanted *out)
 {
     const char *kind;
-    ARTEL_TRY(read_names(ctx, request->device, out));
+    ARTEL_TRY(read_names(ctx, request, out));
     if (!out->automatic || out->names > 1 || request->target) return ARTEL_OK;
     ARTEL_TRY(artel__device_auto(ctx, request->plugin, tell, &kind));
     snprintf(out->kind, sizeof out->kind, "%s", kind);
@@ -240,6 +263,33 @@ static artel_status list_devices(artel__device_set *set, const wanted *w)
     return ARTEL_OK;
 }
 
+/* Processors beside the devices: their class says which replica is what. */
+static artel_status mix(artel__device_set *set, const wanted *w)
+{
+    artel__mixture *m = &set->mixture;
+    artel__text text;
+    if (set->place.fast)
+        return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device reduce", "leave .device_reduce out",
+                           "processors have no fast class, so they do not compute beside devices in one");
+    m->core = artel__arena_alloc(&set->arena, (size_t)w->names, sizeof *m->core);
+    ARTEL_TRY(artel__arena_status(&set->arena));
+    artel__text_init(&text, set->ctx);
+    artel__text_printf(&text, "mixed: %s; replicas", set->arithmetic);
+    for (int i = 0, device = 0; i < w->names; i++) {
+        m->core[i] = w->core[i];
+        artel__text_printf(&text, " %s", w->core[i] ? "cpu" : "");
+        if (!w->core[i]) artel__text_append(&text, set->platform->facts.device[set->place.device[device++]].id);
+    }
+    m->devices = set->device;
+    m->count = w->names;
+    set->place.cores = w->cores;
+    set->device = (artel__device){.name = "mixed", .ops = &artel__mixed_device_ops, .self = m};
+    set->arithmetic = artel__arena_strdup(&set->arena, text.data);
+    artel_status status = artel__text_status(&text);
+    artel__text_fini(&text);
+    return status < 0 ? status : artel__arena_status(&set->arena);
+}
+
 static artel_status open_set(artel__device_set *set, const artel__device_request *request, const wanted *w)
 {
     const artel__plugin *plugin = NULL;
@@ -268,7 +318,7 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
                                        .launches = find_launches(request->launches),
                                        .fast = set->platform->fast};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
-    return ARTEL_OK;
+    return w->cores ? mix(set, w) : ARTEL_OK;
 }
 
 artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out)
@@ -309,6 +359,7 @@ artel_status artel__devices_check_replicas(const artel__device_set *set, bool se
 const char *artel__devices_promise(const artel__device_set *set)
 {
     const artel__platform *p = set->platform;
+    if (set->mixture.count) return "the same for this list of processors and devices, and for no other";
     if (p->unordered) return "none: sums have no order of their own, so the last ones may differ from launch to launch";
     if (p->fast && p->measures)
         return "those of this kind of device, this number of replicas, and these programs, which are kept; all else "

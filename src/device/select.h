@@ -4,6 +4,7 @@
 #define ARTEL_DEVICE_SELECT_H
 
 #include "device/compute.h"
+#include "device/mixed.h"
 
 typedef struct artel__device_request {
     /* NULL, "cpu": the cores. "auto": what is here, else the cores. "gpu", "cuda", "rocm", "oneapi", "tpu": all of that
@@ -26,6 +27,7 @@ typedef struct artel__device_request {
     const char *target;   /* devices that are not here, to compile for alone: artel__platform_open_target; NULL: none */
     const char *programs; /* the folder where a run that measures keeps its programs; NULL: none */
     bool writes;          /* into it */
+    bool mixed, mixable;  /* a list may name processors beside devices: "cpu,cuda:0"; the caller could allow it */
 } artel__device_request;
 
 /* Devices of one platform, which behave alike. */
@@ -36,8 +38,9 @@ typedef struct artel__device_set {
     artel__device_place place;
     artel__device device;
     int count;
-    bool numbered;  /* the request has named each of them */
-    bool unordered; /* bits may differ from launch to launch: only one replica can compute so */
+    bool numbered;          /* the request has named each of them */
+    artel__mixture mixture; /* count 0: there are no processors among them; else `device` is both */
+    bool unordered;         /* bits may differ from launch to launch: only one replica can compute so */
     /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of
      * device, plug-in. */
     const char *arithmetic;

@@ -26,6 +26,7 @@ typedef struct artel__plan_options {
     bool common; /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
     bool lends;  /* replicas of other processes may read this one's sums where they lie */
     bool across; /* other processes have replicas, too */
+    bool staged; /* of the cores: others compute on devices, so sums are exchanged as devices do (exec/cpu/staged.c) */
 } artel__plan_options;
 
 enum {

@@ -19,7 +19,9 @@ int artel__device_replicas(const artel__device_share *share)
 {
     int devices = share->devices->count;
     bool cores = !share->devices->numbered && strcmp(share->devices->place.kind, "cpu") == 0;
-    if (share->strategy->single || cores) return 1;
+    if (share->strategy->single) return 1;
+    if (share->devices->mixture.count) return share->devices->mixture.count;
+    if (cores) return 1;
     return devices < share->shards || !share->shards ? devices : share->shards;
 }
 

@@ -173,6 +173,16 @@ bool artel__identity_equal(const json_t *ours, const json_t *theirs)
     return json_is_object(theirs) && covers(ours, theirs) && covers(theirs, ours);
 }
 
+/* The field, and of the class of devices what it is on either side. */
+static void tell_field(artel__text *fields, const char *key, const json_t *ours, const json_t *theirs)
+{
+    const char *here = json_string_value(ours), *there = json_string_value(theirs);
+    artel__text_printf(fields, "%s%s", fields->length ? ", " : "", key);
+    if (strcmp(key, "device") == 0)
+        artel__text_printf(fields, " (there %.200s, here %.200s)", there ? there : "processors",
+                           here ? here : "processors");
+}
+
 artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_t *ours, json_t *theirs)
 {
     artel__text fields;
@@ -182,13 +192,11 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
     json_object_foreach(ours, key, value)
     {
         const json_t *other = json_object_get(theirs, key);
-        if (!json_equal(value, other) && (other || !is_optional(key)))
-            artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+        if (!json_equal(value, other) && (other || !is_optional(key))) tell_field(&fields, key, value, other);
     }
     json_object_foreach(theirs, key, value)
     {
-        if (!json_object_get(ours, key) && !is_optional(key))
-            artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+        if (!json_object_get(ours, key) && !is_optional(key)) tell_field(&fields, key, NULL, value);
     }
     artel_status status =
         artel__fail(ctx, ARTEL_ERROR_INVALID, where,

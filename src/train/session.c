@@ -73,6 +73,16 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
     return ARTEL_OK;
 }
 
+/* Variables are made equal behind each step where one process has all of them, once for each replica. */
+static artel_status check_mixture(const artel__session *session)
+{
+    const char *what = session->cluster ? "several tasks" : session->strategy.held_once ? "central-storage" : NULL;
+    if (!session->devices || !session->devices->mixture.count || !what) return ARTEL_OK;
+    return artel__fail(
+        session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "use .strategy mirrored in one process",
+        "processors and devices compute together in one process with .strategy mirrored, not with %s", what);
+}
+
 static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
@@ -104,6 +114,7 @@ static artel_status resolve(artel__session *session)
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     ARTEL_TRY(artel__devices_check_replicas(session->devices, session->replicas > 1 || !single));
+    ARTEL_TRY(check_mixture(session));
     session->common = session->strategy.common && single && session->replicas > 1 &&
                       (!session->devices || session->strategy.held_once);
     return ARTEL_OK;

@@ -126,10 +126,24 @@ static void step_all(artel__session *session, artel__mode mode, const artel__bat
     artel__crew_work(session->crew, step_replica, session);
 }
 
+/* Processors and devices make other last bits of the variables: those of the first replica count. */
+static void make_equal(artel__session *session)
+{
+    const artel__mixture *mixture = session->devices ? &session->devices->mixture : NULL;
+    if (!mixture || !mixture->count) return;
+    bool first = artel__mixture_is_core(mixture, 0);
+    for (int r = 1; r < session->replicas; r++) {
+        if (artel__mixture_is_core(mixture, r) != first)
+            artel__state_copy(session->replica[r].state, session->replica[0].state, artel__all_of(&session->variables));
+    }
+}
+
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
 {
     step_all(session, mode, batch);
-    return join_status(session, mode, batch);
+    artel_status status = join_status(session, mode, batch);
+    if (status == ARTEL_OK && mode == ARTEL__MODE_TRAIN) make_equal(session);
+    return status;
 }
 
 artel_status artel__session_share(artel__session *session)

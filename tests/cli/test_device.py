@@ -141,6 +141,32 @@ def central():
     del CASES["deep"]
 
 
+def mixed():
+    """Processors and a device in one run: refused unless it is allowed, then a run of its own class, which has its bits again, goes on from its checkpoint, and
+    is near to either kind."""
+    answer = artel(*words("cnn", "x.keras", "--device", "cpu,cpu:xla:0"))
+    expect(answer.rc == 1 and "do not compute together" in answer.err and "--allow-mixed-arithmetic" in answer.err, "not allowed:", answer.rc, answer.err)
+    both = ("--device", "cpu,cpu:xla:0", "--allow-mixed-arithmetic", "--shards", 4)
+    for case in CASES:
+        first = artel(*words(case, "mixed.keras", *both, "--explain"))
+        expect(first.rc == 0, "exit code", first.rc, first.err)
+        expect("# arithmetic: mixed: pjrt cpu" in first.out and "replicas cpu cpu:xla:0" in first.out and "on processors" in first.out, case, "explains", first.out[:600])
+        bits = digest(path("mixed.keras"))
+        fit(case, "cores.keras", "--shards", "4")
+        for a, b in zip(weights("cores.keras"), weights("mixed.keras")):
+            expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), case, "differs by", np.abs(a - b).max())
+        folder = ("--checkpoint-dir", path("mixed-" + case))
+        cut = ["1" if w == "3" else w for w in words(case, "part.keras", *both, *folder)]
+        expect(artel(*cut).rc == 0, "one epoch")
+        for other in (("--device", "cpu:xla:0", "--shards", 4), ("--device", "cpu:xla:0,cpu", "--allow-mixed-arithmetic", "--shards", 4), ("--shards", 4)):
+            answer = artel(*words(case, "x.keras", *other, *folder))
+            expect(answer.rc == 1 and "mixed: pjrt cpu" in answer.err, "continued by", other, answer.rc, answer.err)
+        expect(fit(case, "rest.keras", *both, *folder) == bits, case, "continued, with other bits")
+    for more, told in ((("--strategy", "central-storage"), "central-storage"), (("--device-reduce", "fast"), "no fast class")):
+        answer = artel(*words("mlp", "x.keras", *both, *more))
+        expect(answer.rc == 1 and told in answer.err, more, answer.rc, answer.err)
+
+
 def launches():
     """All shards of a replica in one launch, or one by one: the same bits, also of uneven shards, last batches with fewer rows than shards, and
     rows that are gathered, or meet those of other shards."""
@@ -319,4 +345,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))

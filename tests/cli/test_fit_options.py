@@ -50,7 +50,7 @@ OPTIONS = {
     "--learning-rate": PART, "--metrics": ["accuracy", "accuracy,auc", "mae,mae", "accuracy:", "f1:average=macro", ",", *TEXT],
     "--callbacks": ["c.json", "d.csv", "EarlyStopping:monitor=loss,patience=0", "TerminateOnNaN,EarlyStopping:", *FILE, *TEXT],
     "--dtype": ["float32", "mixed_bfloat16", "mixed_float16", "bfloat16", "float16", "float64", "int8", "float8", *TEXT],
-    "--weights": ["m.json", "d.csv", *FILE], "--freeze": ["d", "*", "[de]", "[", "d,e", "nothing", ",", *TEXT], "--stop-on-nan": None, "--standard-step": None, "--device": ["cpu", "cpu:0", "cuda:99", "abacus", *TEXT],
+    "--weights": ["m.json", "d.csv", *FILE], "--freeze": ["d", "*", "[de]", "[", "d,e", "nothing", ",", *TEXT], "--stop-on-nan": None, "--standard-step": None, "--device": ["cpu", "cpu:0", "cuda:99", "abacus", "cpu,cuda:99", *TEXT], "--allow-mixed-arithmetic": None,
     "--strategy": ["auto", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server", *TEXT], "--replicas": [*WHOLE, "8"],
     "--threads": [*WHOLE, "4"], "--plugin": FILE, "--device-precision": ["float32", "tf32", *TEXT], "--device-kernels": ["fixed", "measured", *TEXT],
     "--recompute": [None, "0", "25", "101", *NO_NUMBER], "--history": ["h.json", *FILE], "--csv-log": ["l.csv", *FILE], "--log-dir": ["logs", *FILE],

@@ -195,6 +195,7 @@ static artel_status make_schedule(artel__plan *plan)
                    .later = artel__arena_alloc(&plan->arena, nodes, sizeof(int32_t)),
                    .begun = -1};
     ARTEL_TRY(artel__arena_status(&plan->arena));
+    if (plan->options.staged) return artel__plan_stages(plan);
     find_needed(&s);
     for (int i = 0; i < graph->nodes; i++) {
         if (graph->node[i].phase != ARTEL__PHASE_APPLY) schedule_node(&s, i);
@@ -219,9 +220,9 @@ static artel_status make_plan(artel__plan *plan)
     ARTEL_TRY(artel__plan_round_late(plan));
     measure_scratch(plan);
     if (plan->options.common && plan->options.replicas > 1) ARTEL_TRY(artel__plan_divide(plan));
-    ARTEL_TRY(artel__plan_follow(plan));
+    if (!plan->options.staged) ARTEL_TRY(artel__plan_follow(plan));
     ARTEL_TRY(make_schedule(plan));
-    artel__plan_overlap(plan);
+    if (!plan->options.staged) artel__plan_overlap(plan);
     return artel__plan_memory(plan);
 }
 

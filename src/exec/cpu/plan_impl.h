@@ -94,6 +94,10 @@ void artel__run_share(const artel__run *run, int32_t node, int64_t tasks, int64_
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
 /* Lets exchanges go on behind work that does not need them; exec/cpu/overlap.c. */
 void artel__plan_overlap(artel__plan *plan);
+/* The schedule of a staged plan, and its exchange of a stage, whose segments are there but for their form;
+ * exec/cpu/staged.c. */
+artel_status artel__plan_stages(artel__plan *plan);
+artel_status artel__run_exchange_stage(artel__run *run, const artel__action *action, const artel__step *step);
 /* Finds gradients that need not be written, because a step can follow each part of them at once; exec/cpu/follow.c. */
 artel_status artel__plan_follow(artel__plan *plan);
 /* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what

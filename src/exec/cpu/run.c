@@ -313,6 +313,7 @@ static artel_status run_collectives(artel__run *run, const artel__action *action
                                                 .in = run->pointer[node->input[0]],
                                                 .out = run->pointer[node->output[0]]};
     }
+    if (run->plan->options.staged) return artel__run_exchange_stage(run, action, step);
     bool background = action->node == ARTEL__ACTION_BEGIN, post = action->node == ARTEL__ACTION_POST;
     run->in_flight = run->in_flight || background;
     run->posted = run->posted || post;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replicas on processors beside replicas on devices, as one device (exec/device.h): each execution is one or the other.
+ *
+ * Both compute the same graph and exchange the same sums, so the gradients of a step are those of all rows. What the
+ * two kinds make of the variables is not equal to the last bit: who trains makes all variables those of the first
+ * replica behind each step.
+ */
+#ifndef ARTEL_DEVICE_MIXED_H
+#define ARTEL_DEVICE_MIXED_H
+
+#include "exec/device.h"
+
+typedef struct artel__mixture {
+    artel__device devices;
+    bool *core; /* by replica, over and over: whether processors compute it */
+    int count;
+} artel__mixture;
+
+extern const artel__device_ops artel__mixed_device_ops; /* artel__device.self: an artel__mixture */
+
+/* Whether processors compute a replica of this process. */
+bool artel__mixture_is_core(const artel__mixture *mixture, int replica);
+
+#endif
