@@ -293,6 +293,18 @@ static artel_status check_asked(artel_graph *g, const char *class_name, json_t *
     return ARTEL_OK;
 }
 
+/* Nor an operand. The first is one of any operation. */
+static artel_status check_taken(artel_graph *g, const char *class_name, int count, uint64_t taken)
+{
+    for (int i = 1; i < count; i++) {
+        if (taken >> i & 1) continue;
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, class_name, "see docs/layers.md for operations and settings",
+                            "there are %d operands, of which number %d has no meaning here", count, i + 1);
+        return g->graph->status;
+    }
+    return ARTEL_OK;
+}
+
 static artel_status call_operation(artel_graph *g, const char *class_name, json_t *attributes, artel__call *call)
 {
     maker m = {.failed = false};
@@ -301,11 +313,13 @@ static artel_status call_operation(artel_graph *g, const char *class_name, json_
     artel__layer *layer;
     artel_status status = record && call->arguments && !m.failed ? ARTEL_OK : artel__fail_memory(g->ctx, class_name, 1);
     if (status == ARTEL_OK) status = artel__layer_create(g->graph->arena, NULL, record, &layer);
-    uint64_t asked = 0;
+    uint64_t asked = 0, taken = 0;
     call->asked = &asked;
+    call->taken = &taken;
     if (status == ARTEL_OK) status = artel__layer_call(layer, call);
     if (status == ARTEL_OK) status = check_asked(g, class_name, json_object_get(call->arguments, "kwargs"), asked);
-    call->asked = NULL;
+    if (status == ARTEL_OK) status = check_taken(g, class_name, call->inputs, taken);
+    call->asked = call->taken = NULL;
     json_decref(call->arguments);
     json_decref(record);
     return status;
@@ -373,12 +387,13 @@ static bool choose_real(artel_graph *g, const char *class_name, const artel__ten
  * computed in float64, which holds every int32 and what becomes of it until it overflows. Those of `places` have int32
  * results in any case, and those of `first` one operand of numbers, the rest being places. */
 static const char *const whole[] = {
-    "Abs",      "Absolute", "Add",       "Amax",     "Amin",      "Append",      "Clip",    "Cross",  "Cumprod",
-    "Cumsum",   "Diff",     "Dot",       "Dstack",   "Einsum",    "FloorDivide", "Fmax",    "Fmin",   "Fmod",
-    "FullLike", "Hstack",   "Inner",     "Kron",     "Matmul",    "Max",         "Maximum", "Min",    "Minimum",
-    "Mod",      "Multiply", "Negative",  "OnesLike", "Power",     "Prod",        "Ptp",     "Select", "Sign",
-    "Sort",     "Square",   "Subtract",  "Sum",      "Tensordot", "TopK",        "Trace",   "Tril",   "Triu",
-    "Unstack",  "Where",    "ZerosLike", NULL};
+    "Abs",      "Absolute", "Add",      "Amax",       "Amin",      "Append",      "Clip",    "Cross",   "Cumprod",
+    "Cumsum",   "Diff",     "Dot",      "Dstack",     "Einsum",    "FloorDivide", "Fmax",    "Fmin",    "Fmod",
+    "FullLike", "Hstack",   "Inner",    "Kron",       "Matmul",    "Max",         "Maximum", "Min",     "Minimum",
+    "Mod",      "Multiply", "NanToNum", "Nancumprod", "Nancumsum", "Nanmax",      "Nanmin",  "Nanprod", "Nansum",
+    "Negative", "OnesLike", "Power",    "Prod",       "Ptp",       "Relu",        "Relu6",   "Round",   "Select",
+    "Sign",     "Sort",     "Square",   "Subtract",   "Sum",       "Tensordot",   "TopK",    "Trace",   "Tril",
+    "Triu",     "Trunc",    "Unstack",  "Where",      "ZerosLike", NULL};
 static const char *const places[] = {"Argmax", "Argmin", "Argsort", "Digitize", "IsIn", "SearchSorted", NULL};
 static const char *const first[] = {"TakeAlongAxis", NULL};
 

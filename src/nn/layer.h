@@ -37,6 +37,7 @@ typedef struct artel__call {
     artel__tensor *out; /* room for ARTEL__LAYER_OUTPUTS */
     int outputs;
     uint64_t *asked; /* a bit for each of kwargs, in their order, that the layer has asked for; NULL: nobody counts */
+    uint64_t *taken; /* likewise a bit for each of in[] that the layer has looked for in its arguments */
     bool shared;     /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a
                         batch in front */
 } artel__call;

@@ -36,6 +36,7 @@ artel__tensor artel__call_tensor(const artel__call *call, json_t *argument)
     json_t *index = json_object_get(argument, "tensor");
     if (!json_is_integer(index) || json_integer_value(index) < 0 || json_integer_value(index) >= call->inputs)
         return (artel__tensor){ARTEL__NO_VALUE, ARTEL__NO_VALUE};
+    if (call->taken) *call->taken |= (uint64_t)1 << (json_integer_value(index) & 63);
     return call->in[json_integer_value(index)];
 }
 

@@ -48,6 +48,8 @@ artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call,
                              int rank, int *out);
 /* Axis, list of axes or null of a reduction as row axes; the batch among them is refused. */
 artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out);
+/* The same where one may be given twice, as of tf.squeeze. */
+artel_status artel__raw_axes_repeated(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out);
 bool artel__raw_keeps_axes(const artel__layer *layer, const artel__call *call);
 /* The first argument as float32. */
 artel_status artel__raw_float(const artel__layer *layer, const artel__call *call, artel__value_id *x);

@@ -119,7 +119,7 @@ artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call,
     return *out < 0 ? artel__raw_refuse(layer, "this axis") : ARTEL_OK;
 }
 
-artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out)
+static artel_status read_axes(const artel__layer *layer, const artel__call *call, int rank, bool twice, uint32_t *out)
 {
     json_t *axis = artel__raw_setting(layer, call, "axis", 0);
     *out = 0;
@@ -130,9 +130,20 @@ artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call,
         int row = artel__json_integer(item, &number) ? artel__row_axis(number, rank) : -1;
         if (row < 0)
             return artel__raw_refuse(layer, call->shared ? "this axis" : "this axis; the batch cannot be reduced");
+        if (!twice && *out >> row & 1u) return artel__raw_refuse(layer, "an axis that is given twice");
         *out |= 1u << row;
     }
     return ARTEL_OK;
+}
+
+artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out)
+{
+    return read_axes(layer, call, rank, false, out);
+}
+
+artel_status artel__raw_axes_repeated(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out)
+{
+    return read_axes(layer, call, rank, true, out);
 }
 
 bool artel__raw_keeps_axes(const artel__layer *layer, const artel__call *call)

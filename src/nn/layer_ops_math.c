@@ -46,10 +46,36 @@ artel_status artel__raw_celu(artel__layer *layer, artel__call *call)
     return return_unary(layer, call, ARTEL__UNARY_CELU, artel__raw_number(layer, call, "alpha", 1), 0);
 }
 
+/* Between two tensors: the larger of the lower limit and of the smaller, as tf.clip_by_value. */
+static artel_status clip_between(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x[3];
+    for (int i = 0; i < 3; i++) {
+        ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, i), &x[i]));
+        x[i] = artel__as_float(graph, x[i]);
+    }
+    for (int i = 1; i < 3; i++) {
+        ARTEL_TRY(artel__raw_align(layer, graph, &x[i], &x[0]));
+        ARTEL_TRY(artel__raw_align(layer, graph, &x[0], &x[i]));
+    }
+    artel__value_id least = artel__op_binary(graph, ARTEL__BINARY_MIN, x[0], x[2]);
+    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MAX, least, x[1]));
+    return graph->status;
+}
+
 artel_status artel__raw_clip(artel__layer *layer, artel__call *call)
 {
-    return return_unary(layer, call, ARTEL__UNARY_CLIP, artel__raw_number(layer, call, "x_min", -INFINITY),
-                        artel__raw_number(layer, call, "x_max", INFINITY));
+    double least = artel__raw_number(layer, call, "x_min", -INFINITY),
+           most = artel__raw_number(layer, call, "x_max", INFINITY);
+    if (call->inputs > 1) return clip_between(layer, call);
+    if (isnan(least) || isnan(most)) { /* nothing is between these, as in NumPy, TensorFlow and PyTorch */
+        artel__value_id x;
+        ARTEL_TRY(artel__raw_float(layer, call, &x));
+        artel__call_return(call, artel__op_affine(call->graph, x, 1, NAN));
+        return ARTEL_OK;
+    }
+    return return_unary(layer, call, ARTEL__UNARY_CLIP, least, most < least ? least : most);
 }
 
 static artel_status return_softmax(artel__layer *layer, artel__call *call, artel__softmax_op function)

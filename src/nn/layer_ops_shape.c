@@ -217,7 +217,6 @@ artel_status artel__raw_expand_dims(artel__layer *layer, artel__call *call)
     int count = json_is_array(given) ? (int)json_array_size(given) : 1;
     if (in.rank + count > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
     ARTEL_TRY(artel__raw_axes(layer, call, in.rank + count, &axes));
-    if (artel__bit_count(axes) != count) return artel__raw_refuse(layer, "an axis that is given twice");
     for (int i = 0; i < in.rank + count; i++) {
         if (axes >> i & 1u) ARTEL_TRY(open_axis(&c, i));
     }
@@ -232,7 +231,7 @@ artel_status artel__raw_squeeze(artel__layer *layer, artel__call *call)
     uint32_t axes = 0;
     ARTEL_TRY(begin(layer, call, &x, &in));
     if (artel__raw_setting(layer, call, "axis", 0))
-        ARTEL_TRY(artel__raw_axes(layer, call, in.rank, &axes));
+        ARTEL_TRY(artel__raw_axes_repeated(layer, call, in.rank, &axes));
     else {
         for (int i = 0; i < in.rank; i++) axes |= in.dim[i] == 1 ? 1u << i : 0;
     }

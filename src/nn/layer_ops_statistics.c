@@ -157,6 +157,7 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
         return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, -1, &x, &axis));
     artel_shape shape = graph->value[x].shape;
+    if (shape.dim[axis] == 0) return artel__raw_refuse(layer, "an axis without elements");
     artel__value_id bad = is_nan(graph, x);
     if (numbers_only) x = where(graph, bad, number(graph, least ? INFINITY : -INFINITY), x);
     x = with_order_of_zeros(graph, x);
@@ -224,6 +225,7 @@ artel_status artel__raw_moments(artel__layer *layer, artel__call *call)
         int axis = artel__json_integer(item, &number) ? artel__row_axis(number, shape.rank) : -1;
         if (axis < 0)
             return artel__raw_refuse(layer, call->shared ? "this axis" : "this axis; the batch cannot be reduced");
+        if (axes >> axis & 1u) return artel__raw_refuse(layer, "an axis that is given twice");
         axes |= 1u << axis;
     }
     bool keep = artel__raw_keeps_axes(layer, call);

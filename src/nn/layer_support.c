@@ -262,6 +262,9 @@ artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fall
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of the input, the batch (0) excepted",
                                      "the axis %lld does not exist in an input of %d axes", (long long)number,
                                      rank + 1);
+        if (*out >> row & 1u)
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name each axis once", "the axis %lld is named twice",
+                                     (long long)number);
         *out |= 1u << row;
     }
     return ARTEL_OK;

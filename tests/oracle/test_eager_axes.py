@@ -74,4 +74,33 @@ for name, inputs, attributes in ROWS:
         for g, w in zip(got, wanted):
             expect(f"{way} {what}", g, w)
 
+# -- what is refused there is refused here: an axis twice, extremes of nothing; operands that mean nothing, which Python's calls do not take --
+
+NOTHING, TWICE = np.zeros((0, 3), "float32"), [1, -1]
+WRONG = [(name, (MATRIX,), {"axis": TWICE}) for name in ("sum", "mean", "max", "any", "std", "logsumexp", "median", "nansum", "count_nonzero", "flip", "norm", "layer_normalization")]
+WRONG += [("expand_dims", (MATRIX,), {"axis": [-1, -1]}), ("moments", (MATRIX,), {"axes": TWICE}), ("rot90", (MATRIX,), {"axes": TWICE}), ("quantile", (MATRIX,), {"q": 0.5, "axis": TWICE})]
+WRONG += [(name, (NOTHING,), {"axis": 0}) for name in ("max", "min", "argmax", "argmin", "amax")]
+for name, inputs, attributes in WRONG:
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
+    for who, refused in (("Keras", lambda: getattr(ops, name)(*inputs, **given)), ("artel", lambda: call(name, *inputs, **attributes))):
+        try:
+            refused()
+            faults.append(f"{who} takes {name} {[x.shape for x in inputs]} {attributes}")
+        except Exception:  # Keras has many kinds
+            pass
+for name, count in (("exp", 2), ("add", 3), ("sum", 2), ("clip", 4), ("where", 4), ("matmul", 3), ("sort", 2), ("floor_divide", 3), ("transpose", 2), ("equal", 3), ("relu", 2)):
+    try:
+        call(name, *[SQUARE] * count)
+        faults.append(f"{name} takes {count} arrays")
+    except Refused:
+        pass
+expect("squeeze, an axis twice", call("squeeze", MATRIX[:, :1], axis=TWICE)[0], ops.squeeze(MATRIX[:, :1], (1, -1)))
+
+# -- clip: limits that are NaN, crossed, or arrays --
+
+NUMBERS = np.array([-2, -0.0, 0.5, 3, np.nan, np.inf, -np.inf], "float32")
+for low, high in ((np.nan, 1.0), (0.0, np.nan), (1.0, -1.0), (-1.0, 1.0)):
+    expect(f"clip {low} {high}", call("clip", NUMBERS, x_min=low, x_max=high)[0], ops.clip(NUMBERS, low, high))
+    expect(f"clip {low} {high} of arrays", call("clip", NUMBERS, np.float32(low), np.full(7, high, "float32"))[0], ops.clip(NUMBERS, np.float32(low), np.full(7, high, "float32")))
+
 sys.exit(finish())

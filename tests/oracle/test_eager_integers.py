@@ -21,7 +21,7 @@ X, Y, LINE = whole(4, 5), whole(4, 5), whole(5)
 CUBE, INDEX, MASK = whole(2, 3, 4, most=2**26), np.array([2, 0, 3], "int32"), random.integers(0, 2, (4, 5)).astype("bool")
 SMALL, M = whole(4, 5, most=2**13), whole(5, 3, most=2**13)
 PLUS = np.abs(SMALL) % 90 + 1
-ROWS = [(name, (X,), {}) for name in "abs absolute negative sign max min amax amin ptp sort argsort argmax argmin flip transpose zeros_like ones_like copy stop_gradient count_nonzero tril triu fliplr rot90 diagonal squeeze".split() if hasattr(ops, name)]
+ROWS = [(name, (X,), {}) for name in "abs absolute negative sign max min amax amin ptp sort argsort argmax argmin flip transpose zeros_like ones_like copy stop_gradient count_nonzero relu relu6 round trunc nan_to_num nanmax nanmin tril triu fliplr rot90 diagonal squeeze".split() if hasattr(ops, name)]
 ROWS += [(name, (CUBE,), {"axis": axis}) for name in ("sum", "max", "min", "cumsum", "sort", "argsort", "argmax", "flip", "diff") for axis in (0, 1, -1)]
 ROWS += [(name, (CUBE,), {"axis": [0, 2], "keepdims": True}) for name in ("sum", "max", "min")]
 ROWS += [(name, (X // 8, Y // 8), {}) for name in ("add", "subtract", "maximum", "minimum", "fmax", "fmin")] + [(name, (X // 8, LINE // 8), {}) for name in ("add", "maximum")]
@@ -30,7 +30,7 @@ ROWS += [(name, (X, PLUS), {}) for name in ("floor_divide", "mod", "fmod") if ha
 ROWS += [(name, (X, Y), {}) for name in ("equal", "less", "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor")]
 ROWS += [
     ("sum", (CUBE,), {}), ("square", (SMALL,), {}), ("prod", (PLUS % 5 + 1,), {"axis": 0}), ("cumprod", (PLUS % 5 + 1,), {"axis": 0}), ("power", (PLUS % 30, PLUS % 4), {}),
-    ("clip", (X,), {"x_min": -(2**29) - 1, "x_max": 2**28 + 1}), ("where", (MASK, X, Y), {}), ("full_like", (X,), {"fill_value": 7}),
+    ("clip", (X,), {"x_min": -(2**29) - 1, "x_max": 2**28 + 1}), ("clip", (X, Y // 2, LINE), {}), ("nanprod", (PLUS % 5 + 1,), {"axis": 0}), ("nansum", (SMALL,), {}), ("nancumsum", (SMALL,), {"axis": 1}), ("nancumprod", (PLUS % 5 + 1,), {"axis": 0}), ("where", (MASK, X, Y), {}), ("full_like", (X,), {"fill_value": 7}),
     ("matmul", (SMALL, M), {}), ("dot", (SMALL, M), {}), ("tensordot", (SMALL, M), {"axes": 1}), ("einsum", (SMALL, M), {"subscripts": "ij,jk->ki"}), ("kron", (SMALL, M), {}), ("trace", (CUBE,), {}),
     ("take", (X, INDEX), {"axis": 1}), ("take", (X, INDEX), {"axis": 0}), ("isin", (X, X[:1] + 1), {}), ("digitize", (SMALL,), {"bins": [-99.0, 0.0, 99.0]}), ("add", (X, MASK), {}), ("take_along_axis", (X, np.argsort(X).astype("int32")), {"axis": 1}), ("reshape", (X,), {"newshape": [2, 10]}), ("expand_dims", (X,), {"axis": 1}),
     ("swapaxes", (CUBE,), {"axis1": 0, "axis2": 2}), ("moveaxis", (CUBE,), {"source": 0, "destination": 2}), ("tile", (X,), {"repeats": [2, 3]}), ("repeat", (X,), {"repeats": 2, "axis": 1}),
