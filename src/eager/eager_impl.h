@@ -128,7 +128,7 @@ int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *co
 /* words.c: those of them that look into strings: ARTEL_AGAIN: no such operation. */
 artel_status artel__eager_words(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                                 const char *attributes, artel_ndarray **out);
-/* By bytes: below 0, 0, above. */
+/* text.c. By bytes: below 0, 0, above. */
 int artel__string_compare(const artel_string *a, const artel_string *b);
 /* "MaxPool" and "max_pool". */
 bool artel__same_operation(const char *a, const char *b);

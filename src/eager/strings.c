@@ -43,13 +43,6 @@ typedef struct words {
     int64_t count;
 } words;
 
-int artel__string_compare(const artel_string *a, const artel_string *b)
-{
-    size_t shared = a->length < b->length ? a->length : b->length;
-    int order = shared ? memcmp(a->bytes, b->bytes, shared) : 0;
-    return order ? order : (a->length > b->length) - (a->length < b->length);
-}
-
 static int compare_places(const void *a, const void *b)
 {
     const artel_string *const *one = a, *const *other = b;

@@ -50,6 +50,13 @@ artel_status artel__ndarray_take_text(artel_ndarray *a, const artel_string *from
     return ARTEL_OK;
 }
 
+int artel__string_compare(const artel_string *a, const artel_string *b)
+{
+    size_t shared = a->length < b->length ? a->length : b->length;
+    int order = shared ? memcmp(a->bytes, b->bytes, shared) : 0;
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
 /* -- numbers of strings -- */
 
 bool artel__is_space(char c)

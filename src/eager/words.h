@@ -55,7 +55,7 @@ typedef struct artel__string_writer {
 
 typedef artel_status artel__string_fn(const artel__string_call *call);
 
-/* words.c */
+/* words_result.c */
 artel_status artel__string_wrong(const artel__string_call *call, const char *advice, const char *what);
 /* The result: an array of these strings, which are copied. */
 artel_status artel__string_give(const artel__string_call *call, const artel_shape *shape, const artel_string *from);

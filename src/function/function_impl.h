@@ -256,6 +256,11 @@ artel_status artel__function_execute(artel_function *function, const artel_array
 /* texts.c: text goes into models that take it, and nowhere else. While a function is traced: whether the model takes
  * text; an argument of text as its input; all that is computed ahead of its graph, in `ahead`, which the graph then
  * has. Once it is traced; memory for its runs; what a run feeds, row by row, before the replicas begin. */
+/* graph_text.c: whether a value is an argument of text; a layer of text by its class called on one, 1 or a negative
+ * status. */
+bool artel__texts_is(const artel_graph *graph, artel_value value);
+int artel__texts_layer(artel_graph *graph, const char *class_name, const char *settings, const artel_value *inputs,
+                       int count, artel_value *outputs);
 /* gradient.c: a model on rows, its variables those from `adopted->base` on. */
 artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *adopted, const artel_value *inputs,
                                      artel_value *outputs);
@@ -263,10 +268,6 @@ bool artel__texts_takes(const artel__model *model);
 artel__value_id artel__texts_input(artel_graph *graph, artel_value value, const char *name);
 artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel__tensor *in,
                                 artel__ahead *ahead);
-/* Whether a value is an argument of text; a layer of text by its class called on one, 1 or a negative status. */
-bool artel__texts_is(const artel_graph *graph, artel_value value);
-int artel__texts_layer(artel_graph *graph, const char *class_name, const char *settings, const artel_value *inputs,
-                       int count, artel_value *outputs);
 artel_status artel__texts_finish(artel_function *function, const artel_graph *graph);
 artel_status artel__texts_open(artel_function *function);
 void artel__texts_close(artel_function *function);
