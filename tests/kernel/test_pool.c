@@ -40,7 +40,9 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
     artel__pool_gradient g = {op, rows, s, x, y, dy, dx, false, false, false, false, false};
     check_kernels(artel__pool_forward_kernels, &f, &(check_buffer){y, (size_t)out * 4}, 1);
     check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
-    for (int trial = 0; trial < 10 && in > 0; trial++) {
+    double left = in > 0 ? loss_of(&f, dy, out) : 0;
+    int trials = s.channels < 64 ? 10 : 2; /* what is wrong with a slope is so in each channel */
+    for (int trial = 0; trial < trials && in > 0; trial++) {
         int64_t at = check_below(random, in);
         float before = x[at];
         x[at] = before + 0.004f;
@@ -48,7 +50,7 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
         x[at] = before - 0.004f;
         double down = loss_of(&f, dy, out);
         x[at] = before;
-        double left = loss_of(&f, dy, out), slope = (up - down) / 0.008;
+        double slope = (up - down) / 0.008;
         if (fabs((up - left) - (left - down)) > 1e-4) continue; /* a tie */
         assert_true(fabs(slope - (double)dx[at]) < 2e-2);
     }
