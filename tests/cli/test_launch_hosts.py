@@ -185,9 +185,9 @@ def ssh(scene):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", scene.path(key)], check=True)
     os.makedirs("/run/sshd", exist_ok=True)
     port = free_ports(1)[0]
-    with open(scene.path("config"), "w") as f:
+    with open(scene.path("config"), "w") as f:  # SHLVL: or bash would run the user's .bashrc, whose programs may disturb one another, or say something
         f.write("Port %d\nListenAddress 127.0.0.2\nListenAddress 127.0.0.3\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
-                "PidFile none\nMaxStartups 100\n" % (port, scene.path("host"), scene.path("user.pub")))
+                "PidFile none\nMaxStartups 100\nSetEnv SHLVL=2\n" % (port, scene.path("host"), scene.path("user.pub")))
     daemon = subprocess.Popen([server, "-D", "-e", "-f", scene.path("config")], stderr=subprocess.DEVNULL)
     scene.hosts = HOSTS.replace("me@", "")
     scene.shell = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -p %d -i %s" % (
