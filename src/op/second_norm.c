@@ -67,8 +67,8 @@ static channels normalised(const artel__gradient *g, int x, int mean)
         artel__value_id count = batch_sums(graph, one);
         c.mean = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sums(graph, c.x), count);
         artel__value_id sum = batch_sums(graph, square(graph, sub(graph, c.x, c.mean)));
-        c.inverse = inverse_root(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, sum, count),
-                                 epsilon_behind(graph, g->in[mean + 1]));
+        artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, sum, count);
+        c.inverse = inverse_root(graph, variance, epsilon_behind(graph, g->in[mean + 1]));
     } else {
         c.mean = artel__second_leaf(graph, g->in[mean]);
         c.inverse = artel__second_leaf(graph, g->in[mean + 1]);
@@ -138,7 +138,8 @@ artel_status artel__second_normalise_rows(artel__gradient *g)
         b[k] = artel__op_cast(graph, artel__op_reshape(graph, back, &line), ARTEL_DTYPE_FLOAT32);
     }
     channels c = normalised(g, X, MEAN);
-    artel__value_id sum = mul(graph, masked(g, g->in[Y], dy), artel__op_add(graph, b[0], mul(graph, c.xhat, b[1])));
+    artel__value_id passed = masked(g, g->in[Y], dy), both = artel__op_add(graph, b[0], mul(graph, c.xhat, b[1]));
+    artel__value_id sum = mul(graph, passed, both);
     const artel__value_id leaf[] = {c.x, dy, c.mean, c.inverse};
     artel__slopes slopes = {{sum}, {artel__op_fill_like(graph, sum, 1)}, 1, leaf, a->training ? 2 : 4};
     ARTEL_TRY(graph->status);

@@ -205,8 +205,69 @@ static void test_refusal(void **state)
     artel_context_destroy(ctx);
 }
 
+/* Rows of a Jacobian and of a Hessian of y[k] = x[k] tanh(x[0] + 2 x[1]), an element at a time. */
+static artel_status trace_matrices(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_value weighted =
+        artel_graph_op(g, "multiply",
+                       (artel_value[]){in[0], artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {2}},
+                                                                   (const float[]){1, 2})},
+                       2, NULL);
+    artel_value inner = artel_graph_op(g, "sum", &weighted, 1, "{\"axis\": 1, \"keepdims\": true}");
+    artel_value y = artel_graph_binary(g, "multiply", in[0], artel_graph_unary(g, "tanh", inner));
+    for (int k = 0; k < 2; k++) {
+        const char *text =
+            k ? "{\"start_indices\": [0, 1], \"shape\": [-1, 1]}" : "{\"start_indices\": [0, 0], \"shape\": [-1, 1]}";
+        artel_value element = artel_graph_op(g, "slice", &y, 1, text), row;
+        artel_graph_gradients(g, element, in, 1, &out[k]);
+        row = artel_graph_op(g, "slice", &out[k], 1, text);
+        artel_graph_gradients(g, row, in, 1, &out[2 + k]);
+    }
+    return artel_graph_status(g);
+}
+
+static void test_matrices(void **state)
+{
+    (void)state;
+    enum {
+        POINTS = 3
+    };
+    const float x[POINTS][2] = {{0.3f, -0.4f}, {0.1f, 0.2f}, {-0.6f, 0.1f}};
+    float found[4][POINTS][2];
+    artel_context *ctx = api_context();
+    artel_strategy *s;
+    artel_function *f;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    const artel_argument argument = {.name = "x", .shape = {1, {2}}};
+    artel_array out[4];
+    o.arguments = &argument;
+    o.argument_count = 1;
+    o.output_count = 4;
+    for (int k = 0; k < 4; k++) out[k] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = found[k]};
+    api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    api_ok(ctx, artel_function_create(s, &o, trace_matrices, NULL, &f));
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {POINTS, 2}}, (void *)x};
+    api_ok(ctx, artel_function_run(f, &in, 1, out, 4));
+    for (int i = 0; i < POINTS; i++) {
+        double t = tanh((double)x[i][0] + 2 * (double)x[i][1]), bend = 1 - t * t;
+        for (int k = 0; k < 2; k++) {
+            double own = k + 1, of = x[i][k];
+            for (int j = 0; j < 2; j++) {
+                double by = j + 1, slope = of * bend * by + (j == k ? t : 0);
+                double second = bend * by - 2 * t * bend * of * own * by + (j == k ? bend * own : 0);
+                assert_float_equal(found[k][i][j], slope, 1e-6);
+                assert_float_equal(found[2 + k][i][j], second, 1e-6);
+            }
+        }
+    }
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_second_order), cmocka_unit_test(test_refusal)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_second_order), cmocka_unit_test(test_refusal),
+                                       cmocka_unit_test(test_matrices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
