@@ -124,7 +124,6 @@ static artel_status declare_states(artel__layer *layer, const artel__call *call)
     artel__conv_any input, recurrent;
     artel_shape shape = {.rank = parts->rank + 2};
     if (!c->stateful) return ARTEL_OK;
-    ARTEL_TRY(artel__recurrent_keeps(layer));
     ARTEL_TRY(
         lay_axes(layer, artel__call_shape(call, 0)->dim + (c->data_format == 1 ? 2 : 1), input.axis, recurrent.axis));
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
@@ -134,7 +133,7 @@ static artel_status declare_states(artel__layer *layer, const artel__call *call)
         char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, k);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
         parts->state[k] =
-            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, layer->real, &shape, 0);
         if (parts->state[k] < 0) return (artel_status)parts->state[k];
     }
     return ARTEL_OK;

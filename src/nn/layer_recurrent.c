@@ -183,27 +183,19 @@ artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out)
                              "it is stateful, and its record does not say for which batch size");
 }
 
-artel_status artel__recurrent_keeps(const artel__layer *layer)
-{
-    if (layer->real != ARTEL_DTYPE_FLOAT64) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use stateful=False, or the policy float32",
-                             "states that go from batch to batch have no float64");
-}
-
 /* They belong to no layer as far as files are concerned: Keras saves none. */
 static artel_status declare_states(artel__layer *layer, int i, int *number)
 {
     const recurrent_config *c = layer->config;
     artel__recurrent_cell *parts = cell_of(layer, i)->own;
     if (!c->stateful) return ARTEL_OK;
-    ARTEL_TRY(artel__recurrent_keeps(layer));
     artel_shape shape = artel__shape(2, (int64_t)0, parts->config->units);
     ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
     for (int k = 0; k < artel__cell_states(cell_of(layer, i)); k++) {
         char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, (*number)++);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
         parts->state[k] =
-            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+            artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, layer->real, &shape, 0);
         if (parts->state[k] < 0) return (artel_status)parts->state[k];
     }
     return ARTEL_OK;

@@ -23,8 +23,6 @@ bool artel__recurrent_view_of(const artel__layer *layer, artel__recurrent_view *
 bool artel__conv_lstm_view_of(const artel__layer *layer, artel__recurrent_view *out);
 /* The batch that a stateful layer was built for; fails where the record does not say it. */
 artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out);
-/* Whether states may go from batch to batch: not in float64. */
-artel_status artel__recurrent_keeps(const artel__layer *layer);
 
 /* A sublayer that only holds variables, under `path` in weights files; `name` in the names of variables. */
 artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out);

@@ -27,9 +27,9 @@ static int64_t one_task(const void *params)
 
 typedef struct take_rows {
     const artel__fold_plan *fold;
-    int64_t batch, width, row; /* row: the first owned one, for devices */
-    const float *from;
-    float *to;
+    int64_t batch, width, row; /* row: the first owned one, for devices; width: in bytes */
+    const char *from;
+    char *to;
     artel__fault_slot fault;
 } take_rows;
 
@@ -39,10 +39,10 @@ static void take_run(const void *params, int64_t begin, int64_t end, void *scrat
     const artel__fold_plan *fold = p->fold;
     (void)begin, (void)end, (void)scratch;
     if (fold->batch == p->batch) {
-        memcpy(p->to, p->from + fold->row * p->width, (size_t)(fold->rows * p->width) * sizeof *p->to);
+        memcpy(p->to, p->from + fold->row * p->width, (size_t)(fold->rows * p->width));
         return;
     }
-    memset(p->to, 0, (size_t)(fold->rows * p->width) * sizeof *p->to);
+    memset(p->to, 0, (size_t)(fold->rows * p->width));
     if (fold->rows > 0) artel__fault_slot_report(&p->fault, 0, fold->batch);
 }
 
@@ -55,7 +55,7 @@ static artel_status infer_take(artel__infer *infer)
     const artel_shape *state = &infer->in[0]->shape;
     artel_shape row = {.rank = state->rank - 1};
     for (int i = 0; i < row.rank; i++) row.dim[i] = state->dim[i + 1];
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &row);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, infer->in[0]->dtype, &row);
     return ARTEL_OK;
 }
 
@@ -63,7 +63,8 @@ static void fill_take(const artel__run_args *args, void *params)
 {
     *(take_rows *)params = (take_rows){.fold = args->step->fold,
                                        .batch = artel__args_in(args, 0)->shape.dim[0],
-                                       .width = artel__args_out(args, 0)->storage,
+                                       .width = artel__args_out(args, 0)->storage *
+                                                (int64_t)artel_dtype_size(artel__args_out(args, 0)->dtype),
                                        .row = args->step->fold->row,
                                        .from = args->in[0],
                                        .to = args->out[0],
@@ -125,9 +126,24 @@ artel__value_id artel__op_take_rows(artel__graph *graph, artel__value_id state)
 typedef struct place_rows {
     const artel__fold_plan *fold;
     int64_t batch, width, row;
-    const float *from;
-    float *to;
+    artel_dtype dtype; /* FLOAT32 or FLOAT64 */
+    const void *from;
+    void *to;
 } place_rows;
+
+static void add_zero(const place_rows *p, int64_t at, int64_t begin, int64_t end)
+{
+    const float *from = p->from;
+    float *to = p->to;
+    for (int64_t i = begin; i < end; i++) to[at + i] = from[i] + 0.0f;
+}
+
+static void add_wide_zero(const place_rows *p, int64_t at, int64_t begin, int64_t end)
+{
+    const double *from = p->from;
+    double *to = p->to;
+    for (int64_t i = begin; i < end; i++) to[at + i] = from[i] + 0.0;
+}
 
 static void place_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
@@ -135,12 +151,13 @@ static void place_run(const void *params, int64_t begin, int64_t end, void *scra
     const artel__fold_plan *fold = p->fold;
     (void)begin, (void)end, (void)scratch;
     for (int n = 0; n < fold->nodes; n++) {
-        float *to = p->to + n * p->batch * p->width;
+        int64_t block = p->batch * p->width, at = n * block + fold->row * p->width;
+        size_t size = artel_dtype_size(p->dtype);
         int64_t first = artel__fold_begin(fold, fold->node[n].first);
         int64_t last = artel__fold_end(fold, fold->node[n].first + fold->node[n].count - 1);
-        memset(to, 0, (size_t)(p->batch * p->width) * sizeof *to);
+        memset((char *)p->to + (size_t)(n * block) * size, 0, (size_t)block * size);
         if (fold->batch != p->batch) continue; /* the step has failed at take_rows */
-        for (int64_t i = first * p->width; i < last * p->width; i++) to[fold->row * p->width + i] = p->from[i] + 0.0f;
+        (p->dtype == ARTEL_DTYPE_FLOAT64 ? add_wide_zero : add_zero)(p, at, first * p->width, last * p->width);
     }
 }
 
@@ -158,7 +175,7 @@ static artel_status infer_place(artel__infer *infer)
     const artel_shape *row = &infer->in[0]->shape;
     artel_shape state = {.rank = row->rank + 1, .dim = {a->batch}};
     for (int i = 0; i < row->rank; i++) state.dim[i + 1] = row->dim[i];
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &state);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, infer->in[0]->dtype, &state);
     return ARTEL_OK;
 }
 
@@ -166,8 +183,9 @@ static void fill_place(const artel__run_args *args, void *params)
 {
     const place_attributes *a = args->attributes;
     const artel__fold_plan *fold = args->step->fold;
-    *(place_rows *)params =
-        (place_rows){fold, a->batch, artel__args_in(args, 0)->storage, fold->row, args->in[0], args->out[0]};
+    *(place_rows *)params = (place_rows){
+        fold,        a->batch,    artel__args_in(args, 0)->storage, fold->row, artel__args_in(args, 0)->dtype,
+        args->in[0], args->out[0]};
 }
 
 static void lower_place(artel__lower *lower)

@@ -75,6 +75,18 @@ def attended_images():
     return K.Model(i, L.Dense(2)(L.Flatten()(attention(i, i))))
 
 
+def stateful(shape, *layers):
+    """Each batch goes on where the one before ended."""
+
+    def made():
+        i = x = K.Input(batch_shape=(8, *shape))
+        for layer in layers:
+            x = layer()(x)
+        return K.Model(i, L.Dense(2)(L.Flatten()(x)))
+
+    return made
+
+
 def inner():
     return [K.Sequential([K.Input((5,)), L.Dense(3, activation="elu")])]
 
@@ -136,6 +148,8 @@ ROWS = [
     Row("lstm", lambda: [L.LSTM(4, return_sequences=True), L.LSTM(3, go_backwards=True)], (6, 3)),
     Row("gru", lambda: [L.Bidirectional(L.GRU(4, return_sequences=True)), L.GRU(3, reset_after=False)], (6, 3)),
     Row("cells", lambda: [L.TimeDistributed(L.Dense(4)), L.SimpleRNN(4, return_sequences=True), L.RNN(L.LSTMCell(3))], (6, 3)),
+    Row("stateful", stateful((6, 3), lambda: L.LSTM(4, stateful=True, return_sequences=True), lambda: L.GRU(3, stateful=True)), (6, 3)),
+    Row("stateful-images", stateful((3, 5, 4, 2), lambda: L.ConvLSTM2D(3, 2, stateful=True)), (3, 5, 4, 2)),
     Row("embedding", lambda: [L.Embedding(11, 4, mask_zero=True), L.LSTM(3)], (6,), vocabulary=11),
     Row("attention-dot", attended(lambda: L.Attention(use_scale=True)), (6,), vocabulary=5),
     Row("attention-causal", attended(lambda: L.Attention(), use_causal_mask=True), (6,), vocabulary=5),
@@ -215,6 +229,9 @@ def keras_side(row, folder):
     if row.refuse:
         return {}, x
     said = {"predict": model.predict(x, batch_size=8, verbose=0)}
+    for layer in model.layers:
+        if getattr(layer, "stateful", False):
+            layer.reset_state()
     said["history"] = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0, sample_weight=weight).history
     model.save(os.path.join(folder, "keras.keras"))
     return said, x
@@ -292,7 +309,7 @@ def both(row, folder, keras_only):
         got = json.load(f)
     h = max(apart(got[key], values) for key, values in said["history"].items())
     w = compare(tree(trained), tree(other))
-    again = apart(predicted(trained, given, out), keras_module().models.load_model(trained).predict(x, verbose=0))
+    again = apart(predicted(trained, given, out), keras_module().models.load_model(trained).predict(x, batch_size=8, verbose=0))
     if not (p <= min(row.most, 1e-6) and h <= row.most and w <= row.most and again <= min(row.most, 1e-6)):
         raise Failure("predict %.2g, history %.2g, weights and slots %.2g, read by Keras %.2g" % (p, h, w, again))
     return ["%.1e" % value for value in (p, h, w, again)]
