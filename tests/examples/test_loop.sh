@@ -26,9 +26,9 @@ for made in one three two; do [ "$(digest $made.keras)" = "$(digest fit.keras)" 
 grep -q '^usage: ' err.txt || fail "loop: no usage"
 
 # Worker 1 is killed in the midst of a step: of the first, of one in the middle of a pass, of the last. The other waits until it is back.
-cc -O1 -shared -fPIC -I "$ARTEL_SOURCE/include" -I "$ARTEL_BUILD/include" -o dying.so "$ARTEL_SOURCE/tests/support/preload/dying.c" -ldl
+cc -O1 -shared -fPIC -I "$ARTEL_SOURCE/include" -o dying.so "$ARTEL_SOURCE/tests/support/preload/dying.c" -ldl
 for step in 1 4 6; do
-    LD_PRELOAD=$PWD/dying.so DYING=worker:1 DYING_AT=$step DYING_ONCE=died$step ARTEL_MIN_WORKERS=2 \
+    LD_PRELOAD=$PWD/dying.so DYING=worker:1@$step DYING_ONCE=died$step ARTEL_MIN_WORKERS=2 \
         "$ARTEL" launch -n 2 --restarts 2 --program "$loop" -- "$cnn" "$data" lost.keras 3 >lost.txt 2>&1 || fail "killed in step $step: $(cat lost.txt)"
     grep -q 'worker 1.*started again' lost.txt || fail "nobody was killed in step $step: $(cat lost.txt)"
     [ "$(digest lost.keras)" = "$(digest fit.keras)" ] || fail "killed in step $step: another result: $(cat lost.txt)"
