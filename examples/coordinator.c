@@ -114,8 +114,8 @@ static artel_status coordinate(ring *r, int epochs, int steps)
     status = artel_coordinator_keep(c);
     for (int epoch = 0; epoch < epochs && status == ARTEL_OK; fflush(stdout)) {
         status = one_epoch(r, c, steps, &accuracy);
-        if (status == ARTEL_OK) printf("epoch %d: accuracy %.3f\n", epoch, accuracy);
-        if (status == ARTEL_OK) status = artel_coordinator_keep(c);
+        if (status == ARTEL_OK)
+            printf("epoch %d: accuracy %.3f\n", epoch, accuracy), status = artel_coordinator_keep(c);
         if (status == ARTEL_OK) epoch++;
         if (status != ARTEL_ERROR_RUN) continue;
         printf("epoch %d again: %s\n", epoch, artel_context_error(r->ctx)->what); /* a server was lost */
