@@ -43,12 +43,14 @@ static void check_orders(const op_case *given)
 {
     op_case c = *given;
     char why[256];
+    bool compared = !c.kinks && !(c.jumps && c.jumps(c.parameter)) && !(c.flat && c.flat(c.parameter));
+    if (c.bits_only) return;
     c.order = 2;
     if (!op_can_differentiate(&c, why, sizeof why)) {
         if (!may_refuse(&c, why)) fail_msg("%s: second order: %s", c.name, why);
         return;
     }
-    if (!c.jumps || !c.jumps(c.parameter)) op_check_gradients(&c);
+    if (compared) op_check_gradients(&c);
     c.order = 3;
     if (!op_can_differentiate(&c, why, sizeof why)) fail_msg("%s: third order: %s", c.name, why);
 }
@@ -56,7 +58,7 @@ static void check_orders(const op_case *given)
 static void test_orders(void **state)
 {
     (void)state;
-    op_each(check_orders, true);
+    op_each(check_orders, false);
 }
 
 static void test_bits(void **state)
