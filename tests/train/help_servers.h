@@ -46,7 +46,7 @@ typedef enum storm_mistake {
 typedef struct storm_options {
     uint64_t seed;
     int workers, servers, copies;
-    const char *consistency; /* async, bounded:1, sync, sync:2 */
+    const char *consistency; /* async, bounded:1, sync, sync:2, sync:3 of two workers */
     const char *partitioner;
     int epochs;
     int faults;     /* at random times */

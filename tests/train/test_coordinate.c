@@ -365,6 +365,28 @@ static void a_share_counts_once(void **state)
     close_bench(b);
 }
 
+/* sync:3 of one worker: it makes all shares of a step, one after another. */
+static void one_makes_all_shares(void **state)
+{
+    bench *b = open_bench(1, "sync:3", -1);
+    given g = {.over = false};
+    double rows = 0, sum = 0;
+    (void)state;
+    ask(b, 0, &g.call);
+    take(b, 0, &g);
+    for (int k = 0; k < 3; k++) {
+        assert_true(g.item.number == 0 && g.item.some == 3 && g.item.share == k);
+        assert_int_equal(g.item.cursor, rows);
+        rows += (double)g.item.count;
+        sum += (double)g.item.count * (k + 1);
+        do_item(b, 0, &g, k + 1);
+    }
+    assert_true(g.item.number == 1 && g.item.share == 0);
+    assert_true(b->loss[1] == sum / rows);
+    stop(b);
+    close_bench(b);
+}
+
 /* A worker comes so late with a batch of the first validation that the second one goes on, and one of its batches has
  * the same number: its result is of other variables, and does not count. */
 static void a_result_counts_in_its_phase(void **state)
@@ -500,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_share_counts_once),
+        cmocka_unit_test(one_makes_all_shares),
         cmocka_unit_test(a_result_counts_in_its_phase),
         cmocka_unit_test(who_asks_for_nothing_is_named),
         cmocka_unit_test(an_item_has_the_servers_of_its_state),
