@@ -76,11 +76,13 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
 /* Variables are made equal behind each step where one process has all of them, once for each replica. */
 static artel_status check_mixture(const artel__session *session)
 {
-    const char *what = session->cluster ? "several tasks" : session->strategy.held_once ? "central-storage" : NULL;
+    const char *what = session->cluster ? "several tasks" : session->strategy.held_once ? session->strategy.name : NULL;
     if (!session->devices || !session->devices->mixture.count || !what) return ARTEL_OK;
-    return artel__fail(
-        session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "use .strategy mirrored in one process",
-        "processors and devices compute together in one process with .strategy mirrored, not with %s", what);
+    return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
+                       "train in one process, and leave .strategy out",
+                       "processors and devices compute together where each replica of one process has variables of its "
+                       "own, not with %s",
+                       what);
 }
 
 static artel_status resolve(artel__session *session)

@@ -30,7 +30,7 @@ SHORT = {
     "activations": "gelu-values mish-values sparsemax-values",
     "regularizers_constraints": "every-layer max-norm",
     "precision": "bfloat16-cnn float16-attention",
-    "models_float64": "adam-classes bits-of-a-rate batch-normalisation embedding",
+    "models_float64": "adam-classes bits-of-a-rate batch-normalisation attention-dot",
     "operations": "count isclose|edges of logaddexp|edges of argmax|edges of normalize",
 }
 
