@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
- * launch, put) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do,
- * as those of a device that is lost; with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS names a file,
- * each client's options are written there, and the plug-in, which may not know them, is given none. Where FAULTY_TRACE
- * does, each array of float32 that is sent ("put ELEMENTS") and each launch ("launch") gets a line, in their order. */
+ * launch, put, get, await) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from
+ * there on do, as those of a device that is lost; with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS
+ * names a file, each client's options are written there, and the plug-in, which may not know them, is given none. Where
+ * FAULTY_TRACE does, each array of float32 that is sent ("put ELEMENTS") and each launch ("launch") gets a line, in
+ * their order. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
@@ -107,6 +108,19 @@ static PJRT_Error *put(PJRT_Client_BufferFromHostBuffer_Args *args)
     return error ? error : real->PJRT_Client_BufferFromHostBuffer(args);
 }
 
+static PJRT_Error *get(PJRT_Buffer_ToHostBuffer_Args *args)
+{
+    PJRT_Error *error = args->dst ? fault("get") : NULL;
+    return error ? error : real->PJRT_Buffer_ToHostBuffer(args);
+}
+
+/* What was waited for has come, and is said to have failed. */
+static PJRT_Error *await(PJRT_Event_Await_Args *args)
+{
+    PJRT_Error *error = real->PJRT_Event_Await(args), *own_error = error ? NULL : fault("await");
+    return error ? error : own_error;
+}
+
 const PJRT_Api *GetPjrtApi(void);
 const PJRT_Api *GetPjrtApi(void)
 {
@@ -126,5 +140,7 @@ const PJRT_Api *GetPjrtApi(void)
     table.PJRT_Client_Compile = compile;
     table.PJRT_LoadedExecutable_Execute = launch;
     table.PJRT_Client_BufferFromHostBuffer = put;
+    table.PJRT_Buffer_ToHostBuffer = get;
+    table.PJRT_Event_Await = await;
     return &table;
 }

@@ -140,6 +140,8 @@ def meanings():
         ("compile", 5, "Couldn't find a suitable version of ptxas.", ("library of the device is missing",)),
         ("compile", 12, "custom op is unknown", ("cannot compile", "update the plug-in")),
         ("put", 14, "the link is down", ("device is lost", "take an array", "--resume")),
+        ("get", 14, "the link is down", ("device is lost", "--resume")),
+        ("await", 14, "the link is down", ("device is lost", "--resume")),
         ("launch", 13, "CUDA driver version is insufficient for CUDA runtime version", ("driver is older", "update the driver")),
         ("launch", 13, "something else", ("the plug-in cannot launch a program on cpu:xla:0", "something else")),
     ):
