@@ -209,6 +209,7 @@ void promise_has_the_bits(const char *rule)
                           far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
         artel_remote *r;
         check(artel_function_run(t.step, in, 2, &out, 1) == ARTEL_OK, "run");
+        if (i % 3 == 0) chief_schedule(job.judge, in, 2, NULL, NULL); /* what only reads draws nothing */
         chief_schedule(job.step, in, 2, NULL, &r);
         check(artel_remote_fetch(r, &far, 1, NULL) == ARTEL_OK && memcmp(&alone, &elsewhere, 4) == 0,
               "step %d: loss %.9g, not %.9g", i, (double)elsewhere, (double)alone);

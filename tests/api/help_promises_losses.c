@@ -51,8 +51,11 @@ void promise_survives_servers(void)
     chief_join();
     before = chief_counted();
     check(artel_coordinator_keep(job.coordinator) == ARTEL_OK, "keep");
+    int64_t runs = artel_strategy_runs(job.strategy), steps = artel_optimizer_iterations(job.counts);
     chief_many(20);
     chief_join();
+    check(artel_strategy_runs(job.strategy) == runs + 20 && artel_optimizer_iterations(job.counts) == steps + 20,
+          "counters");
     for (int i = 0; i < 2; i++) {
         artel_status status = ARTEL_OK;
         chief_kill("ps", i);
@@ -63,6 +66,8 @@ void promise_survives_servers(void)
               (int)status);
         check(artel_coordinator_go_back(job.coordinator) == ARTEL_OK && chief_counted() == before, "back to %g: %g",
               (double)before, (double)chief_counted());
+        check(artel_strategy_runs(job.strategy) == runs && artel_optimizer_iterations(job.counts) == steps,
+              "counters that have not gone back");
         chief_many(5);
         chief_join();
         check(chief_counted() == before + 5, "it goes on");

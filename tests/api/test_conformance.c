@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "artel/control.h"
+#include "artel/extend.h"
 
 enum {
     BATCH = 16,
@@ -100,10 +101,59 @@ static void ST1_scope(void **state)
         add_variable(&two, "v", NULL);
         foreign = one.variable;
         refused(&two, trace_foreign, "another strategy");
+        artel_optimizer *optimizer;
+        assert_int_equal(artel_optimizer_create(two.strategy, "sgd", &one.variable, 1, &optimizer),
+                         ARTEL_ERROR_INVALID);
         again.name = "v";
         assert_int_equal(artel_variable_create(one.strategy, &again, &foreign), ARTEL_ERROR_INVALID);
         end(&one);
         end(&two);
+    }
+}
+
+static artel_status trace_total(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    stage *s = user;
+    artel_value rows = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"), old = artel_graph_variable(g, s->variable);
+    out[0] = old;
+    artel_graph_assign(g, s->variable,
+                       artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
+    return artel_graph_status(g);
+}
+
+static float step_total(stage *s, artel_function *f)
+{
+    float before, total;
+    run(s, f, BATCH, (float *[]){&before}, 1);
+    api_ok(s->ctx, artel_variable_read(s->variable, &total, 1));
+    return total;
+}
+
+/* A second strategy beside the first, with variables of the same name: each keeps its own. Over parameter servers each
+ * would need the cluster for itself. */
+static void ST1_two_at_once(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        const conformance_form *other =
+            &conformance_forms[conformance_forms[f].together ? f : conformance_count - 1 - f];
+        if (conformance_has_servers(&conformance_forms[f]) || other->together != conformance_forms[f].together)
+            continue;
+        stage one = begin(&conformance_forms[f]), two = begin(other);
+        artel_function *first, *second;
+        const float start[2] = {1, -2};
+        add_variable(&one, "total", &start[0]);
+        add_variable(&two, "total", &start[1]);
+        api_ok(one.ctx, make(&one, trace_total, 1, false, &first));
+        api_ok(two.ctx, make(&two, trace_total, 1, false, &second));
+        float by = step_total(&one, first) - start[0];
+        for (int i = 1; i < 4; i++) {
+            assert_true(step_total(&two, second) == start[1] + by * (float)i);
+            assert_true(step_total(&one, first) == start[0] + by * (float)(i + 1));
+        }
+        end(&two);
+        assert_true(step_total(&one, first) == start[0] + 5 * by);
+        end(&one);
     }
 }
 
@@ -212,16 +262,6 @@ static void ST4_reduce_ST6_all_reduce(void **state)
 }
 
 /* -- ST7, VA1, VA2, VA3: what all replicas have computed is written on all; totals do not depend on their number -- */
-
-static artel_status trace_total(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    stage *s = user;
-    artel_value rows = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"), old = artel_graph_variable(g, s->variable);
-    out[0] = old;
-    artel_graph_assign(g, s->variable,
-                       artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
-    return artel_graph_status(g);
-}
 
 /* NAN: this task only serves. */
 static float total_after(const conformance_form *f, int runs, float initial)
@@ -534,122 +574,6 @@ static void KE3_custom_loop(void **state)
     }
 }
 
-/* -- ST11: who is who, and that one task writes -- */
-
-static void ST11_cluster(void **state)
-{
-    (void)state;
-    artel_context *ctx = api_context();
-    artel_cluster *mine = conformance_cluster;
-    artel_cluster_options o = ARTEL_CLUSTER_OPTIONS_INIT;
-    bool has_servers = conformance_has_servers(&conformance_forms[conformance_count - 1]);
-    o.resolver = "none";
-    if (!mine) api_ok(ctx, artel_cluster_open(ctx, &o, &mine));
-    bool writes = artel_cluster_writes(mine);
-    if (has_servers)
-        assert_int_equal(strcmp(artel_cluster_role(mine), "chief") == 0, writes);
-    else {
-        assert_int_equal(artel_cluster_size(mine), conformance_tasks);
-        assert_string_equal(artel_cluster_role(mine), "worker");
-        assert_in_range(artel_cluster_index(mine), 0, conformance_tasks - 1);
-        assert_int_equal(writes, artel_cluster_index(mine) == 0);
-    }
-    if (mine != conformance_cluster) artel_cluster_close(mine);
-    artel_context_destroy(ctx);
-}
-
-/* -- ST9 in float64: rows, sums, means and extremes over them, gradients of two orders -- */
-
-enum {
-    COLUMNS = 2,
-    RESULTS = 8
-};
-
-static const double matrix[WIDTH * COLUMNS] = {0.1, -0.7, 0.3, 1.1, -0.9, 0.2};
-static const int sizes[RESULTS] = {BATCH * COLUMNS, COLUMNS, 1, 1, WIDTH *COLUMNS, WIDTH *COLUMNS, 1, 1};
-
-static artel_status trace_wide(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    (void)user;
-    const artel_value w = artel_graph_constant(g, ARTEL_DTYPE_FLOAT64, &(artel_shape){2, {WIDTH, COLUMNS}}, matrix);
-    out[0] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "matmul", in[0], w));
-    artel_value square = artel_graph_unary(g, "square", out[0]), zero = artel_graph_number(g, 0),
-                truth = artel_graph_binary(g, "greater", out[0], zero);
-    truth = artel_graph_op(g, "cast", &truth, 1, "{\"dtype\": \"float64\"}");
-    out[6] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "hinge", truth, out[0]));
-    out[7] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "dice", truth, square));
-    artel_value sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
-    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
-    out[2] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, sum);
-    out[3] =
-        artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_binary(g, "multiply", sum, artel_graph_number(g, 0.1)));
-    artel_status status = artel_graph_gradients(g, out[3], &w, 1, &out[4]);
-    if (status < 0) return status;
-    artel_value slopes = artel_graph_unary(g, "square", out[4]);
-    return artel_graph_gradients(g, artel_graph_unary(g, "sum", slopes), &w, 1, &out[5]);
-}
-
-/* False: it is not computed here. */
-static bool run_wide(stage *s, int rows, double result[RESULTS][BATCH * COLUMNS])
-{
-    double x[BATCH * WIDTH];
-    const artel_argument argument = {.name = "x", .dtype = ARTEL_DTYPE_FLOAT64, .shape = {1, {WIDTH}}};
-    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    artel_function *f;
-    artel_array out[RESULTS];
-    const artel_array in = {ARTEL_DTYPE_FLOAT64, {2, {rows, WIDTH}}, x};
-    o.arguments = &argument;
-    o.argument_count = 1;
-    o.output_count = RESULTS;
-    for (int i = 0; i < BATCH * WIDTH; i++) x[i] = (i * 37 % 53) / 7.0 - 3;
-    for (int i = 0; i < RESULTS; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT64, .data = result[i]};
-    api_ok(s->ctx, artel_function_create(s->strategy, &o, trace_wide, s, &f));
-    if (!conformance_start(&s->on)) return false;
-    artel_status status = conformance_run(&s->on, f, &in, 1, out, RESULTS);
-    if (s->on.form->device) { /* whose arithmetic could not keep what float64 promises */
-        assert_int_equal(status, ARTEL_ERROR_UNSUPPORTED);
-        assert_non_null(strstr(artel_context_error(s->ctx)->what, "float64"));
-        return false;
-    }
-    api_ok(s->ctx, status);
-    for (int i = 0; i < COLUMNS; i++) {
-        double y = tanh(x[0] * matrix[i] + x[1] * matrix[COLUMNS + i] + x[2] * matrix[2 * COLUMNS + i]);
-        assert_true(fabs(result[0][i] - y) < 1e-15);
-    }
-    return true;
-}
-
-/* Two losses that look at the whole batch: labels 0 and 1 are -1 and 1 to a hinge, Dice's overlap is one of all rows.
- */
-static void check_wide_losses(int rows, double result[RESULTS][BATCH * COLUMNS])
-{
-    double hinge = 0, both = 0, all = 0;
-    for (int i = 0; i < rows * COLUMNS; i++) {
-        double y = result[0][i], truth = y > 0 ? 1 : 0;
-        hinge += (1 - (2 * truth - 1) * y) / (rows * COLUMNS);
-        both += truth * y * y;
-        all += truth + y * y;
-    }
-    assert_true(fabs(result[6][0] - hinge) < 1e-14);
-    assert_true(fabs(result[7][0] - (1 - 2 * both / (all + 1e-7))) < 1e-14);
-}
-
-static void ST9_float64(void **state)
-{
-    (void)state;
-    static double first[RESULTS][BATCH * COLUMNS], other[RESULTS][BATCH * COLUMNS];
-    for (int rows = BATCH; rows > 0; rows -= 5) {
-        for (int f = 0; f < conformance_count; f++) {
-            stage s = begin(&conformance_forms[f]);
-            bool here = run_wide(&s, rows, f ? other : first);
-            if (!f) check_wide_losses(rows, first);
-            for (int i = 0; i < RESULTS && f && here; i++)
-                assert_memory_equal(first[i], other[i], sizeof(double) * (size_t)(i ? sizes[i] : rows * COLUMNS));
-            end(&s);
-        }
-    }
-}
-
 /* -- ST12: each strategy has its way to run a function; the others are refused, and name it -- */
 
 static artel_status count_unit(void *user, int64_t unit)
@@ -695,18 +619,170 @@ static void ST12_outside_the_loop(void **state)
     }
 }
 
+/* -- ST12: a strategy within another one's work: named where it cannot be, and the outer one goes on -- */
+
+typedef struct nest {
+    stage *outer;
+    stage *inner;
+    artel_function *outer_step, *inner_step;
+    int refusals, units;
+} nest;
+
+static artel_status nested_unit(void *user, int64_t unit)
+{
+    nest *n = user;
+    float before;
+    (void)unit;
+    n->units++;
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row},
+                      out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &before};
+    artel_status status = artel_strategy_loop(n->outer->strategy, 9, nested_unit, n);
+    n->refusals += status == ARTEL_ERROR_INVALID &&
+                   strstr(artel_context_error(n->outer->ctx)->what, "a loop in a unit of its own strategy");
+    int64_t more = artel_strategy_units(n->inner->strategy) + 1;
+    status = artel_strategy_loop(n->inner->strategy, more, count_unit, &n->units);
+    n->refusals +=
+        status == ARTEL_ERROR_INVALID && strstr(artel_context_error(n->inner->ctx)->what, "one thing at a time");
+    if (!n->outer->on.form->together) api_ok(n->inner->ctx, artel_function_run(n->inner_step, &in, 1, &out, 1));
+    return artel_function_run(n->outer_step, &in, 1, &out, 1);
+}
+
+static void nest_loops(nest *n)
+{
+    float total;
+    bool together = n->outer->on.form->together;
+    api_ok(n->outer->ctx,
+           artel_strategy_loop(n->outer->strategy, artel_strategy_units(n->outer->strategy) + 2, nested_unit, n));
+    assert_int_equal(n->refusals, together ? 4 : 2);
+    assert_int_equal(n->units, together ? 2 : 4); /* alone the inner loop has units of its own */
+    api_ok(n->outer->ctx, artel_variable_read(n->outer->variable, &total, 1));
+    assert_true(isfinite(total));
+}
+
+/* A second coordinator of the same cluster is told so by what it is asked, and ends; the first does its work. */
+static void nest_coordinators(nest *n)
+{
+    artel_coordinator *second;
+    artel_remote *remote;
+    api_ok(n->outer->ctx, artel_coordinator_open(n->inner->strategy, NULL, &second));
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row};
+    artel_status status = artel_coordinator_schedule(second, n->inner_step, &in, 1, NULL, &remote);
+    if (status == ARTEL_OK) {
+        status = artel_coordinator_join(second);
+        artel_remote_release(remote);
+    }
+    assert_int_equal(status, ARTEL_ERROR_INVALID);
+    assert_non_null(strstr(artel_context_error(n->outer->ctx)->what, "one thing at a time"));
+    assert_int_equal(artel_coordinator_close(second), ARTEL_ERROR_INVALID);
+    float before = step_total(n->outer, n->outer_step), after = step_total(n->outer, n->outer_step);
+    assert_true(isfinite(before) && after != before);
+}
+
+static void ST12_nested(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        stage outer = begin(&conformance_forms[f]), inner = begin(&conformance_forms[f]);
+        nest n = {.outer = &outer, .inner = &inner};
+        add_variable(&outer, "total", NULL);
+        add_variable(&inner, "total", NULL);
+        api_ok(outer.ctx, make(&outer, trace_total, 1, false, &n.outer_step));
+        api_ok(inner.ctx, make(&inner, trace_total, 1, false, &n.inner_step));
+        for (int i = 0; i < BATCH * WIDTH; i++) row[i] = (float)(i % 7);
+        bool here = conformance_start(&outer.on);
+        if (here && conformance_has_servers(&conformance_forms[f]))
+            nest_coordinators(&n);
+        else if (here)
+            nest_loops(&n);
+        end(&inner);
+        end(&outer);
+    }
+}
+
+/* -- ST12 on devices: what names none, what they do not compute; the strategy goes on -- */
+
+static artel_status infer_same(void *user, const artel_shape *in, int count, artel_shape *out)
+{
+    (void)user, (void)count;
+    *out = in[0];
+    return ARTEL_OK;
+}
+
+static void compute_same(void *user, int64_t rows, int64_t width, const float *const *in, float *out)
+{
+    (void)user;
+    memcpy(out, in[0], (size_t)(rows * width) * sizeof *out);
+}
+
+static artel_status trace_own(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const artel_operation op = {.struct_size = sizeof op, .name = "mine", .infer = infer_same, .compute = compute_same};
+    (void)user;
+    out[0] = artel_graph_custom(g, &op, in, 1);
+    return artel_graph_status(g);
+}
+
+static void refuse_devices(const conformance_form *f)
+{
+    static const char *const names[] = {"gpus", "cpu:xla,cpu", "cuda:x"};
+    stage place = begin(f);
+    artel_context *ctx = place.ctx;
+    artel_strategy *made = NULL;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    o.strategy = f->strategy;
+    o.cluster = f->together ? conformance_cluster : NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        o.device = names[i];
+        artel_status status = artel_strategy_create(ctx, &o, &made);
+        assert_true(status == ARTEL_ERROR_INVALID || status == ARTEL_ERROR_UNSUPPORTED);
+        assert_string_equal(artel_context_error(ctx)->where, "device");
+    }
+    o.device = "cpu:xla";
+    if (conformance_has_servers(f)) {
+        assert_int_equal(artel_strategy_create(ctx, &o, &made), ARTEL_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(artel_context_error(ctx)->what, "compute on processors"));
+    }
+    assert_null(made);
+    end(&place);
+}
+
+static void ST12_devices(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        refuse_devices(&conformance_forms[f]);
+        stage s = begin(&conformance_forms[f]);
+        artel_function *own, *rows;
+        float y[BATCH * WIDTH];
+        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row},
+                          out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
+        api_ok(s.ctx, make(&s, trace_own, 1, false, &own));
+        api_ok(s.ctx, make(&s, trace_rows, 1, false, &rows));
+        if (conformance_start(&s.on)) {
+            run(&s, rows, BATCH, (float *[]){y}, 1);
+            artel_status status = conformance_run(&s.on, own, &in, 1, &out, 1);
+            assert_int_equal(status, s.on.form->device ? ARTEL_ERROR_UNSUPPORTED : ARTEL_OK);
+            if (s.on.form->device) assert_non_null(strstr(artel_context_error(s.ctx)->what, "custom:mine"));
+            if (!s.on.form->together || !s.on.form->device) run(&s, rows, BATCH, (float *[]){y}, 1);
+            for (int i = 0; i < BATCH * WIDTH; i++) assert_true(y[i] == row[i] * row[i]);
+        }
+        end(&s);
+    }
+}
+
 int main(int argc, char **argv)
 {
     conformance_open(argc, argv);
     const struct CMUnitTest rows[] = {cmocka_unit_test(ST1_scope),
+                                      cmocka_unit_test(ST1_two_at_once),
                                       cmocka_unit_test(ST2_default_and_ST10_replicas),
                                       cmocka_unit_test(ST3_run_ST5_gather_ST8_distribute_ST9_results),
                                       cmocka_unit_test(ST4_reduce_ST6_all_reduce),
                                       cmocka_unit_test(ST7_update_VA1_mirrored_VA2_on_read_VA3_restore),
-                                      cmocka_unit_test(ST9_float64),
-                                      cmocka_unit_test(ST11_cluster),
                                       cmocka_unit_test(ST12_contexts),
                                       cmocka_unit_test(ST12_outside_the_loop),
+                                      cmocka_unit_test(ST12_nested),
+                                      cmocka_unit_test(ST12_devices),
                                       cmocka_unit_test(ST13_random),
                                       cmocka_unit_test(VA4_invalid_variables),
                                       cmocka_unit_test(VA9_statistics_IN6_partial_batches),

@@ -2,8 +2,11 @@
 /* timeout: 120 */
 /* Rows of tf.distribute's variables that have no function of their own here, by what docs/tf-distribute.md names in
  * their place, under every strategy (as test_conformance.c): VA5 scattered writes are computed and assigned, VA6 a
- * variable is one handle for all replicas, VA8 a variable lies where another one does by its place in a session. */
+ * variable is one handle for all replicas, VA8 a variable lies where another one does by its place in a session. And
+ * values of float64 (ST9). */
 #include "api/help_conformance.h"
+
+#include <math.h>
 
 #include "artel/session.h"
 
@@ -227,10 +230,129 @@ static void VA8_other_strategies(void **state)
     }
 }
 
+/* -- ST9 in float64: rows, sums, means and extremes over them, gradients of two orders -- */
+
+enum {
+    BATCH64 = 16,
+    WIDTH64 = 3,
+    COLUMNS = 2,
+    RESULTS = 8
+};
+
+static const double matrix[WIDTH64 * COLUMNS] = {0.1, -0.7, 0.3, 1.1, -0.9, 0.2};
+static const int sizes[RESULTS] = {BATCH64 * COLUMNS, COLUMNS, 1, 1, WIDTH64 *COLUMNS, WIDTH64 *COLUMNS, 1, 1};
+
+static artel_status trace_wide(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    const artel_value w = artel_graph_constant(g, ARTEL_DTYPE_FLOAT64, &(artel_shape){2, {WIDTH64, COLUMNS}}, matrix);
+    out[0] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "matmul", in[0], w));
+    artel_value square = artel_graph_unary(g, "square", out[0]), zero = artel_graph_number(g, 0),
+                truth = artel_graph_binary(g, "greater", out[0], zero);
+    truth = artel_graph_op(g, "cast", &truth, 1, "{\"dtype\": \"float64\"}");
+    out[6] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "hinge", truth, out[0]));
+    out[7] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "dice", truth, square));
+    artel_value sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
+    out[2] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, sum);
+    out[3] =
+        artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_binary(g, "multiply", sum, artel_graph_number(g, 0.1)));
+    artel_status status = artel_graph_gradients(g, out[3], &w, 1, &out[4]);
+    if (status < 0) return status;
+    artel_value slopes = artel_graph_unary(g, "square", out[4]);
+    return artel_graph_gradients(g, artel_graph_unary(g, "sum", slopes), &w, 1, &out[5]);
+}
+
+/* False: it is not computed here. */
+static bool run_wide(conformance_stage *s, int rows, double result[RESULTS][BATCH64 * COLUMNS])
+{
+    double x[BATCH64 * WIDTH64];
+    const artel_argument argument = {.name = "x", .dtype = ARTEL_DTYPE_FLOAT64, .shape = {1, {WIDTH64}}};
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    artel_function *f;
+    artel_array out[RESULTS];
+    const artel_array in = {ARTEL_DTYPE_FLOAT64, {2, {rows, WIDTH64}}, x};
+    o.arguments = &argument;
+    o.argument_count = 1;
+    o.output_count = RESULTS;
+    for (int i = 0; i < BATCH64 * WIDTH64; i++) x[i] = (i * 37 % 53) / 7.0 - 3;
+    for (int i = 0; i < RESULTS; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT64, .data = result[i]};
+    api_ok(s->ctx, artel_function_create(s->strategy, &o, trace_wide, NULL, &f));
+    if (!conformance_start(s)) return false;
+    artel_status status = conformance_run(s, f, &in, 1, out, RESULTS);
+    if (s->form->device) { /* whose arithmetic could not keep what float64 promises */
+        assert_int_equal(status, ARTEL_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(artel_context_error(s->ctx)->what, "float64"));
+        return false;
+    }
+    api_ok(s->ctx, status);
+    for (int i = 0; i < COLUMNS; i++) {
+        double y = tanh(x[0] * matrix[i] + x[1] * matrix[COLUMNS + i] + x[2] * matrix[2 * COLUMNS + i]);
+        assert_true(fabs(result[0][i] - y) < 1e-15);
+    }
+    return true;
+}
+
+/* Two losses that look at the whole batch: labels 0 and 1 are -1 and 1 to a hinge, Dice's overlap is one of all rows.
+ */
+static void check_wide_losses(int rows, double result[RESULTS][BATCH64 * COLUMNS])
+{
+    double hinge = 0, both = 0, all = 0;
+    for (int i = 0; i < rows * COLUMNS; i++) {
+        double y = result[0][i], truth = y > 0 ? 1 : 0;
+        hinge += (1 - (2 * truth - 1) * y) / (rows * COLUMNS);
+        both += truth * y * y;
+        all += truth + y * y;
+    }
+    assert_true(fabs(result[6][0] - hinge) < 1e-14);
+    assert_true(fabs(result[7][0] - (1 - 2 * both / (all + 1e-7))) < 1e-14);
+}
+
+static void ST9_float64(void **state)
+{
+    (void)state;
+    static double first[RESULTS][BATCH64 * COLUMNS], other[RESULTS][BATCH64 * COLUMNS];
+    for (int rows = BATCH64; rows > 0; rows -= 5) {
+        for (int f = 0; f < conformance_count; f++) {
+            conformance_stage s = conformance_begin(&conformance_forms[f], BATCH64);
+            bool here = run_wide(&s, rows, f ? other : first);
+            if (!f) check_wide_losses(rows, first);
+            for (int i = 0; i < RESULTS && f && here; i++)
+                assert_memory_equal(first[i], other[i], sizeof(double) * (size_t)(i ? sizes[i] : rows * COLUMNS));
+            conformance_end(&s);
+        }
+    }
+}
+
+/* -- ST11: who is who, and that one task writes -- */
+
+static void ST11_cluster(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    artel_cluster *mine = conformance_cluster;
+    artel_cluster_options o = ARTEL_CLUSTER_OPTIONS_INIT;
+    bool has_servers = conformance_has_servers(&conformance_forms[conformance_count - 1]);
+    o.resolver = "none";
+    if (!mine) api_ok(ctx, artel_cluster_open(ctx, &o, &mine));
+    bool writes = artel_cluster_writes(mine);
+    if (has_servers)
+        assert_int_equal(strcmp(artel_cluster_role(mine), "chief") == 0, writes);
+    else {
+        assert_int_equal(artel_cluster_size(mine), conformance_tasks);
+        assert_string_equal(artel_cluster_role(mine), "worker");
+        assert_in_range(artel_cluster_index(mine), 0, conformance_tasks - 1);
+        assert_int_equal(writes, artel_cluster_index(mine) == 0);
+    }
+    if (mine != conformance_cluster) artel_cluster_close(mine);
+    artel_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest rows[] = {cmocka_unit_test(VA5_scatter), cmocka_unit_test(VA6_packed),
-                                      cmocka_unit_test(VA8_colocate), cmocka_unit_test(VA8_other_strategies)};
+    const struct CMUnitTest rows[] = {cmocka_unit_test(VA5_scatter),  cmocka_unit_test(VA6_packed),
+                                      cmocka_unit_test(VA8_colocate), cmocka_unit_test(VA8_other_strategies),
+                                      cmocka_unit_test(ST9_float64),  cmocka_unit_test(ST11_cluster)};
     conformance_open(argc, argv);
     return conformance_close(cmocka_run_group_tests(rows, NULL, NULL));
 }
