@@ -3,9 +3,9 @@
  *
  *   artel launch --chief -n 3 --ps 1 --restarts 3 --program build/examples/coordinator -- [EPOCHS [STEPS]]
  *
- * The chief schedules the steps of an epoch, which workers take with data of their own; then it has the workers judge
- * points of its own, that nobody has trained with. Workers may be killed at any time. A server that was killed has lost
- * its variables: the chief goes back to what it kept, and repeats the epoch. */
+ * The chief schedules the steps of an epoch, which workers take with data of their own, and has them judge points that
+ * nobody has trained with. Workers may be killed at any time. A server that was killed has lost its variables: the
+ * chief goes back to what it kept, and repeats the epoch. */
 #include <artel/artel.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,9 +21,8 @@ typedef struct ring {
     artel_function *step, *judge;
     artel_worker_data *points;
     double next; /* number of a point: each task has numbers of its own */
-    float x[BATCH][2];
+    float x[BATCH][2], accuracy;
     int label[BATCH];
-    artel_error why; /* the chief's failure, before the coordinator was closed */
 } ring;
 
 static artel_status open_points(void *user, int worker, void **state)
@@ -86,11 +85,11 @@ static artel_status declare(ring *r)
 }
 
 /* The chief: steps, whose outputs nobody wants; then points that go with their closure, and its answer. */
-static artel_status one_epoch(ring *r, artel_coordinator *c, int steps, float *accuracy)
+static artel_status one_epoch(ring *r, artel_coordinator *c, int steps)
 {
     artel_remote *answer = NULL;
     artel_array points[2];
-    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = accuracy};
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &r->accuracy};
     r->next = 0;
     artel_status status = next_points(r, NULL, points, 2);
     for (int i = 0; i < steps && status == ARTEL_OK; i++)
@@ -99,29 +98,26 @@ static artel_status one_epoch(ring *r, artel_coordinator *c, int steps, float *a
     if (status == ARTEL_OK) status = artel_coordinator_schedule(c, r->judge, points, 2, NULL, &answer);
     if (status == ARTEL_OK) status = artel_remote_fetch(answer, &out, 1, NULL);
     artel_remote_release(answer);
-    if (status != ARTEL_ERROR_CANCELLED) return status;
-    artel_status cause = artel_coordinator_join(c); /* it was dropped with the queue */
-    return cause < 0 ? cause : status;
+    if (status == ARTEL_ERROR_CANCELLED) status = artel_coordinator_join(c); /* dropped: who joins hears why */
+    return status;
 }
 
 static artel_status coordinate(ring *r, int epochs, int steps)
 {
     artel_coordinator *c;
     artel_coordinator_metrics m = {.struct_size = sizeof m};
-    float accuracy;
     artel_status status = artel_coordinator_open(r->strategy, NULL, &c);
     if (status < 0) return status;
     status = artel_coordinator_keep(c);
     for (int epoch = 0; epoch < epochs && status == ARTEL_OK; fflush(stdout)) {
-        status = one_epoch(r, c, steps, &accuracy);
-        if (status == ARTEL_OK)
-            printf("epoch %d: accuracy %.3f\n", epoch, accuracy), status = artel_coordinator_keep(c);
-        if (status == ARTEL_OK) epoch++;
+        status = one_epoch(r, c, steps);
+        if (status == ARTEL_OK) status = artel_coordinator_keep(c);
+        if (status == ARTEL_OK) printf("epoch %d: accuracy %.3f\n", epoch++, (double)r->accuracy);
         if (status != ARTEL_ERROR_RUN) continue;
         printf("epoch %d again: %s\n", epoch, artel_context_error(r->ctx)->what); /* a server was lost */
         status = artel_coordinator_go_back(c);
     }
-    if (status < 0) r->why = *artel_context_error(r->ctx); /* which the calls below forget */
+    if (status < 0) fprintf(stderr, "%s\n", artel_context_error(r->ctx)->what); /* which the calls below forget */
     if (artel_coordinator_look(c, &m) == ARTEL_OK) printf("%d closures, %d again\n", (int)m.done, (int)m.again);
     artel_status closed = artel_coordinator_close(c);
     return status < 0 ? status : closed;
@@ -143,8 +139,8 @@ int main(int argc, char **argv)
         status = artel_cluster_writes(cluster)
                      ? coordinate(&r, argc > 1 ? atoi(argv[1]) : 10, argc > 2 ? atoi(argv[2]) : 100)
                      : artel_coordinator_serve(r.strategy);
-    const artel_error *why = r.why.status < 0 ? &r.why : artel_context_error(r.ctx);
-    if (status < 0) fprintf(stderr, "%s: %s\n", why->where, why->what);
+    const artel_error *why = artel_context_error(r.ctx);
+    if (status < 0 && *why->what) fprintf(stderr, "%s: %s\n", why->where, why->what);
     artel_strategy_destroy(r.strategy);
     artel_model_destroy(r.model);
     if (cluster) status = artel_cluster_finish(cluster, status);
