@@ -105,7 +105,6 @@ static artel_status one_epoch(ring *r, artel_coordinator *c, int steps)
 static artel_status coordinate(ring *r, int epochs, int steps)
 {
     artel_coordinator *c;
-    float accuracy = 0;
     artel_coordinator_metrics m = {.struct_size = sizeof m};
     artel_status status = artel_coordinator_open(r->strategy, NULL, &c);
     if (status < 0) return status;
