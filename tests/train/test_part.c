@@ -32,11 +32,11 @@ static const char *const rules[] = {
 #undef RULE
 };
 
-/* All that see matrices. */
-static const char *const matrix[] = {
-#define MATRIX_OPTIMIZER(name) #name,
+enum { /* all that see matrices */
+#define MATRIX_OPTIMIZER(name) MATRIX_##name,
 #include "nn/matrix_optimizers.list"
 #undef MATRIX_OPTIMIZER
+    MATRIX_OPTIMIZERS
 };
 
 static const char *class_of(const char *rule)
@@ -206,7 +206,7 @@ static void every_optimizer_has_the_bits_of_the_uncut(void **state)
         compare_with(wholes[i], strncmp(wholes[i], "muon", 4) == 0);
     compare_with("adafactor", false);
     compare_with("muon", true); /* what it leaves to Adam */
-    assert_int_equal(sizeof matrix / sizeof *matrix, 2);
+    assert_int_equal(MATRIX_OPTIMIZERS, 2);
     assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
 }
 
