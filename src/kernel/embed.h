@@ -14,6 +14,7 @@
 #include "kernel/fault_slot.h"
 #include "kernel/fold.h"
 #include "kernel/kernel.h"
+#include "kernel/occurrence.h"
 
 /* y[p] = table[index[p]]; positions = rows * per_row. Tasks: runs of positions. */
 typedef struct artel__embed_forward {
@@ -41,7 +42,7 @@ typedef struct artel__embed_gradient {
     int64_t per_row, vocabulary, width;
     const int32_t *sorted, *first; /* from embed_sort */
     const float *dy;               /* [rows * per_row][width] */
-    bool squares;                  /* sums of dy * dy instead of dy */
+    artel__occurrence of;          /* what is added up */
     float *dtable;
     int64_t stride;
 } artel__embed_gradient;
@@ -63,7 +64,7 @@ typedef struct artel__embed_rows {
     int64_t per_row, width;
     const int32_t *sorted, *end, *count; /* from embed_tokens */
     const float *dy;                     /* [batch * per_row][width] */
-    bool squares;                        /* sums of dy * dy instead of dy */
+    artel__occurrence of;                /* what is added up */
     float *rows;                         /* [batch * per_row][width] */
 } artel__embed_rows;
 

@@ -5,6 +5,7 @@
 
 #include "kernel/embed.h"
 #include "kernel/fold_tree.h"
+#include "kernel/math.h"
 
 /* Subtrees waiting for their right neighbour: one for each level of a tree of ARTEL__MAX_SHARDS leaves, and the newest.
  */
@@ -35,18 +36,23 @@ typedef struct artel__embed_source {
     int64_t batch, row; /* of the whole batch; its row that position 0 belongs to */
     int64_t per_row, width;
     const float *dy;
-    bool squares;
+    artel__occurrence of;
 } artel__embed_source;
 
 static inline artel__embed_source artel__embed_source_of(const artel__embed_gradient *p)
 {
-    return (artel__embed_source){p->fold->shards, p->fold->batch, p->fold->row, p->per_row,
-                                 p->width,        p->dy,          p->squares};
+    return (artel__embed_source){p->fold->shards, p->fold->batch, p->fold->row, p->per_row, p->width, p->dy, p->of};
 }
 
 static inline artel__embed_source artel__embed_source_of_rows(const artel__embed_rows *p)
 {
-    return (artel__embed_source){p->shards, p->batch, 0, p->per_row, p->width, p->dy, p->squares};
+    return (artel__embed_source){p->shards, p->batch, 0, p->per_row, p->width, p->dy, p->of};
+}
+
+/* What one occurrence adds. */
+static inline float artel__occurrence_term(artel__occurrence of, float dy)
+{
+    return of == ARTEL__OCCURRENCE_SQUARE ? dy * dy : of == ARTEL__OCCURRENCE_SIZE ? artel__absf(dy) : dy;
 }
 
 /* The shard that holds a position: the last v with floor(v * batch / shards) <= row. */

@@ -10,6 +10,7 @@
 #define ARTEL_KERNEL_OPTIMIZE_H
 
 #include "kernel/kernel.h"
+#include "kernel/occurrence.h"
 
 enum {
     ARTEL__NORM_BLOCK = 4096,
@@ -87,12 +88,12 @@ typedef struct artel__rule_def {
     unsigned flags; /* those that its formula knows */
     artel__slot_row slot[ARTEL__APPLY_SLOTS];
     artel__idle idle;
-    bool divides;          /* by what is 0 where there never was a gradient, and epsilon */
-    bool squares;          /* it reads the square of the gradient, see artel__apply.squares */
-    bool corrects;         /* 1 - beta_2^t, of numbers of the variable's type, is a factor or a divisor of the step */
-    bool product;          /* a scalar goes with it, see artel__nadam_product */
-    const char *layerwise; /* the formula leaves the variable and writes a direction to slot 2, by which
-                              artel__lamb_step then goes: why a table is read whole. NULL: it makes the step */
+    bool divides;            /* by what is 0 where there never was a gradient, and epsilon */
+    artel__occurrence reads; /* beside the gradient, see artel__apply.squares; ITSELF: nothing */
+    bool corrects;           /* 1 - beta_2^t, of numbers of the variable's type, is a factor or a divisor of the step */
+    bool product;            /* a scalar goes with it, see artel__nadam_product */
+    const char *layerwise;   /* the formula leaves the variable and writes a direction to slot 2, by which
+                                artel__lamb_step then goes: why a table is read whole. NULL: it makes the step */
 } artel__rule_def;
 
 extern const artel__rule_def artel__rules[ARTEL__RULE_COUNT];
@@ -121,13 +122,14 @@ typedef struct artel__apply {
     int64_t count;
     float *variable;
     const float *gradient;
-    const float
-        *squares; /* or NULL: what stands for the gradient's square. Embeddings on Keras' TensorFlow backend: the sum
-                   * over the occurrences of a token of their squares, instead of the square of their sum */
+    const float *squares; /* or NULL: what stands for the gradient's square, or for its size in rules that read that.
+                           * Embeddings on Keras' TensorFlow backend: the sum over the occurrences of a token of their
+                           * squares, instead of the square of their sum (kernel/occurrence.h) */
     float *slot[ARTEL__APPLY_SLOTS];
     artel__clip clip;
     float clip_a, clip_b;
     bool has_momentum, nesterov, centered, amsgrad; /* from here on: set by artel__apply_prepare */
+    bool sizes;                                     /* `squares` are sizes */
     artel_dtype held; /* FLOAT16, BFLOAT16: what a step makes of a slot is rounded to it before the variable changes;
                          the variable is not */
     float rate, decay;

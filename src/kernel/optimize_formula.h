@@ -19,7 +19,7 @@
 
 /* The state of one element; slots that a rule does not use are neither read nor written. */
 typedef struct element {
-    artel__real w, g, gg; /* gg: g squared, see artel__apply.squares */
+    artel__real w, g, gg; /* gg: g squared, or what artel__apply.squares has */
     artel__real slot[ARTEL__APPLY_SLOTS];
 } element;
 
@@ -27,6 +27,7 @@ typedef struct element {
 typedef struct rule_flags {
     bool momentum, nesterov, centered, amsgrad;
     artel_dtype held; /* see artel__apply.held */
+    bool occurrences; /* gg is that of artel__apply.squares */
 } rule_flags;
 
 /* As a slot holds it, before the rule goes on with it. */
@@ -55,10 +56,12 @@ ARTEL__MATH artel__real apply_clip(const APPLY_PARAMS *p, artel__real g)
     return g;
 }
 
-/* The square of a gradient after clipping: a sum of squares is scaled twice. */
+/* What artel__apply.squares has after clipping: a sum of squares is scaled twice, one of sizes once. */
 ARTEL__MATH artel__real apply_clip_square(const APPLY_PARAMS *p, artel__real gg)
 {
-    return p->clip == ARTEL__CLIP_VALUE ? gg : apply_clip(p, apply_clip(p, gg));
+    if (p->clip == ARTEL__CLIP_VALUE) return gg;
+    artel__real once = apply_clip(p, gg);
+    return p->sizes ? once : apply_clip(p, once);
 }
 
 /* apply_<name> of each rule; s: its scalars. */

@@ -134,7 +134,7 @@ typedef struct artel__wide_apply {
     double *slot[ARTEL__APPLY_SLOTS];
     artel__clip clip;
     double clip_a, clip_b;
-    bool has_momentum, nesterov, centered, amsgrad;
+    bool has_momentum, nesterov, centered, amsgrad, sizes;
     artel_dtype held; /* FLOAT32: nothing is rounded */
     double rate, decay;
     double scalar[8];

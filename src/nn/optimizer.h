@@ -114,12 +114,14 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
 /* Whether anything is done with the gradients that wants them as they are, and not those of the scaled loss: clipping,
  * accumulation. */
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer);
-/* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares of an
- * embedding's gradient that the rule wants, or none; that gradient clipped by value, or none where the step clips.
- * Where gradients of several steps are added up there are none of these: whoever has the sums makes them. */
+/* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares (or
+ * sizes) of an embedding's gradient that the rule wants, or none; that gradient clipped by value, or none where the
+ * step clips. Where gradients of several steps are added up there are none of these: whoever has the sums makes them.
+ */
 artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph,
                                     const artel__optimizer_slots *slots, const artel__value_id *gradient,
                                     artel__value_id *norm);
+artel__occurrence artel__optimizer_reads(const artel__optimizer *optimizer); /* which of them; ITSELF: none */
 artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
                                          artel__value_id gradient);
 artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,

@@ -28,7 +28,7 @@ artel__value_id artel__matrix_decayed(artel__graph *graph, artel__value_id w, do
 /* What a variable or slot becomes; `rows` of the variable. */
 void artel__matrix_write_back(artel__graph *graph, artel__value_id variable, artel__value_id x, int64_t rows);
 /* The step on one variable. `gradient` is as it comes, the rest of `o` as of the usual step, `squares` being those of a
- * table's gradient (artel__op_embedding_squares) or none. */
+ * table's gradient (artel__op_embedding_occurrences) or none. */
 void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
                         const artel__optimize *o, artel__value_id gradient);
 

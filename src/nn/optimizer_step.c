@@ -249,7 +249,7 @@ int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel_
 
 static artel__value_id squared_norm(artel__graph *graph, artel__value_id gradient)
 {
-    artel__value_id squares = artel__op_embedding_squares(graph, gradient);
+    artel__value_id squares = artel__op_embedding_occurrences(graph, gradient, ARTEL__OCCURRENCE_SQUARE);
     return squares >= 0 ? artel__op_absolute_norm(graph, squares) : artel__op_squared_norm(graph, gradient);
 }
 
@@ -346,18 +346,24 @@ static const char *needs_whole_table(const artel__optimizer *optimizer)
                                                                      : NULL;
 }
 
-static bool wants_squares(const artel__optimizer *optimizer)
+artel__occurrence artel__optimizer_reads(const artel__optimizer *optimizer)
 {
     bool together = optimizer->clipnorm <= 0 &&
                     optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
-    return rule_of(optimizer)->squares && !together;
+    return together ? ARTEL__OCCURRENCE_ITSELF : rule_of(optimizer)->reads;
+}
+
+static artel__value_id read_occurrences(const artel__optimizer *optimizer, artel__graph *graph,
+                                        artel__value_id gradient)
+{
+    artel__occurrence of = artel__optimizer_reads(optimizer);
+    return of ? artel__op_embedding_occurrences(graph, gradient, of) : ARTEL__NO_VALUE;
 }
 
 artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph,
                                          artel__value_id gradient)
 {
-    bool wanted = wants_squares(optimizer) && !accumulates(optimizer);
-    return wanted ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+    return accumulates(optimizer) ? ARTEL__NO_VALUE : read_occurrences(optimizer, graph, gradient);
 }
 
 artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph,
@@ -388,9 +394,10 @@ const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__grap
     if (optimizer->use_ema) why = "the average of a table changes in all rows";
     if (whole) why = whole;
     if (accumulates(optimizer)) why = added_up;
-    bool squares = wants_squares(optimizer) &&
-                   !optimizer->lazy_rows; /* as TensorFlow's optimizers that step such rows: of the sum of a token's */
-    return why ? why : artel__op_embedding_rows(graph, gradient, squares, out);
+    artel__occurrence beside = artel__optimizer_reads(optimizer);
+    if (optimizer->lazy_rows) /* as TensorFlow's optimizers that step such rows: of the sum of a token's */
+        beside = ARTEL__OCCURRENCE_ITSELF;
+    return why ? why : artel__op_embedding_rows(graph, gradient, beside, out);
 }
 
 bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
@@ -398,14 +405,14 @@ bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
     return !optimizer->lazy_rows && artel__rule_changes_idle(&optimizer->options, false);
 }
 
-/* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
+/* Rows of a table where they will do, or the whole gradient and, of an embedding's, what the rule reads of occurrences.
+ */
 static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
                          artel__optimize *o)
 {
-    bool squares = wants_squares(optimizer);
     const char *why = needs_whole_table(optimizer);
     artel__embedding_rows rows;
-    if (!why) why = artel__op_embedding_rows(graph, gradient, squares, &rows);
+    if (!why) why = artel__op_embedding_rows(graph, gradient, artel__optimizer_reads(optimizer), &rows);
     if (!why) {
         o->gradient = rows.rows;
         o->squares = rows.squares;
@@ -417,7 +424,7 @@ static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph,
     }
     artel__op_embedding_explain(graph, gradient, why);
     o->gradient = gradient;
-    o->squares = squares ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+    o->squares = read_occurrences(optimizer, graph, gradient);
 }
 
 artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph,
@@ -487,7 +494,8 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
     if (!left_to_rule(optimizer, variable)) {
         set_slots(graph, slots, i, &o);
         artel__op_embedding_explain(graph, gradient, whole_matrix);
-        o.squares = in->squares ? in->squares[i] : artel__op_embedding_squares(graph, gradient);
+        o.squares =
+            in->squares ? in->squares[i] : artel__op_embedding_occurrences(graph, gradient, ARTEL__OCCURRENCE_SQUARE);
         artel__matrix_step(optimizer, graph, variable, &o, gradient);
         return;
     }

@@ -15,8 +15,8 @@ typedef struct artel__matrix_ops {
     artel_status (*read)(artel__optimizer *optimizer, json_t *given, void *settings);
     /* Whether a variable is left to the rule; NULL: none is. */
     bool (*leaves)(const artel__optimizer *optimizer, const artel__variable *variable);
-    /* `g`: the plain gradient, clipped; `squares`: of a table's, see artel__op_embedding_squares, or none. Slots of `o`
-     * by row of the table, -1: none. */
+    /* `g`: the plain gradient, clipped; `squares`: of a table's, see artel__op_embedding_occurrences, or none. Slots of
+     * `o` by row of the table, -1: none. */
     void (*step)(const artel__optimizer *optimizer, artel__graph *graph, const artel__variable *variable,
                  const artel__optimize *o, artel__value_id g, artel__value_id squares);
 } artel__matrix_ops;

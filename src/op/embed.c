@@ -49,8 +49,8 @@ static void fill_embedding(const artel__run_args *args, void *params)
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */
 typedef struct sort_attributes {
     int64_t vocabulary;
-    bool squares;    /* of the gradient */
-    const char *why; /* the gradient has the size of the table; NULL: nobody asked */
+    artel__occurrence of; /* what the gradient adds up */
+    const char *why;      /* the gradient has the size of the table; NULL: nobody asked */
 } sort_attributes;
 
 static artel_status infer_sort(artel__infer *infer)
@@ -113,7 +113,7 @@ static void fill_embedding_gradient(const artel__run_args *args, void *params)
                                                                .sorted = args->in[1],
                                                                .first = args->in[2],
                                                                .dy = args->in[0],
-                                                               .squares = a->squares,
+                                                               .of = a->of,
                                                                .dtable = args->out[0],
                                                                .stride = table->storage};
 }
@@ -126,7 +126,7 @@ static void describe_gradient(const artel__node *node, artel__text *out)
 
 static void lower_gradient(artel__lower *lower)
 {
-    artel__lower_embedding_gradient(lower, ((const sort_attributes *)lower->attributes)->squares);
+    artel__lower_embedding_gradient(lower, ((const sort_attributes *)lower->attributes)->of);
 }
 
 /* Each occurrence of a token gets what comes back to its row. */
@@ -134,7 +134,8 @@ static artel_status grad_embedding_gradient(artel__gradient *g)
 {
     const sort_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
-    if (a->squares) return artel__second_refuse(g, "squares of an embedding's occurrences");
+    if (a->of != ARTEL__OCCURRENCE_ITSELF)
+        return artel__second_refuse(g, "squares or sizes of an embedding's occurrences");
     artel__value_id index = graph->node[graph->value[g->in[1]].node].input[0];
     artel_shape shape = graph->value[g->in[0]].shape;
     artel__value_id rows = artel__op_embedding(graph, g->out_gradient[0], index);
@@ -222,13 +223,13 @@ static void fill_rows(const artel__run_args *args, void *params)
                                                        .end = args->in[2],
                                                        .count = args->in[3],
                                                        .dy = args->in[0],
-                                                       .squares = a->squares,
+                                                       .of = a->of,
                                                        .rows = args->out[0]};
 }
 
 static void lower_rows(artel__lower *lower)
 {
-    artel__lower_embedding_rows(lower, ((const sort_attributes *)lower->attributes)->squares);
+    artel__lower_embedding_rows(lower, ((const sort_attributes *)lower->attributes)->of);
 }
 
 const artel__op_def artel__op_embedding_rows_def = {
@@ -255,7 +256,7 @@ static artel__node *gradient_of(artel__graph *graph, artel__value_id value)
     return fold->op == &artel__op_embedding_gradient_def ? fold : NULL;
 }
 
-const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, bool squares,
+const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, artel__occurrence beside,
                                      artel__embedding_rows *out)
 {
     artel__node *fold = graph->status < 0 ? NULL : gradient_of(graph, gradient);
@@ -274,8 +275,8 @@ const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradie
     *out = (artel__embedding_rows){
         .token = artel__graph_output(graph, sorted, 2), .count = inputs[3], .squares = ARTEL__NO_VALUE};
     out->rows = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
-    attributes.squares = true;
-    if (squares) out->squares = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
+    attributes.of = beside;
+    if (beside) out->squares = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
     graph->phase = phase;
     return NULL;
 }
@@ -344,25 +345,29 @@ void artel__op_embedding_explain(artel__graph *graph, artel__value_id gradient, 
     fold->attributes = attributes;
 }
 
-artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id gradient)
+artel__value_id artel__op_embedding_occurrences(artel__graph *graph, artel__value_id gradient, artel__occurrence of)
 {
     if (graph->status < 0 || gradient < 0 || graph->value[gradient].node < 0) return ARTEL__NO_VALUE;
     const artel__node *node = &graph->node[graph->value[gradient].node];
     if (node->op == &artel__op_binary_def && *(const artel__binary *)node->attributes == ARTEL__BINARY_ADD) {
-        artel__value_id right = node->input[1], a = artel__op_embedding_squares(graph, node->input[0]);
-        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_squares(graph, right);
+        artel__value_id right = node->input[1], a = artel__op_embedding_occurrences(graph, node->input[0], of);
+        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_occurrences(graph, right, of);
         return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
     }
     if (node->op == &artel__op_unscale_def) {
-        artel__value_id scale = node->input[1], scaled = artel__op_embedding_squares(graph, node->input[0]);
-        return scaled < 0 ? ARTEL__NO_VALUE : artel__op_unscale(graph, artel__op_unscale(graph, scaled, scale), scale);
+        artel__value_id scale = node->input[1], scaled = artel__op_embedding_occurrences(graph, node->input[0], of);
+        if (scaled < 0) return ARTEL__NO_VALUE;
+        artel__value_id once = artel__op_unscale(graph, scaled, scale);
+        return of == ARTEL__OCCURRENCE_SQUARE ? artel__op_unscale(graph, once, scale) : once;
     }
     if (artel__op_is_wide_lookup_gradient(graph, gradient))
-        return artel__op_wide_lookup_again(graph, gradient, ARTEL__UNARY_SQUARE, (double[]){0, 0, 0});
+        return artel__op_wide_lookup_again(graph, gradient,
+                                           of == ARTEL__OCCURRENCE_SQUARE ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_ABS,
+                                           (double[]){0, 0, 0});
     const artel__node *fold = gradient_of(graph, gradient);
     if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
-    attributes.squares = true;
+    attributes.of = of;
     artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
     return artel__op_all_reduce(graph,
                                 artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));

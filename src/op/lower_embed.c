@@ -177,11 +177,13 @@ static artel__hlo_value in_order(artel__hlo *h, artel__hlo_value of_rows, artel_
     return artel__hlo_gather_rows(h, artel__hlo_reshape(h, of_rows, &rows), artel__hlo_reshape(h, place, &flat));
 }
 
-/* Of inputs dy and places, or its squares. */
-static artel__hlo_value sorted_rows(artel__lower *lower, bool squares)
+/* Of inputs dy and places, or its squares or sizes. */
+static artel__hlo_value sorted_rows(artel__lower *lower, artel__occurrence of)
 {
     artel__hlo_value rows = in_order(lower->hlo, lower->in[0], lower->in[1]);
-    return squares ? artel__hlo_binary(lower->hlo, "multiply", rows, rows) : rows;
+    return of == ARTEL__OCCURRENCE_SQUARE ? artel__hlo_binary(lower->hlo, "multiply", rows, rows)
+           : of == ARTEL__OCCURRENCE_SIZE ? artel__hlo_unary(lower->hlo, "abs", rows)
+                                          : rows;
 }
 
 /* The sums of runs: run k, where `has`, begins at `begin` and its last position is `last`; 0 where there is none. */
@@ -214,10 +216,10 @@ static artel__hlo_value sum_tokens(artel__hlo *h, artel__hlo_value rows, artel__
     return sum_runs(h, rows, begin, one_before(h, end), artel__hlo_compare(h, "LT", begin, end));
 }
 
-void artel__lower_embedding_gradient(artel__lower *lower, bool squares)
+void artel__lower_embedding_gradient(artel__lower *lower, artel__occurrence of)
 {
     artel__hlo_type out = artel__lower_out_type(lower, 0);
-    lower->out[0] = sum_tokens(lower->hlo, sorted_rows(lower, squares), lower->in[2], out.dim[0]);
+    lower->out[0] = sum_tokens(lower->hlo, sorted_rows(lower, of), lower->in[2], out.dim[0]);
 }
 
 void artel__lower_lookup_gradient(artel__lower *lower)
@@ -228,7 +230,7 @@ void artel__lower_lookup_gradient(artel__lower *lower)
     lower->out[0] = sum_tokens(h, in_order(h, lower->in[1], o.place), find_begins(h, &o, out.dim[0]), out.dim[0]);
 }
 
-void artel__lower_embedding_rows(artel__lower *lower, bool squares)
+void artel__lower_embedding_rows(artel__lower *lower, artel__occurrence of)
 {
     artel__hlo *h = lower->hlo;
     artel__hlo_type out = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_INT32};
@@ -237,6 +239,5 @@ void artel__lower_embedding_rows(artel__lower *lower, bool squares)
                      begin = shift(h, end, artel__hlo_splat(h, 0, &scalar), 1);
     artel__hlo_value count = artel__hlo_broadcast(h, artel__hlo_reshape(h, lower->in[3], &scalar), &flat, NULL);
     artel__hlo_value has = artel__hlo_compare(h, "LT", artel__hlo_iota(h, &flat, 0), count);
-    lower->out[0] =
-        artel__hlo_reshape(h, sum_runs(h, sorted_rows(lower, squares), begin, one_before(h, end), has), &out);
+    lower->out[0] = artel__hlo_reshape(h, sum_runs(h, sorted_rows(lower, of), begin, one_before(h, end), has), &out);
 }

@@ -13,7 +13,7 @@
 #include "kernel/wide.h"
 #include "op/lower_formula.h"
 
-static const char *rule_text(const artel__apply_options *o)
+static const char *rule_text(const artel__apply_options *o, bool occurrences)
 {
     switch (o->rule) {
 #define RULE_PROGRAM(NAME, text) \
@@ -115,15 +115,16 @@ static artel__hlo_value clipped(const artel__lower_step *step, artel__formula *f
     return artel__formula_write(f, text);
 }
 
-/* g and q. A sum of squares is scaled twice. */
+/* g and q. A sum of squares is scaled twice, one of sizes once. */
 static void set_gradient(artel__lower *lower, const artel__lower_step *step, artel__formula *f)
 {
     const char *text = step->clip == ARTEL__CLIP_NARROW ? NULL : set_clip(step, f);
+    bool sizes = artel__rules[step->options->rule].reads == ARTEL__OCCURRENCE_SIZE;
     artel__hlo_value g = clipped(step, f, text, step->gradient), q = step->squares;
     if (q < 0)
         q = artel__hlo_binary(lower->hlo, "multiply", g, g);
     else if (step->clip != ARTEL__CLIP_VALUE)
-        q = clipped(step, f, text, clipped(step, f, text, q));
+        q = clipped(step, f, text, sizes ? q : clipped(step, f, text, q));
     artel__formula_set(f, 'g', g);
     artel__formula_set(f, 'q', q);
 }
@@ -131,7 +132,7 @@ static void set_gradient(artel__lower *lower, const artel__lower_step *step, art
 void artel__lower_step_write(artel__lower *lower, artel__lower_step *step)
 {
     const artel__apply_options *o = step->options;
-    const char *text = rule_text(o);
+    const char *text = rule_text(o, step->squares >= 0);
     artel__formula f;
     artel__formula_init(&f, lower->hlo, step->variable);
     set_gradient(lower, step, &f);

@@ -17,7 +17,7 @@ typedef struct artel__optimize {
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
     artel__value_id
         scale; /* float32 scalar that the gradient is divided by: the loss scale; or none. Not with a clip. */
-    artel__value_id squares; /* of artel__op_embedding_squares, or none */
+    artel__value_id squares; /* of artel__op_embedding_occurrences, or none */
     int slots;
     bool rows;                    /* gradient and squares are those of artel__op_embedding_rows */
     artel__value_id token, count; /* likewise */

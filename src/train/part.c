@@ -286,7 +286,8 @@ static void add_update(lister *l, int i)
         return;
     }
     add(l, ARTEL__ENTRY_GRADIENT, i, 0, bytes);
-    if (o->squares_kept[p->trainable] >= 0) add(l, ARTEL__ENTRY_SQUARES, i, 0, bytes);
+    bool sizes = artel__optimizer_reads(l->division->optimizer) == ARTEL__OCCURRENCE_SIZE;
+    if (o->squares_kept[p->trainable] >= 0) add(l, sizes ? ARTEL__ENTRY_SIZES : ARTEL__ENTRY_SQUARES, i, 0, bytes);
     if (o->norm_kept[p->trainable] >= 0) add(l, ARTEL__ENTRY_NORM, i, 0, sizeof(double));
 }
 
@@ -362,7 +363,8 @@ void *artel__division_locate(const artel__division *division, artel__session *se
     case ARTEL__ENTRY_SUM: at = artel__state_lend(state, slots->sum[i]); break;
     case ARTEL__ENTRY_PRODUCT: return artel__state_lend(state, slots->product);
     case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
-    case ARTEL__ENTRY_SQUARES: at = artel__session_kept(session, o->squares_kept[i]); break;
+    case ARTEL__ENTRY_SQUARES:
+    case ARTEL__ENTRY_SIZES: at = artel__session_kept(session, o->squares_kept[i]); break;
     case ARTEL__ENTRY_NORM: return artel__session_kept(session, o->norm_kept[i]);
     case ARTEL__ENTRY_DIFFERENCE: return difference[entry->piece];
     }

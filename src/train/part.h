@@ -72,6 +72,7 @@ typedef enum artel__entry_kind {
     ARTEL__ENTRY_PRODUCT,
     ARTEL__ENTRY_GRADIENT,
     ARTEL__ENTRY_SQUARES,
+    ARTEL__ENTRY_SIZES, /* of the same places, where the rule reads sizes */
     ARTEL__ENTRY_NORM,
     ARTEL__ENTRY_DIFFERENCE
 } artel__entry_kind;

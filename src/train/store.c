@@ -265,7 +265,8 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     case ARTEL__ENTRY_PRODUCT: variable = slots->product; break;
     case ARTEL__ENTRY_GRADIENT:
     case ARTEL__ENTRY_DIFFERENCE: variable = p->gradient; break;
-    case ARTEL__ENTRY_SQUARES: variable = p->squares; break;
+    case ARTEL__ENTRY_SQUARES:
+    case ARTEL__ENTRY_SIZES: variable = p->squares; break;
     case ARTEL__ENTRY_NORM: variable = p->norm; break;
     }
     return artel__state_lend(s->state, variable);

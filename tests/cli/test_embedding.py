@@ -96,6 +96,8 @@ TABLE = [
     Row("adam", lambda: O.Adam(0.01), others=True),
     Row("adam-distinct", lambda: O.Adam(0.01, amsgrad=True), distinct=True, others=True),
     Row("adamw-distinct", lambda: O.AdamW(0.01), distinct=True, others=True),
+    Row("adamax", lambda: O.Adamax(0.02), others=True),
+    Row("adadelta", lambda: O.Adadelta(0.5), others=True),
     Row("nadam-clipvalue", lambda: O.Nadam(0.01, clipvalue=0.01), others=True),
     Row("lamb-distinct", lambda: O.Lamb(0.01), distinct=True, others=True),
     Row("adagrad-shared", lambda: O.Adagrad(0.05), why="it is not the gradient of one embedding alone", shared=True),

@@ -21,8 +21,9 @@ static void gradient_part(check_part *part, const int32_t *index, const float *d
     check_kernels(artel__embed_sort_kernels, &s, buffers, 2);
     part->block_bytes = (size_t)(vocabulary * width) * 4;
     part->blocks = check_alloc((size_t)plan->nodes * part->block_bytes);
-    artel__embed_gradient g = {plan,  per_row,         vocabulary, width,        sorted,
-                               first, dy + at * width, false,      part->blocks, vocabulary * width};
+    artel__embed_gradient g = {
+        plan,         per_row,           vocabulary, width, sorted, first, dy + at * width, ARTEL__OCCURRENCE_ITSELF,
+        part->blocks, vocabulary * width};
     check_kernels(artel__embed_gradient_kernels, &g,
                   &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
     test_free(sorted), test_free(first);
@@ -80,12 +81,14 @@ static void check_rows(int64_t rows, const int32_t *index, const float *dy, int6
     artel__embed_tokens t = tokens_of(index, positions, vocabulary);
     float *row = check_alloc(bytes), *whole = check_alloc((size_t)(vocabulary * width) * 4);
     memset(row, 0, bytes), memset(whole, 0, (size_t)(vocabulary * width) * 4);
-    artel__embed_rows r = {16, rows, per_row, width, t.sorted, t.end, t.count, dy, false, row};
+    artel__embed_rows r = {16, rows, per_row, width, t.sorted, t.end, t.count, dy, ARTEL__OCCURRENCE_ITSELF, row};
     check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
     for (int32_t k = 0; k < *t.count; k++) memcpy(whole + t.token[k] * width, row + k * width, (size_t)width * 4);
     assert_memory_equal(whole, root, (size_t)(vocabulary * width) * 4);
-    r.squares = true;
-    check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
+    for (int of = ARTEL__OCCURRENCE_SQUARE; of <= ARTEL__OCCURRENCE_SIZE; of++) {
+        r.of = (artel__occurrence)of;
+        check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
+    }
     test_free(row), test_free(whole), tokens_free(&t);
 }
 

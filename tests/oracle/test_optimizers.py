@@ -28,6 +28,16 @@ def built(model, optimizer):
     return model
 
 
+def repeats():
+    """Six indices of seven a row: each batch names every row of the table many times."""
+    return K.Sequential([K.Input((6,), dtype="int32"), L.Embedding(7, 4), L.Flatten(), L.Dense(2)])
+
+
+def rare_repeats():
+    """The same where most of the table is in no batch, so that its gradient is made as rows."""
+    return K.Sequential([K.Input((6,), dtype="int32"), L.Embedding(600, 4), L.Flatten(), L.Dense(2)])
+
+
 OPTIMIZERS = {
     "sgd": lambda: O.SGD(),
     "sgd-momentum": lambda: O.SGD(0.02, momentum=0.9),
@@ -99,6 +109,22 @@ BUILT = {
     "schedule-free-accumulation": lambda: O.ScheduleFreeAdamW(0.01, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.9),
 }
 
+# on tables whose rows a batch names more than once: Keras takes squares and sizes of each occurrence
+REPEATED = {
+    "adamax": lambda: O.Adamax(0.02),
+    "adamax-clipnorm-decay": lambda: O.Adamax(0.02, clipnorm=0.02, weight_decay=0.05),
+    "adamax-clipvalue": lambda: O.Adamax(0.02, clipvalue=0.002),
+    "adamax-global-clipnorm": lambda: O.Adamax(0.02, global_clipnorm=0.03),
+    "adamax-accumulation-ema": lambda: O.Adamax(0.02, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.9),
+    "adadelta": lambda: O.Adadelta(0.5),
+    "adadelta-clipnorm-decay": lambda: O.Adadelta(0.5, clipnorm=0.02, weight_decay=0.05),
+    "adadelta-clipvalue": lambda: O.Adadelta(0.5, clipvalue=0.002),
+    "adadelta-global-clipnorm": lambda: O.Adadelta(0.5, global_clipnorm=0.03),
+    "ftrl": lambda: O.Ftrl(0.05),
+    "lion": lambda: O.Lion(0.003),
+    "lamb": lambda: O.Lamb(0.01),
+}
+
 SCHEDULES = {
     "exponential": lambda: S.ExponentialDecay(0.1, 7, 0.5),
     "exponential-staircase": lambda: S.ExponentialDecay(0.1, 7, 0.5, staircase=True),
@@ -133,6 +159,10 @@ def rows():
     for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3",
                  "adam-global-clipnorm", "dynamic-scale-clipnorm", "sgd-clipvalue", "adam-clipvalue"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
+    for name, f in REPEATED.items():
+        yield Case(name + "-repeats", repeats, opt=f, vocab=7, check_slots=True)
+    for name in ("adamax", "adadelta"):
+        yield Case(name + "-rare-repeats", rare_repeats, opt=REPEATED[name], vocab=7, check_slots=True)
     for name, f in MATRIX.items():
         yield Case(name, mlp, opt=f, check_slots=True)
     for name in ("adafactor", "muon"):

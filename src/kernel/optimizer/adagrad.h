@@ -2,7 +2,7 @@
 /* Adagrad. The sections: kernel/optimizers.list. Scalars: 2 epsilon. */
 
 #ifdef RULE
-RULE(ADAGRAD, adagrad, .idle = ARTEL__IDLE_STAYS, .divides = true, .squares = true,
+RULE(ADAGRAD, adagrad, .idle = ARTEL__IDLE_STAYS, .divides = true, .reads = ARTEL__OCCURRENCE_SQUARE,
      .slot = {{.name = "accumulator", .when = ARTEL__SLOT_ALWAYS, .accumulator = true}})
 #endif
 

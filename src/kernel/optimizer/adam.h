@@ -3,8 +3,8 @@
  * 3 alpha. */
 
 #ifdef RULE
-RULE(ADAM, adam, .flags = ARTEL__FLAG_AMSGRAD, .idle = ARTEL__IDLE_FADES, .divides = true, .squares = true,
-     .corrects = true,
+RULE(ADAM, adam, .flags = ARTEL__FLAG_AMSGRAD, .idle = ARTEL__IDLE_FADES, .divides = true,
+     .reads = ARTEL__OCCURRENCE_SQUARE, .corrects = true,
      .slot = {{.name = "momentum", .when = ARTEL__SLOT_ALWAYS},
               {.name = "velocity", .when = ARTEL__SLOT_ALWAYS},
               {.name = "velocity_hat", .when = ARTEL__SLOT_AMSGRAD, .group = 1}})

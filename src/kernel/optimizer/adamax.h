@@ -2,7 +2,7 @@
 /* Adamax. The sections: kernel/optimizers.list. Scalars: 0 1 - beta_1, 1 beta_2, 2 epsilon, 3 1 - beta_1^t. */
 
 #ifdef RULE
-RULE(ADAMAX, adamax, .idle = ARTEL__IDLE_FADES, .divides = true,
+RULE(ADAMAX, adamax, .idle = ARTEL__IDLE_FADES, .divides = true, .reads = ARTEL__OCCURRENCE_SIZE,
      .slot = {{.name = "momentum", .when = ARTEL__SLOT_ALWAYS}, {.name = "norm", .when = ARTEL__SLOT_ALWAYS}})
 #endif
 
@@ -18,7 +18,7 @@ static void prepare_adamax(const preparing *p)
 #ifdef RULE_FORMULA
 ARTEL__MATH element apply_adamax(const artel__real *s, artel__real rate, rule_flags f, element e)
 {
-    artel__real decayed = s[1] * e.slot[1], size = real_abs(e.g);
+    artel__real decayed = s[1] * e.slot[1], size = f.occurrences ? e.gg : real_abs(e.g);
     e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
     e.slot[1] = as_held(f, decayed > size ? decayed : size);
     e.w = e.w - rate * e.slot[0] / (s[3] * (e.slot[1] + s[2]));
@@ -27,7 +27,8 @@ ARTEL__MATH element apply_adamax(const artel__real *s, artel__real rate, rule_fl
 #endif
 
 #ifdef RULE_PROGRAM
-RULE_PROGRAM(ADAMAX, "x g x - A * + =x B y * =k g abs =s k s > k s ? =y w R x * D y C + * / - =w")
+RULE_PROGRAM(ADAMAX, occurrences ? "x g x - A * + =x B y * =k k q > k q ? =y w R x * D y C + * / - =w"
+                                 : "x g x - A * + =x B y * =k g abs =s k s > k s ? =y w R x * D y C + * / - =w")
 #endif
 
 #ifdef RULE_CLASS

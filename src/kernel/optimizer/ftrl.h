@@ -3,7 +3,7 @@
  * 3 2 * l2_shrinkage. */
 
 #ifdef RULE
-RULE(FTRL, ftrl, .idle = ARTEL__IDLE_CHANGES, .squares = true,
+RULE(FTRL, ftrl, .idle = ARTEL__IDLE_CHANGES, .reads = ARTEL__OCCURRENCE_SQUARE,
      .slot = {{.name = "accumulator", .when = ARTEL__SLOT_ALWAYS, .accumulator = true},
               {.name = "linear", .when = ARTEL__SLOT_ALWAYS}})
 #endif

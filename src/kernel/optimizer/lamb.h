@@ -4,7 +4,7 @@
  * 4 1 - beta_2^t. */
 
 #ifdef RULE
-RULE(LAMB, lamb, .idle = ARTEL__IDLE_CHANGES, .squares = true, .corrects = true,
+RULE(LAMB, lamb, .idle = ARTEL__IDLE_CHANGES, .reads = ARTEL__OCCURRENCE_SQUARE, .corrects = true,
      .layerwise = "LAMB reads the whole table",
      .slot = {{.name = "momentum", .when = ARTEL__SLOT_ALWAYS},
               {.name = "velocity", .when = ARTEL__SLOT_ALWAYS},

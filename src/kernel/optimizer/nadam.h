@@ -4,7 +4,7 @@
  * which an operation of its own moves on (artel__op_nadam_product). */
 
 #ifdef RULE
-RULE(NADAM, nadam, .idle = ARTEL__IDLE_FADES, .divides = true, .squares = true, .product = true,
+RULE(NADAM, nadam, .idle = ARTEL__IDLE_FADES, .divides = true, .reads = ARTEL__OCCURRENCE_SQUARE, .product = true,
      .slot = {{.name = "momentum", .when = ARTEL__SLOT_ALWAYS}, {.name = "velocity", .when = ARTEL__SLOT_ALWAYS}})
 #endif
 

@@ -3,7 +3,7 @@
 
 #ifdef RULE
 RULE(RMSPROP, rmsprop, .flags = ARTEL__FLAG_MOMENTUM | ARTEL__FLAG_CENTERED, .idle = ARTEL__IDLE_FADES, .divides = true,
-     .squares = true,
+     .reads = ARTEL__OCCURRENCE_SQUARE,
      .slot = {{.name = "velocity", .when = ARTEL__SLOT_ALWAYS},
               {.name = "momentum", .when = ARTEL__SLOT_MOMENTUM, .group = 1},
               {.name = "average_gradient", .when = ARTEL__SLOT_CENTERED, .group = 2}})

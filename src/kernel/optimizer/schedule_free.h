@@ -5,7 +5,7 @@
  * is read behind the step. */
 
 #ifdef RULE
-RULE(SCHEDULE_FREE, schedule_free, .idle = ARTEL__IDLE_CHANGES, .squares = true,
+RULE(SCHEDULE_FREE, schedule_free, .idle = ARTEL__IDLE_CHANGES, .reads = ARTEL__OCCURRENCE_SQUARE,
      .slot = {{.name = "momentum", .when = ARTEL__SLOT_COPY}, {.name = "velocity", .when = ARTEL__SLOT_ALWAYS}})
 #endif
 

@@ -82,7 +82,7 @@ static float tree(const artel__embed_source *s, const artel__embed_list *list, a
     for (int64_t i = 0; i < list->count; i++)
         if (artel__embed_shard(s, list->position[i]) == n.first) {
             float dy = s->dy[list->position[i] * s->width + column];
-            sum = sum + (s->squares ? dy * dy : dy);
+            sum = sum + artel__occurrence_term(s->of, dy);
         }
     return sum + 0.0f;
 }

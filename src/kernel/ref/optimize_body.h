@@ -50,6 +50,7 @@ void APPLY_PREPARE(APPLY_PARAMS *apply, const artel__apply_options *options, art
     apply->nesterov = options->nesterov;
     apply->centered = options->centered;
     apply->amsgrad = options->amsgrad;
+    apply->sizes = artel__rules[options->rule].reads == ARTEL__OCCURRENCE_SIZE;
     apply->held = options->held;
     apply->rate = rate;
     apply->decay = as_type(options->held, as_cast(options->weight_decay));
@@ -88,10 +89,10 @@ static int64_t apply_tasks(const void *params)
     return ((const APPLY_PARAMS *)params)->count;
 }
 
-/* Element i of the variable, with its gradient and what stands for the gradient's square. */
+/* Element i of the variable, with its gradient and, or NULL, what stands for the gradient's square. */
 static void apply_element(const APPLY_PARAMS *p, int64_t i, artel__real gradient, const artel__real *square)
 {
-    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad, p->held};
+    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad, p->held, square != NULL};
     artel__real g = apply_clip(p, gradient);
     element e = {p->variable[i], g, square ? apply_clip_square(p, *square) : g * g, {0}};
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p->slot[k] ? p->slot[k][i] : 0;

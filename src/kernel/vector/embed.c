@@ -86,6 +86,21 @@ static void merge_newest(waiting *w, int64_t width)
     w->depth--;
 }
 
+/* What one occurrence adds: to `sum`, or to 0. Constants, so that the loop vectorises. */
+ARTEL__INLINE void term_loop(artel__occurrence of, bool adds, const float *dy, float *sum, int64_t width)
+{
+    for (int64_t c = 0; c < width; c++) sum[c] = (adds ? sum[c] : 0.0f) + artel__occurrence_term(of, dy[c]);
+}
+
+ARTEL__INLINE void add_terms(artel__occurrence of, bool adds, const float *dy, float *sum, int64_t width)
+{
+    switch (of) {
+    case ARTEL__OCCURRENCE_ITSELF: term_loop(ARTEL__OCCURRENCE_ITSELF, adds, dy, sum, width); break;
+    case ARTEL__OCCURRENCE_SQUARE: term_loop(ARTEL__OCCURRENCE_SQUARE, adds, dy, sum, width); break;
+    case ARTEL__OCCURRENCE_SIZE: term_loop(ARTEL__OCCURRENCE_SIZE, adds, dy, sum, width); break;
+    }
+}
+
 /* Adds the leaf of the shard that holds list position i; returns the first position behind it. Two subtrees that meet
  * below the point where the new leaf meets them are complete and are merged first. */
 static int64_t add_leaf(const columns *p, int64_t i, waiting *w)
@@ -99,10 +114,7 @@ static int64_t add_leaf(const columns *p, int64_t i, waiting *w)
     for (int64_t c = 0; c < width; c++) leaf[c] = 0.0f;
     for (; i < p->list.count && p->list.position[i] < stop; i++) {
         const float *dy = p->source.dy + (int64_t)p->list.position[i] * p->source.width + p->column;
-        if (p->source.squares)
-            for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c] * dy[c];
-        else
-            for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c];
+        add_terms(p->source.of, true, dy, leaf, width);
     }
     for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + 0.0f;
     w->shard[w->depth++] = shard;
@@ -113,10 +125,7 @@ static int64_t add_leaf(const columns *p, int64_t i, waiting *w)
 static void single_sum(const columns *p, float *sum)
 {
     const float *dy = p->source.dy + (int64_t)p->list.position[0] * p->source.width + p->column;
-    if (p->source.squares)
-        for (int64_t c = 0; c < p->width; c++) sum[c] = dy[c] * dy[c] + 0.0f;
-    else
-        for (int64_t c = 0; c < p->width; c++) sum[c] = dy[c] + 0.0f;
+    add_terms(p->source.of, false, dy, sum, p->width);
 }
 
 /* The whole row of a token that occurs. */

@@ -43,6 +43,7 @@ ARTEL__INLINE void rule_loop(rule_fn *apply, const artel__rule_def *rule, rule_f
 {
     const artel__apply *p = c.p;
     const float *gradient = c.gradient, *squares = c.squares;
+    flags.occurrences = squares != NULL;
     bool one = has_slot(rule, 0, flags), two = has_slot(rule, 1, flags), three = has_slot(rule, 2, flags);
     float *w = p->variable + c.at, *s0 = one ? p->slot[0] + c.at : w, *s1 = two ? p->slot[1] + c.at : w,
           *s2 = three ? p->slot[2] + c.at : w;
@@ -147,23 +148,23 @@ static void rule_run_held(const artel__apply *p, int64_t at, const float *g, con
 }
 
 /* `clip` as a constant, so that the loop vectorises. */
-ARTEL__INLINE void clip_loop(artel__clip clip, bool square, const artel__apply *p, const float *from, float *to,
-                             int64_t n)
+ARTEL__INLINE void clip_loop(artel__clip clip, bool square, bool sizes, const artel__apply *p, const float *from,
+                             float *to, int64_t n)
 {
-    artel__apply constant = {.clip = clip, .clip_a = p->clip_a, .clip_b = p->clip_b};
+    artel__apply constant = {.clip = clip, .clip_a = p->clip_a, .clip_b = p->clip_b, .sizes = sizes};
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++)
         to[i] = square ? apply_clip_square(&constant, from[i]) : apply_clip(&constant, from[i]);
 }
 
-ARTEL__INLINE void clip_run(bool square, const artel__apply *p, const float *from, float *to, int64_t n)
+ARTEL__INLINE void clip_run(bool square, bool sizes, const artel__apply *p, const float *from, float *to, int64_t n)
 {
     switch (p->clip) {
     case ARTEL__CLIP_NONE: break;
-    case ARTEL__CLIP_VALUE: clip_loop(ARTEL__CLIP_VALUE, square, p, from, to, n); break;
-    case ARTEL__CLIP_NORM: clip_loop(ARTEL__CLIP_NORM, square, p, from, to, n); break;
-    case ARTEL__CLIP_SCALE: clip_loop(ARTEL__CLIP_SCALE, square, p, from, to, n); break;
-    case ARTEL__CLIP_NARROW: clip_loop(ARTEL__CLIP_NARROW, square, p, from, to, n); break;
+    case ARTEL__CLIP_VALUE: clip_loop(ARTEL__CLIP_VALUE, square, sizes, p, from, to, n); break;
+    case ARTEL__CLIP_NORM: clip_loop(ARTEL__CLIP_NORM, square, sizes, p, from, to, n); break;
+    case ARTEL__CLIP_SCALE: clip_loop(ARTEL__CLIP_SCALE, square, sizes, p, from, to, n); break;
+    case ARTEL__CLIP_NARROW: clip_loop(ARTEL__CLIP_NARROW, square, sizes, p, from, to, n); break;
     }
 }
 
@@ -172,14 +173,17 @@ static void apply_piece(const artel__apply *p, int64_t at, const float *g, const
 {
     float clipped[RUN], squared[RUN], *w = p->variable + at, decay = p->decay, rate = p->rate;
     if (p->clip) {
-        clip_run(false, p, g, clipped, n);
+        clip_run(false, false, p, g, clipped, n);
         g = clipped;
     }
     const rule_flags held = {.held = p->held}, none = {0};
     for (int64_t i = 0; decay != 0.0f && !p->held && i < n; i++) w[i] = apply_decay(none, w[i], decay, rate);
     for (int64_t i = 0; decay != 0.0f && p->held && i < n; i++) w[i] = apply_decay(held, w[i], decay, rate);
     if (q && p->clip) {
-        clip_run(true, p, q, squared, n);
+        if (p->sizes)
+            clip_run(true, true, p, q, squared, n);
+        else
+            clip_run(true, false, p, q, squared, n);
         q = squared;
     }
     rule_run_held(p, at, g, q, n);

@@ -739,7 +739,7 @@ HD struct element rule_of(const artel__apply &p, rule_flags flags, struct elemen
 
 HD void compute(const artel__apply &p, int64_t i)
 {
-    rule_flags flags = {p.has_momentum, p.nesterov, p.centered, p.amsgrad, p.held};
+    rule_flags flags = {p.has_momentum, p.nesterov, p.centered, p.amsgrad, p.held, p.squares != nullptr};
     float g = apply_clip(&p, p.gradient[i]);
     struct element e = {p.variable[i], g, p.squares ? apply_clip_square(&p, p.squares[i]) : g * g, {0}};
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p.slot[k] ? p.slot[k][i] : 0.0f;
