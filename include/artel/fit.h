@@ -183,7 +183,8 @@ typedef struct artel_fit_options {
     const char *device_memory; /* of a GPU's memory: "grow" (NULL), as it is needed; "grow:0.4", that part at the most;
                                   "0.9", that part at once. Same bits */
     bool allow_mixed_arithmetic; /* false; true: `device` may name processors beside devices ("cpu,cuda:0"), a replica
-                                    each; the result depends on that list in its last bits, docs/devices.md */
+                                    each, products in float32; the result depends on that list in its last bits,
+                                    docs/devices.md */
 } artel_fit_options;
 
 #ifdef __cplusplus

@@ -130,6 +130,7 @@ artel_status artel__step_memory_check(artel__device_executable *x)
     x->ahead = ARTEL__SENT_AHEAD;
     if (free < 0) return ARTEL_OK;
     artel__step_memory_read(x, &memory);
+    if (!memory.known) x->ahead = 1;
     if (!memory.known) return ARTEL_OK;
     while (x->ahead > 0 && (memory.most + x->ahead * memory.batch) * each > free) x->ahead--;
     if (memory.most * each <= free) return ARTEL_OK;

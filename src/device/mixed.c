@@ -10,7 +10,7 @@ typedef struct both {
 
 bool artel__mixture_is_core(const artel__mixture *mixture, int replica)
 {
-    return mixture->core[replica % mixture->count];
+    return mixture->core[replica];
 }
 
 /* -- executables -- */
@@ -75,73 +75,14 @@ static bool programs(const void *executable, char out[65])
     return artel__executable_programs(((const both *)executable)->devices, out);
 }
 
-/* -- executions -- */
-
-static artel_status create(void *executable, const artel__execution_options *options, void **out)
+/* Of the processors' half or the devices', each counts its own. */
+static artel__executable *part(void *executable, int index, int *own_index)
 {
     both *x = executable;
-    artel__execution_options own = *options;
-    artel__execution *inner;
-    bool core = artel__mixture_is_core(x->mixture, options->index);
-    for (int r = own.index = 0; r < options->index; r++) own.index += artel__mixture_is_core(x->mixture, r) == core;
-    ARTEL_TRY(artel__execution_create(core ? x->cores : x->devices, &own, &inner));
-    *out = inner;
-    return ARTEL_OK;
-}
-
-static void destroy(void *execution)
-{
-    artel__execution_destroy(execution);
-}
-
-static void stop_when(void *execution, const atomic_bool *stop)
-{
-    artel__execution_stop_when(execution, stop);
-}
-
-static artel_status compute(void *execution, const artel__step *step, const void *const *inputs)
-{
-    return artel__execution_compute(execution, step, inputs);
-}
-
-static void apply(void *execution, const artel__step *step)
-{
-    artel__execution_apply(execution, step);
-}
-
-static int sends(const void *execution)
-{
-    return artel__execution_sends(execution);
-}
-
-static void send(void *execution, const artel__fold_plan *fold, const void *const *inputs)
-{
-    artel__execution_send(execution, fold, inputs);
-}
-
-static const void *read_kept(const void *execution, int kept)
-{
-    return artel__execution_read(execution, kept);
-}
-
-static const artel__fault *fault(const void *execution)
-{
-    return artel__execution_fault(execution);
-}
-
-static bool find_nonfinite(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out)
-{
-    return artel__execution_find_nonfinite(execution, step, inputs, out);
-}
-
-static artel_status profile(void *execution)
-{
-    return artel__execution_profile(execution);
-}
-
-static const artel__node_time *times(const void *execution)
-{
-    return artel__execution_times(execution);
+    bool core = artel__mixture_is_core(x->mixture, index);
+    *own_index = 0;
+    for (int r = 0; r < index; r++) *own_index += artel__mixture_is_core(x->mixture, r) == core;
+    return core ? x->cores : x->devices;
 }
 
 const artel__device_ops artel__mixed_device_ops = {
@@ -152,16 +93,5 @@ const artel__device_ops artel__mixed_device_ops = {
     .exchange = exchange,
     .summary = summary,
     .programs = programs,
-    .create = create,
-    .destroy = destroy,
-    .stop_when = stop_when,
-    .compute = compute,
-    .apply = apply,
-    .sends = sends,
-    .send = send,
-    .read = read_kept,
-    .fault = fault,
-    .find_nonfinite = find_nonfinite,
-    .profile = profile,
-    .times = times,
+    .part = part,
 };

@@ -12,13 +12,13 @@
 
 typedef struct artel__mixture {
     artel__device devices;
-    bool *core; /* by replica, over and over: whether processors compute it */
-    int count;
+    bool *core; /* by replica: whether processors compute it */
+    int count;  /* of the replicas, all of this process */
 } artel__mixture;
 
 extern const artel__device_ops artel__mixed_device_ops; /* artel__device.self: an artel__mixture */
 
-/* Whether processors compute a replica of this process. */
+/* Whether processors compute a replica, one of mixture->count. */
 bool artel__mixture_is_core(const artel__mixture *mixture, int replica);
 
 #endif

@@ -64,6 +64,9 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     static const char *const kinds[] = {"gpu", "cuda", "rocm", "oneapi", "tpu"};
     char name[80], *colon;
     int64_t number = -1;
+    if (out->names == MOST_NAMED)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "name fewer", "a list names more than %d devices",
+                           MOST_NAMED);
     if (length >= sizeof name) return refuse(ctx, text);
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
@@ -79,7 +82,6 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     if (!read_number(colon ? colon + 1 : NULL, &number)) return refuse(ctx, text);
     out->automatic = out->automatic || automatic;
     bool cores = !xla && strcmp(bare, "cpu") == 0;
-    if (cores && out->names == MOST_NAMED) return refuse(ctx, text);
     if (cores) out->core[out->names] = true;
     out->cores += cores;
     if (automatic || cores) return ARTEL_OK;
@@ -88,7 +90,6 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     if (!known) return refuse(ctx, text);
     if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
     snprintf(out->kind, sizeof out->kind, "%.15s", bare);
-    if (number >= 0 && out->count == MOST_NAMED) return refuse(ctx, text);
     if (number >= 0) out->device[out->count++] = (int)number;
     return ARTEL_OK;
 }
@@ -264,13 +265,18 @@ static artel_status list_devices(artel__device_set *set, const wanted *w)
 }
 
 /* Processors beside the devices: their class says which replica is what. */
-static artel_status mix(artel__device_set *set, const wanted *w)
+static artel_status mix(artel__device_set *set, const artel__device_request *request, const wanted *w)
 {
     artel__mixture *m = &set->mixture;
     artel__text text;
     if (set->place.fast)
         return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device reduce", "leave .device_reduce out",
                            "processors have no fast class, so they do not compute beside devices in one");
+    if (!is(request->precision, "float32"))
+        return artel__fail(
+            set->ctx, ARTEL_ERROR_UNSUPPORTED, "device precision", "leave .device_precision out",
+            "processors do not round factors of float32 to %s, so beside devices that do they do not compute",
+            request->precision);
     m->core = artel__arena_alloc(&set->arena, (size_t)w->names, sizeof *m->core);
     ARTEL_TRY(artel__arena_status(&set->arena));
     artel__text_init(&text, set->ctx);
@@ -318,7 +324,7 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
                                        .launches = find_launches(request->launches),
                                        .fast = set->platform->fast};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
-    return w->cores ? mix(set, w) : ARTEL_OK;
+    return w->cores ? mix(set, request, w) : ARTEL_OK;
 }
 
 artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out)

@@ -69,11 +69,14 @@ artel_status artel__execution_create(artel__executable *executable, const artel_
                                      artel__execution **out)
 {
     artel_context *ctx = executable->ctx;
+    artel__execution_options own = *options;
     void *block;
+    if (executable->device->ops->part)
+        executable = executable->device->ops->part(executable->self, options->index, &own.index);
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "run", &block));
     artel__execution *execution = block;
     *execution = (artel__execution){.ctx = ctx, .ops = executable->device->ops};
-    artel_status status = execution->ops->create(executable->self, options, &execution->self);
+    artel_status status = execution->ops->create(executable->self, &own, &execution->self);
     if (status < 0) {
         artel__free(ctx, execution);
         return status;

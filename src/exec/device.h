@@ -88,6 +88,9 @@ typedef struct artel__device_ops {
     bool (*exchange)(const void *executable, int index, artel__exchange *out);
     void (*summary)(const void *executable, artel__text *out); /* optional: nothing */
     bool (*programs)(const void *executable, char out[65]);    /* optional: false */
+    /* Optional: the executable that has a replica's executions in this one's stead, and which of its own it is there.
+     * Then nothing from here on is filled in. */
+    artel__executable *(*part)(void *executable, int index, int *own_index);
     artel_status (*create)(void *executable, const artel__execution_options *options, void **out);
     void (*destroy)(void *execution);
     artel_status (*join)(void *const *executions, int count); /* optional: variables are never common */

@@ -225,8 +225,9 @@ static void complete(const artel_function *f)
     }
     for (int r = 0; r < s->plan.replicas && from >= 0; r++) {
         if (f->replica[r].applied) continue;
+        f->replica[r].status = artel__state_bring(s->state[from]);
+        if (f->replica[r].status < 0) return;
         artel__state_copy(s->state[r], s->state[from], artel__all_of(&s->variables));
-        f->replica[r].status = ARTEL_OK;
     }
 }
 

@@ -35,6 +35,7 @@ int32_t artel__device_shards(const artel__device_share *share)
         return shards;
     }
     while (shards < DEVICE_SHARDS && share->batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
+    while (shards < share->devices->mixture.count && shards < ARTEL__MAX_SHARDS) shards *= 2;
     return shards;
 }
 

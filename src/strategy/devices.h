@@ -21,7 +21,7 @@ typedef struct artel__device_share {
 /* One replica each, as far as there are shards; one for all of XLA's CPU, whose devices are the same cores. */
 int artel__device_replicas(const artel__device_share *share);
 /* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for
- * each replica. */
+ * each replica. Where processors compute beside devices, whose bits belong to their list, at least one for each. */
 int32_t artel__device_shards(const artel__device_share *share);
 /* Opens what the request names, or what the strategy is for if it names nothing; NULL in *out: the cores. Errors: those
  * of artel__devices_open; INVALID (the strategy is for other devices). */

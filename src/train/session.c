@@ -77,7 +77,13 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
 static artel_status check_mixture(const artel__session *session)
 {
     const char *what = session->cluster ? "several tasks" : session->strategy.held_once ? session->strategy.name : NULL;
-    if (!session->devices || !session->devices->mixture.count || !what) return ARTEL_OK;
+    int names = session->devices ? session->devices->mixture.count : 0;
+    if (!names || (!what && session->replicas == names)) return ARTEL_OK;
+    if (!what)
+        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
+                           "leave .replicas out, and .strategy, or use mirrored",
+                           "%d processors and devices are named, a replica each, and replicas there are %d", names,
+                           session->replicas);
     return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
                        "train in one process, and leave .strategy out",
                        "processors and devices compute together where each replica of one process has variables of its "

@@ -63,8 +63,11 @@ static bool complete_step(artel__session *session, artel__mode m)
     if (from < 0 || m != ARTEL__MODE_TRAIN) return from >= 0;
     for (int r = 0; r < session->replicas; r++) {
         if (session->replica[r].applied) continue;
+        artel_status brought = artel__state_bring(session->replica[from].state);
+        session->replica[r].status = brought;
+        session->replica[r].failed_here = brought < 0;
+        if (brought < 0) return false;
         artel__state_copy(session->replica[r].state, session->replica[from].state, artel__all_of(&session->variables));
-        session->replica[r].status = ARTEL_OK;
     }
     return true;
 }
@@ -127,23 +130,24 @@ static void step_all(artel__session *session, artel__mode mode, const artel__bat
 }
 
 /* Processors and devices make other last bits of the variables: those of the first replica count. */
-static void make_equal(artel__session *session)
+static artel_status make_equal(artel__session *session)
 {
     const artel__mixture *mixture = session->devices ? &session->devices->mixture : NULL;
-    if (!mixture || !mixture->count) return;
+    if (!mixture || !mixture->count) return ARTEL_OK;
+    ARTEL_TRY(artel__state_bring(session->replica[0].state));
     bool first = artel__mixture_is_core(mixture, 0);
     for (int r = 1; r < session->replicas; r++) {
         if (artel__mixture_is_core(mixture, r) != first)
             artel__state_copy(session->replica[r].state, session->replica[0].state, artel__all_of(&session->variables));
     }
+    return ARTEL_OK;
 }
 
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
 {
     step_all(session, mode, batch);
     artel_status status = join_status(session, mode, batch);
-    if (status == ARTEL_OK && mode == ARTEL__MODE_TRAIN) make_equal(session);
-    return status;
+    return status == ARTEL_OK && mode == ARTEL__MODE_TRAIN ? make_equal(session) : status;
 }
 
 artel_status artel__session_share(artel__session *session)

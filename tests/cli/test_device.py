@@ -143,7 +143,7 @@ def central():
 
 def mixed():
     """Processors and a device in one run: refused unless it is allowed, then a run of its own class, which has its bits again, goes on from its checkpoint, and
-    is near to either kind."""
+    is near to either kind, whoever is first and however many are named."""
     answer = artel(*words("cnn", "x.keras", "--device", "cpu,cpu:xla:0"))
     expect(answer.rc == 1 and "do not compute together" in answer.err and "--allow-mixed-arithmetic" in answer.err, "not allowed:", answer.rc, answer.err)
     both = ("--device", "cpu,cpu:xla:0", "--allow-mixed-arithmetic", "--shards", 4)
@@ -162,7 +162,19 @@ def mixed():
             answer = artel(*words(case, "x.keras", *other, *folder))
             expect(answer.rc == 1 and "mixed: pjrt cpu" in answer.err, "continued by", other, answer.rc, answer.err)
         expect(fit(case, "rest.keras", *both, *folder) == bits, case, "continued, with other bits")
-    for more, told in ((("--strategy", "central-storage"), "central-storage"), (("--device-reduce", "fast"), "no fast class")):
+    cores = weights("cores.keras")
+    for names in ("cpu:xla:0,cpu", "cpu,cpu:xla:0,cpu:xla:1,cpu"):
+        more = ("--device", names, "--allow-mixed-arithmetic", "--shards", 4)
+        bits = fit("mlp", "mixed.keras", *more)
+        expect(fit("mlp", "again.keras", *more) == bits, names, "again, with other bits")
+        for a, b in zip(cores, weights("mixed.keras")):
+            expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), names, "differs by", np.abs(a - b).max())
+    answer = artel("fit", CASES["mlp"][0], "--data", CASES["mlp"][1], "--device", "cpu,cpu:xla:0", "--allow-mixed-arithmetic")
+    expect(answer.rc == 0, "as docs/devices.md has it:", answer.rc, answer.err)
+    for more, told in ((("--strategy", "central-storage"), "central-storage"), (("--device-reduce", "fast"), "no fast class"),
+                       (("--replicas", 1), "2 processors and devices are named, a replica each, and replicas there are 1"), (("--replicas", 4), "replicas there are 4"),
+                       (("--strategy", "one-device"), "replicas there are 1"), (("--strategy", "default"), "replicas there are 1"),
+                       (("--device-precision", "tf32"), "of float32 to tf32"), (("--device-precision", "bfloat16"), "of float32 to bfloat16")):
         answer = artel(*words("mlp", "x.keras", *both, *more))
         expect(answer.rc == 1 and told in answer.err, more, answer.rc, answer.err)
 

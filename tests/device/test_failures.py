@@ -83,6 +83,22 @@ def central():
         expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits", call, at)
 
 
+def mixed():
+    """Behind each step the variables of the first replica, a device, are read for the processors beside it. What cannot be read ends the run."""
+    steps, cut, folder = 16, 10, ("--checkpoint-dir", path("mixed"))
+    more = ("--device", "cpu:xla:0,cpu", "--allow-mixed-arithmetic", "--save-every", "3steps")
+    CASE["env"]["FAULTY_TRACE"] = path("trace")
+    whole = bits("whole.keras", fit("whole.keras", *more))
+    del CASE["env"]["FAULTY_TRACE"]
+    lines = open(path("trace")).read().split("\n")
+    launches = [i for i, line in enumerate(lines) if line == "launch"]
+    expect(len(launches) % steps == 0, "launches", len(launches))
+    at = lines[: launches[len(launches) // steps * cut]].count("get")  # the last one of that many steps
+    says(fit("cut.keras", *more, *folder, call="get", at=at, code=14, text="the link is down"), "cut.keras", "device is lost", "--resume")
+    expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
+    expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits")
+
+
 def ahead():
     """What was launched before it was asked for, and failed, is launched again when it is; what was asked for ends the run."""
     whole = bits("whole.keras", fit("whole.keras", "--device-reduce", "fast"))
@@ -100,7 +116,7 @@ def ahead():
 
 def sent():
     """Two batches are on their way while a step is computed: before the first launch of step k the inputs of step k + 1 were sent. With room for one, or
-    for none, fewer are, and the bits are the same."""
+    for none, fewer are, and one where the plug-in does not say what programs take; the bits are the same."""
     width, rows, steps, need, digests = 16384, 64, 8, None, set()
 
     def wide():
@@ -130,6 +146,11 @@ def sent():
         expect(launches * steps == len(before), "launches", len(before))
         due = [min(steps, step + 1 + (reach == 2 and step > 0)) for step in range(steps)]
         expect(before[::launches] == due, "with room for", reach, "batches were sent before each step:", before[::launches], "not", due)
+    silent = {**CASE["env"], "FAULTY_SILENT": "1", "ARTEL_DEVICE_MEMORY_MB": "4096"}
+    answer = artel("fit", model, "--data", "npz:" + path("wide.npz"), "--batch-size", rows, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output",
+                   path("wide-out.keras"), *CASE["plugin"], "--explain", env=silent)
+    digests.add(bits("wide-out.keras", answer))
+    expect("ahead of it 1 batch of" in answer.out, "of programs that nobody knows the memory of:", [line for line in answer.out.splitlines() if "ahead of it" in line])
     expect(len(digests) == 1, "other bits with other batches ahead")
 
 
@@ -189,7 +210,7 @@ def memory():
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
-    return run_checks(meanings, lost, central, ahead, sent, aborts, memory)
+    return run_checks(meanings, lost, central, mixed, ahead, sent, aborts, memory)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,23 @@
 #include "artel/context.h"
 #include "device/select.h"
 
-static void expect(const char *text, artel_status wanted, bool device)
+static void expect_of(const char *text, bool mixed, artel_status wanted, bool device)
 {
     artel_context *ctx;
     bool named = !device;
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
-    artel__device_request request = {.device = text};
+    artel__device_request request = {.device = text, .mixed = mixed};
     artel_status status = artel__devices_named(ctx, &request, &named);
     if (status != wanted || (status == ARTEL_OK && named != device))
         print_error("\"%s\": status %d, %s\n", text ? text : "NULL", status, named ? "devices" : "cores");
     assert_int_equal(status, wanted);
     if (status == ARTEL_OK) assert_int_equal(named, device);
     artel_context_destroy(ctx);
+}
+
+static void expect(const char *text, artel_status wanted, bool device)
+{
+    expect_of(text, false, wanted, device);
 }
 
 static void devices(void **state)
@@ -106,8 +111,30 @@ static void nothing(void **state)
     expect("gpu:*,gpu:1", ARTEL_ERROR_UNSUPPORTED, false);
 }
 
+/* `count` times `name`, and `last` behind. */
+static const char *list(const char *name, int count, const char *last)
+{
+    static char text[1024];
+    size_t length = 0;
+    for (int i = 0; i < count; i++) length += (size_t)snprintf(text + length, sizeof text - length, "%s,", name);
+    snprintf(text + length, sizeof text - length, "%s", last);
+    return text;
+}
+
+static void long_lists(void **state)
+{
+    (void)state;
+    expect_of(list("cpu", 63, "cuda:0"), true, ARTEL_OK, true);
+    expect_of(list("cpu", 64, "cuda:0"), true, ARTEL_ERROR_INVALID, false);
+    expect_of(list("cuda:0,cpu", 32, "cpu"), true, ARTEL_ERROR_INVALID, false);
+    expect_of(list("cpu", 64, "cpu"), true, ARTEL_ERROR_INVALID, false);
+    expect_of(list("gpu", 64, "auto"), false, ARTEL_ERROR_INVALID, false);
+    expect_of(list("cpu", 63, "cuda:0"), false, ARTEL_ERROR_UNSUPPORTED, false);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(devices), cmocka_unit_test(cores), cmocka_unit_test(nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(devices), cmocka_unit_test(cores), cmocka_unit_test(nothing),
+                                       cmocka_unit_test(long_lists)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
