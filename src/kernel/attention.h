@@ -23,7 +23,8 @@
 typedef enum artel__hidden {
     ARTEL__HIDDEN_REPLACED, /* one large negative number: such a row is uniform (keras.ops.dot_product_attention) */
     ARTEL__HIDDEN_ZERO,     /* probabilities of 0, even there (keras.layers.Softmax with a mask) */
-    ARTEL__HIDDEN_LOWERED   /* lowered by 1e9: such a row keeps its proportions, and has a gradient (Attention) */
+    ARTEL__HIDDEN_LOWERED   /* lowered by 1e9, in float32 to multiples of 64: in such a row scores below 32 become equal
+                               ones, whose gradient is that of a softmax; float64 keeps their proportions (Attention) */
 } artel__hidden;
 
 typedef struct artel__attention_shape {

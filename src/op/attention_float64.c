@@ -24,6 +24,14 @@ artel__value_id artel__attention_both(artel__graph *graph, artel__value_id a, ar
     return a < 0 ? b : b < 0 ? a : artel__op_logical_and(graph, a, b);
 }
 
+/* In float32 what is lowered loses its differences; the gradient of that is taken as if it had not, as by TensorFlow.
+ */
+static artel__value_id lowered_as_float32(artel__graph *graph, artel__value_id scores)
+{
+    scores = artel__op_affine(graph, artel__op_cast(graph, scores, ARTEL_DTYPE_FLOAT32), 1, -1e9);
+    return artel__op_cast(graph, scores, ARTEL_DTYPE_FLOAT64);
+}
+
 artel__value_id artel__attention_probabilities(artel__graph *graph, artel__value_id scores, artel__value_id mask,
                                                artel__hidden hidden)
 {
@@ -80,6 +88,10 @@ artel__value_id artel__attend_float64(artel__graph *graph, const artel__attentio
     artel_shape folded = artel__shape(4, lead, heads, t, s); /* as masks lie */
     scores = scores_of(graph, how, &folded);
     if (a->causal) mask = artel__attention_both(graph, mask, artel__causal_mask(graph, t, s));
+    if (how->of_float32 && a->hidden == ARTEL__HIDDEN_LOWERED && mask >= 0) {
+        scores = where(graph, mask, scores, lowered_as_float32(graph, scores));
+        mask = ARTEL__NO_VALUE;
+    }
     scores = artel__attention_probabilities(graph, scores, mask, a->hidden);
     *probs = artel__op_reshape(graph, scores, &shape);
     if (graph->training && a->rate > 0) scores = artel__op_dropout(graph, scores, a->rate, NULL);

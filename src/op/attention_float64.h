@@ -9,6 +9,8 @@ typedef struct artel__attention_float64 {
     artel__attention attention; /* as for artel__op_attention, of float64; its scale is not read */
     double scale;
     artel__value_id factor; /* of the scores, GLOBAL, or none */
+    bool of_float32;        /* lowered scores are rounded as kernel/attention.h rounds them: what it computed is written
+                               anew */
 } artel__attention_float64;
 
 /* The result; probs [..][h][t][s]: the probabilities before dropout. */

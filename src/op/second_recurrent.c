@@ -180,7 +180,8 @@ artel_status artel__second_attention(artel__gradient *g)
                                                   .rate = (double)a->rate,
                                                   .hidden = (artel__hidden)a->hidden},
                                     .scale = (double)a->scale,
-                                    .factor = ARTEL__NO_VALUE};
+                                    .factor = ARTEL__NO_VALUE,
+                                    .of_float32 = true};
     uint32_t drawn = graph->random_ops;
     graph->random_ops = a->ordinal; /* the same draws, which count once */
     artel__value_id y = artel__attend_float64(graph, &how, &probs);

@@ -47,6 +47,25 @@ static artel__value_id attention(op_graph *g)
     return artel__op_attention(&g->graph, &a);
 }
 
+/* Scores that a mask lowers. 1: with a causal mask; 2: queries that see nothing. What is lowered in float32 loses its
+ * differences, and its gradient does not show it: differences do not see what these queries get. */
+static artel__value_id attention_lowered(op_graph *g)
+{
+    static const uint8_t seen[2][12] = {{1, 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 1}, {0, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1}};
+    artel_shape shape = SHAPE(3, 4);
+    artel__attention a = {.scale = 0.7f, .causal = g->parameter & 1, .hidden = ARTEL__HIDDEN_LOWERED};
+    a.query = op_row(g, OP_SIGNED, SHAPE(3, 4, 5));
+    a.key = op_row(g, OP_SIGNED, SHAPE(4, 2, 5));
+    a.value = op_row(g, OP_SIGNED, SHAPE(4, 2, 3));
+    a.mask = artel__op_constant(&g->graph, ARTEL_DTYPE_BOOL, &shape, seen[g->parameter / 2]);
+    return artel__op_attention(&g->graph, &a);
+}
+
+static bool sees_nothing(int parameter)
+{
+    return parameter & 2;
+}
+
 /* Axes in front, and a mask of each row or one that all share. */
 static artel__value_id attention_of_axes(op_graph *g)
 {
@@ -84,6 +103,7 @@ static artel__value_id recurrent_by_argument(op_graph *g)
 const op_family op_cases_recurrent[] = {
     {{.name = "recurrent", .build = recurrent}, 24},
     {{.name = "attention", .build = attention, .training = true}, 16},
+    {{.name = "attention lowered", .build = attention_lowered, .flat = sees_nothing}, 4},
     {{.name = "attention of axes", .build = attention_of_axes, .training = true}, 2},
     {{.name = "recurrent by argument", .build = recurrent_by_argument}, 6},
     {.count = 0},

@@ -73,7 +73,8 @@ static void mask_row(const artel__attention_shape *s, int64_t row, int64_t head,
     for (int64_t j = s->causal ? i + 1 : keys; j < keys; j++) x[j] = number;
 }
 
-/* As Attention hides positions: what is left of them counts in rows that are hidden throughout. */
+/* As Attention hides positions: what is left of them counts in rows that are hidden throughout, where scores of less
+ * than half of 64, the distance of float32 numbers from 1e9 on, are left equal. */
 static void lower_row(const artel__attention_shape *s, int64_t row, int64_t head, int64_t i, float *x)
 {
     const uint8_t *mask = mask_at(s, row, head, i);
