@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their
- * values with the answer. It asks for the next item while it computes one, so it does not wait for the coordinator.
- * Variables here are a cache: a new phase begins by pulling them, and so does each item where `fresh` says so (and
- * takes none with the answer before). Of
- * tables whose rows travel alone each item begins by finding out which rows it reads (a step in a mode of tokens), and
- * pulls these. */
+/* The worker: asks for items, computes each with the variables it has, and sends the update to all servers. Variables
+ * here are a cache, which a new phase begins by pulling. In async and sync the values come with the answer to an
+ * update, and the next item is asked for while one is computed, so the coordinator is not waited for. In bounded:S and
+ * sync:K (`fresh`) each item pulls the values, one is asked for at a time, and the answer has none. Of tables whose
+ * rows travel alone each item begins by finding out which rows it reads (a step in a mode of tokens), and pulls these.
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -38,14 +38,13 @@ typedef struct worker {
     uint64_t install;
     int64_t serial;               /* of the variables */
     artel__mode tokens;           /* of the item in work */
-    bool late;                    /* a part did not take the update of the item in work */
+    bool taken;                   /* a part has taken the update of the item in work */
     artel__item of;               /* whose update the session keeps */
     uint64_t computed;            /* in which state; 0: of none */
     artel__lane chief, lane[256]; /* to servers, by rank, of this generation */
     artel__subset subset;         /* the workers, of this generation; sync */
     artel__endpoint *endpoint;
     ticket ticket[ARTEL__MOST_TICKETS];
-    size_t result_bytes;
 } worker;
 
 static artel_status no_item(worker *w)
@@ -163,7 +162,7 @@ static artel_status take_values(worker *w, peer *p, unsigned asked, double *stal
     artel__lane_head head;
     ARTEL_TRY(artel__lane_take(p->lane, &p->call, &head));
     if (head.flags == ARTEL__ANSWER_STALE) return ARTEL_AGAIN;
-    w->late = w->late || head.flags == ARTEL__ANSWER_ALREADY;
+    w->taken = w->taken || head.flags == ARTEL__ANSWER_OK;
     if (!take_answer(w, p, asked))
         return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
@@ -330,7 +329,8 @@ static bool is_same(const artel__item *a, const artel__item *b)
 }
 
 /* An item whose update did not reach all servers, because one was lost, comes back: the update that was made of it is
- * still here. A new one would be made of variables of which some have it already. */
+ * still here. A new one would be made of variables of which some have it already: in async and bounded:S it is where
+ * the worker is lost, too; in sync and sync:K all go back then (install.c). */
 static artel_status do_item(worker *w, const artel__service *s, const artel__item *item, double *values)
 {
     artel__fit *fit = w->fit;
@@ -347,7 +347,7 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
     if (item->fresh) head.flags = ARTEL__FLAG_ONLY; /* the next item pulls what it needs */
     if (item->some) head.a = (uint64_t)item->count | (uint64_t)item->share << 32;
     if (item->some) head.b = (uint64_t)item->some;
-    w->late = false;
+    w->taken = false;
     return exchange(w, s, &head, &values[ARTEL__RESULT_STALENESS]);
 }
 
@@ -417,7 +417,7 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
                                  .item = item.number,
                                  .position = (uint64_t)item.serial,
                                  .a = (uint64_t)item.mode,
-                                 .b = item.some && w->late};
+                                 .b = item.some && !w->taken};
         int values = ARTEL__RESULT_VALUES +
                      artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation.tally);
         status = ask(w, t, &head, (size_t)values * sizeof(double));

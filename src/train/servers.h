@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job with parameter servers: who does what, and what they say to one another.
  *
- *   coordinator (chief)  deals out items (a batch each), adds results up in the order of items, and owns epochs,
- * callbacks, checkpoints worker               computes an item with the variables it has, sends the update to the
- * servers and takes their values server (ps)          owns a part of the variables and of the optimizer's state
- * (part.h), and applies each item once All are members of the mesh (cluster/mesh.h), in a generation at a time. When
+ * - coordinator (chief): deals out items (a batch each; in sync:K a share of one), adds results up in the order of
+ *   items, and owns epochs, callbacks, checkpoints;
+ * - worker: computes an item with the variables it has, sends the update to the servers and takes their values, with
+ * the answer, or in bounded:S and sync:K before each item;
+ * - server (ps): owns a part of the variables and of the optimizer's state (part.h), and applies each item once.
+ *
+ * All are members of the mesh (cluster/mesh.h), in a generation at a time. When
  * somebody comes or goes, everybody drops what is under way and meets again: items without a result are dealt out
  * again, servers know by their number those they have applied, and the coordinator looks whether all parts are still
  * there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a checkpoint, and
@@ -37,11 +40,11 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_FETCH = 3,   /* give it back */
     ARTEL__SERVE_END = 4,     /* nothing follows */
     ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
-    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of and, above 32
-                                 bits, the number of its share */
+    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables, without FLAG_ONLY. b: K of sync:K, a: rows it
+                                 is of and, above 32 bits, the number of its share */
     ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
     ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; position: the item's serial; b:
-                                 sync:K: it came too late */
+                                 sync:K: it came too late, no part took it */
     ARTEL__SERVE_ASSIGN =
         9, /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
     ARTEL__SERVE_COPY = 10,    /* coordinator -> head: give the part to the server of rank a, for epoch b */

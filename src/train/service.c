@@ -155,7 +155,7 @@ artel_status artel__service_read_options(artel__service *s)
         good = artel__parse_int64(text + 5, &some) && some >= 1 && some <= ARTEL__MOST_SOME;
     if (!good)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency",
-                           "use async, bounded:2, sync, or sync:3 for the first 3 workers",
+                           "use async, bounded:2, sync, or sync:3 for the first 3 shares",
                            "\"%.40s\" is not a consistency of this version", text);
     s->some = (int)some;
     s->worth = ARTEL__WORTH;

@@ -89,6 +89,10 @@ static void log_line_of(void *user, artel_log_level level, const char *text)
     process *p = user;
     if (level == ARTEL_LOG_DEBUG) storm_note(p, text);
     p->world->result->moves += strstr(text, " pieces elsewhere") != NULL;
+    const char *some = p->world->o.consistency;
+    bool all = strncmp(some, "sync:", 5) == 0 && atoi(some + 5) >= p->world->o.workers;
+    if (all && strstr(text, " came too late ") && strncmp(text, "0 of ", 5) != 0)
+        storm_accuse(p->world, "all shares make a step, and %s", text);
     storm_trace(p->world, p, "%s", text);
 }
 
