@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "ps/staleness.h"
 #include "train/install.h"
+#include "train/shares.h"
 #include "train/tell.h"
 
 #define SECOND INT64_C(1000000000)
@@ -44,13 +45,8 @@ typedef struct coordinator {
     uint64_t arrivals;
     artel__telling telling;
     artel__staleness staleness, former; /* of the updates of this epoch, and of the one before */
-    /* sync:K: of the step in work the results of shares, by number, and which there are; their sum; the share that is
-     * dealt out next where all are for anybody. Of this epoch, shares and those that came too late. */
-    double *result, *sum;
-    bool has[ARTEL__MOST_SHARES];
-    int results, next_share;
-    int64_t shares, late;
-    int64_t heard_ns; /* the last result came, or who is waited for was said */
+    artel__shares shares;               /* of the step in work; sync:K */
+    int64_t heard_ns;                   /* the last result came, or who is waited for was said */
 } coordinator;
 
 /* -- items -- */
@@ -74,83 +70,12 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
     for (int k = 0; k < c->installed.parts; k++) out->rank[k] = c->installed.part[k].rank;
 }
 
-/* -- sync:K: shares of a step -- */
-
-/* One for each worker; with fewer workers than K there are K, for whoever asks. */
-static int shares_of(const artel__service *s)
-{
-    return s->some > s->workers ? s->some : s->workers;
-}
-
-/* The rows of a batch of `count` that share k has: *first, and how many. */
-static int64_t rows_of(const artel__service *s, int64_t count, int k, int64_t *first)
-{
-    int shares = shares_of(s);
-    *first = count * k / shares;
-    return count * (k + 1) / shares - *first;
-}
-
-/* Shares that make a step: K, or all where there are fewer. */
-static int64_t shares_wanted(const artel__service *s, int64_t count)
-{
-    int64_t all = shares_of(s) < count ? shares_of(s) : count;
-    return s->some < all ? s->some : all;
-}
-
 /* Whether this is the result of the share that the worker was given: a second one of the same adds nothing. */
 static bool settles(client *who, uint64_t item)
 {
     bool owed = who->owes == (int64_t)item + 1;
     if (owed) who->owes = 0;
     return owed;
-}
-
-/* Adds up the results that there are, in the order of shares. */
-static void sum_shares(coordinator *c, const artel__service *s, const artel__phase_item *item)
-{
-    int64_t first, all = 0;
-    int means = 1 + c->fit->tally.outputs, stride = c->phase.stride;
-    memset(c->sum, 0, (size_t)stride * sizeof *c->sum);
-    for (int k = 0; k < shares_of(s); k++) {
-        int64_t rows = c->has[k] ? rows_of(s, item->count, k, &first) : 0;
-        const double *values = c->result + (size_t)k * (size_t)stride;
-        for (int i = 0; i < stride && rows; i++) c->sum[i] += i < means ? values[i] * (double)rows : values[i];
-        all += rows;
-    }
-    for (int i = 0; i < means; i++) c->sum[i] /= (double)all;
-}
-
-/* Puts a share's result beside those of its step. True: the step is whole, in c->sum. */
-static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int k,
-                      const double *values)
-{
-    size_t stride = (size_t)c->phase.stride;
-    memcpy(c->result + (size_t)k * stride, values, stride * sizeof *values);
-    c->has[k] = true;
-    if (++c->results < shares_wanted(s, item->count)) return false;
-    sum_shares(c, s, item);
-    return true;
-}
-
-static void clear_shares(coordinator *c)
-{
-    memset(c->has, 0, sizeof c->has);
-    c->results = c->next_share = 0;
-}
-
-/* In a new generation. */
-static artel_status make_room_for_shares(coordinator *c, const artel__service *s)
-{
-    size_t values = (size_t)artel__tally_values(&c->fit->tally) + 1;
-    void *block;
-    clear_shares(c);
-    if (!s->some) return ARTEL_OK;
-    artel__free(c->fit->ctx, c->sum);
-    c->sum = NULL;
-    ARTEL_TRY(artel__calloc(c->fit->ctx, values * ((size_t)shares_of(s) + 1), sizeof *c->sum, "coordinator", &block));
-    c->sum = block;
-    c->result = c->sum + values;
-    return ARTEL_OK;
 }
 
 /* Whether a worker may begin another item: not too many more than the slowest. */
@@ -218,18 +143,18 @@ static artel_status deal_to(coordinator *c, const artel__service *s, client *who
 /* Share k of the step in work; one without rows is left out. */
 static artel_status give_share(coordinator *c, const artel__service *s, client *who, held *h, int k)
 {
-    int64_t i = c->phase.added, first, rows = rows_of(s, c->phase.item[i].count, k, &first);
+    int64_t i = c->phase.added, first, rows = artel__shares_rows(s, c->phase.item[i].count, k, &first);
     if (rows == 0) return ARTEL_OK;
     c->phase.item[i].state = ARTEL__ITEM_OUT;
     fill_item(c, s, i, &h->item);
     h->item.cursor += first;
     h->item.count = rows;
-    h->item.ordinal = h->item.ordinal * shares_of(s) + k;
-    h->item.some = shares_wanted(s, c->phase.item[i].count);
+    h->item.ordinal = h->item.ordinal * artel__shares_count(s) + k;
+    h->item.some = artel__shares_wanted(s, c->phase.item[i].count);
     h->item.share = k;
     who->owes = i + 1;
     who->share = k;
-    c->shares++;
+    c->shares.given++;
     return give(c, who, h);
 }
 
@@ -253,9 +178,9 @@ static artel_status deal_shares(coordinator *c, const artel__service *s)
 {
     artel_status status = ARTEL_OK;
     client *who;
-    for (held *h; status == ARTEL_OK && c->phase.added < c->phase.items && c->next_share < s->some &&
+    for (held *h; status == ARTEL_OK && c->phase.added < c->phase.items && c->shares.next < s->some &&
                   (h = next_ticket(c, s, &who)) != NULL;)
-        status = give_share(c, s, who, h, c->next_share++);
+        status = give_share(c, s, who, h, c->shares.next++);
     return status;
 }
 
@@ -285,7 +210,7 @@ static artel_status deal(coordinator *c, const artel__service *s)
 static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h,
                                 const artel__lane_head *head)
 {
-    c->late += head->install == c->installed.number && head->b != 0;
+    c->shares.late += head->install == c->installed.number && head->b != 0;
     bool now = c->phase.open && head->install == c->installed.number && (artel__mode)head->a == c->phase.mode &&
                head->position == (uint64_t)c->phase.serial;
     if (!now) return ARTEL_OK; /* late: of a phase that is over, whose items may have the numbers of this one's */
@@ -300,9 +225,9 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
     bool trains = c->phase.mode == ARTEL__MODE_TRAIN,
          fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
     if (trains && s->some && fresh) {
-        bool whole = settles(who, i) && add_share(c, s, &c->phase.item[i], who->share, result);
+        bool whole = settles(who, i) && artel__shares_add(&c->shares, s, c->phase.item[i].count, who->share, result);
         if (!whole) return ARTEL_OK;
-        result = c->sum;
+        result = c->shares.sum;
     }
     if (trains && fresh) {
         double updates = values[ARTEL__RESULT_STALENESS];
@@ -310,7 +235,7 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
         who->finished++;
     }
     artel_status status = artel__phase_take(c->fit, &c->phase, head->item, result);
-    if (c->sum && result == c->sum) clear_shares(c);
+    if (c->shares.sum && result == c->shares.sum) artel__shares_clear(&c->shares);
     artel__mesh_stepped(s->cluster, (uint64_t)c->fit->at.step, 0); /* for artel status */
     return status;
 }
@@ -412,10 +337,10 @@ static void tell_staleness(coordinator *c)
     artel__fit_event(c->fit, &event);
     c->former = c->staleness;
     c->staleness = (artel__staleness){.count = 0};
-    if (c->shares)
+    if (c->shares.given)
         artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%lld of %lld gradients of workers came too late and were dropped",
-                   (long long)c->late, (long long)c->shares);
-    c->shares = c->late = 0;
+                   (long long)c->shares.late, (long long)c->shares.given);
+    c->shares.given = c->shares.late = 0;
 }
 
 static void count_items(const artel__phase_run *phase, long long *queue, long long *out)
@@ -443,7 +368,8 @@ static void tell(coordinator *c, const artel__service *s)
     artel__text_printf(&t->text, "\"staleness\": {\"updates\": %lld, \"p50\": %lld, \"p90\": %lld, \"max\": %lld}, ",
                        (long long)seen->count, (long long)artel__staleness_at(seen, 0.5),
                        (long long)artel__staleness_at(seen, 0.9), (long long)seen->most);
-    artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares, (long long)c->late);
+    artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares.given,
+                       (long long)c->shares.late);
     if (c->installed.before > 0)
         artel__text_printf(&t->text, "\"traffic\": {\"before\": %.2f, \"after\": %.2f}, ", c->installed.before,
                            c->installed.after);
@@ -520,7 +446,7 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__checkpointer_again(c->fit));
     artel__phase_recall(&c->phase);
-    ARTEL_TRY(make_room_for_shares(c, s));
+    ARTEL_TRY(artel__shares_begin(&c->shares, c->fit, s));
     artel__fit_say_start(c->fit);
     while (!c->fit->at.ended) {
         if (!c->phase.open) { /* epochs end there, with what callbacks and checkpoints write */
@@ -581,6 +507,6 @@ void artel__coordinator_destroy(artel__fit *fit, void *user)
     if (!c) return;
     artel__phase_close(fit, &c->phase);
     artel__installed_fini(&c->installed);
-    artel__free(fit->ctx, c->sum);
+    artel__shares_fini(&c->shares, fit->ctx);
     artel__free(fit->ctx, c);
 }

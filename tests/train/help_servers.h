@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with parameter servers that does not exist: what runs use (train/coordinate.c, install.c, hold.c,
+/* A job with parameter servers that does not exist: what runs use (train/coordinate.c, shares.c, install.c, hold.c,
  * balance.c, meet.c, serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a
  * model that trains.
  *
