@@ -57,7 +57,8 @@ void artel__matrix_step(const artel__optimizer *optimizer, artel__graph *graph, 
     graph->real = variable->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
     artel__value_id g =
         clipped(graph, o, artel__op_reshape(graph, artel__op_plain(graph, gradient, variable->rows), &variable->shape));
-    if (squares >= 0 && (o->clip != ARTEL__CLIP_NONE || o->scale >= 0)) squares = ARTEL__NO_VALUE;
+    bool each = o->clip == ARTEL__CLIP_NONE || o->clip == ARTEL__CLIP_NORM; /* else Keras makes one tensor of them */
+    if (squares >= 0) squares = each ? clipped(graph, o, clipped(graph, o, squares)) : ARTEL__NO_VALUE;
     optimizer->def->matrix->step(optimizer, graph, variable, o, g, squares);
     graph->phase = phase;
     graph->precision = precision;

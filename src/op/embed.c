@@ -373,24 +373,34 @@ artel__value_id artel__op_embedding_occurrences(artel__graph *graph, artel__valu
                                 artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
 }
 
-artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gradient, double limit)
+/* The gradient `scaled` still has to be divided by that scale, if there is one. */
+static artel__value_id clip_occurrences(artel__graph *graph, artel__value_id scaled, artel__value_id scale,
+                                        double limit)
 {
-    if (graph->status < 0 || gradient < 0 || graph->value[gradient].node < 0) return ARTEL__NO_VALUE;
-    const artel__node *node = &graph->node[graph->value[gradient].node];
+    if (graph->status < 0 || scaled < 0 || graph->value[scaled].node < 0) return ARTEL__NO_VALUE;
+    const artel__node *node = &graph->node[graph->value[scaled].node];
     if (node->op == &artel__op_binary_def && *(const artel__binary *)node->attributes == ARTEL__BINARY_ADD) {
-        artel__value_id right = node->input[1], a = artel__op_embedding_clip(graph, node->input[0], limit);
-        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_clip(graph, right, limit);
+        artel__value_id right = node->input[1], a = clip_occurrences(graph, node->input[0], scale, limit);
+        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : clip_occurrences(graph, right, scale, limit);
         return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
     }
-    if (artel__op_is_wide_lookup_gradient(graph, gradient))
-        return artel__op_wide_lookup_again(graph, gradient, ARTEL__UNARY_CLIP, (double[]){-limit, limit, 0});
-    const artel__node *fold = gradient_of(graph, gradient);
+    if (node->op == &artel__op_unscale_def && scale < 0)
+        return clip_occurrences(graph, node->input[0], node->input[1], limit);
+    if (scale < 0 && artel__op_is_wide_lookup_gradient(graph, scaled))
+        return artel__op_wide_lookup_again(graph, scaled, ARTEL__UNARY_CLIP, (double[]){-limit, limit, 0});
+    const artel__node *fold = gradient_of(graph, scaled);
     if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
     artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
+    if (scale >= 0) inputs[0] = artel__op_unscale(graph, inputs[0], scale);
     inputs[0] = artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)-limit, (float)limit, 0}, inputs[0]);
     return artel__op_all_reduce(graph,
                                 artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
+}
+
+artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gradient, double limit)
+{
+    return clip_occurrences(graph, gradient, ARTEL__NO_VALUE, limit);
 }
 
 static artel_status grad_embedding(artel__gradient *g)

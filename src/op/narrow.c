@@ -245,11 +245,12 @@ static artel_status infer_unscale(artel__infer *infer)
 static void fill_unscale(const artel__run_args *args, void *params)
 {
     const float *scale = args->in[1];
-    *(artel__flat *)params = (artel__flat){.op = ARTEL__FLAT_DIVIDE,
-                                           .count = artel__args_out(args, 0)->storage,
-                                           .x = args->in[0],
-                                           .y = args->out[0],
-                                           .a = scale ? *scale : 1.0f};
+    *(artel__flat *)params =
+        (artel__flat){.op = ARTEL__FLAT_DIVIDE,
+                      .count = artel__args_rows(args, args->node->input[0]) * artel__args_in(args, 0)->storage,
+                      .x = args->in[0],
+                      .y = args->out[0],
+                      .a = scale ? *scale : 1.0f};
 }
 
 static void lower_unscale(artel__lower *lower)

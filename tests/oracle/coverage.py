@@ -95,8 +95,6 @@ QUIRKS = [
     "  (`keras.src.backend.tensorflow.numpy.add`), and artel to the channels, as Keras documents it.",
     "- TensorFlow's gradient of an average whose window reaches over both borders of an input (AveragePooling2D, `same`, larger than the stride) is not",
     "  the derivative of that average; artel's is.",
-    "- Where a batch names a row of an Embedding more than once, `clipvalue` inside a LossScaleOptimizer clips each of its occurrences in Keras; artel",
-    "  clips their sum, which is the gradient.",
     "- `rot90` by two quarters of a matrix that is not square is scrambled in Keras on TensorFlow; ConvTranspose in a model cannot run there (padding and",
     "  output_padding change places), nor can Trapezoid along another axis than the last; artel computes what their documentation says.",
     "- TensorFlow's gradient of an image behind RandomRotation and its kin is the image turned back; artel's is the derivative.",

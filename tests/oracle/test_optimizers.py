@@ -120,9 +120,12 @@ REPEATED = {
     "adadelta-clipnorm-decay": lambda: O.Adadelta(0.5, clipnorm=0.02, weight_decay=0.05),
     "adadelta-clipvalue": lambda: O.Adadelta(0.5, clipvalue=0.002),
     "adadelta-global-clipnorm": lambda: O.Adadelta(0.5, global_clipnorm=0.03),
+    "adafactor-clipnorm": lambda: O.Adafactor(0.05, clipnorm=0.02),
     "ftrl": lambda: O.Ftrl(0.05),
     "lion": lambda: O.Lion(0.003),
     "lamb": lambda: O.Lamb(0.01),
+    "dynamic-scale-adamax-clipvalue": lambda: O.LossScaleOptimizer(O.Adamax(0.02, clipvalue=0.002), initial_scale=64.0),
+    "dynamic-scale-ftrl-clipvalue": lambda: O.LossScaleOptimizer(O.Ftrl(0.05, clipvalue=0.002), initial_scale=64.0),
 }
 
 SCHEDULES = {
