@@ -127,7 +127,8 @@ ARTEL_API artel_status artel_ndarray_cast(const artel_ndarray *array, artel_dtyp
 
 /* An operation of keras.ops by name; `attributes` as in artel_graph_op(). *out is a new dense array, the first result.
  * Errors: those of artel_graph_op(); ARTEL_ERROR_UNSUPPORTED (an element type that the operation does not compute in),
- * ARTEL_ERROR_INVALID (arrays of another eager object, an index out of range inside). */
+ * ARTEL_ERROR_INVALID (arrays of another eager object, an index out of range inside), ARTEL_ERROR_CANCELLED
+ * (artel_context_cancel() during string_regex_full_match or string_regex_replace). */
 ARTEL_API artel_status artel_eager_op(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                                       const char *attributes, artel_ndarray **out);
 /* All results: writes at most `most` and returns how many there are, or a negative status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations that look into strings, after tf.strings and tf.lookup: what words.c, which has their table, hands to the
- * functions of words_each.c and words_parts.c. */
+ * functions of words_each.c, words_parts.c, words_unicode.c and words_pattern.c. */
 #ifndef ARTEL_EAGER_WORDS_H
 #define ARTEL_EAGER_WORDS_H
 

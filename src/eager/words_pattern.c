@@ -5,6 +5,13 @@
 #include "eager/words.h"
 #include "text/pattern.h"
 
+/* Once for each match that is looked for: of a long text there may be many, and each takes as long as the text. */
+static artel_status go_on(const artel__string_call *c)
+{
+    if (!artel__cancelled(c->e->ctx)) return ARTEL_OK;
+    return artel__fail(c->e->ctx, ARTEL_ERROR_CANCELLED, c->name, "call artel_context_clear to go on", "cancelled");
+}
+
 static artel_status create(const artel__string_call *c, artel__pattern **out)
 {
     const artel_string *text = &c->settings->pattern;
@@ -19,9 +26,15 @@ artel_status artel__string_full_match(const artel__string_call *c)
     ARTEL_TRY(create(c, &pattern));
     artel_status status = artel__ndarray_new(c->e, ARTEL_DTYPE_BOOL, &c->inputs[0]->shape, &made);
     if (status == ARTEL_OK) {
-        for (int64_t i = 0; i < made->count; i++)
-            made->data[i] = artel__pattern_matches(pattern, c->in[0][i].bytes, c->in[0][i].length);
-        *c->out = made;
+        for (int64_t i = 0; i < made->count && status == ARTEL_OK; i++) {
+            status = go_on(c);
+            if (status == ARTEL_OK)
+                made->data[i] = artel__pattern_matches(pattern, c->in[0][i].bytes, c->in[0][i].length);
+        }
+        if (status == ARTEL_OK)
+            *c->out = made;
+        else
+            artel_ndarray_release(made);
     }
     artel__pattern_destroy(c->e->ctx, pattern);
     return status;
@@ -75,7 +88,9 @@ static artel_status replace(const artel__string_call *c, artel__pattern *pattern
     artel__match match;
     const char *text = s->length ? s->bytes : "";
     size_t at = 0, last = SIZE_MAX;
-    while (at <= s->length && artel__pattern_find(pattern, text, s->length, at, &match)) {
+    while (at <= s->length) {
+        ARTEL_TRY(go_on(c));
+        if (!artel__pattern_find(pattern, text, s->length, at, &match)) break;
         size_t width = match.begin[0] - at;
         bool skip = match.begin[0] == last && match.end[0] == last;
         if (skip && at == s->length) break;

@@ -3,8 +3,9 @@
  * two matches the one that begins first, of those the one that comes first in the order of alternatives.
  *
  * A pattern is a program for Pike's machine (R. Cox, "Regular Expression Matching: the Virtual Machine Approach",
- * 2009): all alternatives go along the text together, so the time is at most that of its length times the pattern's,
- * whatever both hold, and a run takes no memory. Texts are well-formed UTF-8, characters are code points.
+ * 2009): all alternatives go along the text together, so the time of one match is at most that of the text's length
+ * times the pattern's, whatever both hold, and a run takes no memory. Texts are well-formed UTF-8, characters are code
+ * points.
  *
  * Not here: classes of Unicode (\p, \pN), upper and lower case beyond ASCII under (?i), single bytes (\C): UNSUPPORTED.
  */

@@ -195,7 +195,7 @@ static bool read_brackets(artel__pattern_reader *r)
 
 /* -- atoms -- */
 
-/* \Q ... \E: the characters as they are, to the end without \E. */
+/* \Q ... \E: the characters as they are, backslashes too, to the end without \E. */
 static bool read_quoted(artel__pattern_reader *r, int32_t *start, bool *atom)
 {
     for (r->at += 2; r->at < r->length;) {
@@ -204,7 +204,6 @@ static bool read_quoted(artel__pattern_reader *r, int32_t *start, bool *atom)
             return true;
         }
         size_t at = r->at;
-        if (r->length - r->at >= 2 && memcmp(r->text + r->at, "\\\\", 2) == 0) r->at++; /* \\ is one, as in RE2 */
         *start = r->pattern->steps.count;
         *atom = true;
         if (!emit_character(r, at, take(r))) return false;

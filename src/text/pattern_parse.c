@@ -245,22 +245,31 @@ static bool read_group(artel__pattern_reader *r, bool *atom, int32_t *repeats)
     return fine;
 }
 
+/* What an operator repeats is the last atom, also across flags and empty quotes, as in RE2: a(?i)* is a*(?i), and
+ * a*(?i)? is no operator twice. */
 static bool read_sequence(artel__pattern_reader *r, int32_t *repeats)
 {
+    int32_t last = 0, inside = 1; /* where the last atom begins, and how often it repeats what is in it */
+    bool any = false;
     while (r->at < r->length && r->text[r->at] != '|' && r->text[r->at] != ')') {
         bool atom = false;
-        int32_t start = r->pattern->steps.count, inside = 1;
+        int32_t start = r->pattern->steps.count, own = 1;
         char c = r->text[r->at];
         size_t at = r->at;
         repetition none;
         if (c == '(') {
-            if (!read_group(r, &atom, &inside)) return false;
+            if (!read_group(r, &atom, &own)) return false;
         } else if (read_repetition(r, &none)) {
             return artel__pattern_wrong(r, ARTEL_ERROR_INVALID, at, "there is nothing to repeat");
         } else {
             if (!artel__pattern_atom(r, &start, &atom)) return false;
         }
-        if (!read_repetitions(r, start, atom, &inside)) return false;
+        if (atom) {
+            last = start;
+            inside = own;
+            any = true;
+        }
+        if (!read_repetitions(r, last, any, &inside)) return false;
         if (inside > *repeats) *repeats = inside;
     }
     return true;

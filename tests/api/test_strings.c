@@ -229,6 +229,24 @@ static artel_status work(artel_context *ctx)
     return status;
 }
 
+/* The next match is not looked for. */
+static void test_cancelled_patterns(void **state)
+{
+    (void)state;
+    scene s = begin();
+    artel_ndarray *a = words(&s, (artel_shape){1, {6}}, six), *out;
+    const char *settings = "{\"pattern\": \"[aeiou]\", \"rewrite\": \"-\"}";
+    artel_context_cancel(s.ctx);
+    refused(&s, artel_eager_op(s.e, "string_regex_replace", &a, 1, settings, &out), ARTEL_ERROR_CANCELLED, "cancelled");
+    artel_context_cancel(s.ctx);
+    refused(&s, artel_eager_op(s.e, "string_regex_full_match", &a, 1, "{\"pattern\": \"a\"}", &out),
+            ARTEL_ERROR_CANCELLED, "cancelled");
+    artel_context_clear(s.ctx);
+    api_ok(s.ctx, artel_eager_op(s.e, "string_regex_replace", &a, 1, settings, &out));
+    expect(&s, out, "p--r,\xC3\xA4pf-l,,f-g,-ppl-,-");
+    end(&s);
+}
+
 static void test_failing_allocations(void **state)
 {
     (void)state;
@@ -247,8 +265,11 @@ static void test_failing_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_views_and_writing), cmocka_unit_test(test_operations),
-                                       cmocka_unit_test(test_numbers), cmocka_unit_test(test_refusals),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_views_and_writing),
+                                       cmocka_unit_test(test_operations),
+                                       cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_cancelled_patterns),
                                        cmocka_unit_test(test_failing_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,8 @@ same("string_unicode_encode", np.asarray(call("string_unicode_encode", CODES[0])
 # -- regular expressions: what RE2 makes of many, and which it refuses --
 
 ATOMS = ("a", "b", "ab", "-", "K", "s", "\u00e9", ".", "\\.", "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\b", "\\B", "^", "$", "\\A", "\\z", "\\n", "\\x61", "\\x{e9}", "\\141", "\\0", "\\_", "[ab]",
-         "[^a]", "[a-c\\d]", "[]a]", "[a-]", "[^-a]", "[\\w-b]", "[[:alpha:]]", "[^[:^digit:]]", "[[:word:]-]", "[\u00e8-\u00ea]", "[^\\n]", "\\Qa.b\\E", "]", "}", "{", "a{,2}", "(?i)", "(?s)", "(?m)", "(?U)")
+         "[^a]", "[a-c\\d]", "[]a]", "[a-]", "[^-a]", "[\\w-b]", "[[:alpha:]]", "[^[:^digit:]]", "[[:word:]-]", "[\u00e8-\u00ea]", "[^\\n]", "\\Qa.b\\E", "\\Qab\\E", "\\Q\\\\E", "\\Q\\\\\\E",
+         "\\Qa\\\\b\\E", "\\Q\\E", "]", "}", "{", "a{,2}", "(?i)", "(?s)", "(?m)", "(?U)")
 WRONG = ("(", ")", "*", "+?", "**", "[", "[b-a]", "[[:foo:]]", "\\1", "\\8", "\\y", "\\Z", "\\", "(?=a)", "(?P<1x", "(?P<>a)", "(?z)", "(?i", "(?-)", "a{2}{3}", "a{1001}", "(a{100}){11}", "a{3,2}", "\\x{110000}",
          "\\x6", "[a-\\d]", "[\\b]")
 OPERATORS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?", "{2,}", "{0}", "{0,1}", "{,3}")
@@ -187,11 +188,11 @@ def pattern_of(draw, depth=0):
             part = draw.choice(("(", "(", "(?:", "(?i:", "(?s-i:", "(?m:", "(?U:")) + pattern_of(draw, depth + 1) + ")"
         else:
             part = draw.choice(ATOMS)
-        parts.append(part + (draw.choice(OPERATORS) if draw.random() < 0.35 and not (part.startswith("(?") and part.endswith(")") and ":" not in part) else ""))
+        parts.append(part + (draw.choice(OPERATORS) if draw.random() < 0.35 else ""))
     return "".join(parts) + ("|" + pattern_of(draw, depth + 1) if depth < 3 and draw.random() < 0.25 else "")
 
 
-TEXTS = np.array([t.encode() for t in ("", "a", "ab", "aab b-a.b", "K\u00e9s \u212aS\u017f", "a\nb\n\n", "bababab\u00e9\u00e9", "12 a_3", "\u20aca\U0001f600b", "k-K")], object)
+TEXTS = np.array([t.encode() for t in ("", "a", "ab", "aab b-a.b", "K\u00e9s \u212aS\u017f", "a\nb\n\n", "bababab\u00e9\u00e9", "12 a_3", "\u20aca\U0001f600b", "k-K", "\\ab\\\\b\\\\")], object)
 TEXTS_OF_TF = tf.constant(TEXTS)
 
 
@@ -203,9 +204,10 @@ def is_text(value):
 
 
 def regex(pattern, rewrite, once):
-    """What TensorFlow gives; None: it refuses the pattern."""
+    """What TensorFlow gives, and with marks instead of the matches; None: it refuses the pattern."""
     try:
-        return (tf.strings.regex_full_match(TEXTS_OF_TF, pattern).numpy(), tf.strings.regex_replace(TEXTS_OF_TF, pattern, rewrite, not once).numpy())
+        return (tf.strings.regex_full_match(TEXTS_OF_TF, pattern).numpy(), tf.strings.regex_replace(TEXTS_OF_TF, pattern, rewrite, not once).numpy(),
+                tf.strings.regex_replace(TEXTS_OF_TF, pattern, "<", not once).numpy())
     except tf.errors.InvalidArgumentError:
         return None
 
@@ -226,7 +228,7 @@ for number in range(1200):
     if wanted is None:
         faults.append(f"{pattern!r}: RE2 refuses it")
         continue
-    whole = np.array([is_text(t) for t in wanted[1]])  # \\B is true in the midst of a character there, and writes into it
+    whole = np.array([is_text(t) for t in wanted[2]])  # \\B is true in the midst of a character there, and a mark comes into it
     same(f"string_regex_full_match {pattern!r}", got[0], wanted[0])
     same(f"string_regex_replace {pattern!r} {rewrite!r} {once}", got[1][whole], wanted[1][whole])
 if known < 1000:

@@ -36,7 +36,15 @@ static const struct {
              {"(?s).", "\n", "0-1"},
              {"(a*)*", "b", "0-0 0-0"},
              {"(?i)k", "\xE2\x84\xAA", "0-3"},
-             {"[^[:^alpha:]b]{2}", "abca", "2-4"}};
+             {"[^[:^alpha:]b]{2}", "abca", "2-4"},
+             {"\\Q\\\\E", "a\\", "1-2"}, /* between \Q and \E a backslash is a character */
+             {"\\Q\\\\\\E", "\\a\\\\", "2-4"},
+             {"\\Qa\\\\b\\E", "a\\b a\\\\b", "4-8"},
+             {"\\Qab\\E+", "aabbab", "1-4"},
+             {"a(?i)*b", "aab", "0-3"}, /* the last atom, which flags and empty quotes are not */
+             {"a\\Q\\E+", "baa", "1-3"},
+             {"(a|b)*(?s)??", "ab", "0-0 -"},
+             {"a{2}(?s){2}", "aaaaa", "0-4"}};
 
 static void test_matches(void **state)
 {
@@ -68,7 +76,12 @@ static const struct {
 } wrong[] = {{"a(b", "byte 1: a parenthesis", ARTEL_ERROR_INVALID},
              {"a)b", "byte 1: no parenthesis", ARTEL_ERROR_INVALID},
              {"a|*", "byte 2: there is nothing to repeat", ARTEL_ERROR_INVALID},
+             {"a|(?i)*", "byte 6: there is nothing to repeat", ARTEL_ERROR_INVALID},
+             {"(\\Q\\E*)", "byte 5: there is nothing to repeat", ARTEL_ERROR_INVALID},
              {"a**", "byte 2: it is repeated twice", ARTEL_ERROR_INVALID},
+             {"a(?i)**", "byte 6: it is repeated twice", ARTEL_ERROR_INVALID},
+             {"a{600}(?i)*{2}", "byte 11: it is repeated twice", ARTEL_ERROR_INVALID},
+             {"a{600}(?i)*(?s){2}", "byte 15: repetitions in one another", ARTEL_ERROR_INVALID},
              {"a{1001}", "byte 1: nothing is repeated", ARTEL_ERROR_INVALID},
              {"((a{50}){50})", "byte 8: repetitions in one another", ARTEL_ERROR_INVALID},
              {"[b-a]", "byte 1: a range", ARTEL_ERROR_INVALID},
