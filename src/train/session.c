@@ -80,10 +80,9 @@ static artel_status check_mixture(const artel__session *session)
     int names = session->devices ? session->devices->mixture.count : 0;
     if (!names || (!what && session->replicas == names)) return ARTEL_OK;
     if (!what)
-        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
-                           "leave .replicas out, and .strategy, or use mirrored",
-                           "%d processors and devices are named, a replica each, and replicas there are %d", names,
-                           session->replicas);
+        return artel__fail(
+            session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .replicas and .strategy out",
+            "%d processors and devices are named, a replica each, and replicas there are %d", names, session->replicas);
     return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
                        "train in one process, and leave .strategy out",
                        "processors and devices compute together where each replica of one process has variables of its "
