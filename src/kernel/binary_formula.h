@@ -125,8 +125,8 @@ ARTEL__MATH artel__real binary_pow_a(artel__real a, artel__real b, artel__real d
 
 ARTEL__MATH artel__real binary_pow_b(artel__real a, artel__real b, artel__real d)
 {
-    (void)a, (void)b;
-    return d * (a > 0.0f ? real_pow(a, b) * real_log(a) : 0.0f);
+    artel__real y = real_pow(a, b);
+    return d * (a > 0.0f ? y * real_log(a) : y - y); /* 0 of a number */
 }
 
 ARTEL__MATH artel__real binary_squared_difference(artel__real a, artel__real b)

@@ -47,20 +47,38 @@ static artel__value_id arctan(artel__graph *graph, artel__value_id x)
     return where(graph, steep, binary(graph, ARTEL__BINARY_SUB, quarter, angle), angle);
 }
 
+/* Of 1 and -1, where the slope is infinite, as a root's; what `end` does not name is not read. */
+static artel__value_id arcsin_of_end(artel__graph *graph, artel__value_id end, artel__value_id x)
+{
+    artel__value_id held = where(graph, end, x, number(graph, 0.5)),
+                    rest = artel__op_affine(graph, size_of(graph, held), -1, 1);
+    return with_sign(graph, artel__op_affine(graph, unary(graph, ARTEL__UNARY_SQRT, rest), -1, HALF_PI), held);
+}
+
+static artel__value_id is_end(artel__graph *graph, artel__value_id x)
+{
+    return is(graph, size_of(graph, x), 1);
+}
+
 static artel__value_id arcsin(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id above_minus_one = artel__op_affine(graph, x, 1, 1),
-                    rest = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, x, -1, 1), above_minus_one);
-    return arctan(graph, binary(graph, ARTEL__BINARY_MUL, x, unary(graph, ARTEL__UNARY_RSQRT, rest)));
+    artel__value_id end = is_end(graph, x), held = where(graph, end, number(graph, 0), x);
+    artel__value_id above_minus_one = artel__op_affine(graph, held, 1, 1),
+                    rest = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, held, -1, 1), above_minus_one);
+    artel__value_id angle =
+        arctan(graph, binary(graph, ARTEL__BINARY_MUL, held, unary(graph, ARTEL__UNARY_RSQRT, rest)));
+    return where(graph, end, arcsin_of_end(graph, end, x), angle);
 }
 
 /* Twice the angle of (sqrt(1 + x), sqrt(1 - x)): exact near 1, where a quarter less arcsin(x) would be a difference of
  * equals. */
 static artel__value_id arccos(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id above_minus_one = artel__op_affine(graph, x, 1, 1),
-                    ratio = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, -1, 1), above_minus_one);
-    return times(graph, arctan(graph, unary(graph, ARTEL__UNARY_SQRT, ratio)), 2);
+    artel__value_id end = is_end(graph, x), held = where(graph, end, number(graph, 0), x);
+    artel__value_id above_minus_one = artel__op_affine(graph, held, 1, 1),
+                    ratio = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, held, -1, 1), above_minus_one);
+    artel__value_id angle = times(graph, arctan(graph, unary(graph, ARTEL__UNARY_SQRT, ratio)), 2);
+    return where(graph, end, artel__op_affine(graph, arcsin_of_end(graph, end, x), -1, HALF_PI), angle);
 }
 
 /* The angle of (x, y): that of (|x|, |y|), the smaller by the larger, then turned. Zeros have a sign; two infinities

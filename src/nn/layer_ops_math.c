@@ -132,6 +132,8 @@ artel_status artel__raw_floor_divide(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     artel__value_id divisor = artel__as_float(graph, b),
                     ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__as_float(graph, a), divisor);
+    /* Steps; that of 0 / 0 would have a gradient of its own. */
+    ratio = artel__op_stop_gradient(graph, ratio);
     artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, ratio));
     return ARTEL_OK;
 }

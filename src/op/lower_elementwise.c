@@ -80,7 +80,7 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
     [ARTEL__BINARY_DIV] = {"u v /", {"d v /", "d u neg v / ! v / *"}},
     [ARTEL__BINARY_MAX] = {"u v max", {"u v >= d 0 ?", "u v >= 0 d ?"}},
     [ARTEL__BINARY_MIN] = {"u v min", {"u v <= d 0 ?", "u v <= 0 d ?"}},
-    [ARTEL__BINARY_POW] = {"u v pow", {"d v u v 1 - pow * *", "d u 0 > u v pow u log * 0 ? *"}},
+    [ARTEL__BINARY_POW] = {"u v pow", {"d v u v 1 - pow * *", "d u v pow =y u 0 > y u log * y y - ? *"}},
     [ARTEL__BINARY_SQUARED_DIFFERENCE] = {"u v - u v - *", {"d 2 u v - * *", "d -2 u v - * *"}},
     [ARTEL__BINARY_DIV_NO_NAN] = {"v 0 == 0 u v / ?", {"v 0 == 0 d v / ?", "v 0 == 0 d u neg v / ! v / * ?"}},
     [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?",

@@ -85,7 +85,7 @@ void artel__lower_reduce_gradient(artel__lower *lower)
         return;
     }
     artel__formula_set(&f, 't', sum_over(h, &s, artel__formula_write(&f, "x y == 1 0 ?")));
-    lower->out[0] = artel__formula_write(&f, "x y == d t / 0 ?");
+    lower->out[0] = artel__formula_write(&f, "y y == x y == d t / 0 ? y ?");
 }
 
 void artel__lower_reduce(artel__lower *lower)

@@ -272,6 +272,38 @@ for padding in ("valid", "same"):
 for name, inputs, attributes in ROWS:
     check(name, inputs, attributes, second=name not in ("prod", "nanprod"))
 
+# -- where numbers end: infinities and NaN, of float32 and float64, beside TensorFlow's --
+
+ENDS = [0.0, 1.0, -1.0, 0.5, -2.0, np.inf, -np.inf, np.nan]
+EACH = [part.ravel() for part in np.meshgrid(ENDS, ENDS)]
+ENDED = np.array([[1, np.nan, 2, 3], [np.inf, 1, -np.inf, 2], [1, 2, 2, np.inf], [np.nan] * 4, [3, 1, 3, 0]])
+
+
+def slope_at_ends(name, given, attributes):
+    def trace(graph, values):
+        text = json.dumps(attributes).encode() if attributes else None
+        total = lib.artel_graph_unary(graph, b"sum", lib.artel_graph_op(graph, name.encode(), pointers(values), len(values), text))
+        made = (ctypes.c_int32 * len(values))()
+        lib.artel_graph_gradients(graph, total, pointers(values), len(values), ctypes.cast(made, ctypes.c_void_p))
+        return [binary(graph, b"multiply", x, lib.artel_graph_number(graph, ctypes.c_double(0))) if m < 0 else m for m, x in zip(made, values)]
+
+    return Traced(trace, len(given))(given)
+
+
+for name, given, attributes in [(name, [ENDS], {}) for name in ("arcsin", "arccos", "abs")] + [(name, EACH, {}) for name in ("logaddexp", "logaddexp2", "maximum", "minimum")] + [(name, [ENDED], {"axis": 1}) for name in ("max", "min", "ptp", "logsumexp")]:
+    for dtype in ("float32", "float64"):
+        given = [np.array(x, dtype) for x in given]
+        variables = [tf.constant(x) for x in given]
+        with tf.GradientTape() as tape:
+            tape.watch(variables)
+            total = tf.reduce_sum(getattr(ops, name)(*variables, **attributes))
+        for i, (mine, theirs) in enumerate(zip(slope_at_ends(name, given, attributes), tape.gradient(total, variables))):
+            for at in np.argwhere(~np.isclose(mine, theirs, rtol=1e-5, atol=1e-7, equal_nan=True))[:1]:
+                faults.append(f"gradient of {name} of {dtype} by {i} at {[float(x[tuple(at)]) for x in given]}: {mine[tuple(at)]}, TensorFlow's {theirs[tuple(at)]}")
+zeros = slope_at_ends("floor_divide", [np.zeros(2), np.array([0.0, 1.0])], {})  # a step: TensorFlow has none
+if any(x.any() for x in zeros):  # NaN, too
+    faults.append(f"gradient of floor_divide: {zeros}")
+
 # -- no gradient, or one that is zero: what gives whole numbers, and steps --
 
 STEPS = """All Angle Any Argmax Argmin Argsort Cast Ceil CountNonzero Digitize EmptyLike Equal Floor FloorDivide FullLike GetItem Greater GreaterEqual Heaviside Imag Isclose IsIn Isfinite Isinf Isnan Isneginf Isposinf Isreal Less

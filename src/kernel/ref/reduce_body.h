@@ -106,7 +106,7 @@ static void gradient_of_extreme(const artel__reduce_form *form, const artel__rea
     for (int64_t j = 0; j < form->count; j++) ties += x[artel__axes_offset(&form->reduced, j)] == y;
     for (int64_t j = 0; j < form->count; j++) {
         int64_t at = artel__axes_offset(&form->reduced, j);
-        dx[at] = x[at] == y ? dy / (artel__real)ties : 0;
+        dx[at] = x[at] == y ? dy / (artel__real)ties : y == y ? 0 : y; /* beside NaN none is the greatest */
     }
 }
 
