@@ -4,6 +4,20 @@
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
 
+/* Behind positive inputs and weights, so far from 0 that a ReLU joined to them is on or off whatever these are. */
+static artel__value_id far_bias(op_graph *g, artel_shape shape)
+{
+    return artel__op_affine(&g->graph, op_weight(g, OP_SIGNED, 0, shape), 80, 0);
+}
+
+static artel__value_id product_relu(op_graph *g)
+{
+    artel_shape columns = SHAPE(5);
+    artel__value_id x = op_row(g, OP_POSITIVE, SHAPE(3, 7)), w = op_weight(g, OP_POSITIVE, 7, SHAPE(7, 5));
+    return artel__op_product(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_LINEAR, NULL, x), w,
+                             far_bias(g, columns), 1, &columns, ARTEL__FUSED_RELU);
+}
+
 static artel__value_id product(op_graph *g)
 {
     bool relu = g->parameter & 1, bias = g->parameter & 2;
@@ -84,6 +98,14 @@ artel__value_id op_build_conv(op_graph *g)
     return build_conv(g, ARTEL__FUSED_NONE);
 }
 
+static artel__value_id conv_relu_apart(op_graph *g)
+{
+    const artel__conv2d_shape *s = &op_conv_shapes[g->parameter];
+    artel__value_id x = op_row(g, OP_POSITIVE, SHAPE(s->ih, s->iw, s->ic)),
+                    w = op_weight(g, OP_POSITIVE, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
+    return artel__op_conv2d(&g->graph, x, w, far_bias(g, SHAPE(s->oc)), s, ARTEL__FUSED_RELU);
+}
+
 static artel__value_id conv_relu(op_graph *g)
 {
     return build_conv(g, ARTEL__FUSED_RELU);
@@ -96,6 +118,14 @@ static artel__value_id build_transposed(op_graph *g, artel__fused activation)
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->oh, s->ow, s->oc)),
                     w = op_weight(g, OP_SIGNED, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
     return artel__op_conv2d_transpose(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->ic)), s, activation);
+}
+
+static artel__value_id conv_transpose_relu_apart(op_graph *g)
+{
+    const artel__conv2d_shape *s = &op_conv_shapes[g->parameter];
+    artel__value_id x = op_row(g, OP_POSITIVE, SHAPE(s->oh, s->ow, s->oc)),
+                    w = op_weight(g, OP_POSITIVE, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
+    return artel__op_conv2d_transpose(&g->graph, x, w, far_bias(g, SHAPE(s->ic)), s, ARTEL__FUSED_RELU);
 }
 
 static artel__value_id conv_transpose(op_graph *g)
@@ -115,6 +145,14 @@ static artel__value_id build_depthwise(op_graph *g, artel__fused activation)
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5, 4, 3)), w = op_weight(g, OP_SIGNED, 0, SHAPE(3, 3, 3, m));
     artel__value_id bias = op_weight(g, OP_SIGNED, 0, SHAPE(3 * m));
     return artel__op_depthwise(&g->graph, x, w, bias, &s, activation);
+}
+
+static artel__value_id depthwise_relu_apart(op_graph *g)
+{
+    int64_t m = g->parameter;
+    artel__conv2d_shape s = CONV(5, 4, 3, 5, 4, 3 * m, 3, 3, 1, 1, 1, 1, 3);
+    artel__value_id x = op_row(g, OP_POSITIVE, SHAPE(5, 4, 3)), w = op_weight(g, OP_POSITIVE, 0, SHAPE(3, 3, 3, m));
+    return artel__op_depthwise(&g->graph, x, w, far_bias(g, SHAPE(3 * m)), &s, ARTEL__FUSED_RELU);
 }
 
 static artel__value_id depthwise(op_graph *g)
@@ -140,6 +178,11 @@ const op_family op_cases_product[] = {
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
     {{.name = "product of panels", .build = product_of_panels, .tolerance = 0.02}, 1},
     {{.name = "conv2d", .build = op_build_conv}, 5},
+    {{.name = "product relu apart", .build = product_relu, .tolerance = 0.02}, 1},
+    {{.name = "conv2d relu apart", .build = conv_relu_apart, .parameter = 1, .tolerance = 0.02}, 1},
+    {{.name = "conv2d transposed relu apart", .build = conv_transpose_relu_apart, .parameter = 3, .tolerance = 0.02},
+     1},
+    {{.name = "depthwise relu apart", .build = depthwise_relu_apart, .parameter = 1, .tolerance = 0.02}, 2},
     {{.name = "conv2d relu", .build = conv_relu, .kinks = true}, 5},
     {{.name = "conv2d transposed", .build = conv_transpose}, 4},
     {{.name = "conv2d transposed relu", .build = conv_transpose_relu, .kinks = true}, 4},
