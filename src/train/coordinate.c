@@ -210,7 +210,8 @@ static artel_status deal(coordinator *c, const artel__service *s)
 static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h,
                                 const artel__lane_head *head)
 {
-    c->shares.late += head->install == c->installed.number && head->b != 0;
+    bool drops = artel__shares_count(s) > s->some; /* else it had been taken, and was sent again */
+    c->shares.late += drops && head->install == c->installed.number && head->b != 0;
     bool now = c->phase.open && head->install == c->installed.number && (artel__mode)head->a == c->phase.mode &&
                head->position == (uint64_t)c->phase.serial;
     if (!now) return ARTEL_OK; /* late: of a phase that is over, whose items may have the numbers of this one's */

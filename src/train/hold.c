@@ -183,13 +183,12 @@ static artel_status hold(artel__installed *c, const artel__service *s, holdings 
 }
 
 /* `gives`: parts are given to their holders, too. */
-static artel_status look(artel__installed *c, const artel__service *s, bool gives, int64_t updates, int *lost)
+static artel_status look(artel__installed *c, const artel__service *s, bool gives, int *lost)
 {
     holdings *h;
     void *block;
     int head[ARTEL__MOST_SERVERS];
-    bool apart = false;
-    *lost = ARTEL__PARTS_HELD;
+    *lost = -1;
     ARTEL_TRY(artel__calloc(c->fit->ctx, 1, sizeof *h, "parameter servers", &block));
     h = block;
     artel_status status = ARTEL_OK;
@@ -197,21 +196,19 @@ static artel_status look(artel__installed *c, const artel__service *s, bool give
     for (int i = 0; i < c->parts && status == ARTEL_OK; i++) {
         head[i] = choose_head(c, s, h->at[i], i);
         if (head[i] < 0) *lost = i;
-        apart = apart || (head[i] >= 0 && updates >= 0 && h->at[i][head[i]].position != (uint64_t)updates);
     }
-    if (*lost < 0 && apart) *lost = ARTEL__PARTS_APART;
-    gives = gives && *lost == ARTEL__PARTS_HELD;
+    gives = gives && *lost < 0;
     for (int i = 0; i < c->parts && status == ARTEL_OK && gives; i++) status = hold(c, s, h, i, head[i]);
     artel__free(c->fit->ctx, h);
     return status;
 }
 
-artel_status artel__installed_hold(artel__installed *c, const artel__service *s, int64_t updates, int *lost)
+artel_status artel__installed_hold(artel__installed *c, const artel__service *s, int *lost)
 {
-    return look(c, s, true, updates, lost);
+    return look(c, s, true, lost);
 }
 
 artel_status artel__installed_find(artel__installed *c, const artel__service *s, int *lost)
 {
-    return look(c, s, false, -1, lost);
+    return look(c, s, false, lost);
 }

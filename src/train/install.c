@@ -245,16 +245,12 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
 artel_status artel__installed_look_after(artel__installed *c, const artel__service *s, artel__phase_run *phase)
 {
     bool had = c->number != 0;
-    bool trains = phase->open && phase->mode == ARTEL__MODE_TRAIN;
-    bool halfway = s->sync && trains; /* parts may be a step apart */
-    /* sync:K: one step is in work at a time, and no share of it can be made again of variables of which some have it.
-     */
-    int64_t updates = s->some && trains ? c->fit->at.iteration : -1;
-    int lost = ARTEL__PARTS_HELD;
+    bool halfway = s->sync && phase->open && phase->mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
+    int lost = -1;
     if (had && !halfway && !c->moves) {
-        artel_status status = artel__installed_hold(c, s, updates, &lost);
+        artel_status status = artel__installed_hold(c, s, &lost);
         c->since = c->fit->at.step;
-        if (status != ARTEL_OK || lost == ARTEL__PARTS_HELD) return status;
+        if (status != ARTEL_OK || lost < 0) return status;
     } else if (had && halfway && s->stops) {
         artel_status status = artel__installed_find(c, s, &lost);
         if (status != ARTEL_OK) return status;
@@ -263,8 +259,8 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     c->number = 0;
     if (had && !c->moves)
         say_cost(c, phase,
-                 halfway || lost == ARTEL__PARTS_APART ? "the members have changed within a step"
-                                                       : "a parameter server is gone or has lost its part");
+                 halfway ? "the members have changed within a step"
+                         : "a parameter server is gone or has lost its part");
     return install(c, s, phase);
 }
 

@@ -74,16 +74,9 @@ artel_status artel__installed_balance(artel__installed *installed, const artel__
 /* Of a division that has just been made. */
 artel_status artel__installed_place(artel__installed *installed);
 
-enum {
-    ARTEL__PARTS_HELD = -1,
-    ARTEL__PARTS_APART = -2 /* some have applied a step of which nothing has been heard */
-};
-
-/* hold.c: gives each part to servers of this generation that have it, and makes copies, unless *lost says why not: a
- * part that nobody has, or ARTEL__PARTS_APART; else ARTEL__PARTS_HELD. `updates`: what each part has to have had;
- * -1: any number. */
-artel_status artel__installed_hold(artel__installed *installed, const artel__service *service, int64_t updates,
-                                   int *lost);
+/* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part),
+ * else -1. */
+artel_status artel__installed_hold(artel__installed *installed, const artel__service *service, int *lost);
 /* Only looks for one that nobody has. */
 artel_status artel__installed_find(artel__installed *installed, const artel__service *service, int *lost);
 /* Roles of parts that have just been installed at heads and copies. */

@@ -222,10 +222,11 @@ static artel_status exchange(worker *w, const artel__service *s, const artel__la
 }
 
 /* All variables, or with tokens nothing but the rows of tables if `only`. */
-static artel_status pull(worker *w, const artel__service *s, bool rows, bool only)
+static artel_status pull(worker *w, const artel__service *s, const artel__item *item, bool rows, bool only)
 {
     unsigned flags = (rows ? ARTEL__FLAG_ROWS : 0) | (only ? ARTEL__FLAG_ONLY : 0);
     artel__lane_head head = {.op = ARTEL__SERVE_PULL, .flags = (uint8_t)flags};
+    if (item->some) head.b = item->number + 1;
     double staleness = 0;
     return exchange(w, s, &head, &staleness);
 }
@@ -294,7 +295,7 @@ static artel_status pull_for(worker *w, const artel__service *s, const artel__it
     bool all = w->serial != item->serial || item->fresh, rows = w->division.tables > 0;
     w->tokens = item->mode == ARTEL__MODE_TRAIN ? ARTEL__MODE_TRAIN_TOKENS : ARTEL__MODE_EVALUATE_TOKENS;
     artel_status status = rows ? step(w, s, w->tokens, batch) : ARTEL_OK;
-    if (status == ARTEL_OK && (all || rows)) status = pull(w, s, rows, !all);
+    if (status == ARTEL_OK && (all || rows)) status = pull(w, s, item, rows, !all);
     if (status == ARTEL_OK) w->serial = item->serial;
     return status;
 }
@@ -330,7 +331,8 @@ static bool is_same(const artel__item *a, const artel__item *b)
 
 /* An item whose update did not reach all servers, because one was lost, comes back: the update that was made of it is
  * still here. A new one would be made of variables of which some have it already: in async and bounded:S it is where
- * the worker is lost, too; in sync and sync:K all go back then (install.c). */
+ * the worker is lost, too. In sync all go back then (install.c); in sync:K servers give the variables as they were
+ * before the step, so a share that is made again is the same. */
 static artel_status do_item(worker *w, const artel__service *s, const artel__item *item, double *values)
 {
     artel__fit *fit = w->fit;

@@ -85,6 +85,8 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
         p->piece[0] = (artel__net_piece){p->placed, (size_t)p->division.pieces};
         head.flags |= ARTEL__FLAG_PLACED;
     }
+    if (p->before) head.flags |= ARTEL__FLAG_BEFORE;
+    if (p->before) p->piece[count++] = (artel__net_piece){p->before, artel__served_kept_bytes(p)};
     if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
     int rank = (int)in->a;
     artel_status status = call_copies(s, p, &rank, 1, &head, count);
@@ -177,6 +179,7 @@ static artel_status collect(artel__served_part *p, const artel__served_call *at,
 static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
     ARTEL_TRY(artel__served_mark(p, in->item));
+    if (in->b > 0) ARTEL_TRY(artel__served_keep(p, in->item));
     ARTEL_TRY(artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN));
     artel__served_log_applied(p, in->item);
     return ARTEL_OK;
@@ -217,7 +220,8 @@ static bool may_forward(const server *s, const artel__service *service, const ar
 /* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. Of a step that
  * lacks shares the update is kept, and whoever sent it may make another share: it vanishes with the generation, in
  * which the coordinator hears of the step when all parts have K, so when a part has taken it and answered whoever came
- * last or too late. */
+ * last or too late. Where the generation ends when some parts have taken it, its shares are made again, of the
+ * variables as they were before it, which these parts have kept. */
 static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c,
                          artel__served_call *at, const artel__lane_head *in)
 {
@@ -340,6 +344,7 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE] + 1);
     case ARTEL__SERVE_PULL:
         if (early) return ARTEL_OK; /* looked at again */
+        if (in->b > 0) return artel__served_answer_before(p, c, at, in->b - 1, &out);
         return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)
                                             : artel__served_answer_values(p, c, at, &out);
     case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
@@ -442,7 +447,7 @@ static size_t most_bytes(const artel__fit *fit)
 {
     double items = (double)fit->options.epochs * (double)fit->input.steps_per_epoch;
     size_t bits = items < 1e15 ? (size_t)items / 4 : SIZE_MAX / 4;
-    return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + bits + (4 << 20);
+    return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 4) + bits + (4 << 20);
 }
 
 /* A copy without whose answer a head gives none; -1: there is none. */

@@ -39,7 +39,8 @@ typedef enum artel__serve_op {
                                 epoch; item: the first; position, of a copy: iteration then */
     ARTEL__SERVE_FETCH = 3,   /* give it back */
     ARTEL__SERVE_END = 4,     /* nothing follows */
-    ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
+    ARTEL__SERVE_PULL = 5,    /* worker -> server: variables; b: sync:K: 1 + an item: as they were before it, if it
+                                 has been applied */
     ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables, without FLAG_ONLY. b: K of sync:K, a: rows it
                                  is of and, above 32 bits, the number of its share */
     ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
@@ -57,6 +58,7 @@ typedef enum artel__serve_op {
 /* Of calls. */
 enum {
     ARTEL__FLAG_WAIT = 1,   /* PULL: when `a` updates have been applied */
+    ARTEL__FLAG_BEFORE = 1, /* INSTALL, of a copy: behind the state, what artel__served_keep has kept */
     ARTEL__FLAG_ASSIGN = 2, /* PUSH: averages are given, not differences */
     ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
     ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these; PUSH: the answer has no variables */
