@@ -322,6 +322,64 @@ static void of_two_at_once_one_counts(void **state)
     assert_int_equal(position(b), 1);
 }
 
+/* Whether all variables that a worker is given are 0, as they were installed; `item`: before which one, + 1; 0: now. */
+static bool gives_zeros(bench *b, uint64_t item)
+{
+    artel__lane_slot slot = {.room = 0};
+    artel__lane *lane = &b->lane[WORKER];
+    artel__lane_head head;
+    int count = list_pieces(b, ARTEL__PART_VALUES);
+    call(b, WORKER, &slot, (artel__lane_head){.op = ARTEL__SERVE_PULL, .install = INSTALLED, .b = item}, 0);
+    lane_await(lane, &slot);
+    assert_int_equal(artel__lane_take(lane, &slot, &head), ARTEL_OK);
+    bool same = true;
+    artel__entries_at at = {0, 0};
+    for (int i = 0; i < count; i++) {
+        const void *values = artel__entries_next(&slot, &at, b->piece[i].bytes);
+        assert_non_null(values);
+        same = same && memcmp(values, b->piece[i].data, b->piece[i].bytes) == 0;
+    }
+    lane_hear(b->ctx, lane, &slot, NULL);
+    return same;
+}
+
+/* sync:2. The generation ends when this part has the step and another one has not: its shares are made again of the
+ * variables before it, and add nothing here. What there is of a step that lacks one goes with the generation. */
+static void a_share_is_made_again_of_the_variables_before(void **state)
+{
+    bench *b = *state;
+    static float ones[1 << 16];
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) ones[i] = 1;
+    give_part(b, head_of_part);
+    int count = list_pieces(b, ARTEL__PART_UPDATE);
+    for (int i = 0; i < count; i++) {
+        assert_in_range(b->piece[i].bytes, 0, sizeof ones);
+        b->piece[i].data = ones;
+    }
+    artel__net_piece update[MOST];
+    memcpy(update, b->piece, sizeof update);
+    for (int times = 0; times < 2; times++) {
+        for (uint64_t share = 0; share < 2; share++) {
+            artel__lane_head push = push_of(0);
+            push.a = BATCH / 2 | share << 32;
+            push.b = 2;
+            memcpy(b->piece, update, sizeof update);
+            assert_int_equal(say(b, WORKER, push, count).flags, times ? ARTEL__ANSWER_ALREADY : ARTEL__ANSWER_OK);
+            if (times == 0 && share == 0) {
+                assert_true(gives_zeros(b, 0) && position(b) == 0);
+                change_generation(b);
+                memcpy(b->piece, update, sizeof update);
+                assert_int_equal(say(b, WORKER, push, count).flags, ARTEL__ANSWER_OK);
+            }
+        }
+        assert_int_equal(position(b), 1);
+        assert_false(gives_zeros(b, 0));
+        assert_true(gives_zeros(b, 1));
+        assert_false(gives_zeros(b, 2));
+        change_generation(b);
+    }
+}
+
 /* Which chief had a majority last: one that waits for one is not remembered, whatever it says. */
 static void a_chief_with_a_majority_is_remembered(void **state)
 {
@@ -538,6 +596,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_refused, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(an_item_counts_once, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_share_is_made_again_of_the_variables_before, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_busy_part_is_not_dropped, open_bench, close_bench),
