@@ -41,6 +41,7 @@ static const field_option fields[] = {
     {"device", "device"},
     {"device_kernels", "device-kernels"},
     {"device_memory", "device-memory"},
+    {"device_precision", "device-precision"},
     {"device_reduce", "device-reduce"},
     {"embedding_updates", "embedding-updates"},
     {"epochs", "epochs"},
