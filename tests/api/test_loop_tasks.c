@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeout: 120 */
+/* timeout: 240 */
 /* processors: 2 */
 /* Loops by hand whose tasks come and go (FT7, FT8, FT12, FT13): one leaves and comes back while the others work, one
  * leaves for good, one is asked to and all save and end; who goes on later, with another number of tasks, has the bits
- * of a loop that was never interrupted. Each task is a thread with a context of its own. A unit waits where the change
- * has not come yet, so nothing depends on who is fast. */
+ * of a loop that was never interrupted. Each task is a thread with a context of its own. One unit is not done before
+ * the change has come, so nothing depends on who is fast. */
 #include "api/help_api.h"
 
 #include <pthread.h>
@@ -20,11 +20,12 @@ enum {
     MOST_TASKS = 3,
     ROWS = 8,
     WIDTH = 5,
-    UNITS = 400,
-    ASKED_AT = 4,  /* the unit in which a task is asked to end */
-    COMES_AT = 20, /* the unit from which one that comes back is waited for */
-    PAUSE = 100000000,
-    TALL = 3 /* runs of a unit: what it has written is taken back when it is interrupted */
+    UNITS = 100,
+    ASKED_AT = 4,        /* the unit in which a task is asked to end */
+    WAITS_AT = 20,       /* the unit that waits for what follows from that */
+    WAIT_SECONDS = 60,   /* only where it does not come */
+    PAUSE = 5 * 1000000, /* ns between two looks */
+    TALL = 3             /* runs of a unit: what it has written is taken back when it is interrupted */
 };
 
 typedef struct scene {
@@ -35,6 +36,7 @@ typedef struct scene {
     bool returns;         /* it comes back */
     bool save;            /* who is asked makes all save and end */
     atomic_bool here;     /* who has come back has worked */
+    atomic_bool gone;     /* who was asked has ended, and does not come back */
 } scene;
 
 typedef struct task {
@@ -44,14 +46,14 @@ typedef struct task {
     artel_status status;
     artel_error error;
     int64_t units;
-    bool writes, ended; /* it has been asked and is ending */
+    bool writes;
     float value;
     /* Its program. */
     artel_context *ctx;
     artel_cluster *cluster;
     artel_strategy *strategy;
     artel_variable *total;
-    artel_function *step;
+    artel_function *step, *look;
 } task;
 
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -76,32 +78,61 @@ static artel_status run(const task *t, int64_t number, int part)
     return artel_function_run(t->step, &in, 1, &out, 1);
 }
 
-static void linger(const task *t, int64_t number)
+/* The sum over the rows of a batch, of which every task has some. */
+static artel_status trace_look(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, in[0]);
+    return artel_graph_status(g);
+}
+
+/* Whether a task has seen the change: all ask at once and get the same answer. Where tasks come or go, the unit is
+ * interrupted in it. */
+static artel_status look(const task *t, bool seen, bool *out)
+{
+    float x[ROWS], y;
+    for (int i = 0; i < ROWS; i++) x[i] = seen;
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {ROWS}}, x};
+    const artel_array sum = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &y};
+    artel_status status = artel_function_run(t->look, &in, 1, &sum, 1);
+    *out = status == ARTEL_OK && y > 0;
+    return status;
+}
+
+static artel_status wait_for_change(task *t, int64_t number)
 {
     const struct timespec pause = {.tv_nsec = PAUSE};
     scene *s = t->scene;
+    struct timespec begin, now;
+    bool seen = false;
+    artel_status status = ARTEL_OK;
     if (t->life > 0) atomic_store(&s->here, true);
-    if (t->ended || (s->returns && number >= COMES_AT && !atomic_load(&s->here))) nanosleep(&pause, NULL);
+    if (s->asked < 0 || s->tasks == 0 || number != WAITS_AT) return ARTEL_OK;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    while (status == ARTEL_OK && !seen) {
+        status = look(t, atomic_load(&s->here) || atomic_load(&s->gone), &seen);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec - begin.tv_sec > WAIT_SECONDS) return ARTEL_ERROR_INTERNAL;
+        if (status == ARTEL_OK && !seen) nanosleep(&pause, NULL);
+    }
+    return status;
 }
 
 static artel_status unit(void *user, int64_t number)
 {
     task *t = user;
-    artel_status status = ARTEL_OK;
-    linger(t, number);
+    artel_status status = wait_for_change(t, number);
     for (int part = 0; part < TALL && status == ARTEL_OK; part++) {
         status = run(t, number, part);
-        if (t->index == t->scene->asked && t->life == 0 && number == ASKED_AT && part == 0) {
+        if (t->index == t->scene->asked && t->life == 0 && number == ASKED_AT && part == 0)
             artel_context_preempt(t->ctx);
-            t->ended = true;
-        }
     }
     return status;
 }
 
 static artel_status declare(task *t)
 {
-    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}}, seen = {.name = "seen"};
     artel_strategy_options strategy = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_variable_options variable = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_function_options function = ARTEL_FUNCTION_OPTIONS_INIT;
@@ -113,7 +144,9 @@ static artel_status declare(task *t)
     function.argument_count = function.output_count = 1;
     artel_status status = artel_strategy_create(t->ctx, &strategy, &t->strategy);
     if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->total);
-    return status == ARTEL_OK ? artel_function_create(t->strategy, &function, trace, t, &t->step) : status;
+    if (status == ARTEL_OK) status = artel_function_create(t->strategy, &function, trace, t, &t->step);
+    function.arguments = &seen;
+    return status == ARTEL_OK ? artel_function_create(t->strategy, &function, trace_look, t, &t->look) : status;
 }
 
 static artel_status program(task *t)
@@ -125,6 +158,8 @@ static artel_status program(task *t)
     t->error = *artel_context_error(t->ctx);
     t->units = artel_strategy_units(t->strategy);
     t->writes = artel_strategy_writes(t->strategy);
+    if (t->index == t->scene->asked && !t->scene->returns && status == ARTEL_ERROR_PREEMPTED)
+        atomic_store(&t->scene->gone, true);
     bool saves = t->scene->save && t->writes && status == ARTEL_ERROR_PREEMPTED;
     artel_status after = saves ? artel_strategy_save(t->strategy, t->scene->folder, t->units, 1) : ARTEL_OK;
     if (after == ARTEL_OK) after = artel_variable_read(t->total, &t->value, 1);
