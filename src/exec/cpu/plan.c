@@ -310,6 +310,7 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
     artel__text_show(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes,
                      plan->block_bytes);
     if (plan->lent_bytes) artel__text_show(out, "sums that may be lent %zu bytes, ", plan->lent_bytes);
+    if (plan->plain_bytes) artel__text_show(out, "sums in plain form %zu bytes, ", plan->plain_bytes);
     artel__text_show(out, "scratch %zu bytes a thread\n", plan->scratch_bytes);
     for (int a = 0; a < plan->actions; a++) {
         if (a == plan->apply_action) artel__text_append(out, "apply\n");

@@ -55,6 +55,7 @@ struct artel__plan {
     bool *half;                  /* by value: stored as bfloat16; NULL until that is known, as none is */
     bool *raw;                   /* by value: weights that their readers round; likewise */
     size_t block_bytes, lent_bytes, scratch_bytes;
+    size_t plain_bytes; /* staged: the largest exchange of what lies in panels, in its plain form */
 };
 
 struct artel__run {
@@ -64,6 +65,7 @@ struct artel__run {
     artel__pool *pool;
     const artel__comm *comm;
     uint8_t *block, *lent; /* `lent`: memory that other processes of the host can be handed (base/lend.h) */
+    uint8_t *plain;        /* for plan->plain_bytes; NULL: none are needed */
     uint8_t *scratch;
     size_t scratch_bytes, scratch_total; /* of one thread, of all */
     int64_t scratch_batch;               /* the last short batch that the scratch was measured for */

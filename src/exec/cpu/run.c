@@ -37,6 +37,8 @@ static artel_status acquire(artel__run *run)
     run->block = block;
     if (plan->lent_bytes) ARTEL_TRY(artel__alloc_lendable(run->ctx, plan->lent_bytes, "sums", &block));
     if (plan->lent_bytes) run->lent = block;
+    if (plan->plain_bytes) ARTEL_TRY(artel__alloc(run->ctx, plan->plain_bytes, "sums", &block));
+    if (plan->plain_bytes) run->plain = block;
     ARTEL_TRY(take_scratch(run, plan->scratch_bytes));
     ARTEL_TRY(artel__calloc(run->ctx, (size_t)graph->values + 1, sizeof *run->pointer, "run", &block));
     run->pointer = block;
@@ -76,6 +78,7 @@ void artel__run_destroy(artel__run *run)
     artel__free(run->ctx, run->segment);
     artel__free(run->ctx, run->pointer);
     if (run->scratch) artel__free_aligned(run->ctx, run->scratch, run->scratch_total);
+    artel__free(run->ctx, run->plain);
     artel__free_lendable(run->ctx, run->lent, run->plan->lent_bytes);
     if (run->block) artel__free_aligned(run->ctx, run->block, run->plan->block_bytes + 64);
     artel__free(run->ctx, run);

@@ -15,6 +15,27 @@ static void schedule(artel__plan *plan, const artel__cut_program *program)
     for (int i = 0; i < program->nodes; i++) plan->action[plan->actions++] = (artel__action){.node = program->node[i]};
 }
 
+static bool is_in_panels(const artel__plan *plan, int32_t collective)
+{
+    return plan->graph->value[plan->graph->node[collective].input[0]].layout == ARTEL__LAYOUT_PANELS;
+}
+
+/* Bytes of what a segment gives and takes in the plain form. */
+static size_t plain_bytes(const artel__plan *plan, int32_t collective, int32_t blocks)
+{
+    const artel__value *value = &plan->graph->value[plan->graph->node[collective].input[0]];
+    return (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype) * (size_t)(blocks + 1);
+}
+
+/* Bytes of what lies in panels and is exchanged at once. */
+static size_t stage_bytes(const artel__plan *plan, const int32_t *collective, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += is_in_panels(plan, collective[i]) ? plain_bytes(plan, collective[i], plan->max_nodes) : 0;
+    return bytes;
+}
+
 artel_status artel__plan_stages(artel__plan *plan)
 {
     artel__cut cut;
@@ -29,6 +50,8 @@ artel_status artel__plan_stages(artel__plan *plan)
         memcpy(plan->collective + plan->collectives, stage->collective,
                (size_t)stage->collectives * sizeof *plan->collective);
         plan->collectives += stage->collectives;
+        size_t bytes = stage_bytes(plan, stage->collective, stage->collectives);
+        if (bytes > plan->plain_bytes) plan->plain_bytes = bytes;
     }
     plan->apply_action = plan->actions;
     schedule(plan, &cut.apply);
@@ -71,29 +94,12 @@ static void move_blocks(const artel__value *value, const void *panels, void *pla
     }
 }
 
-static bool is_in_panels(const artel__plan *plan, int32_t collective)
-{
-    return plan->graph->value[plan->graph->node[collective].input[0]].layout == ARTEL__LAYOUT_PANELS;
-}
-
-/* Bytes of what a segment gives and takes in the plain form. */
-static size_t plain_bytes(const artel__plan *plan, int32_t collective, int32_t blocks)
-{
-    const artel__value *value = &plan->graph->value[plan->graph->node[collective].input[0]];
-    return (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype) * (size_t)(blocks + 1);
-}
-
 artel_status artel__run_exchange_stage(artel__run *run, const artel__action *action, const artel__step *step)
 {
     const artel__plan *plan = run->plan;
     const int32_t *collective = plan->collective + action->first;
     int32_t blocks = step->fold->nodes;
-    size_t bytes = 0;
-    void *room;
-    for (int i = 0; i < action->count; i++)
-        bytes += is_in_panels(plan, collective[i]) ? plain_bytes(plan, collective[i], blocks) : 0;
-    ARTEL_TRY(artel__alloc(run->ctx, bytes + 1, "sums", &room));
-    uint8_t *at = room;
+    uint8_t *at = run->plain;
     for (int i = 0; i < action->count; i++) {
         const artel__value *in = &plan->graph->value[plan->graph->node[collective[i]].input[0]];
         artel__comm_segment *segment = &run->segment[i];
@@ -111,6 +117,5 @@ artel_status artel__run_exchange_stage(artel__run *run, const artel__action *act
             move_blocks(&plan->graph->value[node->input[0]], NULL, run->segment[i].out, run->pointer[node->output[0]],
                         1);
     }
-    artel__free(run->ctx, room);
     return status;
 }
