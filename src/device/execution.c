@@ -279,7 +279,7 @@ static int sends(const void *self)
     return ((const artel__device_execution *)self)->x->ahead;
 }
 
-static void send(void *self, const artel__fold_plan *fold, const void *const *inputs)
+static bool send(void *self, const artel__fold_plan *fold, const void *const *inputs)
 {
     artel__device_execution *e = self;
     if (!fold) {
@@ -287,11 +287,11 @@ static void send(void *self, const artel__fold_plan *fold, const void *const *in
         artel__step_await_copies(e, ARTEL_OK);
         artel__step_drop_next(e);
         artel__step_drop_sent(e);
-        return;
+        return false;
     }
-    int before = e->sents;
-    artel__step_send_inputs(e, fold, inputs);
-    if (before == 0) artel__step_launch_ahead(e);
+    if (!artel__step_send_inputs(e, fold, inputs)) return false;
+    if (e->sents == 1) artel__step_launch_ahead(e);
+    return true;
 }
 
 static const void *read_kept(const void *self, int kept)

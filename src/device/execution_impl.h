@@ -104,12 +104,13 @@ artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int
 artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold,
                                     uint8_t *to);
 artel_status artel__step_await_copies(artel__device_execution *e, artel_status status);
+void artel__step_give_up_copies(artel__device_execution *e, int from); /* those that began behind so many */
 
 /* -- inputs (step_inputs.c) -- */
 
 artel_status artel__step_put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs);
-/* What cannot be sent now is put with its step. */
-void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs);
+/* False: it cannot be sent now, and is put with its step; nothing of it is on its way. */
+bool artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs);
 void artel__step_drop_sent(artel__device_execution *e);
 artel_status artel__step_sent_prepare(artel__device_execution *e);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of a step to the device: with the step, or while the one before is computed. */
+#include "base/failures.h"
 #include "device/execution_impl.h"
 
 /* One array for all owned rows, for groups; else one for each shard; what all have in common once. */
@@ -72,18 +73,23 @@ static artel_status send_all(artel__device_execution *e, const artel__sent_input
     return ARTEL_OK;
 }
 
-void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
+bool artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
 {
     int before = e->copies;
-    if (e->sents >= e->x->ahead) return;
+    if (e->sents >= e->x->ahead) return false;
     artel__sent_inputs *sent = &e->sent[e->sents];
-    artel_status status = send_all(e, sent, fold, inputs);
+    bool forgot = artel__failures_forget(true);
+    bool all = send_all(e, sent, fold, inputs) == ARTEL_OK;
+    if (!all) artel__step_give_up_copies(e, before);
+    artel__failures_forget(forgot);
+    if (!all) {
+        release_sent(e, sent);
+        return false;
+    }
     e->later += e->copies - before;
     *sent = (artel__sent_inputs){inputs, fold->batch, fold->first, fold->count, sent->buffer};
-    if (status == ARTEL_OK)
-        e->sents++;
-    else
-        release_sent(e, sent);
+    e->sents++;
+    return true;
 }
 
 static bool was_sent(const artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)

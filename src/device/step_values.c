@@ -88,6 +88,11 @@ artel_status artel__step_await_copies(artel__device_execution *e, artel_status s
     return status;
 }
 
+void artel__step_give_up_copies(artel__device_execution *e, int from)
+{
+    while (e->copies > from) artel__copy_wait(artel__step_platform(e), e->copy[--e->copies]);
+}
+
 /* `host` stays until the copies are waited for. */
 artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int64_t rows, const void *host,
                              artel__buffer **slot)

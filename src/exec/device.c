@@ -128,9 +128,9 @@ int artel__execution_sends(const artel__execution *execution)
     return execution->ops->sends ? execution->ops->sends(execution->self) : 0;
 }
 
-void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs)
+bool artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs)
 {
-    if (execution->ops->send) execution->ops->send(execution->self, fold, inputs);
+    return execution->ops->send && execution->ops->send(execution->self, fold, inputs);
 }
 
 const void *artel__execution_read(const artel__execution *execution, int n)

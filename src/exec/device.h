@@ -99,7 +99,7 @@ typedef struct artel__device_ops {
     void (*apply)(void *execution, const artel__step *step);
     /* Optional, as the next: inputs are read where they lie. */
     int (*sends)(const void *execution);
-    void (*send)(void *execution, const artel__fold_plan *fold, const void *const *inputs);
+    bool (*send)(void *execution, const artel__fold_plan *fold, const void *const *inputs);
     const void *(*read)(const void *execution, int kept);
     const artel__fault *(*fault)(const void *execution);
     bool (*find_nonfinite)(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
@@ -156,9 +156,10 @@ void artel__execution_apply(artel__execution *execution, const artel__step *step
 int artel__execution_sends(const artel__execution *execution);
 /* Begins to send the inputs of the next step, or of the one behind those that were sent, in `meanwhile`. They stay as
  * they are until the compute behind the one with them begins; compute with the very same list of inputs and as many
- * rows takes what was sent first, any other leaves out all that was. `fold` NULL, between steps: what was sent is left
- * out, and its memory is free. */
-void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
+ * rows takes what was sent first, any other leaves out all that was. False: it was not taken, and its memory is free;
+ * nobody hears of why, for it is put with its step, and may fail there. `fold` NULL, between steps: what was sent is
+ * left out, and its memory is free. */
+bool artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
 /* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
 const void *artel__execution_read(const artel__execution *execution, int n);
 /* The fault that the last step has met; its node is -1 where there is none. */

@@ -77,14 +77,18 @@ void artel__ahead_meanwhile(void *user)
         next->count = fold.rows;
         memcpy(next->rows, rows, (size_t)fold.rows * sizeof *rows);
         if (!fetch_next(replica, mode->nexts, next)) return;
+        if (!artel__execution_send(mode->run, &fold, (const void *const *)next->buffer)) return;
         mode->nexts++;
-        artel__execution_send(mode->run, &fold, (const void *const *)next->buffer);
     }
 }
 
-static void drop_all(artel__replica_mode *mode)
+void artel__ahead_drop(artel__replica *replica, artel__mode m)
 {
-    if (mode->nexts) artel__execution_send(mode->run, NULL, NULL); /* the reader's memory is used again */
+    artel__replica_mode *mode = &replica->mode[m];
+    if (mode->most_nexts == 0) return;
+    bool before = artel__failures_forget(true);
+    artel__execution_send(mode->run, NULL, NULL); /* the reader's memory is used again */
+    artel__failures_forget(before);
     mode->nexts = 0;
 }
 
@@ -115,6 +119,6 @@ bool artel__ahead_take(artel__replica *replica, artel__mode m, const artel__batc
     if (same)
         take_first(mode);
     else
-        drop_all(mode);
+        artel__ahead_drop(replica, m);
     return same;
 }

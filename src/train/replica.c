@@ -235,6 +235,7 @@ static artel_status look_for_nonfinite(artel__replica *replica, artel__mode m, c
     if (isfinite(artel__session_replica_loss(session, m, replica->index, NULL))) return ARTEL_OK;
     if (session->fault_reported && !session->options.stop_on_nan) return ARTEL_OK;
     replica->looked = true;
+    artel__ahead_drop(replica, m); /* computing once more leaves them out */
     artel__execution_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer,
                                     &replica->nonfinite);
     ARTEL_TRY(share_nonfinite(replica, m, step));
@@ -318,5 +319,6 @@ void artel__replica_step(artel__replica *replica, artel__mode mode, const artel_
         if (replica->status < 0 && !is_elsewhere(replica->status)) replica->failed_here = true;
     }
     if (replica->status < 0 && replica->session->group) artel__group_cancel(replica->session->group);
+    if (replica->status < 0) artel__ahead_drop(replica, mode);
     enter(replica, ARTEL__MEMBER_IDLE);
 }

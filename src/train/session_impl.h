@@ -144,10 +144,12 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
 /* ahead.c: room for the next batches, where it is of use; after the execution was made. What a device is given to do
- * meanwhile. Takes the rows that were fetched, if they are those of this batch. */
+ * meanwhile. Takes the rows that were fetched, if they are those of this batch. Leaves all out that were sent, between
+ * steps, or where the device has left them out: after a step that failed, nobody knows how far it has come. */
 artel_status artel__ahead_prepare(artel__replica *replica, artel__mode mode, int64_t most_rows);
 void artel__ahead_meanwhile(void *replica);
 bool artel__ahead_take(artel__replica *replica, artel__mode mode, const artel__batch *batch);
+void artel__ahead_drop(artel__replica *replica, artel__mode mode);
 /* replica.c: the rows as the feed is asked for them, until the next call. */
 const uint64_t *artel__replica_in_pass(const artel__replica_mode *mode, const uint64_t *rows, int64_t count,
                                        int64_t pass);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
- * launch, put, get, await) fails with the code FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from
- * there on do, as those of a device that is lost; with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS
- * names a file, each client's options are written there, and the plug-in, which may not know them, is given none. Where
- * FAULTY_TRACE does, each array of float32 that is sent ("put ELEMENTS"), each that is read ("get") and each launch
- * ("launch") gets a line, in their order. With FAULTY_SILENT=1 it says nothing of its programs' memory. */
+ * launch, put, get, await) fails with the code FAULTY_CODE and the text FAULTY_TEXT. Of put, those are counted that
+ * send at least FAULTY_LEAST elements. With FAULTY_ON=1 all calls from there on do, as those of a device that is lost;
+ * with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS names a file, each client's options are written
+ * there, and the plug-in, which may not know them, is given none. Where FAULTY_TRACE does, each array of float32 that
+ * is sent ("put ELEMENTS"), each that is read ("get") and each launch ("launch") gets a line, in their order. With
+ * FAULTY_SILENT=1 it says nothing of its programs' memory. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
@@ -80,17 +81,22 @@ static PJRT_Error *compile(PJRT_Client_Compile_Args *args)
     return error ? error : real->PJRT_Client_Compile(args);
 }
 
+static long long elements_of(const PJRT_Client_BufferFromHostBuffer_Args *array)
+{
+    long long elements = 1;
+    for (size_t i = 0; i < array->num_dims; i++) elements *= array->dims[i];
+    return elements;
+}
+
 static void trace(const char *what, const PJRT_Client_BufferFromHostBuffer_Args *array)
 {
     const char *path = getenv("FAULTY_TRACE");
     FILE *file = path ? fopen(path, "a") : NULL;
     if (!file) return;
-    long long elements = 1;
-    for (size_t i = 0; array && i < array->num_dims; i++) elements *= array->dims[i];
     if (!array)
         fprintf(file, "%s\n", what);
     else if (array->type == PJRT_Buffer_Type_F32)
-        fprintf(file, "%s %lld\n", what, elements);
+        fprintf(file, "%s %lld\n", what, elements_of(array));
     fclose(file);
 }
 
@@ -103,8 +109,9 @@ static PJRT_Error *launch(PJRT_LoadedExecutable_Execute_Args *args)
 
 static PJRT_Error *put(PJRT_Client_BufferFromHostBuffer_Args *args)
 {
+    const char *least = getenv("FAULTY_LEAST");
     trace("put", args);
-    PJRT_Error *error = fault("put");
+    PJRT_Error *error = least && elements_of(args) < atoll(least) ? NULL : fault("put");
     return error ? error : real->PJRT_Client_BufferFromHostBuffer(args);
 }
 

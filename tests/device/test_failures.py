@@ -116,7 +116,8 @@ def ahead():
 
 def sent():
     """Two batches are on their way while a step is computed: before the first launch of step k the inputs of step k + 1 were sent. With room for one, or
-    for none, fewer are, and one where the plug-in does not say what programs take; the bits are the same."""
+    for none, fewer are, and one where the plug-in does not say what programs take; the bits are the same. One that cannot be sent is sent again, from its step's
+    rows or ahead of it, and those behind it as ever; so are two behind a step that is computed once more to find where a NaN is from."""
     width, rows, steps, need, digests = 16384, 64, 8, None, set()
 
     def wide():
@@ -126,9 +127,11 @@ def sent():
 
     model, random = save(wide, path("wide.keras")), np.random.default_rng(3)
     np.savez(path("wide.npz"), x=random.normal(size=(256, width)).astype("float32"), y=random.integers(0, 4, 256).astype("int32"))
-    batch = rows * (width + 1) * 4
-    for reach in (2, 1, 0):
-        env = {**CASE["env"], "FAULTY_TRACE": path("trace%d" % reach)}
+    batch, piece = rows * (width + 1) * 4, rows // 8 * width
+    for n, (reach, lost) in enumerate(((2, None), (2, 3), (2, 4), (1, None), (1, 3), (0, None))):
+        env = {**CASE["env"], "FAULTY_TRACE": path("trace%d" % n)}
+        if lost:  # the second piece of that batch, ahead of its step
+            env.update(FAULTY_CALL="put", FAULTY_LEAST=str(piece), FAULTY_AT=str(lost * pieces + min(pieces, 2)), FAULTY_CODE="8", FAULTY_TEXT="Out of memory.")
         if need:
             env["ARTEL_DEVICE_MEMORY_MB"] = str(-(-(need + reach * batch) // 2**20))
         answer = artel("fit", model, "--data", "npz:" + path("wide.npz"), "--batch-size", rows, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output",
@@ -137,21 +140,35 @@ def sent():
         said = [line for line in answer.out.splitlines() if "a step needs" in line][0]
         need = int(said.split("a step needs ")[1].split()[0])
         expect("ahead of it %d batch" % reach in said and "of %d bytes" % batch in said, "with room for", reach, said)
-        elements, before = 0, []
+        elements, before, puts = 0, [], 0
         for line in open(env["FAULTY_TRACE"]).read().splitlines():
             what, *count = line.split()
-            elements += sum(int(c) for c in count if int(c) >= rows // 8 * width)
+            for c in (int(c) for c in count if int(c) >= piece):
+                puts += 1
+                elements += c * (puts != int(env.get("FAULTY_AT", 0)))  # that one did not arrive
             before += [elements // (rows * width)] * (what == "launch")
         launches = len(before) // steps
         expect(launches * steps == len(before), "launches", len(before))
         due = [min(steps, step + 1 + (reach == 2 and step > 0)) for step in range(steps)]
-        expect(before[::launches] == due, "with room for", reach, "batches were sent before each step:", before[::launches], "not", due)
+        if lost:
+            due[lost - reach + 1] -= reach == 2
+            expect(puts == steps * pieces + min(pieces, 2), "with a batch that cannot be sent ahead:", puts, "arrays for", steps, "batches of", pieces)
+        else:
+            pieces = puts // steps
+        expect(before[::launches] == due, "with room for", reach, "without", lost, "batches were sent before each step:", before[::launches], "not", due)
     silent = {**CASE["env"], "FAULTY_SILENT": "1", "ARTEL_DEVICE_MEMORY_MB": "4096"}
     answer = artel("fit", model, "--data", "npz:" + path("wide.npz"), "--batch-size", rows, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output",
                    path("wide-out.keras"), *CASE["plugin"], "--explain", env=silent)
     digests.add(bits("wide-out.keras", answer))
     expect("ahead of it 1 batch of" in answer.out, "of programs that nobody knows the memory of:", [line for line in answer.out.splitlines() if "ahead of it" in line])
     expect(len(digests) == 1, "other bits with other batches ahead")
+    np.savez(path("nan.npz"), x=np.full((256, width), np.nan, "float32"), y=random.integers(0, 4, 256).astype("int32"))
+    env = {**CASE["env"], "FAULTY_TRACE": path("trace-nan")}
+    answer = artel("fit", model, "--data", "npz:" + path("nan.npz"), "--batch-size", rows, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output",
+                   path("nan.keras"), *CASE["plugin"], env=env)
+    expect(answer.rc == 0 and "nan" in answer.err, "exit code", answer.rc, answer.err)
+    elements = sum(int(line.split()[1]) for line in open(env["FAULTY_TRACE"]) if line.startswith("put") and int(line.split()[1]) >= piece)
+    expect(elements == (steps + 3) * rows * width, "where a step is looked at again, and two batches are sent again:", elements / rows / width, "batches")
 
 
 def meanings():
