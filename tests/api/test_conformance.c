@@ -664,6 +664,7 @@ static void nest_coordinators(nest *n)
 {
     artel_coordinator *second;
     artel_remote *remote;
+    step_total(n->outer, n->outer_step); /* it is at work */
     api_ok(n->outer->ctx, artel_coordinator_open(n->inner->strategy, NULL, &second));
     const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row};
     artel_status status = artel_coordinator_schedule(second, n->inner_step, &in, 1, NULL, &remote);
