@@ -7,78 +7,12 @@
  *   test_conformance TASKS     among so many tasks, each of which runs this (test_conformance_tasks.sh): multi-worker,
  * and the bits of one process
  *   test_conformance servers   over parameter servers, in a chief, workers and servers: each run is a closure */
-#include "api/help_conformance.h"
+#include "api/help_conformance_rows.h"
 
 #include <math.h>
 
 #include "artel/control.h"
 #include "artel/extend.h"
-
-enum {
-    BATCH = 16,
-    WIDTH = 3
-};
-
-/* What a test has at hand. */
-typedef struct stage {
-    artel_context *ctx;
-    artel_strategy *strategy;
-    conformance_stage on;
-    artel_variable *variable;
-    int traces;
-} stage;
-
-static stage begin(const conformance_form *f)
-{
-    stage s = {.on = conformance_begin(f, BATCH)};
-    s.ctx = s.on.ctx;
-    s.strategy = s.on.strategy;
-    return s;
-}
-
-static void end(stage *s)
-{
-    conformance_end(&s->on);
-}
-
-static void add_variable(stage *s, const char *name, const float *initial)
-{
-    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
-    o.name = name;
-    o.initial = initial;
-    api_ok(s->ctx, artel_variable_create(s->strategy, &o, &s->variable));
-}
-
-/* A function of x, rows of three numbers. */
-static artel_status make(stage *s, artel_trace_fn *trace, int outputs, bool training, artel_function **out)
-{
-    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
-    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    o.arguments = &x;
-    o.argument_count = 1;
-    o.output_count = outputs;
-    o.training = training;
-    return artel_function_create(s->strategy, &o, trace, s, out);
-}
-
-static float row[BATCH * WIDTH];
-
-static void run(stage *s, artel_function *f, int rows, float *const *outputs, int count)
-{
-    artel_array out[8];
-    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, row};
-    for (int i = 0; i < BATCH * WIDTH; i++) row[i] = (float)(i * 37 % 53) / 8 - 3;
-    for (int i = 0; i < count; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = outputs[i]};
-    api_ok(s->ctx, conformance_run(&s->on, f, &in, 1, out, count));
-}
-
-static void refused(stage *s, artel_trace_fn *trace, const char *word)
-{
-    artel_function *f;
-    assert_int_equal(make(s, trace, 1, false, &f), ARTEL_ERROR_INVALID);
-    if (!strstr(artel_context_error(s->ctx)->what, word))
-        fail_msg("no %s in: %s", word, artel_context_error(s->ctx)->what);
-}
 
 /* -- ST1, ST2, ST10: a strategy owns what is made from it; without any there is a default one; replicas in sync -- */
 
@@ -95,38 +29,20 @@ static void ST1_scope(void **state)
 {
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
-        stage one = begin(&conformance_forms[f]), two = begin(&conformance_forms[f]);
+        rows_stage one = rows_begin(&conformance_forms[f]), two = rows_begin(&conformance_forms[f]);
         artel_variable_options again = ARTEL_VARIABLE_OPTIONS_INIT;
-        add_variable(&one, "v", NULL);
-        add_variable(&two, "v", NULL);
+        rows_add_variable(&one, "v", NULL);
+        rows_add_variable(&two, "v", NULL);
         foreign = one.variable;
-        refused(&two, trace_foreign, "another strategy");
+        rows_refused(&two, trace_foreign, "another strategy");
         artel_optimizer *optimizer;
         assert_int_equal(artel_optimizer_create(two.strategy, "sgd", &one.variable, 1, &optimizer),
                          ARTEL_ERROR_INVALID);
         again.name = "v";
         assert_int_equal(artel_variable_create(one.strategy, &again, &foreign), ARTEL_ERROR_INVALID);
-        end(&one);
-        end(&two);
+        rows_end(&one);
+        rows_end(&two);
     }
-}
-
-static artel_status trace_total(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    stage *s = user;
-    artel_value rows = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"), old = artel_graph_variable(g, s->variable);
-    out[0] = old;
-    artel_graph_assign(g, s->variable,
-                       artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
-    return artel_graph_status(g);
-}
-
-static float step_total(stage *s, artel_function *f)
-{
-    float before, total;
-    run(s, f, BATCH, (float *[]){&before}, 1);
-    api_ok(s->ctx, artel_variable_read(s->variable, &total, 1));
-    return total;
 }
 
 /* A second strategy beside the first, with variables of the same name: each keeps its own. Over parameter servers each
@@ -139,21 +55,21 @@ static void ST1_two_at_once(void **state)
             &conformance_forms[conformance_forms[f].together ? f : conformance_count - 1 - f];
         if (conformance_has_servers(&conformance_forms[f]) || other->together != conformance_forms[f].together)
             continue;
-        stage one = begin(&conformance_forms[f]), two = begin(other);
+        rows_stage one = rows_begin(&conformance_forms[f]), two = rows_begin(other);
         artel_function *first, *second;
         const float start[2] = {1, -2};
-        add_variable(&one, "total", &start[0]);
-        add_variable(&two, "total", &start[1]);
-        api_ok(one.ctx, make(&one, trace_total, 1, false, &first));
-        api_ok(two.ctx, make(&two, trace_total, 1, false, &second));
-        float by = step_total(&one, first) - start[0];
+        rows_add_variable(&one, "total", &start[0]);
+        rows_add_variable(&two, "total", &start[1]);
+        api_ok(one.ctx, rows_make(&one, rows_trace_total, 1, false, &first));
+        api_ok(two.ctx, rows_make(&two, rows_trace_total, 1, false, &second));
+        float by = rows_step_total(&one, first) - start[0];
         for (int i = 1; i < 4; i++) {
-            assert_true(step_total(&two, second) == start[1] + by * (float)i);
-            assert_true(step_total(&one, first) == start[0] + by * (float)(i + 1));
+            assert_true(rows_step_total(&two, second) == start[1] + by * (float)i);
+            assert_true(rows_step_total(&one, first) == start[0] + by * (float)(i + 1));
         }
-        end(&two);
-        assert_true(step_total(&one, first) == start[0] + 5 * by);
-        end(&one);
+        rows_end(&two);
+        assert_true(rows_step_total(&one, first) == start[0] + 5 * by);
+        rows_end(&one);
     }
 }
 
@@ -167,44 +83,38 @@ static void ST2_default_and_ST10_replicas(void **state)
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
     for (int f = 0; f < conformance_count; f++) {
-        stage one = begin(&conformance_forms[f]);
+        rows_stage one = rows_begin(&conformance_forms[f]);
         assert_string_equal(artel_strategy_name(one.strategy), conformance_forms[f].resolved);
         int replicas = conformance_forms[f].replicas ? conformance_forms[f].replicas : 1;
         assert_int_equal(artel_strategy_replicas(one.strategy),
                          one.on.form->together ? replicas * conformance_tasks : replicas);
-        end(&one);
+        rows_end(&one);
     }
 }
 
 /* -- ST3, ST5, ST8, ST9: each row is computed once, by whoever has it, and comes back in its place; tracing happens
  * once -- */
 
-static artel_status trace_rows(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    ((stage *)user)->traces++;
-    out[0] = artel_graph_unary(g, "square", in[0]);
-    return artel_graph_status(g);
-}
-
 static void ST3_run_ST5_gather_ST8_distribute_ST9_results(void **state)
 {
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
+        rows_stage s = rows_begin(&conformance_forms[f]);
         artel_function *function;
         float y[BATCH * WIDTH];
-        api_ok(s.ctx, make(&s, trace_rows, 1, false, &function));
+        api_ok(s.ctx, rows_make(&s, rows_trace_squares, 1, false, &function));
         if (!conformance_start(&s.on)) {
-            end(&s);
+            rows_end(&s);
             continue;
         }
         for (int rows = BATCH; rows > 0; rows -= 5) {
             memset(y, 0, sizeof y);
-            run(&s, function, rows, (float *[]){y}, 1);
-            for (int i = 0; i < BATCH * WIDTH; i++) assert_true(y[i] == (i < rows * WIDTH ? row[i] * row[i] : 0));
+            rows_run(&s, function, rows, (float *[]){y}, 1);
+            for (int i = 0; i < BATCH * WIDTH; i++)
+                assert_true(y[i] == (i < rows * WIDTH ? rows_of[i] * rows_of[i] : 0));
         }
         assert_int_equal(s.traces, 1);
-        end(&s);
+        rows_end(&s);
     }
 }
 
@@ -227,20 +137,20 @@ static void ST4_reduce_ST6_all_reduce(void **state)
     float first[4 * WIDTH + 1];
     for (int rows = 1; rows <= BATCH; rows += rows == 1 ? 5 : 10) { /* 1, 6, 16 */
         for (int f = 0; f < conformance_count; f++) {
-            stage s = begin(&conformance_forms[f]);
+            rows_stage s = rows_begin(&conformance_forms[f]);
             artel_function *function;
             float got[4 * WIDTH + 1], by_sum[BATCH * WIDTH], by_mean[BATCH * WIDTH];
-            api_ok(s.ctx, make(&s, trace_reductions, 7, false, &function));
+            api_ok(s.ctx, rows_make(&s, trace_reductions, 7, false, &function));
             if (!conformance_start(&s.on)) {
-                end(&s);
+                rows_end(&s);
                 continue;
             }
-            run(&s, function, rows, (float *[]){got, got + 3, got + 6, got + 9, got + 12, by_sum, by_mean}, 7);
+            rows_run(&s, function, rows, (float *[]){got, got + 3, got + 6, got + 9, got + 12, by_sum, by_mean}, 7);
             for (int c = 0; c < WIDTH; c++) {
                 double sum = 0;
                 float least = INFINITY, most = -INFINITY;
                 for (int i = 0; i < rows; i++) {
-                    float x = row[i * WIDTH + c];
+                    float x = rows_of[i * WIDTH + c];
                     sum += x;
                     least = fminf(least, x);
                     most = fmaxf(most, x);
@@ -256,7 +166,7 @@ static void ST4_reduce_ST6_all_reduce(void **state)
             }
             if (conformance_leads(f)) memcpy(first, got, sizeof first);
             assert_memory_equal(first, got, sizeof first);
-            end(&s);
+            rows_end(&s);
         }
     }
 }
@@ -266,23 +176,23 @@ static void ST4_reduce_ST6_all_reduce(void **state)
 /* NAN: this task only serves. */
 static float total_after(const conformance_form *f, int runs, float initial)
 {
-    stage s = begin(f);
+    rows_stage s = rows_begin(f);
     artel_function *function;
     float before, value;
-    add_variable(&s, "total", &initial);
-    api_ok(s.ctx, make(&s, trace_total, 1, false, &function));
+    rows_add_variable(&s, "total", &initial);
+    api_ok(s.ctx, rows_make(&s, rows_trace_total, 1, false, &function));
     if (!conformance_start(&s.on)) {
-        end(&s);
+        rows_end(&s);
         return NAN;
     }
     for (int i = 0; i < runs; i++) {
         float expected;
         api_ok(s.ctx, artel_variable_read(s.variable, &expected, 1));
-        run(&s, function, 11, (float *[]){&before}, 1);
+        rows_run(&s, function, 11, (float *[]){&before}, 1);
         assert_true(before == expected); /* the value from before the run */
     }
     api_ok(s.ctx, artel_variable_read(s.variable, &value, 1));
-    end(&s);
+    rows_end(&s);
     return value;
 }
 
@@ -299,47 +209,11 @@ static void ST7_update_VA1_mirrored_VA2_on_read_VA3_restore(void **state)
     }
 }
 
-/* -- ST12: what needs rows, or one value for all, says so -- */
-
-static artel_status trace_reduce_shared(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    (void)user, (void)in;
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_number(g, 1));
-    return artel_graph_status(g);
-}
-
-static artel_status trace_assign_rows(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    out[0] = in[0];
-    artel_graph_assign(g, ((stage *)user)->variable, artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"));
-    return artel_graph_status(g);
-}
-
-static artel_status trace_assign_twice(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    out[0] = in[0];
-    for (int i = 0; i < 2; i++) artel_graph_assign(g, ((stage *)user)->variable, artel_graph_number(g, i));
-    return artel_graph_status(g);
-}
-
-static void ST12_contexts(void **state)
-{
-    (void)state;
-    for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
-        add_variable(&s, "v", NULL);
-        refused(&s, trace_reduce_shared, "no rows");
-        refused(&s, trace_assign_rows, "rows");
-        refused(&s, trace_assign_twice, "twice");
-        end(&s);
-    }
-}
-
 /* -- ST13: random numbers differ from row to row and run to run, and are those of the run's number -- */
 
 static artel_status trace_random(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
-    stage *s = user;
+    rows_stage *s = user;
     out[0] = artel_graph_uniform(g, in[0], &(artel_shape){0}, 0, 1, false);
     artel_graph_assign(g, s->variable, artel_graph_number(g, 0)); /* runs that write count */
     return artel_graph_status(g);
@@ -350,21 +224,21 @@ static void ST13_random(void **state)
     (void)state;
     float first[2][BATCH], got[BATCH];
     for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
+        rows_stage s = rows_begin(&conformance_forms[f]);
         artel_function *function;
-        add_variable(&s, "v", NULL);
-        api_ok(s.ctx, make(&s, trace_random, 1, true, &function));
+        rows_add_variable(&s, "v", NULL);
+        api_ok(s.ctx, rows_make(&s, trace_random, 1, true, &function));
         if (!conformance_start(&s.on)) {
-            end(&s);
+            rows_end(&s);
             continue;
         }
         for (int n = 0; n < 3; n++) {
             if (n == 2) api_ok(s.ctx, artel_strategy_set_runs(s.strategy, 0)); /* restored */
-            run(&s, function, BATCH, (float *[]){got}, 1);
+            rows_run(&s, function, BATCH, (float *[]){got}, 1);
             if (f == 0 && n < 2) memcpy(first[n], got, sizeof got);
             assert_memory_equal(first[n % 2], got, sizeof got);
         }
-        end(&s);
+        rows_end(&s);
     }
     assert_memory_not_equal(first[0], first[1], sizeof first[0]);
     for (int i = 1; i < BATCH; i++) assert_true(first[0][i] != first[0][0]);
@@ -376,7 +250,7 @@ static void VA4_invalid_variables(void **state)
 {
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
+        rows_stage s = rows_begin(&conformance_forms[f]);
         artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
         for (int k = 0; k < 2; k++) {
             o.name = k ? "wide" : "whole";
@@ -390,7 +264,7 @@ static void VA4_invalid_variables(void **state)
             assert_int_equal(status, ARTEL_ERROR_UNSUPPORTED);
             assert_true(strstr(error->where, o.name) || strstr(error->what, o.name));
         }
-        end(&s);
+        rows_end(&s);
     }
 }
 
@@ -399,7 +273,7 @@ static void VA4_invalid_variables(void **state)
 
 static artel_status trace_normalised(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
-    stage *s = user;
+    rows_stage *s = user;
     artel_variable *const *variables;
     artel_value y, wanted[8], gradient[8];
     int count;
@@ -416,7 +290,7 @@ static artel_status trace_normalised(void *user, artel_graph *g, const artel_val
     return artel_graph_status(g);
 }
 
-static void add_model(stage *s)
+static void add_model(rows_stage *s)
 {
     artel_builder *b;
     api_ok(s->ctx, artel_sequential_create(s->ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {WIDTH}}, &b));
@@ -433,18 +307,18 @@ static void VA9_statistics_IN6_partial_batches(void **state)
     (void)state;
     char first[65], digest[65];
     for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
+        rows_stage s = rows_begin(&conformance_forms[f]);
         artel_function *function;
         float loss, seen[WIDTH];
         add_model(&s);
-        api_ok(s.ctx, make(&s, trace_normalised, 2, true, &function));
+        api_ok(s.ctx, rows_make(&s, trace_normalised, 2, true, &function));
         if (!conformance_start(&s.on)) {
-            end(&s);
+            rows_end(&s);
             continue;
         }
         /* every number of rows is a program of its own on a device */
         for (int rows = BATCH; rows > 0; rows -= conformance_forms[f].device ? 5 : 1) {
-            run(&s, function, rows, (float *[]){&loss, seen}, 2);
+            rows_run(&s, function, rows, (float *[]){&loss, seen}, 2);
             assert_true(isfinite(loss));
             for (int c = 0; c < WIDTH; c++) assert_true(seen[c] == (float)rows);
         }
@@ -452,7 +326,7 @@ static void VA9_statistics_IN6_partial_batches(void **state)
         api_ok(s.ctx, artel_model_digest(s.on.model, digest));
         if (conformance_leads(f)) memcpy(first, digest, sizeof first);
         assert_string_equal(first, digest);
-        end(&s);
+        rows_end(&s);
     }
 }
 
@@ -507,7 +381,7 @@ static void by_fit(const char *device, char digest[65])
 }
 
 typedef struct by_hand {
-    stage *stage;
+    rows_stage *stage;
     artel_optimizer *optimizer;
     artel_function *step;
     int64_t begun; /* units of the loop before */
@@ -549,7 +423,7 @@ static void KE3_custom_loop(void **state)
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
         if (conformance_leads(f)) by_fit(conformance_forms[f].device, truth);
-        stage s = begin(&conformance_forms[f]);
+        rows_stage s = rows_begin(&conformance_forms[f]);
         by_hand h = {.stage = &s, .begun = artel_strategy_units(s.strategy)};
         artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
         s.on.model = make_perceptron(s.ctx);
@@ -560,7 +434,7 @@ static void KE3_custom_loop(void **state)
         o.training = true;
         api_ok(s.ctx, artel_function_create(s.strategy, &o, trace_tape, &h, &h.step));
         if (!conformance_start(&s.on)) {
-            end(&s);
+            rows_end(&s);
             continue;
         }
         if (s.on.form->together && !s.on.coordinator)
@@ -570,204 +444,7 @@ static void KE3_custom_loop(void **state)
         api_ok(s.ctx, artel_strategy_store(s.strategy, s.on.model));
         api_ok(s.ctx, artel_model_digest(s.on.model, digest));
         assert_string_equal(digest, truth);
-        end(&s);
-    }
-}
-
-/* -- ST12: each strategy has its way to run a function; the others are refused, and name it -- */
-
-static artel_status count_unit(void *user, int64_t unit)
-{
-    (void)unit;
-    ++*(int *)user;
-    return ARTEL_OK;
-}
-
-static void names(const stage *s, artel_status status, const char *call)
-{
-    assert_int_equal(status, ARTEL_ERROR_INVALID);
-    if (!strstr(artel_context_error(s->ctx)->advice, call))
-        fail_msg("%s: no %s in: %s", artel_strategy_name(s->strategy), call, artel_context_error(s->ctx)->advice);
-}
-
-static void ST12_outside_the_loop(void **state)
-{
-    (void)state;
-    for (int f = 0; f < conformance_count; f++) {
-        stage s = begin(&conformance_forms[f]);
-        artel_function *function;
-        artel_coordinator *coordinator = NULL;
-        int units = 0;
-        float x[WIDTH] = {1, 2, 3}, y[WIDTH];
-        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {1, WIDTH}}, x},
-                          out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
-        bool has_servers = conformance_has_servers(&conformance_forms[f]);
-        api_ok(s.ctx, make(&s, trace_rows, 1, false, &function));
-        artel_status status = artel_function_run(function, &in, 1, &out, 1);
-        if (s.on.form->together)
-            names(&s, status, has_servers ? "artel_coordinator_schedule" : "artel_strategy_loop");
-        else
-            api_ok(s.ctx, status);
-        if (has_servers)
-            names(&s, artel_strategy_loop(s.strategy, 1, count_unit, &units), "artel_coordinator_schedule");
-        else {
-            names(&s, artel_coordinator_open(s.strategy, NULL, &coordinator), "parameter-server");
-            names(&s, artel_coordinator_serve(s.strategy), "parameter-server");
-        }
-        assert_true(units == 0 && !coordinator);
-        end(&s);
-    }
-}
-
-/* -- ST12: a strategy within another one's work: named where it cannot be, and the outer one goes on -- */
-
-typedef struct nest {
-    stage *outer;
-    stage *inner;
-    artel_function *outer_step, *inner_step;
-    int refusals, units;
-} nest;
-
-static artel_status nested_unit(void *user, int64_t unit)
-{
-    nest *n = user;
-    float before;
-    (void)unit;
-    n->units++;
-    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row},
-                      out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &before};
-    artel_status status = artel_strategy_loop(n->outer->strategy, 9, nested_unit, n);
-    n->refusals += status == ARTEL_ERROR_INVALID &&
-                   strstr(artel_context_error(n->outer->ctx)->what, "a loop in a unit of its own strategy");
-    int64_t more = artel_strategy_units(n->inner->strategy) + 1;
-    status = artel_strategy_loop(n->inner->strategy, more, count_unit, &n->units);
-    n->refusals +=
-        status == ARTEL_ERROR_INVALID && strstr(artel_context_error(n->inner->ctx)->what, "one thing at a time");
-    if (!n->outer->on.form->together) api_ok(n->inner->ctx, artel_function_run(n->inner_step, &in, 1, &out, 1));
-    return artel_function_run(n->outer_step, &in, 1, &out, 1);
-}
-
-static void nest_loops(nest *n)
-{
-    float total;
-    bool together = n->outer->on.form->together;
-    api_ok(n->outer->ctx,
-           artel_strategy_loop(n->outer->strategy, artel_strategy_units(n->outer->strategy) + 2, nested_unit, n));
-    assert_int_equal(n->refusals, together ? 4 : 2);
-    assert_int_equal(n->units, together ? 2 : 4); /* alone the inner loop has units of its own */
-    api_ok(n->outer->ctx, artel_variable_read(n->outer->variable, &total, 1));
-    assert_true(isfinite(total));
-}
-
-/* A second coordinator of the same cluster is told so by what it is asked, and ends; the first does its work. */
-static void nest_coordinators(nest *n)
-{
-    artel_coordinator *second;
-    artel_remote *remote;
-    step_total(n->outer, n->outer_step); /* it is at work */
-    api_ok(n->outer->ctx, artel_coordinator_open(n->inner->strategy, NULL, &second));
-    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row};
-    artel_status status = artel_coordinator_schedule(second, n->inner_step, &in, 1, NULL, &remote);
-    if (status == ARTEL_OK) {
-        status = artel_coordinator_join(second);
-        artel_remote_release(remote);
-    }
-    assert_int_equal(status, ARTEL_ERROR_INVALID);
-    assert_non_null(strstr(artel_context_error(n->outer->ctx)->what, "one thing at a time"));
-    assert_int_equal(artel_coordinator_close(second), ARTEL_ERROR_INVALID);
-    float before = step_total(n->outer, n->outer_step), after = step_total(n->outer, n->outer_step);
-    assert_true(isfinite(before) && after != before);
-}
-
-static void ST12_nested(void **state)
-{
-    (void)state;
-    for (int f = 0; f < conformance_count; f++) {
-        stage outer = begin(&conformance_forms[f]), inner = begin(&conformance_forms[f]);
-        nest n = {.outer = &outer, .inner = &inner};
-        add_variable(&outer, "total", NULL);
-        add_variable(&inner, "total", NULL);
-        api_ok(outer.ctx, make(&outer, trace_total, 1, false, &n.outer_step));
-        api_ok(inner.ctx, make(&inner, trace_total, 1, false, &n.inner_step));
-        for (int i = 0; i < BATCH * WIDTH; i++) row[i] = (float)(i % 7);
-        bool here = conformance_start(&outer.on);
-        if (here && conformance_has_servers(&conformance_forms[f]))
-            nest_coordinators(&n);
-        else if (here)
-            nest_loops(&n);
-        end(&inner);
-        end(&outer);
-    }
-}
-
-/* -- ST12 on devices: what names none, what they do not compute; the strategy goes on -- */
-
-static artel_status infer_same(void *user, const artel_shape *in, int count, artel_shape *out)
-{
-    (void)user, (void)count;
-    *out = in[0];
-    return ARTEL_OK;
-}
-
-static void compute_same(void *user, int64_t rows, int64_t width, const float *const *in, float *out)
-{
-    (void)user;
-    memcpy(out, in[0], (size_t)(rows * width) * sizeof *out);
-}
-
-static artel_status trace_own(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    const artel_operation op = {.struct_size = sizeof op, .name = "mine", .infer = infer_same, .compute = compute_same};
-    (void)user;
-    out[0] = artel_graph_custom(g, &op, in, 1);
-    return artel_graph_status(g);
-}
-
-static void refuse_devices(const conformance_form *f)
-{
-    static const char *const names[] = {"gpus", "cpu:xla,cpu", "cuda:x"};
-    stage place = begin(f);
-    artel_context *ctx = place.ctx;
-    artel_strategy *made = NULL;
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    o.strategy = f->strategy;
-    o.cluster = f->together ? conformance_cluster : NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        o.device = names[i];
-        artel_status status = artel_strategy_create(ctx, &o, &made);
-        assert_true(status == ARTEL_ERROR_INVALID || status == ARTEL_ERROR_UNSUPPORTED);
-        assert_string_equal(artel_context_error(ctx)->where, "device");
-    }
-    o.device = "cpu:xla";
-    if (conformance_has_servers(f)) {
-        assert_int_equal(artel_strategy_create(ctx, &o, &made), ARTEL_ERROR_UNSUPPORTED);
-        assert_non_null(strstr(artel_context_error(ctx)->what, "compute on processors"));
-    }
-    assert_null(made);
-    end(&place);
-}
-
-static void ST12_devices(void **state)
-{
-    (void)state;
-    for (int f = 0; f < conformance_count; f++) {
-        refuse_devices(&conformance_forms[f]);
-        stage s = begin(&conformance_forms[f]);
-        artel_function *own, *rows;
-        float y[BATCH * WIDTH];
-        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH, WIDTH}}, row},
-                          out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
-        api_ok(s.ctx, make(&s, trace_own, 1, false, &own));
-        api_ok(s.ctx, make(&s, trace_rows, 1, false, &rows));
-        if (conformance_start(&s.on)) {
-            run(&s, rows, BATCH, (float *[]){y}, 1);
-            artel_status status = conformance_run(&s.on, own, &in, 1, &out, 1);
-            assert_int_equal(status, s.on.form->device ? ARTEL_ERROR_UNSUPPORTED : ARTEL_OK);
-            if (s.on.form->device) assert_non_null(strstr(artel_context_error(s.ctx)->what, "custom:mine"));
-            if (!s.on.form->together || !s.on.form->device) run(&s, rows, BATCH, (float *[]){y}, 1);
-            for (int i = 0; i < BATCH * WIDTH; i++) assert_true(y[i] == row[i] * row[i]);
-        }
-        end(&s);
+        rows_end(&s);
     }
 }
 
@@ -780,10 +457,6 @@ int main(int argc, char **argv)
                                       cmocka_unit_test(ST3_run_ST5_gather_ST8_distribute_ST9_results),
                                       cmocka_unit_test(ST4_reduce_ST6_all_reduce),
                                       cmocka_unit_test(ST7_update_VA1_mirrored_VA2_on_read_VA3_restore),
-                                      cmocka_unit_test(ST12_contexts),
-                                      cmocka_unit_test(ST12_outside_the_loop),
-                                      cmocka_unit_test(ST12_nested),
-                                      cmocka_unit_test(ST12_devices),
                                       cmocka_unit_test(ST13_random),
                                       cmocka_unit_test(VA4_invalid_variables),
                                       cmocka_unit_test(VA9_statistics_IN6_partial_batches),
