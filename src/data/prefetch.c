@@ -66,6 +66,7 @@ struct artel__prefetch {
     bool counts;             /* under the mutex, as the next */
     int64_t spent;           /* ns of processor time */
     artel__pace *pace;       /* of the source; NULL: it does not ask for it */
+    uint32_t paced;          /* the turn that this reader is counted in; 0: in none; else 1 more */
     int64_t taken, taken_ns; /* rows of the last batch, and when they were there; 0: there was none */
 };
 
@@ -369,6 +370,9 @@ static void say_pace(artel__prefetch *p)
     if (p->taken == 0) return;
     atomic_fetch_add(&p->pace->rows, p->taken);
     atomic_fetch_add(&p->pace->ns, artel__now_ns() - p->taken_ns);
+    uint32_t turn = atomic_load(&p->pace->turn) + 1;
+    if (p->paced != turn) atomic_fetch_add(&p->pace->at_work, 1);
+    p->paced = turn;
 }
 
 artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count,

@@ -166,7 +166,9 @@ struct artel__source {
  * passes from when a batch is there until the next one is asked for. */
 typedef struct artel__pace {
     _Atomic int64_t rows, ns; /* of all readers, since the source was opened */
-    _Atomic int readers;
+    _Atomic int readers;      /* that there are */
+    _Atomic int at_work;      /* that have taken rows in this turn */
+    _Atomic uint32_t turn;    /* whoever looks begins another */
 } artel__pace;
 
 struct artel__data_format {

@@ -14,7 +14,6 @@
 #define ASK_NS (5 * SECOND)       /* an answer of the dispatcher is waited for so long */
 #define ASK_EVERY_NS (3 * SECOND) /* so often it is asked who has come */
 #define ASK_RARELY_NS (60 * SECOND)
-#define PACED_NS (SECOND / 10) /* of steps, that a demand is of at least */
 
 void artel__service_peer_close(artel_context *ctx, artel__service_peer *peer)
 {
@@ -110,23 +109,10 @@ static artel_status learn_peers(artel__service_client *client, artel__service_se
     return ARTEL_OK;
 }
 
-/* What those that read now would take in a second, by their last batches. */
-static double demand_of(artel__service_client *client)
-{
-    int64_t rows = atomic_load(&client->pace.rows), ns = atomic_load(&client->pace.ns);
-    int readers = atomic_load(&client->pace.readers);
-    if (rows > client->told_rows && ns - client->told_ns >= PACED_NS) {
-        client->demand = (double)readers * (double)(rows - client->told_rows) * 1e9 / (double)(ns - client->told_ns);
-        client->told_rows = rows;
-        client->told_ns = ns;
-    }
-    return readers > 0 ? client->demand : 0;
-}
-
 static artel_status ask_once(artel__service_client *client, json_t **out)
 {
     artel__operation_begin(client->quiet);
-    double demand = demand_of(client);
+    double demand = artel__service_demand_of(&client->pace, &client->told);
     json_t *question = json_pack("{s:s, s:s, s:I, s:f}", "say", "open", "dataset", client->options.dataset, "client",
                                  (json_int_t)client->number, "demand", demand);
     if (!question) return artel__fail_memory(client->ctx, "question", 64);

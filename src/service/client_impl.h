@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "service/client.h"
+#include "service/estimate.h"
 #include "service/line.h"
 #include "service/texts.h"
 
@@ -57,9 +58,8 @@ struct artel__service_client {
     uint64_t number;    /* of this client, for the policy `off` */
     artel__pace pace;
     pthread_mutex_t asking; /* one question to the dispatcher at a time; held while it is answered; guards the next */
-    int64_t told_rows, told_ns; /* of `pace`: those that `demand` is of */
-    double demand;              /* elements a second, if nobody waited; 0: not known yet */
-    pthread_mutex_t mutex;      /* guards what follows; innermost */
+    artel__service_told told;
+    pthread_mutex_t mutex; /* guards what follows; innermost */
     artel__service_session *idle;
     json_t *workers; /* as a dispatcher has named them last; NULL: none has */
     atomic_bool stopped;

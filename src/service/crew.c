@@ -112,35 +112,35 @@ static void answer_texts(artel__service_crew *crew, artel__service_job *job, con
     artel__service_texts_pack(dataset, at, job->count);
 }
 
-/* Rows with texts, which last until they are in the answer; what a cache keeps lasts as long as the data. */
-static void compute_texts(artel__service_crew *crew, artel__service_job *job)
+/* Rows with texts, which last until they are in the answer; what a cache keeps lasts as long as the data. False: as
+ * compute_rows. */
+static bool compute_texts(artel__service_crew *crew, artel__service_job *job)
 {
     artel__texts texts;
     void *rows;
-    if (artel__alloc(crew->ctx, (size_t)job->count * job->store->dataset.row_bytes, "rows", &rows) < 0) return;
+    if (artel__alloc(crew->ctx, (size_t)job->count * job->store->dataset.row_bytes, "rows", &rows) < 0) return false;
     artel__texts_init(&texts, crew->ctx, 0);
     artel__texts *before = artel__texts_set_keeper(job->store->cache ? NULL : &texts);
-    if (compute_rows(crew, job, rows)) answer_texts(crew, job, rows);
+    bool good = compute_rows(crew, job, rows);
+    if (good) answer_texts(crew, job, rows);
     artel__texts_set_keeper(before);
     artel__texts_fini(&texts);
     artel__free(crew->ctx, rows);
+    return good;
 }
 
-static void compute_job(artel__service_crew *crew, artel__service_job *job)
+static bool compute_job(artel__service_crew *crew, artel__service_job *job)
 {
     size_t bytes = (size_t)job->count * job->store->dataset.row_bytes;
-    if (artel__service_has_texts(&job->store->dataset)) {
-        compute_texts(crew, job);
-        return;
-    }
-    if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes, &job->answer) < 0) return;
-    compute_rows(crew, job, artel__bytes_put(artel__line_body(job->answer), job->call, 8));
+    if (artel__service_has_texts(&job->store->dataset)) return compute_texts(crew, job);
+    if (artel__line_block_create(crew->ctx, ARTEL__LINE_ROWS, 8 + bytes, &job->answer) < 0) return false;
+    return compute_rows(crew, job, artel__bytes_put(artel__line_body(job->answer), job->call, 8));
 }
 
 static void compute(artel__service_crew *crew, artel__service_job *job)
 {
     int64_t begin = artel__now_ns();
-    compute_job(crew, job);
+    if (!compute_job(crew, job)) return; /* how fast rows fail does not say how fast they are made */
     atomic_fetch_add(&job->store->busy_ns, (uint64_t)(artel__now_ns() - begin));
     atomic_fetch_add(&job->store->done, (uint64_t)job->count);
 }

@@ -10,6 +10,22 @@
 #define MOST_RATE 1e15
 #define MOST_WORKERS 100000
 
+#define PACED_NS INT64_C(100000000) /* of steps, that a demand is of at least */
+
+double artel__service_demand_of(artel__pace *pace, artel__service_told *told)
+{
+    int64_t rows = atomic_load(&pace->rows) - told->rows, ns = atomic_load(&pace->ns) - told->ns;
+    int readers = atomic_load(&pace->readers);
+    if (rows > 0 && ns >= PACED_NS) {
+        int at_work = atomic_exchange(&pace->at_work, 0);
+        atomic_fetch_add(&pace->turn, 1);
+        told->demand = (double)(at_work < readers ? at_work : readers) * (double)rows * 1e9 / (double)ns;
+        told->rows += rows;
+        told->ns += ns;
+    }
+    return readers > 0 ? told->demand : 0;
+}
+
 static bool is_rate(double rate)
 {
     return rate > 0 && rate <= MOST_RATE;

@@ -7,7 +7,7 @@
 #ifndef ARTEL_SERVICE_ESTIMATE_H
 #define ARTEL_SERVICE_ESTIMATE_H
 
-#include <stdint.h>
+#include "data/source.h"
 
 enum {
     ARTEL__SERVICE_DEMANDS = 1024, /* of whom it is known how fast they go */
@@ -21,6 +21,17 @@ typedef struct artel__service_demand {
     double rate; /* what it would take if it never waited */
     int64_t heard_ns;
 } artel__service_demand;
+
+/* What a client has said of its pace; begins cleared. */
+typedef struct artel__service_told {
+    int64_t rows, ns;
+    double demand; /* elements a second, if nobody waited; 0: not known yet */
+} artel__service_told;
+
+/* What those that read now would take in a second, by their last batches. A reader that has taken nothing since the
+ * last answer (rows of a validation, between two of them) counts for nothing; 0: there is no reader, or not enough was
+ * seen of any. */
+double artel__service_demand_of(artel__pace *pace, artel__service_told *told);
 
 /* Belongs to one thread; begins cleared. */
 typedef struct artel__service_estimate {

@@ -401,6 +401,31 @@ static void DS7_clients_come_and_go(void **state)
     assert_int_equal(needed_for(&e, 2), ARTEL__SERVICE_DEMANDS);
 }
 
+/* Readers that have taken nothing since the last answer are no reason for more workers. */
+static void DS7_readers_that_rest_ask_for_nothing(void **state)
+{
+    artel__pace pace = {.readers = 4};
+    artel__service_told told = {0};
+    (void)state;
+    assert_true(artel__service_demand_of(&pace, &told) == 0);
+    pace.at_work = 1;
+    pace.rows = 500;
+    pace.ns = 50000000; /* too little to say anything */
+    assert_true(artel__service_demand_of(&pace, &told) == 0);
+    pace.rows = 1000;
+    pace.ns = 100000000;
+    assert_true(artel__service_demand_of(&pace, &told) == 10000);
+    assert_true(artel__service_demand_of(&pace, &told) == 10000); /* within a long step */
+    assert_int_equal(pace.turn, 1);
+    pace.at_work = 3;
+    pace.rows = 4000;
+    pace.ns = 400000000;
+    assert_true(artel__service_demand_of(&pace, &told) == 30000);
+    assert_int_equal(pace.at_work, 0);
+    pace.readers = 0;
+    assert_true(artel__service_demand_of(&pace, &told) == 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -414,6 +439,7 @@ int main(void)
                                        CASE(texts_last_as_long_as_their_reader),
                                        CASE(texts_must_fit),
                                        CASE(DS7_estimate_is_that_of_tf_data),
-                                       CASE(DS7_clients_come_and_go)};
+                                       CASE(DS7_clients_come_and_go),
+                                       CASE(DS7_readers_that_rest_ask_for_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
