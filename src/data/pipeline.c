@@ -41,6 +41,17 @@ static artel_status source_at(const artel__stage *stage, int column, int64_t ind
     return artel__rows_fetch(stage->state, column, index, out);
 }
 
+static artel_status source_at_some(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
+{
+    int columns[ARTEL__STAGE_TOGETHER];
+    void *out[ARTEL__STAGE_TOGETHER];
+    for (int i = 0; i < count; i++) {
+        columns[i] = wants[i].column;
+        out[i] = wants[i].out;
+    }
+    return artel__rows_fetch_some(stage->state, columns, count, index, out);
+}
+
 static artel_status source_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
 {
     const artel__rows *rows = stage->state;
@@ -75,7 +86,7 @@ static void source_close(artel__stage *stage)
 }
 
 const artel__stage_ops artel__stage_source = {
-    .name = "source", .at = source_at, .hash = source_hash, .close = source_close};
+    .name = "source", .at = source_at, .at_some = source_at_some, .hash = source_hash, .close = source_close};
 
 static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
 {

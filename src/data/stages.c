@@ -279,23 +279,11 @@ static artel_status run_at(const artel__stage *stage, const artel__stage_want *w
     return status;
 }
 
-static artel_status source_at(const artel__stage *source, const artel__stage_want *wants, int count, int64_t index)
-{
-    int columns[ARTEL__STAGE_TOGETHER];
-    void *out[ARTEL__STAGE_TOGETHER];
-    for (int i = 0; i < count; i++) {
-        columns[i] = wants[i].column;
-        out[i] = wants[i].out;
-    }
-    return artel__rows_fetch_some(source->state, columns, count, index, out);
-}
-
 /* Up to ARTEL__STAGE_TOGETHER of them, in this pass. */
 static artel_status some_at(const artel__stage *stage, const artel__stage_want *wants, int count, int64_t index)
 {
     artel__stage_want below[ARTEL__STAGE_TOGETHER];
     int input = 0;
-    if (stage->ops == &artel__stage_source) return source_at(stage, wants, count, index);
     if (stage->base != NULL) return run_at(stage, wants, count, index);
     if (stage->ops->which != NULL) {
         for (int i = 0; i < count; i++)

@@ -20,11 +20,16 @@ static bool is_in_panels(const artel__plan *plan, int32_t collective)
     return plan->graph->value[plan->graph->node[collective].input[0]].layout == ARTEL__LAYOUT_PANELS;
 }
 
-/* Bytes of what a segment gives and takes in the plain form. */
+/* Bytes of a block of a value in the plain form. */
+static size_t block_bytes(const artel__value *value)
+{
+    return (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype);
+}
+
+/* Bytes of what a segment gives, so many blocks, and takes, one, in the plain form. */
 static size_t plain_bytes(const artel__plan *plan, int32_t collective, int32_t blocks)
 {
-    const artel__value *value = &plan->graph->value[plan->graph->node[collective].input[0]];
-    return (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype) * (size_t)(blocks + 1);
+    return block_bytes(&plan->graph->value[plan->graph->node[collective].input[0]]) * (size_t)(blocks + 1);
 }
 
 /* Bytes of what lies in panels and is exchanged at once. */
@@ -81,8 +86,7 @@ static void describe(const artel__value *value, form *out)
 static void move_blocks(const artel__value *value, const void *panels, void *plain, void *into, int32_t blocks)
 {
     form f;
-    size_t size = artel_dtype_size(value->dtype), held = (size_t)value->storage * size,
-           bytes = (size_t)artel_shape_count(&value->shape) * size;
+    size_t held = (size_t)value->storage * artel_dtype_size(value->dtype), bytes = block_bytes(value);
     describe(value, &f);
     if (into) memset(into, 0, held * (size_t)blocks);
     for (int32_t b = 0; b < blocks; b++) {
@@ -107,7 +111,7 @@ artel_status artel__run_exchange_stage(artel__run *run, const artel__action *act
         move_blocks(in, segment->in, at, NULL, blocks);
         segment->count = artel_shape_count(&in->shape);
         segment->in = at;
-        segment->out = at + plain_bytes(plan, collective[i], blocks - 1);
+        segment->out = at + block_bytes(in) * (size_t)blocks;
         at += plain_bytes(plan, collective[i], blocks);
     }
     artel_status status = run->comm->ops->all_reduce(run->comm->self, step, collective[0], run->segment, action->count);
