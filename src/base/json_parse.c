@@ -67,26 +67,6 @@ static int32_t code_unit(parser *p)
     return unit;
 }
 
-static char *put_utf8(char *out, int32_t code)
-{
-    if (code < 0x80) {
-        *out++ = (char)code;
-    } else if (code < 0x800) {
-        *out++ = (char)(0xC0 | code >> 6);
-        *out++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *out++ = (char)(0xE0 | code >> 12);
-        *out++ = (char)(0x80 | (code >> 6 & 63));
-        *out++ = (char)(0x80 | (code & 63));
-    } else {
-        *out++ = (char)(0xF0 | code >> 18);
-        *out++ = (char)(0x80 | (code >> 12 & 63));
-        *out++ = (char)(0x80 | (code >> 6 & 63));
-        *out++ = (char)(0x80 | (code & 63));
-    }
-    return out;
-}
-
 /* Behind "\u"; NULL when it is no character. */
 static char *take_code(parser *p, char *out)
 {
@@ -96,9 +76,10 @@ static char *take_code(parser *p, char *out)
         p->at += 2;
         int32_t low = code_unit(p);
         if (low < 0xDC00 || low > 0xDFFF) return NULL;
-        return put_utf8(out, 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00));
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        return out + artel__utf8_put((uint32_t)code, out);
     }
-    return code <= 0 || (code >= 0xDC00 && code < 0xE000) ? NULL : put_utf8(out, code);
+    return code <= 0 || (code >= 0xDC00 && code < 0xE000) ? NULL : out + artel__utf8_put((uint32_t)code, out);
 }
 
 static char *take_escape(parser *p, char *out)

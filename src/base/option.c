@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #define MOST_NAMES 256
 
@@ -104,20 +105,6 @@ static bool parse_number(const char *text, double *out)
     return artel__parse_double(text, out) && *out - *out == 0;
 }
 
-/* Appends the UTF-8 form of a code point. */
-static char *put_utf8(char *at, unsigned code)
-{
-    if (code < 0x80) {
-        *at++ = (char)code;
-        return at;
-    }
-    int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = {0, 0xC0, 0xE0, 0xF0};
-    *at++ = (char)(lead[more] | code >> (6 * more));
-    while (more-- > 0) *at++ = (char)(0x80 | (code >> (6 * more) & 0x3F));
-    return at;
-}
-
 static bool hex4(const char *text, unsigned *out)
 {
     unsigned value = 0;
@@ -152,7 +139,7 @@ static bool unescape(const char **from, char **to)
         *from += 6;
     }
     if (code == 0 || (code >= 0xD800 && code < 0xE000)) return false;
-    *to = put_utf8(*to, code);
+    *to += artel__utf8_put(code, *to);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "base/utf8.h"
 #include "cli/machine.h"
 #include "observe/number.h"
 #include "observe/trace.h"
@@ -209,7 +210,7 @@ static void print_name(const line *l, FILE *out)
     const char *const part[] = {l->name, l->phase ? ", " : "", l->phase ? l->phase : ""};
     for (size_t i = 0; i < ARTEL__COUNT(part); i++) {
         for (const char *c = part[i]; *c; c++) {
-            bool begins = ((unsigned char)*c & 0xC0) != 0x80;
+            bool begins = artel__utf8_begins(*c);
             if (begins && columns == MOST_COLUMNS) break;
             columns += begins;
             fputc((unsigned char)*c < ' ' || *c == 0x7F ? '?' : *c, out);

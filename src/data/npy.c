@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/foreign.h"
+#include "base/utf8.h"
 #include "data/source.h"
 
 typedef struct cursor {
@@ -316,14 +317,9 @@ static uint32_t read_point(const uint8_t *at, bool swapped)
 /* UTF-8 of a code point; one that is none becomes a byte that no text holds, and is told of where it is fed. */
 static size_t write_point(uint32_t point, char *out)
 {
-    size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-    if (point > 0x10FFFF) {
-        out[0] = (char)0xFF;
-        return 1;
-    }
-    for (size_t i = size - 1; i > 0; i--, point >>= 6) out[i] = (char)(0x80 | (point & 0x3F));
-    out[0] = (char)(size == 1 ? point : (0xF00u >> size & 0xFF) | point);
-    return size;
+    if (point <= 0x10FFFF) return artel__utf8_put(point, out);
+    out[0] = (char)0xFF;
+    return 1;
 }
 
 static size_t trimmed(const uint8_t *at, size_t width, size_t unit)

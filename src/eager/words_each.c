@@ -3,6 +3,7 @@
  * letters, parts, and places in a vocabulary. words.c has their table. */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "eager/words.h"
 #include "text/hash.h"
 
@@ -48,9 +49,7 @@ artel_status artel__string_length(const artel__string_call *c)
     int32_t *out = (int32_t *)(void *)made->data;
     for (int64_t i = 0; i < made->count; i++) {
         artel_string s = c->in[0][i];
-        size_t count = s.length;
-        for (size_t b = 0; c->settings->characters && b < s.length; b++)
-            count -= (s.bytes[b] & 0xC0) == 0x80; /* not the first of its character */
+        size_t count = c->settings->characters ? artel__utf8_count(s.bytes, s.length) : s.length;
         out[i] = count > INT32_MAX ? INT32_MAX : (int32_t)count;
     }
     *c->out = made;
@@ -114,7 +113,7 @@ static size_t byte_of(artel_string s, int64_t character)
 {
     size_t at = 0;
     for (; at < s.length; at++) {
-        if ((s.bytes[at] & 0xC0) != 0x80 && character-- == 0) break;
+        if (artel__utf8_begins(s.bytes[at]) && character-- == 0) break;
     }
     return at;
 }

@@ -7,13 +7,6 @@
 #include "base/utf8.h"
 #include "eager/words.h"
 
-static int64_t count_characters(artel_string s)
-{
-    int64_t count = 0;
-    for (size_t i = 0; i < s.length; i++) count += (s.bytes[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* The shape with an axis of characters. */
 static artel_status add_axis(const artel__string_call *c, artel_shape *shape)
 {
@@ -22,7 +15,7 @@ static artel_status add_axis(const artel__string_call *c, artel_shape *shape)
     if (shape->rank == ARTEL_MAX_RANK)
         return artel__string_wrong(c, "take axes away", "there is no room for another axis");
     for (int64_t i = 0; i < c->inputs[0]->count; i++) {
-        int64_t count = count_characters(c->in[0][i]);
+        int64_t count = (int64_t)artel__utf8_count(c->in[0][i].bytes, c->in[0][i].length);
         if (count > most) most = count;
     }
     shape->dim[shape->rank++] = most;
@@ -72,14 +65,12 @@ artel_status artel__string_characters(const artel__string_call *c)
     return status;
 }
 
-/* Bytes of a code point; of what is none, those of U+FFFD. */
-static size_t encode(int32_t code, char out[4])
+/* Of what is no code point, U+FFFD. */
+static void write_point(artel__string_writer *to, int32_t code)
 {
-    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) code = 0xFFFD;
-    size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const uint8_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (size_t i = bytes; i-- > 0; code >>= 6) out[i] = (char)(i ? 0x80 | (code & 0x3F) : lead[bytes] | code);
-    return bytes;
+    char bytes[4];
+    bool is = code >= 0 && code <= 0x10FFFF && (code < 0xD800 || code >= 0xE000);
+    artel__string_write(to, bytes, artel__utf8_put(is ? (uint32_t)code : 0xFFFD, bytes));
 }
 
 artel_status artel__string_encode(const artel__string_call *c)
@@ -96,10 +87,7 @@ artel_status artel__string_encode(const artel__string_call *c)
         const int32_t *code = block;
         artel__ndarray_gather(c->inputs[0], block);
         for (int64_t i = 0; i < count; i++, artel__string_next(&writer)) {
-            for (int64_t k = 0; k < length && status == ARTEL_OK; k++) {
-                char bytes[4];
-                status = artel__string_write(&writer, bytes, encode(*code++, bytes));
-            }
+            for (int64_t k = 0; k < length; k++) write_point(&writer, *code++);
         }
         artel__free(c->e->ctx, block);
     }

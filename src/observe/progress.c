@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 enum {
     BAR_WIDTH = 20,
@@ -90,9 +91,7 @@ void artel__progress_destroy(artel__progress *progress)
 /* Columns a piece of UTF-8 takes, one for each character. */
 static int columns_of(const char *text)
 {
-    int columns = 0;
-    for (; *text; text++) columns += ((unsigned char)*text & 0xc0) != 0x80;
-    return columns;
+    return (int)artel__utf8_count(text, strlen(text));
 }
 
 /* Appends text in a colour (an SGR parameter such as "1" for bold), or plain when it is NULL or not a terminal. */

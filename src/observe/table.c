@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 
 enum {
     MAX_COLUMNS = 5,
@@ -96,16 +97,14 @@ static const char *skip_columns(const char *text, const char *end, int columns)
 {
     while (text < end && columns-- > 0) {
         do text++;
-        while (text < end && ((unsigned char)*text & 0xc0) == 0x80);
+        while (text < end && !artel__utf8_begins(*text));
     }
     return text;
 }
 
 static int count_columns(const char *text, const char *end)
 {
-    int columns = 0;
-    for (; text < end; text++) columns += ((unsigned char)*text & 0xc0) != 0x80;
-    return columns;
+    return (int)artel__utf8_count(text, (size_t)(end - text));
 }
 
 static const char *without_trailing_blanks(const char *text, const char *end)

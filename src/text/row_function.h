@@ -68,10 +68,4 @@ void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value);
 /* Sets dtype, shape and count. */
 void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_shape *shape);
 
-/* Bytes of the character that begins here, in well-formed UTF-8. */
-static inline size_t artel__utf8_step(unsigned char first)
-{
-    return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-}
-
 #endif
