@@ -125,7 +125,9 @@ artel_status artel__ndarray_print(artel_eager *eager, artel_dtype from, const vo
  * status. 0: none of its operands is a string. */
 int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most);
-/* words.c: those of them that look into strings: ARTEL_AGAIN: no such operation. */
+/* words.c: whether an operation may make strings of numbers; those that look into strings: ARTEL_AGAIN: no such
+ * operation. */
+bool artel__makes_words(const char *name);
 artel_status artel__eager_words(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                                 const char *attributes, artel_ndarray **out);
 /* text.c. By bytes: below 0, 0, above. */

@@ -191,6 +191,7 @@ int artel__eager_strings(artel_eager *e, const char *name, artel_ndarray *const 
     bool any = false;
     artel_ndarray *made = NULL;
     for (int i = 0; i < count; i++) any = any || inputs[i]->dtype == ARTEL_DTYPE_STRING;
+    if (!any && !artel__makes_words(name)) return 0;
     for (size_t i = 0; i < sizeof operations / sizeof *operations && any; i++) {
         if (artel__same_operation(operations[i].name, name))
             return run_by_number(e, &operations[i], inputs, count, attributes, outputs, most);

@@ -206,6 +206,17 @@ static artel_status run(artel__string_call *c, const operation *op)
     return status;
 }
 
+/* All names begin alike, as those of nothing else do: so a call on numbers, which are most, ends here. */
+bool artel__makes_words(const char *name)
+{
+    static const char begin[] = "string";
+    for (int i = 0; begin[i]; i++, name++) {
+        name += *name == '_';
+        if ((*name | 0x20) != begin[i]) return false;
+    }
+    return true;
+}
+
 artel_status artel__eager_words(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
                                 const char *attributes, artel_ndarray **out)
 {

@@ -46,10 +46,8 @@ typedef struct artel__string_call {
 
 /* Strings that are written one behind another; each ends where the next begins. */
 typedef struct artel__string_writer {
-    artel_context *ctx;
-    char *bytes;
-    size_t used, room;
-    size_t *end; /* of each */
+    artel__text text; /* which remembers that it could not grow */
+    size_t *end;      /* of each */
     int64_t count;
 } artel__string_writer;
 
@@ -62,7 +60,7 @@ artel_status artel__string_give(const artel__string_call *call, const artel_shap
 
 /* Room for `most` strings; to be ended whatever happens. */
 artel_status artel__string_begin(artel_context *ctx, int64_t most, artel__string_writer *out);
-artel_status artel__string_write(artel__string_writer *to, const char *bytes, size_t length);
+void artel__string_write(artel__string_writer *to, const char *bytes, size_t length);
 void artel__string_next(artel__string_writer *to);
 /* Gives an array of this shape of what was written, where `status` is ARTEL_OK, and frees it in any case. */
 artel_status artel__string_end(artel__string_writer *of, const artel__string_call *call, const artel_shape *shape,

@@ -170,32 +170,33 @@ static const artel_string *padded(const artel__ngram_settings *n, const artel_st
     return k < 0 ? &n->pad[0] : k >= words ? &n->pad[1] : &row[k];
 }
 
-static artel_status write_ngrams(const artel__string_call *c, const artel_string *row, int64_t words, int64_t width,
-                                 int64_t padding, int64_t count, artel__string_writer *to)
+static void write_ngrams(const artel__string_call *c, const artel_string *row, int64_t words, int64_t width,
+                         int64_t padding, int64_t count, artel__string_writer *to)
 {
     const artel__ngram_settings *n = &c->settings->ngrams;
     for (int64_t i = 0; i < count; i++) {
         for (int64_t k = 0; k < width; k++) {
             const artel_string *word = padded(n, row, words, i + k - padding);
-            if (k > 0) ARTEL_TRY(artel__string_write(to, c->settings->separator.bytes, c->settings->separator.length));
-            ARTEL_TRY(artel__string_write(to, word->bytes, word->length));
+            if (k > 0) artel__string_write(to, c->settings->separator.bytes, c->settings->separator.length);
+            artel__string_write(to, word->bytes, word->length);
         }
         artel__string_next(to);
     }
-    return ARTEL_OK;
 }
 
-static artel_status write_row(const artel__string_call *c, const artel_string *row, int64_t words, bool whole,
-                              artel__string_writer *to)
+static void write_row(const artel__string_call *c, const artel_string *row, int64_t words, bool whole,
+                      artel__string_writer *to)
 {
     const artel__ngram_settings *n = &c->settings->ngrams;
     int64_t padding = n->padded && n->padding > 0 ? n->padding : 0;
-    if (whole) return write_ngrams(c, row, words, words + 2 * padding, padding, 1, to);
+    if (whole) {
+        write_ngrams(c, row, words, words + 2 * padding, padding, 1, to);
+        return;
+    }
     for (int w = 0; w < n->widths; w++) {
         int64_t width = n->width[w];
-        ARTEL_TRY(write_ngrams(c, row, words, width, padding_of(n, width), count_ngrams(n, words, width), to));
+        write_ngrams(c, row, words, width, padding_of(n, width), count_ngrams(n, words, width), to);
     }
-    return ARTEL_OK;
 }
 
 artel_status artel__string_ngrams(const artel__string_call *c)
@@ -219,8 +220,6 @@ artel_status artel__string_ngrams(const artel__string_call *c)
     ARTEL_TRY(artel__ndarray_check(c->e, ARTEL_DTYPE_STRING, &shape));
     int64_t most = artel_shape_count(&shape), rows = most ? most / shape.dim[shape.rank - 1] : 0;
     ARTEL_TRY(artel__string_begin(c->e->ctx, most, &writer));
-    artel_status status = ARTEL_OK;
-    for (int64_t i = 0; i < rows && status == ARTEL_OK; i++)
-        status = write_row(c, c->in[0] + i * words, words, whole, &writer);
-    return artel__string_end(&writer, c, &shape, status);
+    for (int64_t i = 0; i < rows; i++) write_row(c, c->in[0] + i * words, words, whole, &writer);
+    return artel__string_end(&writer, c, &shape, ARTEL_OK);
 }

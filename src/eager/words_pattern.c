@@ -60,8 +60,8 @@ static artel_status check_rewrite(const artel__string_call *c, int groups)
     return ARTEL_OK;
 }
 
-static artel_status write_match(const artel__string_call *c, const char *text, const artel__match *match,
-                                artel__string_writer *to)
+static void write_match(const artel__string_call *c, const char *text, const artel__match *match,
+                        artel__string_writer *to)
 {
     artel_string s = c->settings->rewrite;
     for (size_t i = 0; i < s.length; i++) {
@@ -76,9 +76,8 @@ static artel_status write_match(const artel__string_call *c, const char *text, c
                 length = match->end[group] - match->begin[group];
             }
         }
-        ARTEL_TRY(artel__string_write(to, from, length));
+        artel__string_write(to, from, length);
     }
-    return ARTEL_OK;
 }
 
 /* As RE2::GlobalReplace: no empty match where the last one ended. */
@@ -95,14 +94,15 @@ static artel_status replace(const artel__string_call *c, artel__pattern *pattern
         bool skip = match.begin[0] == last && match.end[0] == last;
         if (skip && at == s->length) break;
         if (skip) (void)artel__utf8_take(text + at, s->length - at, &width);
-        ARTEL_TRY(artel__string_write(to, text + at, width));
+        artel__string_write(to, text + at, width);
         at += width;
         if (skip) continue;
-        ARTEL_TRY(write_match(c, text, &match, to));
+        write_match(c, text, &match, to);
         at = last = match.end[0];
         if (c->settings->first) break;
     }
-    return artel__string_write(to, text + at, s->length - at);
+    artel__string_write(to, text + at, s->length - at);
+    return ARTEL_OK;
 }
 
 artel_status artel__string_replace(const artel__string_call *c)

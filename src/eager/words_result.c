@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What operations that look into strings end with: an error, or an array of strings, of those that are given or of what
  * is written one behind another. */
-#include <string.h>
-
 #include "eager/words.h"
 
 artel_status artel__string_wrong(const artel__string_call *c, const char *advice, const char *what)
@@ -25,45 +23,37 @@ artel_status artel__string_give(const artel__string_call *c, const artel_shape *
 artel_status artel__string_begin(artel_context *ctx, int64_t most, artel__string_writer *out)
 {
     void *ends;
-    *out = (artel__string_writer){.ctx = ctx};
+    *out = (artel__string_writer){.count = 0};
+    artel__text_init(&out->text, ctx);
     ARTEL_TRY(artel__calloc(ctx, (size_t)most + 1, sizeof *out->end, "strings", &ends));
     out->end = ends;
     return ARTEL_OK;
 }
 
-artel_status artel__string_write(artel__string_writer *to, const char *bytes, size_t length)
+void artel__string_write(artel__string_writer *to, const char *bytes, size_t length)
 {
-    void *block = to->bytes;
-    if (length > SIZE_MAX / 4 - to->used) return artel__fail_memory(to->ctx, "strings", SIZE_MAX);
-    if (to->used + length > to->room) {
-        size_t room = (to->used + length) * 2 + 64;
-        ARTEL_TRY(artel__realloc(to->ctx, room, "strings", &block));
-        to->bytes = block;
-        to->room = room;
-    }
-    if (length > 0) memcpy(to->bytes + to->used, bytes, length);
-    to->used += length;
-    return ARTEL_OK;
+    artel__text_append_bytes(&to->text, bytes, length);
 }
 
 void artel__string_next(artel__string_writer *to)
 {
-    to->end[to->count++] = to->used;
+    to->end[to->count++] = to->text.length;
 }
 
 artel_status artel__string_end(artel__string_writer *of, const artel__string_call *call, const artel_shape *shape,
                                artel_status status)
 {
+    artel_context *ctx = of->text.ctx;
     void *list = NULL;
     size_t begin = 0;
-    if (status == ARTEL_OK)
-        status = artel__alloc(of->ctx, (size_t)of->count * sizeof(artel_string) + 1, "strings", &list);
+    if (status == ARTEL_OK) status = artel__text_status(&of->text);
+    if (status == ARTEL_OK) status = artel__alloc(ctx, (size_t)of->count * sizeof(artel_string) + 1, "strings", &list);
     artel_string *made = list;
     for (int64_t i = 0; i < of->count && status == ARTEL_OK; begin = of->end[i++])
-        made[i] = (artel_string){of->bytes ? of->bytes + begin : NULL, of->end[i] - begin};
+        made[i] = (artel_string){of->text.data + begin, of->end[i] - begin};
     if (status == ARTEL_OK) status = artel__string_give(call, shape, made);
-    artel__free(of->ctx, list);
-    artel__free(of->ctx, of->end);
-    artel__free(of->ctx, of->bytes);
+    artel__free(ctx, list);
+    artel__free(ctx, of->end);
+    artel__text_fini(&of->text);
     return status;
 }
