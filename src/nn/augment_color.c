@@ -4,17 +4,8 @@
  * tensorflow/core/kernels/image/colorspace_op.h.
  */
 #include "nn/augment.h"
+#include "op/formula.h"
 #include "op/histogram.h"
-
-static artel__value_id subtract(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_SUB, a, b);
-}
-
-static artel__value_id multiply(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
 
 artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, const artel__bounds *range)
 {
@@ -28,7 +19,7 @@ artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, c
     if (from->low == to->low && from->high == to->high) return x;
     float extent = (float)from->high - (float)from->low;
     x = artel__op_affine(graph, x, 1, -(float)from->low);
-    x = artel__op_binary(graph, ARTEL__BINARY_DIV, x, artel__constant_scalar(graph, (double)extent));
+    x = artel__op_binary(graph, ARTEL__BINARY_DIV, x, artel__op_scalar(graph, (double)extent));
     return artel__op_affine(graph, x, (float)to->high - (float)to->low, (float)to->low);
 }
 
@@ -48,7 +39,7 @@ artel__value_id artel__augment_contrast(artel__graph *graph, artel__value_id x, 
     artel__bounds around = {1 - factor->low, 1 + factor->high};
     artel__value_id scale = artel__augment_pixel(graph, artel__augment_draw(graph, x, &around));
     artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, 3, true);
-    return artel__augment_clip(graph, artel__op_add(graph, multiply(graph, subtract(graph, x, mean), scale), mean),
+    return artel__augment_clip(graph, artel__op_add(graph, product(graph, difference(graph, x, mean), scale), mean),
                                range);
 }
 
@@ -58,16 +49,11 @@ typedef struct hsv {
     artel__value_id hue, saturation, value;
 } hsv;
 
-static artel__value_id binary(artel__graph *graph, artel__binary f, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, f, a, b);
-}
-
 /* (a - b) * norm + offset */
 static artel__value_id hue_of(artel__graph *graph, artel__value_id a, artel__value_id b, artel__value_id norm,
                               float offset)
 {
-    return artel__op_affine(graph, multiply(graph, norm, subtract(graph, a, b)), 1, offset);
+    return artel__op_affine(graph, product(graph, norm, difference(graph, a, b)), 1, offset);
 }
 
 static hsv to_hsv(artel__graph *graph, artel__value_id x)
@@ -76,7 +62,7 @@ static hsv to_hsv(artel__graph *graph, artel__value_id x)
                     b = artel__op_slice(graph, x, 2, 2, 1, 1);
     artel__value_id most = artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, 4, true),
                     least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, x, 4, true);
-    artel__value_id range = subtract(graph, most, least), zero = artel__op_affine(graph, range, 0, 0);
+    artel__value_id range = difference(graph, most, least), zero = artel__op_affine(graph, range, 0, 0);
     artel__value_id saturation = binary(graph, ARTEL__BINARY_DIV_NO_NAN, range, most);
     saturation =
         artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, most, 0), saturation, zero);
@@ -98,9 +84,9 @@ static artel__value_id to_channel(artel__graph *graph, const hsv *x, float centr
 {
     artel__value_id away = artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, artel__op_affine(graph, x->hue, 6, -centre));
     artel__value_id d = artel__augment_clip(graph, artel__op_affine(graph, away, sign, offset), &unit);
-    artel__value_id shaded = multiply(graph, x->saturation, d);
+    artel__value_id shaded = product(graph, x->saturation, d);
     d = artel__op_add(graph, artel__op_affine(graph, x->saturation, -1, 1), shaded);
-    return multiply(graph, d, x->value);
+    return product(graph, d, x->value);
 }
 
 static artel__value_id to_rgb(artel__graph *graph, const hsv *x)
@@ -127,7 +113,7 @@ artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x
     artel__value_id f = artel__augment_draw(graph, x, factor);
     f = binary(graph, ARTEL__BINARY_DIV, f, artel__op_affine(graph, artel__op_affine(graph, f, -1, 1), 1, 1e-7f));
     hsv c = to_hsv(graph, x);
-    c.saturation = artel__augment_clip(graph, multiply(graph, c.saturation, artel__augment_pixel(graph, f)), range);
+    c.saturation = artel__augment_clip(graph, product(graph, c.saturation, artel__augment_pixel(graph, f)), range);
     return to_rgb(graph, &c);
 }
 
@@ -158,7 +144,7 @@ artel__value_id artel__augment_grayscale(artel__graph *graph, artel__value_id x)
     if (graph->value[x].shape.dim[2] == 1) return x;
     if (!has_colors(graph, x)) return ARTEL__NO_VALUE;
     artel_shape three = artel__shape(1, (int64_t)3);
-    artel__value_id scaled = multiply(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &three, weights));
+    artel__value_id scaled = product(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &three, weights));
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, scaled, 4, true);
 }
 
@@ -166,8 +152,8 @@ artel__value_id artel__augment_degenerate(artel__graph *graph, artel__value_id x
                                           const artel__bounds *range)
 {
     artel__value_id f = artel__augment_pixel(graph, artel__augment_draw(graph, x, factor));
-    artel__value_id away = subtract(graph, artel__augment_grayscale(graph, x), x);
-    return artel__augment_clip(graph, artel__op_add(graph, x, multiply(graph, f, away)), range);
+    artel__value_id away = difference(graph, artel__augment_grayscale(graph, x), x);
+    return artel__augment_clip(graph, artel__op_add(graph, x, product(graph, f, away)), range);
 }
 
 /* -- sharpness -- */
@@ -187,7 +173,7 @@ artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x,
         smooth = k ? artel__op_add(graph, smooth, part) : part;
     }
     f = artel__augment_pixel(graph, artel__op_affine(graph, f, -1, 1));
-    return artel__augment_clip(graph, artel__op_add(graph, x, multiply(graph, f, subtract(graph, smooth, x))), range);
+    return artel__augment_clip(graph, artel__op_add(graph, x, product(graph, f, difference(graph, smooth, x))), range);
 }
 
 /* -- by values -- */
@@ -205,7 +191,7 @@ artel__value_id artel__augment_posterize(artel__graph *graph, artel__value_id x,
     step = artel__augment_pixel(graph, step);
     x = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__augment_rescale(graph, x, range, &bytes));
     x = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, binary(graph, ARTEL__BINARY_DIV, x, step));
-    return artel__augment_rescale(graph, multiply(graph, x, step), &bytes, range);
+    return artel__augment_rescale(graph, product(graph, x, step), &bytes, range);
 }
 
 artel__value_id artel__augment_solarize(artel__graph *graph, artel__value_id x, const artel__bounds *addition,
@@ -225,10 +211,10 @@ artel__value_id artel__augment_autocontrast(artel__graph *graph, artel__value_id
     artel__value_id y = artel__augment_rescale(graph, x, range, &bytes);
     artel__value_id low = artel__op_reduce(graph, ARTEL__REDUCE_MIN, y, 3, true),
                     high = artel__op_reduce(graph, ARTEL__REDUCE_MAX, y, 3, true);
-    artel__value_id scale =
-        binary(graph, ARTEL__BINARY_DIV, artel__constant_scalar(graph, 255), subtract(graph, high, low));
-    artel__value_id offset = multiply(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, low), scale);
-    y = artel__augment_clip(graph, artel__op_add(graph, multiply(graph, y, scale), offset), &bytes);
+    artel__value_id full = artel__op_scalar(graph, 255), apart = difference(graph, high, low);
+    artel__value_id scale = binary(graph, ARTEL__BINARY_DIV, full, apart);
+    artel__value_id offset = product(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, low), scale);
+    y = artel__augment_clip(graph, artel__op_add(graph, product(graph, y, scale), offset), &bytes);
     y = artel__augment_rescale(graph, y, &bytes, range);
     return artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, y, y), y, x);
 }
@@ -257,10 +243,10 @@ static artel__value_id equal_places(artel__graph *graph, artel__value_id counts,
     artel__value_id total = artel__op_reduce(graph, ARTEL__REDUCE_MAX, sums, 2, true);
     artel__value_id least =
         artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__op_where(graph, some, sums, total), 2, true);
-    artel__value_id rest = subtract(graph, total, least);
+    artel__value_id rest = difference(graph, total, least);
     artel__value_id none = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, rest, 0);
     rest = artel__op_where(graph, none, artel__op_affine(graph, rest, 0, 1), rest);
-    artel__value_id place = artel__op_affine(graph, subtract(graph, sums, least), 255, 0);
+    artel__value_id place = artel__op_affine(graph, difference(graph, sums, least), 255, 0);
     place = artel__op_unary(graph, ARTEL__UNARY_ROUND, NULL, binary(graph, ARTEL__BINARY_DIV, place, rest));
     return artel__augment_clip(graph, place, &bytes);
 }
@@ -272,7 +258,7 @@ artel__value_id artel__augment_equalize(artel__graph *graph, artel__value_id x, 
     double extent = range->high - range->low, last = (double)(bins - 1);
     int64_t channels = graph->value[x].shape.dim[2];
     artel_shape by_channel = artel__shape(1, channels);
-    artel__value_id full = artel__constant_scalar(graph, 255);
+    artel__value_id full = artel__op_scalar(graph, 255);
     x = artel__op_affine(graph, x, (float)(255 / extent), (float)(-range->low * (255 / extent)));
     artel__value_id scaled = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, (float)last, 0), full);
     artel__value_id counts = artel__op_histogram(graph, scaled, bins);

@@ -5,17 +5,13 @@
  * with one seed.
  */
 #include "nn/augment.h"
+#include "op/formula.h"
 #include "op/gather.h"
 #include "op/matrix.h"
 
 static artel__value_id constant(artel__graph *graph, const artel_shape *shape, const float *numbers)
 {
     return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers);
-}
-
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
 }
 
 static artel__value_id join(artel__graph *graph, artel__value_id a, artel__value_id b, int axis)
@@ -99,7 +95,7 @@ static artel__value_id remainder_of(artel__graph *graph, artel__value_id at, dou
 {
     artel__value_id times =
         artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL,
-                        artel__op_binary(graph, ARTEL__BINARY_DIV, at, artel__constant_scalar(graph, length)));
+                        artel__op_binary(graph, ARTEL__BINARY_DIV, at, artel__op_scalar(graph, length)));
     return artel__op_binary(graph, ARTEL__BINARY_SUB, at, artel__op_affine(graph, times, (float)length, 0));
 }
 

@@ -31,8 +31,7 @@ artel__value_id artel__group_sums(artel__graph *graph, artel__value_id member, a
         artel__value_id column = as_matrix(graph, member, last_extent(graph, member), 1);
         x = artel__op_binary(graph, ARTEL__BINARY_MUL, column, as_matrix(graph, x, 1, last_extent(graph, x)));
     }
-    artel__value_id sum = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
-    return artel__op_batch_sum(graph, sum, x);
+    return artel__op_batch_sums(graph, x);
 }
 
 artel__value_id artel__group_rows(artel__graph *graph, artel__value_id member, artel__value_id sums, int rank)

@@ -202,7 +202,7 @@ static artel_status call_softmax(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__layer_axes(layer, artel__layer_setting(layer, "axis"), -1, in->rank, &axes));
     if (mask >= 0) {
         ARTEL_TRY(check_mask(layer, in, &graph->value[mask].shape));
-        x = artel__op_where(graph, mask, x, artel__constant_scalar(graph, -1e9));
+        x = artel__op_where(graph, mask, x, artel__op_scalar(graph, -1e9));
     }
     if (axes) x = softmax_over(graph, x, axes);
     artel__call_return(call, mask >= 0 ? artel__op_where(graph, mask, x, ARTEL__NO_VALUE) : x);

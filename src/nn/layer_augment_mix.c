@@ -9,6 +9,7 @@
  */
 #include "nn/augment.h"
 #include "op/batch.h"
+#include "op/formula.h"
 
 typedef struct mix_config {
     int data_format;
@@ -30,11 +31,6 @@ static const artel__option cut_options[] = {
 
 static const artel__bounds unit = {0, 1};
 
-static artel__value_id times(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id others(artel__graph *graph, artel__value_id x)
 {
     return artel__op_shuffle(graph, x, artel__augment_draw(graph, x, &unit));
@@ -55,8 +51,8 @@ static artel_status call_mix_up(artel__layer *layer, artel__call *call)
     if (!graph->training) return artel__augment_finish(layer, call, c->data_format, x);
     artel__value_id w =
         artel__augment_pixel(graph, beta_of(graph, artel__augment_log_gamma(graph, x, c->alpha, 2, false)));
-    artel__value_id other = others(graph, x), rest = times(graph, artel__op_affine(graph, w, -1, 1), other);
-    return artel__augment_finish(layer, call, c->data_format, artel__op_add(graph, times(graph, w, x), rest));
+    artel__value_id other = others(graph, x), rest = product(graph, artel__op_affine(graph, w, -1, 1), other);
+    return artel__augment_finish(layer, call, c->data_format, artel__op_add(graph, product(graph, w, x), rest));
 }
 
 /* -- CutMix -- */
@@ -74,14 +70,14 @@ static artel__value_id draw_log_gamma(artel__graph *graph, artel__value_id like,
     for (int i = 0; i < TRIES; i++) {
         artel__value_id n = artel__augment_normal(graph, like, &two, false),
                         u = artel__op_uniform(graph, like, 0, 1, &two, false);
-        artel__value_id v = artel__op_affine(graph, times(graph, n, spread), 1, 1);
+        artel__value_id v = artel__op_affine(graph, product(graph, n, spread), 1, 1);
         artel__value_id positive = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, v, 0);
         v = artel__op_where(graph, positive, v, artel__op_affine(graph, v, 0, 1));
         number[i] = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, v), 3, 0);
         artel__value_id over = artel__op_binary(graph, ARTEL__BINARY_SUB, number[i],
                                                 artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, number[i]));
         artel__value_id bound = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5f, 0);
-        bound = artel__op_add(graph, bound, times(graph, artel__op_affine(graph, over, 1, 1), d));
+        bound = artel__op_add(graph, bound, product(graph, artel__op_affine(graph, over, 1, 1), d));
         u = artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, artel__op_affine(graph, u, -1, 1));
         taken[i] = artel__op_logical_and(graph, positive, artel__op_compare(graph, ARTEL__COMPARE_LESS, u, bound));
     }

@@ -221,7 +221,7 @@ static void correct(artel__graph *graph, artel__batch_norm *norm, const renorm *
 {
     artel__value_id above = artel__op_affine(graph, of->variance, 1, norm->epsilon);
     artel__value_id stddev = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, above);
-    artel__value_id least = artel__constant_scalar(graph, (double)sqrtf((float)norm->epsilon));
+    artel__value_id least = artel__op_scalar(graph, (double)sqrtf((float)norm->epsilon));
     artel__value_id by = artel__op_binary(graph, ARTEL__BINARY_MAX, own->stddev, least);
     artel__value_id r = artel__op_binary(graph, ARTEL__BINARY_DIV, stddev, by);
     artel__value_id d =
@@ -247,7 +247,7 @@ static artel__value_id composed_training(artel__graph *graph, artel__batch_norm 
     if (mask >= 0) mask = mask_like(graph, norm->x, mask);
     artel__value_id positions = count_positions(graph, member, norm->x, mask);
     bool plain = graph->real == ARTEL_DTYPE_FLOAT64 && mask < 0; /* of a mask alone, in Keras */
-    artel__value_id count = plain ? positions : artel__op_add(graph, positions, artel__constant_scalar(graph, 1e-7));
+    artel__value_id count = plain ? positions : artel__op_add(graph, positions, artel__op_scalar(graph, 1e-7));
     artel__value_id valid = mask >= 0 ? artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE) : norm->x;
     artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, valid), count);
     artel__value_id distance =
@@ -263,8 +263,8 @@ static artel__value_id composed_training(artel__graph *graph, artel__batch_norm 
         move_statistic(graph, norm->mean, over_groups(graph, member, mean, positions), norm->momentum);
         move_statistic(graph, norm->variance, over_groups(graph, member, variance, positions), norm->momentum);
     }
-    artel__value_id inverse = artel__op_unary(
-        graph, ARTEL__UNARY_RSQRT, NULL, artel__op_add(graph, variance, artel__constant_scalar(graph, norm->epsilon)));
+    artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL,
+                                              artel__op_add(graph, variance, artel__op_scalar(graph, norm->epsilon)));
     if (norm->gamma >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, norm->gamma);
     artel__value_id y =
         artel__op_binary(graph, ARTEL__BINARY_MUL, distance, artel__group_rows(graph, member, inverse, rank));

@@ -130,7 +130,7 @@ static artel_status call_reverse(artel__layer *layer, artel__call *call)
     artel__value_id y = artel__op_product(graph, artel__as_float(graph, call->in[0].value), w, ARTEL__NO_VALUE, 1,
                                           &columns, ARTEL__FUSED_NONE);
     if (c->logit_soft_cap > 0) {
-        artel__value_id cap = artel__constant_scalar(graph, c->logit_soft_cap);
+        artel__value_id cap = artel__op_scalar(graph, c->logit_soft_cap);
         y = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, artel__op_binary(graph, ARTEL__BINARY_DIV, y, cap));
         y = artel__op_affine(graph, y, c->logit_soft_cap, 0);
     }

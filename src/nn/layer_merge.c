@@ -71,8 +71,8 @@ static artel_status call_average(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     ARTEL_TRY(call_fold(layer, call, ARTEL__BINARY_ADD));
-    call->out[0].value = artel__op_binary(graph, ARTEL__BINARY_DIV, call->out[0].value,
-                                          artel__constant_scalar(graph, (double)call->inputs));
+    call->out[0].value =
+        artel__op_binary(graph, ARTEL__BINARY_DIV, call->out[0].value, artel__op_scalar(graph, (double)call->inputs));
     return ARTEL_OK;
 }
 
@@ -84,7 +84,7 @@ static artel_status call_multiply(artel__layer *layer, artel__call *call)
     ARTEL_TRY(check_inputs(layer, call, 1, INT32_MAX));
     for (int i = 0; i < call->inputs; i++) {
         artel__value_id x = artel__as_float(graph, call->in[i].value), mask = mask_beside(graph, call->in[i]);
-        if (mask >= 0) x = artel__op_where(graph, mask, x, artel__constant_scalar(graph, 1));
+        if (mask >= 0) x = artel__op_where(graph, mask, x, artel__op_scalar(graph, 1));
         y = i ? artel__op_binary(graph, ARTEL__BINARY_MUL, y, x) : x;
     }
     artel__tensor joined = {y, joined_mask(graph, call)};

@@ -145,7 +145,7 @@ static artel_status call_alpha(artel__layer *layer, artel__call *call)
         double a = 1 / artel__sqrt64((1 - c->rate) * (1 + c->rate * alpha * alpha));
         artel__value_id mask = artel__op_dropout(graph, artel__op_fill_like(graph, x, 1), c->rate, &noise);
         artel__value_id kept = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, mask, 0);
-        x = artel__op_where(graph, kept, x, artel__constant_scalar(graph, alpha));
+        x = artel__op_where(graph, kept, x, artel__op_scalar(graph, alpha));
         if (c->rate < 1) x = artel__op_affine(graph, x, a, -a * alpha * c->rate);
     }
     artel__call_return(call, x);

@@ -130,11 +130,6 @@ artel_status artel__raw_sobel_edges(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 artel_status artel__raw_ssim(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;

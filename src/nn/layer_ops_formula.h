@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What formulas of raw operations are written with: the rows of their tables, beside the short names of op/formula.h.
- * For layer_ops_curves.c and layer_ops_numbers.c. */
+/* What formulas of raw operations are written with: short names beside those of op/formula.h, and, for
+ * layer_ops_curves.c and layer_ops_numbers.c, the rows of their tables. */
 #ifndef ARTEL_NN_LAYER_OPS_FORMULA_H
 #define ARTEL_NN_LAYER_OPS_FORMULA_H
 
 #include "nn/layer_ops.h"
 #include "op/formula.h"
+
+#define HALF_PI 1.57079632679489661923
+
+static inline artel__value_id above(artel__graph *graph, artel__value_id x, double number)
+{
+    return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, x, number);
+}
+
+/* |x| with the gradient 1 at 0. */
+static inline artel__value_id size_of(artel__graph *graph, artel__value_id x)
+{
+    return where(graph, below(graph, x, 0), negative(graph, x), x);
+}
+
+static inline artel__value_id with_sign(artel__graph *graph, artel__value_id size, artel__value_id like)
+{
+    return where(graph, below(graph, like, 0), negative(graph, size), size);
+}
+
+/* 1 / x tells -0 from 0. */
+static inline artel__value_id sign_bit(artel__graph *graph, artel__value_id x)
+{
+    return artel__op_logical_or(graph, below(graph, x, 0), below(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, x), 0));
+}
 
 typedef artel__value_id one_fn(artel__graph *graph, artel__value_id x);
 typedef artel__value_id two_fn(artel__graph *graph, artel__value_id a, artel__value_id b);

@@ -3,21 +3,11 @@
  * is put together as Keras puts it together, so that infinities and NaN come out where they do there. See layer_ops.h.
  */
 #include "nn/layer_ops.h"
-#include "op/elementwise.h"
+#include "op/formula.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
 #define EPSILON 1e-7 /* of keras.config */
-
-static artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
-{
-    return artel__op_unary(graph, function, NULL, x);
-}
-
-static artel__value_id binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, function, a, b);
-}
 
 static artel__value_id probability(artel__graph *graph, artel__value_id x)
 {

@@ -344,7 +344,7 @@ artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
         artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x);
         square = artel__op_reduce(graph, ARTEL__REDUCE_SUM, square, axes, true);
         artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, square),
-                        most = artel__constant_scalar(graph, 1 / epsilon);
+                        most = artel__op_scalar(graph, 1 / epsilon);
         inverse = artel__op_binary(graph, ARTEL__BINARY_MIN, inverse, most);
         artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MUL, x, inverse));
         return graph->status;

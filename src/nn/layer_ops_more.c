@@ -9,21 +9,11 @@
 #include "nn/activation_float64.h"
 #include "nn/filter.h"
 #include "nn/layer_ops.h"
-#include "op/elementwise.h"
+#include "op/formula.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
 #define MOST_RUNNING 2048
-
-static artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
-{
-    return artel__op_unary(graph, function, NULL, x);
-}
-
-static artel__value_id binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, function, a, b);
-}
 
 /* -- functions -- */
 
@@ -161,14 +151,9 @@ static artel_status operand_and_axis(artel__layer *layer, artel__call *call, int
     return artel__raw_axis(layer, call, "axis", fallback, call->graph->value[*x].shape.rank, axis);
 }
 
-static artel__value_id is(artel__graph *graph, artel__value_id x, double number)
-{
-    return artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, x, number);
-}
-
 static artel__value_id choose(artel__graph *graph, artel__value_id condition, double number)
 {
-    return artel__op_where(graph, condition, artel__constant_scalar(graph, number), ARTEL__NO_VALUE);
+    return artel__op_where(graph, condition, artel__op_scalar(graph, number), ARTEL__NO_VALUE);
 }
 
 /* Running sums as products with zeros and ones would be NaN before an infinity, as 0 * inf is; so infinities and NaN
@@ -185,7 +170,7 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     artel__value_id finite = artel__op_where(graph, artel__op_logical_or(graph, high, low), ARTEL__NO_VALUE, x);
     artel__value_id sum = artel__op_band_along(graph, finite, axis, band),
                     count = artel__op_band_along(graph, code, axis, band);
-    artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__constant_scalar(graph, SIGNS));
+    artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__op_scalar(graph, SIGNS));
     artel__value_id up = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, highs, 0);
     artel__value_id down = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER_EQUAL, count, SIGNS);
     artel__value_id lowest = choose(graph, down, -INFINITY);

@@ -45,11 +45,6 @@ static artel_status read_axes(const artel__layer *layer, const artel__call *call
     return axis ? artel__raw_axes(layer, call, rank, axes) : ARTEL_OK;
 }
 
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id mean(artel__graph *graph, artel__value_id x, uint32_t axes)
 {
     return artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true);

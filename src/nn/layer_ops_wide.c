@@ -13,11 +13,6 @@
 
 #define SQRT_PI_HALF 0.88622692545275801365 /* sqrt(pi) / 2 */
 
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id square_power(artel__graph *graph, artel__value_id y)
 {
     return unary(graph, ARTEL__UNARY_EXPONENTIAL, unary(graph, ARTEL__UNARY_SQUARE, y));

@@ -151,9 +151,9 @@ static artel_status call_normalization(artel__layer *layer, artel__call *call)
     ARTEL_TRY(spread(layer, call, axes, &mean));
     ARTEL_TRY(spread(layer, call, axes, &variance));
     artel__value_id x = artel__as_float(graph, call->in[0].value);
-    artel__value_id deviation =
-        artel__op_binary(graph, ARTEL__BINARY_MAX, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance),
-                         artel__constant_scalar(graph, 1e-7));
+    artel__value_id least = artel__op_scalar(graph, 1e-7),
+                    root = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance);
+    artel__value_id deviation = artel__op_binary(graph, ARTEL__BINARY_MAX, root, least);
     artel__value_id y = c->invert ? artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, deviation), mean)
                                   : artel__op_binary(graph, ARTEL__BINARY_DIV,
                                                      artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), deviation);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "nn/layer_support.h"
-#include "op/elementwise.h"
+#include "op/formula.h"
 #include "op/optimize.h"
 #include "op/reduce.h"
 #include "op/stand_in.h"
@@ -81,16 +81,11 @@ static artel__value_id sum(artel__graph *graph, artel__value_id x, uint32_t axes
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, true);
 }
 
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id unit(artel__graph *graph, artel__value_id x)
 {
     artel__value_id length = sum(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), 3u);
     artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, length);
-    return product(graph, x, artel__op_binary(graph, ARTEL__BINARY_MIN, inverse, artel__constant_scalar(graph, 1e7)));
+    return product(graph, x, artel__op_binary(graph, ARTEL__BINARY_MIN, inverse, artel__op_scalar(graph, 1e7)));
 }
 
 /* w [rows][columns], u [1][columns]: the normalised matrix, and the next u. */

@@ -134,11 +134,6 @@ artel__value_id artel__as_float(artel__graph *graph, artel__value_id x)
     return artel__op_cast(graph, x, graph->real);
 }
 
-artel__value_id artel__constant_scalar(artel__graph *graph, double number)
-{
-    return artel__op_scalar(graph, number);
-}
-
 /* The extents of a nested list; false when it is ragged, too deep or too large. */
 static bool list_shape(json_t *json, artel_shape *shape)
 {

@@ -10,7 +10,7 @@
 #include "nn/layer_support.h"
 #include "nn/metric_table.h"
 
-#include "op/elementwise.h"
+#include "op/formula.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
@@ -212,20 +212,10 @@ static artel__value_id mean_of(artel__graph *graph, artel__value_id x, bool keep
     return artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, 1u << (graph->value[x].shape.rank - 1), keep);
 }
 
-static artel__value_id minus(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_SUB, a, b);
-}
-
-static artel__value_id times(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id variance(artel__graph *graph, artel__value_id x)
 {
-    return mean_of(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, x, mean_of(graph, x, true))),
-                   true);
+    return mean_of(
+        graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, difference(graph, x, mean_of(graph, x, true))), true);
 }
 
 static artel__value_id target_like(artel__graph *graph, artel__value_id target, artel__value_id prediction)
@@ -240,11 +230,11 @@ static artel__value_id add_pearson(artel__graph *graph, const artel__metric *met
     (void)metric;
     artel__value_id x[2] = {target_like(graph, target, prediction), prediction};
     for (int i = 0; i < 2; i++) {
-        x[i] = minus(graph, x[i], mean_of(graph, x[i], true));
+        x[i] = difference(graph, x[i], mean_of(graph, x[i], true));
         x[i] = artel__op_binary(graph, ARTEL__BINARY_DIV, x[i],
                                 artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance(graph, x[i])));
     }
-    return artel__op_fold_weighted(graph, mean_of(graph, times(graph, x[0], x[1]), false), weight);
+    return artel__op_fold_weighted(graph, mean_of(graph, product(graph, x[0], x[1]), false), weight);
 }
 
 /* Both deviations are from the mean of the predictions, as Keras has it. */
@@ -254,12 +244,12 @@ static artel__value_id add_concordance(artel__graph *graph, const artel__metric 
     (void)metric;
     artel__value_id y = target_like(graph, target, prediction), p = prediction;
     artel__value_id of_y = mean_of(graph, y, true), of_p = mean_of(graph, p, true);
-    artel__value_id apart = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, of_y, of_p));
-    artel__value_id spread = variance(graph, minus(graph, p, of_p)),
-                    norm = artel__op_add(graph, variance(graph, minus(graph, y, of_y)), spread);
+    artel__value_id apart = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, difference(graph, of_y, of_p));
+    artel__value_id spread = variance(graph, difference(graph, p, of_p)),
+                    norm = artel__op_add(graph, variance(graph, difference(graph, y, of_y)), spread);
     norm = artel__op_affine(graph, artel__op_add(graph, norm, apart), 1, EPSILON);
-    artel__value_id away = minus(graph, p, of_p),
-                    both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), away), 2, 0);
+    artel__value_id away = difference(graph, p, of_p),
+                    both = artel__op_affine(graph, product(graph, difference(graph, y, of_p), away), 2, 0);
     return artel__op_fold_weighted(graph, mean_of(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, both, norm), false),
                                    weight);
 }

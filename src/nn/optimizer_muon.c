@@ -71,7 +71,7 @@ static artel__value_id turned(artel__graph *graph, artel__value_id x)
 }
 
 /* a [m][k] times b [k][n]. */
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
+static artel__value_id matrix_product(artel__graph *graph, artel__value_id a, artel__value_id b)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape columns = artel__shape(1, graph->value[b].shape.dim[1]);
@@ -89,10 +89,10 @@ static artel__value_id orthogonal(artel__graph *graph, const settings *s, artel_
         unary(graph, ARTEL__UNARY_SQRT, artel__matrix_scalar(graph, artel__op_squared_norm(graph, x)));
     x = divide(graph, x, artel__op_affine(graph, norm, 1, 1e-7));
     for (int64_t i = 0; i < s->ns_steps && graph->status == ARTEL_OK; i++) {
-        artel__value_id a = product(graph, x, turned(graph, x));
-        artel__value_id b = product(graph, artel__op_affine(graph, a, s->muon_c, 0), a);
+        artel__value_id a = matrix_product(graph, x, turned(graph, x));
+        artel__value_id b = matrix_product(graph, artel__op_affine(graph, a, s->muon_c, 0), a);
         b = artel__op_add(graph, artel__op_affine(graph, a, s->muon_b, 0), b);
-        artel__value_id fifth = product(graph, b, x);
+        artel__value_id fifth = matrix_product(graph, b, x);
         x = artel__op_add(graph, artel__op_affine(graph, x, s->muon_a, 0), fifth);
     }
     return tall ? turned(graph, x) : x;

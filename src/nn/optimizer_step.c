@@ -315,7 +315,7 @@ static void go_by_norms_wide(artel__graph *graph, artel__value_id variable, arte
                     moves = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, norm[1], 0),
                     both = artel__op_logical_and(graph, there, moves),
                     ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, norm[0], norm[1]),
-                    one = artel__constant_scalar(graph, 1);
+                    one = artel__op_scalar(graph, 1);
     ratio = artel__op_where(graph, both, ratio, one);
     ratio = artel__op_binary(graph, ARTEL__BINARY_MUL, ratio, artel__op_step_number(graph, ARTEL__STEP_RATE, 0));
     artel__value_id step = artel__op_binary(graph, ARTEL__BINARY_MUL, ratio, direction);

@@ -15,6 +15,7 @@
 #include "kernel/fold_tree.h"
 #include "op/elementwise.h"
 #include "op/loss.h"
+#include "op/reduce.h"
 
 /* -- rows of a state -- */
 
@@ -366,6 +367,11 @@ const artel__op_def artel__op_batch_sum_def = {
 artel__value_id artel__op_batch_sum(artel__graph *graph, artel__value_id sum, artel__value_id x)
 {
     return artel__graph_add(graph, &artel__op_batch_sum_def, NULL, (artel__value_id[]){sum, x}, 2);
+}
+
+artel__value_id artel__op_batch_sums(artel__graph *graph, artel__value_id x)
+{
+    return artel__op_batch_sum(graph, artel__op_all_reduce(graph, artel__op_fold_sum(graph, x)), x);
 }
 
 artel__value_id artel__op_batch_mean(artel__graph *graph, artel__value_id mean, artel__value_id x)

@@ -16,7 +16,9 @@ artel__value_id artel__op_place_rows(artel__graph *graph, artel__value_id rows, 
 artel__value_id artel__op_batch_groups(artel__graph *graph, int groups);
 /* `sum`, the finished sum of ROW `x` over the global batch, so that its gradient reaches every row of x. */
 artel__value_id artel__op_batch_sum(artel__graph *graph, artel__value_id sum, artel__value_id x);
-/* The same of the finished mean over the rows. */
+/* The sum of ROW `x` over the global batch, with that gradient. */
+artel__value_id artel__op_batch_sums(artel__graph *graph, artel__value_id x);
+/* artel__op_batch_sum of the finished mean over the rows. */
 artel__value_id artel__op_batch_mean(artel__graph *graph, artel__value_id mean, artel__value_id x);
 
 #endif

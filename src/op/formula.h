@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What formulas of operations are written with: short names for what they are put together from. */
+/* Short names for what formulas are put together from: losses and cells in float64, gradients of gradients, and, by
+ * nn/layer_ops_formula.h, which has more of them, raw operations. */
 #ifndef ARTEL_OP_FORMULA_H
 #define ARTEL_OP_FORMULA_H
 
 #include "op/elementwise.h"
 
-#define HALF_PI 1.57079632679489661923
 #define LOG_2 0.693147180559945309417
 
 static inline artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
@@ -16,6 +16,21 @@ static inline artel__value_id unary(artel__graph *graph, artel__unary function, 
 static inline artel__value_id binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
 {
     return artel__op_binary(graph, function, a, b);
+}
+
+static inline artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return binary(graph, ARTEL__BINARY_MUL, a, b);
+}
+
+static inline artel__value_id difference(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return binary(graph, ARTEL__BINARY_SUB, a, b);
+}
+
+static inline artel__value_id square(artel__graph *graph, artel__value_id x)
+{
+    return unary(graph, ARTEL__UNARY_SQUARE, x);
 }
 
 static inline artel__value_id negative(artel__graph *graph, artel__value_id x)
@@ -53,28 +68,6 @@ static inline artel__value_id clip(artel__graph *graph, artel__value_id x, doubl
 static inline artel__value_id times(artel__graph *graph, artel__value_id x, double factor)
 {
     return artel__op_affine(graph, x, factor, -0.0);
-}
-
-static inline artel__value_id above(artel__graph *graph, artel__value_id x, double number)
-{
-    return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, x, number);
-}
-
-/* |x| with the gradient 1 at 0. */
-static inline artel__value_id size_of(artel__graph *graph, artel__value_id x)
-{
-    return where(graph, below(graph, x, 0), negative(graph, x), x);
-}
-
-static inline artel__value_id with_sign(artel__graph *graph, artel__value_id size, artel__value_id like)
-{
-    return where(graph, below(graph, like, 0), negative(graph, size), size);
-}
-
-/* 1 / x tells -0 from 0. */
-static inline artel__value_id sign_bit(artel__graph *graph, artel__value_id x)
-{
-    return artel__op_logical_or(graph, below(graph, x, 0), below(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, x), 0));
 }
 
 #endif

@@ -21,11 +21,6 @@ typedef struct operands {
     double classes;
 } operands;
 
-static artel__value_id square(artel__graph *graph, artel__value_id x)
-{
-    return unary(graph, ARTEL__UNARY_SQUARE, x);
-}
-
 static artel__value_id logarithm(artel__graph *graph, artel__value_id x)
 {
     return unary(graph, ARTEL__UNARY_LOG, x);
@@ -34,16 +29,6 @@ static artel__value_id logarithm(artel__graph *graph, artel__value_id x)
 static artel__value_id magnitude(artel__graph *graph, artel__value_id x)
 {
     return unary(graph, ARTEL__UNARY_ABS, x);
-}
-
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
-static artel__value_id difference(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_SUB, a, b);
 }
 
 /* 1 - x */

@@ -10,7 +10,7 @@
 #include "op/matrix.h"
 
 #include "kernel/wide.h"
-#include "op/elementwise.h"
+#include "op/formula.h"
 #include "op/lower_matrix.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
@@ -109,11 +109,6 @@ static artel__value_id times_turned(artel__graph *graph, artel__value_id x, arte
                     all = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, x, &a), right);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, all, 1u << (graph->value[all].shape.rank - 1), false);
-}
-
-static artel__value_id negative(artel__graph *graph, artel__value_id x)
-{
-    return artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, x);
 }
 
 /* The lower triangle with half of the diagonal. */

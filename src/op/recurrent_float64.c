@@ -17,11 +17,6 @@ typedef struct sequence {
     artel__value_id nudge, met; /* of the step, of a GRU; what met R_n in it */
 } sequence;
 
-static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
 static artel__value_id apply(const sequence *q, const artel__cell_activation *a, artel__value_id x)
 {
     return artel__op_unary(q->graph, a->function, a->parameter, x);

@@ -9,15 +9,11 @@
 #include "op/loss.h"
 
 #include "kernel/loss_formula.h"
+#include "op/formula.h"
 #include "op/loss_float64.h"
 #include "op/op.h"
 #include "op/second.h"
 #include "op/shape_ops.h"
-
-static artel__value_id mul(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
 
 /* What the second derivative of a term is made of: error is p - t. */
 typedef struct curve {
@@ -31,32 +27,27 @@ typedef struct curve {
 #include "kernel/losses.list"
 #undef LOSS_CURVE
 
-static bool is_curved(artel__loss op)
+typedef artel__value_id curve_fn(const curve *c);
+
+/* NULL: not written down. */
+static curve_fn *curve_of(artel__loss op)
 {
     switch (op) {
-#define CURVED_LOSS(NAME, name) case ARTEL__LOSS_##NAME:
+#define CURVED_LOSS(NAME, name) \
+    case ARTEL__LOSS_##NAME:    \
+        return curve_of_##name;
 #include "kernel/losses.list"
 #undef CURVED_LOSS
-        return true;
-    default: return false;
+    default: return NULL;
     }
 }
 
-/* ARTEL__NO_VALUE: 0. */
-static artel__value_id curve_of(artel__graph *graph, const artel__loss_input *l, artel__value_id target,
-                                artel__value_id p)
+static artel__value_id bend(curve_fn *write, artel__graph *graph, const artel__loss_input *l, artel__value_id target,
+                            artel__value_id p)
 {
-    artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32),
-                    error = artel__op_binary(graph, ARTEL__BINARY_SUB, p, t);
-    const curve c = {graph, l, p, error};
-    switch (l->op) {
-#define CURVED_LOSS(NAME, name) \
-    case ARTEL__LOSS_##NAME:    \
-        return curve_of_##name(&c);
-#include "kernel/losses.list"
-#undef CURVED_LOSS
-    default: return ARTEL__NO_VALUE;
-    }
+    artel__value_id t = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
+    const curve c = {graph, l, p, difference(graph, p, t)};
+    return write(&c);
 }
 
 /* A position's number for each of its elements. */
@@ -71,8 +62,8 @@ static artel__value_id across(artel__graph *graph, artel__value_id prediction, a
 {
     int last = graph->value[prediction].shape.rank - 1;
     artel__value_id s = artel__op_softmax(graph, ARTEL__SOFTMAX, prediction, last);
-    artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_SUM, mul(graph, back, s), 1u << last, true);
-    return mul(graph, s, artel__op_binary(graph, ARTEL__BINARY_SUB, back, mean));
+    artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_SUM, product(graph, back, s), 1u << last, true);
+    return product(graph, s, difference(graph, back, mean));
 }
 
 /* Written anew in float64, of operations. */
@@ -109,22 +100,23 @@ artel_status artel__second_loss(artel__gradient *g)
     artel__graph *graph = g->graph;
     artel__value_id back = g->out_gradient[0], upstream = g->in[0], prediction = g->in[2], bent;
     bool softmax = loss_form_of(l->op).softmax && !l->has_ignored_class;
-    if (!softmax && !is_curved(l->op)) return second_anew(g);
+    curve_fn *write = curve_of(l->op);
+    if (!softmax && !write) return second_anew(g);
     int last = graph->value[prediction].shape.rank - 1;
     int64_t terms = graph->value[prediction].shape.dim[last];
     if (g->needed[0]) {
         artel__value_id inputs[] = {artel__op_fill_like(graph, upstream, 1), g->in[1], prediction};
         artel__value_id slope = artel__graph_add(graph, graph->node[g->node].op, l, inputs, 3);
-        g->in_gradient[0] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, mul(graph, back, slope), 1u << last, false);
+        g->in_gradient[0] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, product(graph, back, slope), 1u << last, false);
     }
     if (!g->needed[2] || graph->status < 0) return graph->status;
     if (softmax) {
         bent = across(graph, prediction, back);
     } else {
-        bent = curve_of(graph, l, g->in[1], prediction);
+        bent = bend(write, graph, l, g->in[1], prediction);
         if (bent < 0) return graph->status;
-        bent = artel__op_affine(graph, mul(graph, back, bent), 1 / (float)terms, 0);
+        bent = artel__op_affine(graph, product(graph, back, bent), 1 / (float)terms, 0);
     }
-    g->in_gradient[2] = mul(graph, bent, spread(graph, upstream, prediction));
+    g->in_gradient[2] = product(graph, bent, spread(graph, upstream, prediction));
     return graph->status;
 }

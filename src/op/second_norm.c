@@ -7,42 +7,28 @@
  * result says and which is straight.
  */
 #include "op/batch_rows.h"
+#include "op/formula.h"
 #include "op/norm.h"
 #include "op/norm_attributes.h"
 #include "op/ops.h"
 #include "op/second.h"
 #include "op/shape_ops.h"
 
-static artel__value_id mul(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
-}
-
-static artel__value_id sub(artel__graph *graph, artel__value_id a, artel__value_id b)
-{
-    return artel__op_binary(graph, ARTEL__BINARY_SUB, a, b);
-}
-
-static artel__value_id square(artel__graph *graph, artel__value_id x)
-{
-    return artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x);
-}
-
 /* 1 / sqrt(x + epsilon) */
 static artel__value_id inverse_root(artel__graph *graph, artel__value_id x, float epsilon)
 {
-    return artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_affine(graph, x, 1, (double)epsilon));
+    return unary(graph, ARTEL__UNARY_RSQRT, artel__op_affine(graph, x, 1, (double)epsilon));
 }
 
 /* -- batch normalisation -- */
 
 /* Sums over rows and inner axes: GLOBAL [c]. */
-static artel__value_id batch_sums(artel__graph *graph, artel__value_id x)
+static artel__value_id channel_sums(artel__graph *graph, artel__value_id x)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     int rank = graph->value[x].shape.rank;
     if (rank > 1) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, (1u << (rank - 1)) - 1u, false);
-    return artel__op_batch_sum(graph, artel__op_all_reduce(graph, artel__op_fold_sum(graph, x)), x);
+    return artel__op_batch_sums(graph, x);
 }
 
 /* The epsilon of the node that made an inverse from moments. */
@@ -64,16 +50,16 @@ static channels normalised(const artel__gradient *g, int x, int mean)
     if (a->training && graph->status == ARTEL_OK) {
         int last = graph->value[c.x].shape.rank - 1;
         artel__value_id one = artel__op_fill_like(graph, artel__op_slice(graph, c.x, last, 0, 1, 1), 1);
-        artel__value_id count = batch_sums(graph, one);
-        c.mean = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sums(graph, c.x), count);
-        artel__value_id sum = batch_sums(graph, square(graph, sub(graph, c.x, c.mean)));
-        artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, sum, count);
+        artel__value_id count = channel_sums(graph, one);
+        c.mean = binary(graph, ARTEL__BINARY_DIV, channel_sums(graph, c.x), count);
+        artel__value_id sum = channel_sums(graph, square(graph, difference(graph, c.x, c.mean)));
+        artel__value_id variance = binary(graph, ARTEL__BINARY_DIV, sum, count);
         c.inverse = inverse_root(graph, variance, epsilon_behind(graph, g->in[mean + 1]));
     } else {
         c.mean = artel__second_leaf(graph, g->in[mean]);
         c.inverse = artel__second_leaf(graph, g->in[mean + 1]);
     }
-    c.xhat = mul(graph, sub(graph, c.x, c.mean), c.inverse);
+    c.xhat = product(graph, difference(graph, c.x, c.mean), c.inverse);
     return c;
 }
 
@@ -106,7 +92,7 @@ artel_status artel__second_normalise(artel__gradient *g)
     artel__value_id dy = artel__second_leaf(graph, g->in[DY]), gamma = artel__second_leaf(graph, g->in[GAMMA]), dx;
     artel__value_id passed = masked(g, g->in[Y], dy);
     channels c = normalised(g, X, MEAN);
-    artel__value_id y = gamma < 0 ? c.xhat : mul(graph, c.xhat, gamma);
+    artel__value_id y = gamma < 0 ? c.xhat : product(graph, c.xhat, gamma);
     artel__slopes first = {{y}, {passed}, 1, &c.x, 1};
     ARTEL_TRY(graph->status);
     ARTEL_TRY(artel__second_slopes(graph, &first, &dx));
@@ -138,8 +124,8 @@ artel_status artel__second_normalise_rows(artel__gradient *g)
         b[k] = artel__op_cast(graph, artel__op_reshape(graph, back, &line), ARTEL_DTYPE_FLOAT32);
     }
     channels c = normalised(g, X, MEAN);
-    artel__value_id passed = masked(g, g->in[Y], dy), both = artel__op_add(graph, b[0], mul(graph, c.xhat, b[1]));
-    artel__value_id sum = mul(graph, passed, both);
+    artel__value_id passed = masked(g, g->in[Y], dy), both = artel__op_add(graph, b[0], product(graph, c.xhat, b[1]));
+    artel__value_id sum = product(graph, passed, both);
     const artel__value_id leaf[] = {c.x, dy, c.mean, c.inverse};
     artel__slopes slopes = {{sum}, {artel__op_fill_like(graph, sum, 1)}, 1, leaf, a->training ? 2 : 4};
     ARTEL_TRY(graph->status);
@@ -156,15 +142,15 @@ static artel__value_id layer_xhat(artel__graph *graph, const artel__layer_norm_a
     uint32_t axes = ((1u << a->axes) - 1u) << (rank - a->axes);
     bool centred = a->mode == ARTEL__LAYER_NORM_LAYER || a->mode == ARTEL__LAYER_NORM_RMS_SCALED;
     artel__value_id apart = x, inverse;
-    if (centred) apart = sub(graph, x, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true));
+    if (centred) apart = difference(graph, x, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true));
     if (a->mode == ARTEL__LAYER_NORM_UNIT) {
         artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, square(graph, x), axes, true);
         inverse = artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){0, 1.0f / a->epsilon, 0},
-                                  artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, sum));
+                                  unary(graph, ARTEL__UNARY_RSQRT, sum));
     } else
         inverse = inverse_root(graph, artel__op_reduce(graph, ARTEL__REDUCE_MEAN, square(graph, apart), axes, true),
                                a->epsilon);
-    return mul(graph, a->mode == ARTEL__LAYER_NORM_LAYER ? apart : x, inverse);
+    return product(graph, a->mode == ARTEL__LAYER_NORM_LAYER ? apart : x, inverse);
 }
 
 /* A parameter of the last axes of x, whatever its own shape. */
@@ -185,7 +171,7 @@ artel_status artel__second_layer_norm(artel__gradient *g)
     artel__value_id dx, dy = artel__second_leaf(graph, g->in[0]), x = artel__second_leaf(graph, g->in[1]),
                         gamma = as_last_axes(graph, g->in[4], g->in[1], a->axes);
     artel__value_id y = layer_xhat(graph, a, x);
-    if (gamma >= 0) y = mul(graph, y, gamma);
+    if (gamma >= 0) y = product(graph, y, gamma);
     artel__slopes first = {{y}, {dy}, 1, &x, 1};
     ARTEL_TRY(graph->status);
     ARTEL_TRY(artel__second_slopes(graph, &first, &dx));
@@ -204,8 +190,8 @@ artel_status artel__second_layer_norm_parameters(artel__gradient *g)
                     by_beta = as_last_axes(graph, g->out_gradient[1], g->in[1], a->axes);
     const artel__value_id leaf[] = {dy, x};
     artel__slopes slopes = {{ARTEL__NO_VALUE, ARTEL__NO_VALUE}, {ARTEL__NO_VALUE, ARTEL__NO_VALUE}, 2, leaf, 2};
-    if (by_gamma >= 0) slopes.target[0] = mul(graph, mul(graph, dy, layer_xhat(graph, a, x)), by_gamma);
-    if (by_beta >= 0) slopes.target[1] = mul(graph, dy, by_beta);
+    if (by_gamma >= 0) slopes.target[0] = product(graph, product(graph, dy, layer_xhat(graph, a, x)), by_gamma);
+    if (by_beta >= 0) slopes.target[1] = product(graph, dy, by_beta);
     for (int k = 0; k < 2; k++) {
         if (slopes.target[k] >= 0) slopes.seed[k] = artel__op_fill_like(graph, slopes.target[k], 1);
     }

@@ -55,7 +55,7 @@ static artel__value_id float64_binary_crossentropy_logits(const operands *o)
 static artel__value_id curve_of_binary_crossentropy_logits(const curve *c)
 {
     artel__value_id s = artel__op_unary(c->graph, ARTEL__UNARY_SIGMOID, NULL, c->p);
-    return mul(c->graph, s, artel__op_affine(c->graph, s, -1, 1));
+    return product(c->graph, s, artel__op_affine(c->graph, s, -1, 1));
 }
 #endif
 
