@@ -45,8 +45,8 @@ static const char *const names[] = {
 /* clang-format off */
 static const char *const operations[] = {
     "all_reduce", "all_reduce_max", "batch_max", "batch_sum", "binary", "cast", "compare", "concat", "constant",
-    "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad", "place_rows", "reduce",
-    "repeat", "reshape", "select", "slice", "stand_in", "stop_gradient", "take", "take_rows", "transpose", "unary",
+    "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad", "place_rows",
+    "reduce", "repeat", "reshape", "select", "slice", "stand_in", "stop_gradient", "take", "take_rows", "transpose", "unary",
     "wide_lookup", "wide_product", "flat_update",
     NULL};
 /* clang-format on */

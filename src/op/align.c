@@ -56,16 +56,11 @@ static void fill_gradient(const artel__run_args *args, void *params)
     p->gradient = args->out[0];
 }
 
-static artel_status refuse_second(artel__gradient *g)
-{
-    return artel__second_refuse(g, "an alignment (CTC)");
-}
-
 const artel__op_def artel__op_align_gradient_def = {
     .name = "align_gradient",
     .doc = "Gradient of a loss of unaligned sequences.",
     .infer = infer_gradient,
-    .grad = refuse_second,
+    .grad = artel__second_align,
     .lower = artel__lower_align_gradient,
     .exec =
         &(const artel__op_exec){

@@ -111,9 +111,9 @@ static void describe_decompose(const artel__node *node, artel__text *out)
     artel__text_printf(out, "%s%s", names[at->function], at->whole ? " whole" : "");
 }
 
-static artel_status refuse_second(artel__gradient *g)
+static artel_status grad_gradient(artel__gradient *g)
 {
-    return artel__second_refuse(g, names[((const decompose_attributes *)g->attributes)->function]);
+    return artel__second_decompose(g, ((const decompose_attributes *)g->attributes)->function);
 }
 
 const artel__op_def artel__op_decompose_gradient_def = {
@@ -121,7 +121,7 @@ const artel__op_def artel__op_decompose_gradient_def = {
     .doc = "Gradient of factors of small matrices.",
     .attribute_size = sizeof(decompose_attributes),
     .infer = infer_gradient,
-    .grad = refuse_second,
+    .grad = grad_gradient,
     .cost = cost_decompose,
     .describe = describe_decompose,
     .exec =

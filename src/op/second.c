@@ -122,18 +122,13 @@ static artel_status second_product(artel__gradient *g)
     static const int input[] = {0, 2};
     const artel__reduce_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
-    artel__value_id x = artel__second_leaf(graph, g->in[0]), dy = artel__second_leaf(graph, g->in[2]), dx;
-    artel__value_id y = x;
+    artel__value_id x = artel__second_leaf(graph, g->in[0]), dy = artel__second_leaf(graph, g->in[2]), y = x;
+    const artel__value_id leaf[] = {x, dy};
     for (int axis = 0; axis < graph->value[g->in[0]].shape.rank; axis++) {
         if (a->axes >> axis & 1u) y = multiply_along(graph, y, axis);
     }
     if (graph->status == ARTEL_OK && y >= 0) y = artel__op_reshape(graph, y, &graph->value[g->in[2]].shape);
-    artel__slopes first = {{y}, {dy}, 1, &x, 1};
-    ARTEL_TRY(graph->status);
-    ARTEL_TRY(artel__second_slopes(graph, &first, &dx));
-    const artel__value_id leaf[] = {x, dy};
-    artel__slopes all = {{dx}, {g->out_gradient[0]}, 1, leaf, 2};
-    return artel__second_finish(g, &all, input);
+    return artel__second_written(g, y, dy, leaf, input);
 }
 
 artel_status artel__second_reduce(artel__gradient *g)

@@ -4,6 +4,7 @@
 #ifndef ARTEL_OP_SECOND_H
 #define ARTEL_OP_SECOND_H
 
+#include "kernel/decompose.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
 
@@ -38,6 +39,10 @@ artel_status artel__second_layer_norm(artel__gradient *gradient);
 artel_status artel__second_layer_norm_parameters(artel__gradient *gradient);
 /* Of pool_gradient: inputs dy, x, y (second_pool.c). */
 artel_status artel__second_pool(artel__gradient *gradient);
+/* Of align_gradient: inputs upstream, labels, logits (second_align.c). */
+artel_status artel__second_align(artel__gradient *gradient);
+/* Of decompose_gradient: inputs a, its factors, what comes back to them (second_decompose.c). */
+artel_status artel__second_decompose(artel__gradient *gradient, artel__decomposition function);
 
 /* -- for gradients that have to be written anew: the operation once more, of operations that have gradients, and its
  * gradient taken from these (second_anew.c) -- */
@@ -58,6 +63,11 @@ artel_status artel__second_slopes(artel__graph *graph, const artel__slopes *slop
 /* A gradient node of which dx was written anew from leaves: what comes back to it goes on to them. leaf[i] was made of
  * input `input[i]`, whose gradient is filled in. */
 artel_status artel__second_finish(artel__gradient *gradient, const artel__slopes *slopes, const int *input);
+
+/* The same of an operation of two leaves: y, written of leaf[0], is what dx is the gradient of, by leaf[0]; `seed`,
+ * made of leaf[1], is what comes back to y. */
+artel_status artel__second_written(artel__gradient *gradient, artel__value_id y, artel__value_id seed,
+                                   const artel__value_id leaf[2], const int input[2]);
 
 /* Says which part has none. */
 artel_status artel__second_refuse(const artel__gradient *gradient, const char *what);

@@ -33,6 +33,17 @@ artel_status artel__second_slopes(artel__graph *graph, const artel__slopes *slop
     return artel__graph_differentiate(graph, &request, out);
 }
 
+artel_status artel__second_written(artel__gradient *g, artel__value_id y, artel__value_id seed,
+                                   const artel__value_id leaf[2], const int input[2])
+{
+    artel__value_id dx;
+    artel__slopes first = {{y}, {seed}, 1, leaf, 1};
+    ARTEL_TRY(g->graph->status);
+    ARTEL_TRY(artel__second_slopes(g->graph, &first, &dx));
+    artel__slopes all = {{dx}, {g->out_gradient[0]}, 1, leaf, 2};
+    return artel__second_finish(g, &all, input);
+}
+
 artel_status artel__second_finish(artel__gradient *g, const artel__slopes *slopes, const int *input)
 {
     artel__graph *graph = g->graph;

@@ -69,7 +69,7 @@ static artel__value_id across(artel__graph *graph, artel__value_id prediction, a
 /* Written anew in float64, of operations. */
 static artel_status second_anew(artel__gradient *g)
 {
-    static const int input[] = {0, 2};
+    static const int input[] = {2, 0};
     const artel__loss_input *l = g->attributes;
     artel__graph *graph = g->graph;
     artel__loss_float64 wide = {.op = l->op,
@@ -81,17 +81,14 @@ static artel_status second_anew(artel__gradient *g)
                                 .balanced = l->b >= 0,
                                 .has_ignored = l->has_ignored_class,
                                 .ignored = l->ignored_class};
-    artel__value_id upstream = artel__second_leaf(graph, g->in[0]), p = artel__second_leaf(graph, g->in[2]), slope;
+    artel__value_id upstream = artel__second_leaf(graph, g->in[0]), p = artel__second_leaf(graph, g->in[2]);
     artel_dtype target_dtype = artel__loss_is_sparse(l->op) ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT64;
     artel__value_id target = artel__op_cast(graph, artel__op_stop_gradient(graph, g->in[1]), target_dtype);
     artel__value_id value = artel__loss_in_float64(graph, &wide, target, artel__op_cast(graph, p, ARTEL_DTYPE_FLOAT64));
     ARTEL_TRY(graph->status);
     value = artel__op_reshape(graph, value, &graph->value[upstream].shape);
-    artel__slopes first = {{value}, {artel__op_cast(graph, upstream, ARTEL_DTYPE_FLOAT64)}, 1, &p, 1};
-    ARTEL_TRY(artel__second_slopes(graph, &first, &slope));
-    const artel__value_id leaf[] = {upstream, p};
-    artel__slopes slopes = {{slope}, {g->out_gradient[0]}, 1, leaf, 2};
-    return artel__second_finish(g, &slopes, input);
+    return artel__second_written(g, value, artel__op_cast(graph, upstream, ARTEL_DTYPE_FLOAT64),
+                                 (const artel__value_id[]){p, upstream}, input);
 }
 
 artel_status artel__second_loss(artel__gradient *g)

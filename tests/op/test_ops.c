@@ -24,10 +24,7 @@ static void test_gradients(void **state)
 static const struct {
     const char *family, *what;
 } unbent[] = {
-    {"align", "CTC"},
     {"pairs", "Circle"},
-    {"decompose", "the gradient of"},
-    {"wide matrix", "the gradient of"},
 };
 
 static bool may_refuse(const op_case *c, const char *why)
