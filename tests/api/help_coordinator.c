@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <artel/extend.h>
+#include "api/help_ball.h"
 
 coordinator_job job;
 
@@ -144,26 +144,6 @@ artel_optimizer *coordinator_train_with(artel_strategy *s, artel_model *of, cons
     check(artel_optimizer_create(s, rule, variables, count, &made) == ARTEL_OK, "%s", rule);
     return made;
 }
-
-/* An optimizer of the program's own. m = momentum m - rate g; w += m */
-static artel_status heavy_ball(void *user, const char *config, artel_graph *g, artel_optimizer_update *u)
-{
-    (void)user;
-    artel_value momentum = artel_graph_number(g, artel_graph_setting(g, config, "momentum", 0));
-    artel_value kept = artel_graph_binary(g, "multiply", u->slots[0], momentum);
-    artel_value step = artel_graph_binary(g, "multiply", u->gradient, u->rate);
-    u->next_slots[0] = artel_graph_binary(g, "subtract", kept, step);
-    u->next = artel_graph_binary(g, "add", u->variable, u->next_slots[0]);
-    return artel_graph_status(g);
-}
-
-static const artel_optimizer_slot momentum[] = {{.name = "momentum"}};
-static const artel_optimizer_definition ball = {.struct_size = sizeof ball,
-                                                .class_name = "mine>HeavyBall",
-                                                .settings = "{\"momentum\": 0.0}",
-                                                .slots = momentum,
-                                                .slot_count = 1,
-                                                .update = heavy_ball};
 
 static coordinator_training here;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of strings share: a context with an eager object, texts of constants, refusals by a word. */
+/* What tests of strings share: a context with an eager object, texts of constants. */
 #ifndef TESTS_API_HELP_TEXT_H
 #define TESTS_API_HELP_TEXT_H
 
@@ -19,7 +19,5 @@ typedef struct scene {
 
 scene begin(void);
 void end(scene *s);
-/* The status is that, and what or where of the record has the word. */
-void refused(scene *s, artel_status status, artel_status wanted, const char *word);
 
 #endif

@@ -2,39 +2,15 @@
 """Eager arrays and functions (artel/eager.h) through the C API, as the tests that compare them with Keras, NumPy and TensorFlow use them."""
 import ctypes
 import json
-import os
 
 import numpy as np
 
-from api.header import Headers
+from graphs import CONTEXT, Refused, S, Trace, check, faults, lib, shape_of
 
-headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
-lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
-Shape = headers.structs["artel_shape"]
-CONTEXT, EAGER = ctypes.c_void_p(), ctypes.c_void_p()
-faults = []
-
-
-class Refused(Exception):
-    pass
-
-
-def check(status):
-    if status < 0:
-        at = lib.artel_context_error(CONTEXT)
-        raise Refused(ctypes.string_at(at + 4 + 256).decode() + f" ({status})")
-    return status
-
-
-check(lib.artel_context_create(None, ctypes.byref(CONTEXT)))
+Shape, EAGER = S["artel_shape"], ctypes.c_void_p()
 check(lib.artel_eager_create(CONTEXT, None, ctypes.byref(EAGER)))
-lib.artel_dtype_name.restype = ctypes.c_char_p
 NAMES = [lib.artel_dtype_name(i).decode() for i in range(14)]
 NUMERIC = [name for name in NAMES if name in ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")]
-
-
-def shape_of(shape):
-    return Shape(len(shape), (ctypes.c_int64 * 8)(*shape))
 
 
 def array(values):
@@ -75,7 +51,6 @@ def expect(what, got, wanted, exact=False):
         faults.append(f"{what}: {got.dtype}{got.shape} {got.ravel()[:4]}, wanted {wanted.dtype}{wanted.shape} {wanted.ravel()[:4]}")
 
 
-Trace = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32))
 kept = []  # functions of Python's that the library may still call
 
 

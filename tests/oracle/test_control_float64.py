@@ -3,45 +3,17 @@
 """float64 in the control flow of functions (artel/control.h): choices, loops and scans, one condition for all and one for each row, values and gradients of the
 first and second order within 1e-14 of the largest number of what TensorFlow's tf.cond, tf.while_loop and Python's loops give, and equal bits under every strategy."""
 import ctypes
-import os
 import sys
 
 import numpy as np
 
-from api.header import Headers
+from graphs import CONTEXT, DTYPES, S, Refused, Trace, check, faults, lib, pointer, shape_of
 from oracle import keras_module
 
 keras_module()
 import tensorflow as tf  # noqa: E402  (after Keras has set it up)
 
-headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
-lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
-lib.artel_dtype_name.restype = ctypes.c_char_p
-DTYPES = {lib.artel_dtype_name(i).decode(): i for i in range(14)}
-S, CONTEXT, faults = headers.structs, ctypes.c_void_p(), []
-Trace = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32))
 STRATEGIES = (("one-device", 1), ("mirrored", 3), ("central-storage", 2))
-
-
-class Refused(Exception):
-    pass
-
-
-def check(status):
-    if status < 0:
-        error = ctypes.cast(lib.artel_context_error(CONTEXT), ctypes.POINTER(S["artel_error"])).contents
-        raise Refused(f"{error.where.decode()}: {error.what.decode()} ({status})")
-
-
-check(lib.artel_context_create(None, ctypes.byref(CONTEXT)))
-
-
-def shape_of(shape):
-    return S["artel_shape"](len(shape), (ctypes.c_int64 * 8)(*shape))
-
-
-def pointer(value):
-    return ctypes.cast(ctypes.pointer(value) if isinstance(value, ctypes.Structure) else value, ctypes.c_void_p)
 
 
 # -- values of a graph that is traced, written as Python writes them --

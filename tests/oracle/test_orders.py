@@ -11,37 +11,14 @@ import tempfile
 
 import numpy as np
 
-from api.header import Headers
+from graphs import CONTEXT, DTYPES, S, Refused, Trace, check, faults, lib, pointer, shape_of
 from oracle import K, L, keras_module
 
 keras_module()
 import tensorflow as tf  # noqa: E402  (after Keras has set it up)
 
-headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
-lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
-lib.artel_dtype_name.restype = ctypes.c_char_p
-DTYPES = {lib.artel_dtype_name(i).decode(): i for i in range(14)}
-S, CONTEXT, faults = headers.structs, ctypes.c_void_p(), []
-Trace = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32))
 MOST = {"float32": 1e-4, "float64": 1e-11}
 ROWS = 6
-
-
-def check(status):
-    if status < 0:
-        error = ctypes.cast(lib.artel_context_error(CONTEXT), ctypes.POINTER(S["artel_error"])).contents
-        raise RuntimeError(f"{error.where.decode()}: {error.what.decode()} ({status})")
-
-
-check(lib.artel_context_create(None, ctypes.byref(CONTEXT)))
-
-
-def shape_of(shape):
-    return S["artel_shape"](len(shape), (ctypes.c_int64 * 8)(*shape))
-
-
-def pointer(value):
-    return ctypes.cast(ctypes.pointer(value) if isinstance(value, ctypes.Structure) else value, ctypes.c_void_p)
 
 
 @dataclasses.dataclass
@@ -248,7 +225,7 @@ class Function:
         check(lib.artel_strategy_variables(self.strategy, self.of, False, ctypes.byref(self.variables), ctypes.byref(count)))
         self.count = count.value
         if self.count != len(model.trainable_variables):
-            raise RuntimeError(f"{self.count} variables, of {len(model.trainable_variables)}")
+            raise Refused(f"{self.count} variables, of {len(model.trainable_variables)}")
 
     def trace(self, program):
         def call(_user, graph, inputs, outputs):
@@ -334,7 +311,7 @@ def check_row(row, folder):
                         faults.append(f"{row.name}, {what}: other bits once it is loaded")
                 first = first or got
                 compare(f"{row.name}, {what}, {dtype}", got, wanted[dtype], MOST[dtype])
-            except RuntimeError as error:
+            except Refused as error:
                 faults.append(f"{row.name}, {what}, {dtype}: {error}")
             finally:
                 f.close()
