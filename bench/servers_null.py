@@ -160,8 +160,8 @@ def main():
         lines += tables(o)
     print("\n".join(lines))
     with open(o.out, "w") as f:
-        f.write("# Steps that do nothing\n\nMade by `bench/servers_null.py`: two workers, two servers; %d rounds in turn; load of the machine at the end: %.1f on %d cores.\n\n%s\n"
-                % (o.rounds, os.getloadavg()[0], os.cpu_count(), "\n".join(lines)))
+        f.write("# Steps that do nothing\n\nMade by `bench/servers_null.py --parts %s`: two workers, two servers; %d rounds in turn; load of the machine at the end: %.1f on %d cores.\n\n%s\n"
+                % (o.parts, o.rounds, os.getloadavg()[0], os.cpu_count(), "\n".join(lines)))
 
 
 if __name__ == "__main__":

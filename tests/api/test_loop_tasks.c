@@ -24,7 +24,8 @@ enum {
     WAITS_AT = 20,       /* the unit that waits for what follows from that */
     WAIT_SECONDS = 60,   /* only where it does not come */
     PAUSE = 5 * 1000000, /* ns between two looks */
-    TALL = 3             /* runs of a unit: what it has written is taken back when it is interrupted */
+    TALL = 3,            /* runs of a unit: what it has written is taken back when it is interrupted */
+    RUNS = UNITS * TALL  /* that write, which is what random numbers are of */
 };
 
 typedef struct scene {
@@ -44,7 +45,7 @@ typedef struct task {
     int life;
     artel_status status;
     artel_error error;
-    int64_t units;
+    int64_t units, runs;
     bool writes;
     float value;
     /* Its program. */
@@ -55,10 +56,13 @@ typedef struct task {
     artel_function *step, *look;
 } task;
 
+/* With random numbers of the run: who comes back and counts its runs from 0 has other bits. */
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     const task *t = user;
-    artel_value old = artel_graph_variable(g, t->total), y = artel_graph_unary(g, "tanh", in[0]);
+    artel_value noise = artel_graph_uniform(g, in[0], &(artel_shape){1, {WIDTH}}, -0.5, 0.5, false);
+    artel_value old = artel_graph_variable(g, t->total),
+                y = artel_graph_unary(g, "tanh", artel_graph_binary(g, "add", in[0], noise));
     artel_value rows = artel_graph_op(g, "sum", &y, 1, "{\"axis\": 1}"),
                 sum = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows);
     out[0] = artel_graph_binary(g, "add", artel_graph_binary(g, "multiply", old, artel_graph_number(g, 0.97)), sum);
@@ -156,6 +160,7 @@ static artel_status program(task *t)
     if (status == ARTEL_OK) status = artel_strategy_loop(t->strategy, UNITS, unit, t);
     t->error = *artel_context_error(t->ctx);
     t->units = artel_strategy_units(t->strategy);
+    t->runs = artel_strategy_runs(t->strategy);
     t->writes = artel_strategy_writes(t->strategy);
     if (t->index == t->scene->asked && !t->scene->returns && status == ARTEL_ERROR_PREEMPTED)
         atomic_store(&t->scene->gone, true);
@@ -201,15 +206,20 @@ static void *live(void *user)
     return NULL;
 }
 
-static void play(scene *s, task made[MOST_TASKS])
+static void write_addresses(scene *s)
 {
-    pthread_t thread[MOST_TASKS];
-    int count = s->tasks ? s->tasks : 1;
     snprintf(s->file, sizeof s->file, "%s/tasks", s->folder);
     FILE *file = fopen(s->file, "w");
     assert_non_null(file);
     for (int i = 0; i < s->tasks; i++) fprintf(file, "worker 127.0.0.1:%d\n", support_port_hold(&s->held[i]));
     assert_int_equal(fclose(file), 0);
+}
+
+static void play(scene *s, task made[MOST_TASKS])
+{
+    pthread_t thread[MOST_TASKS];
+    int count = s->tasks ? s->tasks : 1;
+    write_addresses(s);
     for (int i = 0; i < count; i++) {
         made[i] = (task){.scene = s, .index = i};
         assert_int_equal(pthread_create(&thread[i], NULL, live, &made[i]), 0);
@@ -221,6 +231,16 @@ static void play(scene *s, task made[MOST_TASKS])
 static void expect(const task *t, artel_status status)
 {
     if (t->status != status) fail_msg("task %d: %s: %s", t->index, artel_status_name(t->status), t->error.what);
+    assert_int_equal(t->runs, t->units * TALL);
+}
+
+static float truth(void);
+
+static void expect_whole(const task *t)
+{
+    expect(t, ARTEL_OK);
+    assert_int_equal(t->runs, RUNS);
+    assert_true(t->value == truth());
 }
 
 /* What a loop makes that nobody interrupts. */
@@ -245,10 +265,7 @@ static void FT12_FT13_one_comes_back(void **state)
     task t[MOST_TASKS];
     api_folder_make(s.folder);
     play(&s, t);
-    for (int i = 0; i < 3; i++) {
-        expect(&t[i], ARTEL_OK);
-        assert_true(t[i].value == truth() && t[i].units == UNITS);
-    }
+    for (int i = 0; i < 3; i++) expect_whole(&t[i]);
     assert_true(atomic_load(&s.here));
     assert_int_equal(t[0].writes + t[1].writes + t[2].writes, 1);
     api_folder_remove(s.folder);
@@ -265,10 +282,7 @@ static void FT7_one_leaves(void **state)
     play(&s, t);
     expect(&t[1], ARTEL_ERROR_PREEMPTED);
     assert_true(t[1].units >= ASKED_AT && t[1].units < UNITS);
-    for (int i = 0; i < 3; i += 2) {
-        expect(&t[i], ARTEL_OK);
-        assert_true(t[i].value == truth() && t[i].units == UNITS);
-    }
+    for (int i = 0; i < 3; i += 2) expect_whole(&t[i]);
     assert_int_equal(t[0].writes + t[2].writes, 1);
     api_folder_remove(s.folder);
 }
@@ -291,10 +305,7 @@ static void save_and_go_on(int tasks, int then)
     s.tasks = then;
     s.asked = -1;
     play(&s, t);
-    for (int i = 0; i < (then ? then : 1); i++) {
-        expect(&t[i], ARTEL_OK);
-        assert_true(t[i].value == truth() && t[i].units == UNITS);
-    }
+    for (int i = 0; i < (then ? then : 1); i++) expect_whole(&t[i]);
     api_folder_remove(s.folder);
 }
 
@@ -305,9 +316,31 @@ static void FT7_FT8_all_save(void **state)
     save_and_go_on(3, 0);
 }
 
+/* How many a launcher says that a program needs is a number; that of its own options goes before it. */
+static void FT12_how_many_begin(void **state)
+{
+    static const char *const wrong[] = {"two", "-1", "2x", " ", "1e3", "1000000000000"};
+    scene s = {.tasks = 2, .asked = -1};
+    task t = {.scene = &s, .ctx = api_context()};
+    (void)state;
+    api_folder_make(s.folder);
+    write_addresses(&s);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(setenv("ARTEL_MIN_WORKERS", wrong[i], 1), 0);
+        api_refused(t.ctx, join(&t), ARTEL_ERROR_INVALID, "ARTEL_MIN_WORKERS");
+        assert_non_null(strstr(artel_context_error(t.ctx)->what, wrong[i]));
+        assert_null(t.cluster);
+    }
+    assert_int_equal(unsetenv("ARTEL_MIN_WORKERS"), 0);
+    for (int i = 0; i < s.tasks; i++) close(s.held[i]);
+    api_folder_remove(s.folder);
+    artel_context_destroy(t.ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(FT12_FT13_one_comes_back), cmocka_unit_test(FT7_one_leaves),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(FT12_how_many_begin),
+                                       cmocka_unit_test(FT12_FT13_one_comes_back), cmocka_unit_test(FT7_one_leaves),
                                        cmocka_unit_test(FT7_FT8_all_save)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,10 @@
 #include "artel/pipeline.h"
 #include "artel/trainer.h"
 
+enum {
+    MOST_NAME = 1000 /* bytes of a variable's */
+};
+
 static artel_strategy *two_replicas(artel_context *ctx)
 {
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
@@ -329,15 +333,20 @@ static void names_survive_checkpoints(void **state)
 
 static void names_that_files_cannot_hold(void **state)
 {
-    static char many[2000];
+    static char many[MOST_NAME + 2];
     artel_context *ctx = api_context();
     artel_strategy *s = two_replicas(ctx);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *v;
     (void)state;
-    memset(many, 'n', sizeof many - 1);
+    memset(many, 'n', MOST_NAME + 1);
     o.name = many;
-    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "1999 bytes");
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "1001 bytes");
+    many[MOST_NAME] = '\0';
+    api_ok(ctx, artel_variable_create(s, &o, &v));
+    assert_string_equal(artel_variable_name(v), many);
+    o.name = "";
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "name");
     o.name = "bad\xff";
     api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "no UTF-8");
     o.name = "net/kernel";

@@ -128,6 +128,48 @@ static void test_log_levels(void **state)
     artel_context_destroy(ctx);
 }
 
+#ifndef ARTEL__ISA_MOST /* cmake/flags.cmake, where others are not built to run */
+#define ARTEL__ISA_MOST ARTEL__ISA_AMX
+#endif
+
+/* Whether the kernel has all these flags of the processor, and lets programs use them; " name " each. */
+static bool has_flags(const char *flags, const char *const *name)
+{
+    for (; *name; name++) {
+        if (!strstr(flags, *name)) return false;
+    }
+    return true;
+}
+
+/* What /proc/cpuinfo names; ARTEL__ISA_COUNT: there is none to be read, or of another architecture. */
+static artel__isa isa_of_cpuinfo(void)
+{
+    static const char *const avx2[] = {" avx2 ", " fma ", " f16c ", NULL};
+    static const char *const avx512[] = {" avx512f ", " avx512bw ", " avx512dq ", " avx512vl ", NULL};
+    static const char *const bf16[] = {" avx512_bf16 ", NULL}, *const amx[] = {" amx_bf16 ", " amx_tile ", NULL};
+    char line[16384];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) found = strncmp(line, "flags", 5) == 0;
+    if (file) fclose(file);
+    if (!found) return ARTEL__ISA_COUNT;
+    line[strcspn(line, "\n")] = ' ';
+    if (!has_flags(line, avx2)) return ARTEL__ISA_BASELINE;
+    if (!has_flags(line, avx512)) return ARTEL__ISA_AVX2;
+    if (!has_flags(line, bf16)) return ARTEL__ISA_AVX512;
+    return has_flags(line, amx) ? ARTEL__ISA_AMX : ARTEL__ISA_AVX512_BF16;
+}
+
+/* The best is what the kernel says of the machine. */
+static void test_isa_of_machine(void **state)
+{
+    (void)state;
+    artel__isa best = artel__isa_of_machine(), wanted = isa_of_cpuinfo();
+    if (wanted == ARTEL__ISA_COUNT) skip();
+    if (wanted > ARTEL__ISA_MOST) wanted = ARTEL__ISA_MOST;
+    if (best != wanted) fail_msg("%s, and /proc/cpuinfo has %s", artel__isa_name(best), artel__isa_name(wanted));
+}
+
 static void test_isa(void **state)
 {
     (void)state;
@@ -206,6 +248,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_last_lines_are_kept, set_up, tear_down),
         cmocka_unit_test(test_log_levels),
         cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_isa_of_machine),
         cmocka_unit_test(test_short_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,15 @@ def both():
         expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
         job.kill(("ps", 0), ("ps", 1))
         said = job.ends()
-        expect(("are made again" in said) == (copies == 2), "the cost", said)
+        lost = re.findall(r"all go back to step (\d+); (\d+) updates that were applied since are made again", said)
+        expect(len(lost) == (copies == 2) and ("are made again" in said) == (copies == 2), "the cost", said)
+        steps = [e["step"] for e in job.chief.events() if e["event"] == "step"]
+        for back, again in lost:  # to the end of an epoch; what had been applied when the servers fell, and is told of once more
+            expect(int(back) % STEPS == 0 and int(back) >= STEPS, "back to step", back)
+            expect(int(back) + int(again) >= STEPS + 3 and int(again) < STEPS, "made again since step", back, again)
+            told = sum(steps.count(step) - 1 for step in set(steps))
+            expect(told <= int(again), "steps that came twice", told, "and", again, "updates are said to be made again")
+        expect(set(steps) == set(range(1, 20 * STEPS + 1)), "steps", sorted(set(range(1, 20 * STEPS + 1)) - set(steps)))
         expect(digest(job.out) == bits, "other bits with", copies)
 
 
