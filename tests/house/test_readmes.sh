@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Each room has a README.md of at most ten lines of text; the front page names the two commands a newcomer needs.
+# Each room has a README.md of at most ten lines of text; the front page names the two commands a newcomer needs; each fuzzer has a row.
 # labels: quick
 set -eu
 cd "$ARTEL_SOURCE"
@@ -11,6 +11,9 @@ for room in src/*/; do
     lines=$(grep -c '[^[:space:]]' "${room}README.md") || lines=0
     if [ "$lines" -gt 11 ]; then echo "${room}README.md has $lines lines; a heading and ten are allowed"; status=1; fi
     if [ "$lines" -lt 3 ]; then echo "${room}README.md says nothing"; status=1; fi
+done
+for target in tests/fuzz/fuzz_*.c; do
+    grep -q "^| \`$(basename "$target" .c)\`" tests/fuzz/README.md || { echo "tests/fuzz/README.md has no row of $target"; status=1; }
 done
 for word in 'make train' 'make test'; do
     grep -q "$word" README.md || { echo "README.md does not name '$word'"; status=1; }
