@@ -183,7 +183,8 @@ typedef struct artel_fit_options {
     const char *device_memory; /* of a GPU's memory: "grow" (NULL), as it is needed; "grow:0.4", that part at the most;
                                   "0.9", that part at once. Same bits */
     bool allow_mixed_arithmetic; /* false; true: `device` may name processors beside devices ("cpu,cuda:0"), a replica
-                                    each, products in float32; the result depends on that list in its last bits,
+                                    each, and tasks of a cluster, which all say so, may compute with different kinds;
+                                    products in float32; the result depends on who computes what in its last bits,
                                     docs/devices.md */
 } artel_fit_options;
 
@@ -264,6 +265,7 @@ typedef struct artel_evaluate_options {
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches; /* likewise */
     const char *all_reduce;                                                            /* likewise */
     const char *device_reduce, *device_memory;                                         /* likewise */
+    bool allow_mixed_arithmetic;                                                       /* likewise */
 } artel_evaluate_options;
 
 #ifdef __cplusplus

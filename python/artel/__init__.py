@@ -84,7 +84,8 @@ class _FitOptions(ctypes.Structure):
 class _EvaluateOptions(ctypes.Structure):
     _fields_ = [("struct_size", _z), ("batch_size", _l), ("steps", _l), ("shards", _l), ("strategy", _s), ("replicas", _i), ("threads", _i),
                 ("on_event", _p), ("event_user", _p), ("cluster", _p), ("on_result", _p), ("arithmetic", _s), ("device", _s), ("plugin", _s),
-                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s), ("device_memory", _s)]
+                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s), ("device_memory", _s),
+                ("allow_mixed_arithmetic", _b)]
 
 
 _OnEvent = ctypes.CFUNCTYPE(None, _p, ctypes.POINTER(_Event))

@@ -140,6 +140,15 @@ bool artel__cli_shows_default(const artel__option *option);
             ARTEL__OPTION_STRING, offsetof(type, device_reduce), "exact", 0, 0, NULL                                 \
     }
 
+/* --allow-mixed-arithmetic of a struct of options: a field `allow_mixed_arithmetic`, a bool. */
+#define ARTEL__MIXED_OPTION(type)                                                                                      \
+    {                                                                                                                  \
+        "allow-mixed-arithmetic",                                                                                      \
+            "let --device name processors beside devices (cpu,cuda:0), and tasks differ in kind: last bits depend on " \
+            "who computes what",                                                                                       \
+            ARTEL__OPTION_BOOL, offsetof(type, allow_mixed_arithmetic), "false", 0, 0, NULL                            \
+    }
+
 /* --extensions of a struct of options: a field `extensions`, a string. artel__cli_load_model opens them first. */
 #define ARTEL__EXTENSION_OPTION(type)                                                                        \
     {                                                                                                        \

@@ -20,7 +20,7 @@ typedef struct pass_options {
     const char *extensions;
     const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir,
         *confusion, *data_memory, *dtype;
-    bool follow;
+    bool follow, allow_mixed_arithmetic;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
 } pass_options;
@@ -82,7 +82,7 @@ static const char *const json_words[] = {"all", NULL};
          -1,                                                                                                            \
          2,                                                                                                             \
          NULL},                                                                                                         \
-        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__EXTENSION_OPTION(pass_options),                                     \
+        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__MIXED_OPTION(pass_options), ARTEL__EXTENSION_OPTION(pass_options),  \
         ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                                                \
         {"all-reduce",                                                                                                  \
          "how sums travel: auto, direct, redundant, ring, hierarchical; changes no bit",                                \
@@ -180,6 +180,7 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.device_launches = o->device_launches;
     options.device_reduce = o->device_reduce;
     options.device_memory = o->device_memory;
+    options.allow_mixed_arithmetic = o->allow_mixed_arithmetic;
     options.cluster = cluster;
     return options;
 }

@@ -196,12 +196,17 @@ typedef struct artel__action {
 /* Performs an action. Must not call the machine that it comes from; all pointers are lent for the call. */
 typedef void artel__membership_act_fn(void *user, const artel__action *action);
 
+enum {
+    ARTEL__OWN_MAX = 47 /* bytes of a fact that is not compared */
+};
+
 typedef struct artel__membership_config {
     uint32_t tasks, self;
     const char *const *name; /* of each task, such as "worker 2 (host:port)"; lent for the life of the machine */
     uint64_t incarnation;    /* not 0, different in each life of a process (random) */
     const char *facts; /* lines "name=value": all that must be equal everywhere (version, arithmetic class, identity by
-                          field); at most ARTEL__FACTS_MAX bytes, lent for the life of the machine */
+                          field), but for "own=": what this task says of itself (artel__membership_own); at most
+                          ARTEL__FACTS_MAX bytes, lent for the life of the machine */
     uint32_t links;    /* link numbers are below this; at least 2 * tasks + 8 */
     uint32_t shards;   /* V */
     uint32_t replicas; /* of this task, at least 1 */
@@ -316,6 +321,8 @@ typedef struct artel__peer_view {
     uint32_t busy;              /* as in messages */
 } artel__peer_view;
 artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t task);
+/* What a task has said of itself, ARTEL__OWN_MAX bytes at most; "": nothing, or it was never linked. */
+void artel__membership_own(const artel__membership *m, uint32_t task, char out[ARTEL__OWN_MAX + 1]);
 
 /* What a member has said to artel__membership_ask. */
 typedef enum artel__membership_answer {

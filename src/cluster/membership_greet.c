@@ -23,6 +23,37 @@ static value value_of(const char *text, size_t from, size_t to)
     return to > from ? (value){text + from, (int)(to - from)} : (value){"none", 4};
 }
 
+static const char own_name[] = "own=";
+
+/* The value of a task's own fact in its list of facts. */
+static void read_own(const char *facts, size_t count, char out[ARTEL__OWN_MAX + 1])
+{
+    size_t skip = sizeof own_name - 1;
+    out[0] = '\0';
+    for (size_t at = 0, length; at < count; at += length + 1) {
+        const char *end = memchr(facts + at, '\n', count - at);
+        length = end ? (size_t)(end - facts) - at : count - at;
+        if (length >= skip && memcmp(facts + at, own_name, skip) == 0)
+            snprintf(out, ARTEL__OWN_MAX + 1, "%.*s", (int)(length - skip), facts + at + skip);
+    }
+}
+
+void artel__membership_own(const artel__membership *m, uint32_t task, char out[ARTEL__OWN_MAX + 1])
+{
+    out[0] = '\0';
+    if (task == m->config.self)
+        read_own(m->config.facts, strlen(m->config.facts), out);
+    else if (task < m->config.tasks)
+        memcpy(out, m->peer[task].own, ARTEL__OWN_MAX + 1);
+}
+
+/* Both lines state what their tasks are. */
+static bool are_own(const char *here, size_t a, const char *there, size_t b)
+{
+    size_t skip = sizeof own_name - 1;
+    return a >= skip && b >= skip && memcmp(here, own_name, skip) == 0 && memcmp(there, own_name, skip) == 0;
+}
+
 /* The first fact that differs, as "name (there X, here Y)". False when all are equal, and when one side has none: that
  * is a task that has failed before its pass began, and comes only to say why. */
 static bool find_difference(const artel__membership *m, artel__message_bytes facts, char *out, size_t size)
@@ -33,7 +64,7 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
     while (*here || left) {
         size_t a = strcspn(here, "\n"), b = 0;
         while (b < left && there[b] != '\n') b++;
-        if (a != b || memcmp(here, there, a) != 0) {
+        if ((a != b || memcmp(here, there, a) != 0) && !are_own(here, a, there, b)) {
             const char *name = a ? here : there;
             size_t longest = a ? a : b, width = 0;
             while (width < longest && name[width] != '=') width++;
@@ -262,9 +293,11 @@ void artel__ms_on_hello(artel__membership *m, int link, const artel__message *he
             artel__ms_close(m, link);
         else
             incompatible(m, link, hello, ARTEL__REASON_DUPLICATE, artel__reason_text(ARTEL__REASON_DUPLICATE));
-    } else if (m->peer[hello->task].link >= 0) {
-        greet_linked(m, link, hello);
     } else {
-        artel__ms_bind(m, link, hello);
+        read_own((const char *)hello->facts.data, hello->facts.count, m->peer[hello->task].own);
+        if (m->peer[hello->task].link >= 0)
+            greet_linked(m, link, hello);
+        else
+            artel__ms_bind(m, link, hello);
     }
 }

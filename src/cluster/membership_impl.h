@@ -110,8 +110,9 @@ typedef struct artel__ms_member {
 } artel__ms_member;
 
 typedef struct artel__ms_peer {
-    int link;     /* on which its HELLO has come; -1: none */
-    bool dialled; /* this side opened it */
+    int link;                     /* on which its HELLO has come; -1: none */
+    bool dialled;                 /* this side opened it */
+    char own[ARTEL__OWN_MAX + 1]; /* artel__membership_own */
     struct {
         bool waits; /* OPEN is not answered yet */
         int64_t at, backoff;

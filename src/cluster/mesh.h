@@ -54,7 +54,8 @@ static inline void artel__mesh_enter(artel__mesh_activity *activity, artel__memb
 }
 
 typedef struct artel__mesh_request {
-    const char *facts; /* lines "name=value" that must be equal everywhere, at most ARTEL__FACTS_MAX bytes; copied */
+    const char *facts; /* lines "name=value" that must be equal everywhere, but for "own=" (artel__mesh_own), at most
+                          ARTEL__FACTS_MAX bytes; copied */
     int replicas;      /* of this process, at least 1 */
     int32_t shards;    /* the most replicas that all may have together */
     uint64_t step;     /* of the state this process holds */
@@ -122,6 +123,8 @@ int artel__mesh_task_of(artel_cluster *mesh, int rank);
  * on one host have one number. NULL: all are on one. */
 void artel__mesh_hosts(artel_cluster *mesh, int ranks, int *host);
 const char *artel__mesh_title(const artel_cluster *mesh, int task);
+/* What a task says of itself in its facts, on the line "own=", shortened; "": nothing. */
+void artel__mesh_own(artel_cluster *mesh, int task, char out[ARTEL__OWN_MAX + 1]);
 
 /* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another
  * one is going on. */

@@ -77,6 +77,14 @@ int artel__mesh_task_of(artel_cluster *mesh, int rank)
     return task;
 }
 
+void artel__mesh_own(artel_cluster *mesh, int task, char out[ARTEL__OWN_MAX + 1])
+{
+    out[0] = '\0';
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->machine && task >= 0) artel__membership_own(mesh->machine, (uint32_t)task, out);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
 const char *artel__mesh_host(void *user, const char *task)
 {
     const artel_cluster *mesh = user;

@@ -426,7 +426,7 @@ int artel__step_programs_most(const artel__device_executable *x)
 
 bool artel__step_programs_are_shared(const artel__device_executable *x)
 {
-    return x->options.across && x->place->platform->measures;
+    return x->options.across && !x->options.staged && x->place->platform->measures;
 }
 
 static artel_status list_one(artel__device_executable *x, int stage, artel__step_part part, const int64_t rows_of[2],

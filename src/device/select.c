@@ -264,19 +264,24 @@ static artel_status list_devices(artel__device_set *set, const wanted *w)
     return ARTEL_OK;
 }
 
+artel_status artel__devices_check_mixable(artel_context *ctx, const artel__device_request *request)
+{
+    if (is_fast(request))
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device reduce", "leave .device_reduce out",
+                           "processors have no fast class, so they do not compute beside devices in one");
+    if (is(request->precision, "float32")) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device precision", "leave .device_precision out",
+                       "processors do not round factors of float32 to %s, so beside devices that do they do not "
+                       "compute",
+                       request->precision);
+}
+
 /* Processors beside the devices: their class says which replica is what. */
 static artel_status mix(artel__device_set *set, const artel__device_request *request, const wanted *w)
 {
     artel__mixture *m = &set->mixture;
     artel__text text;
-    if (set->place.fast)
-        return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device reduce", "leave .device_reduce out",
-                           "processors have no fast class, so they do not compute beside devices in one");
-    if (!is(request->precision, "float32"))
-        return artel__fail(
-            set->ctx, ARTEL_ERROR_UNSUPPORTED, "device precision", "leave .device_precision out",
-            "processors do not round factors of float32 to %s, so beside devices that do they do not compute",
-            request->precision);
+    ARTEL_TRY(artel__devices_check_mixable(set->ctx, request));
     m->core = artel__arena_alloc(&set->arena, (size_t)w->names, sizeof *m->core);
     ARTEL_TRY(artel__arena_status(&set->arena));
     artel__text_init(&text, set->ctx);

@@ -27,7 +27,8 @@ typedef struct artel__device_request {
     const char *target;   /* devices that are not here, to compile for alone: artel__platform_open_target; NULL: none */
     const char *programs; /* the folder where a run that measures keeps its programs; NULL: none */
     bool writes;          /* into it */
-    bool mixed, mixable;  /* a list may name processors beside devices: "cpu,cuda:0"; the caller could allow it */
+    bool mixed, mixable;  /* a list may name processors beside devices, "cpu,cuda:0", and tasks may be of several kinds;
+                             the caller could allow it */
 } artel__device_request;
 
 /* Devices of one platform, which behave alike. */
@@ -53,6 +54,9 @@ artel_status artel__devices_named(artel_context *ctx, const artel__device_reques
 /* NULL in *out: the cores. Errors, `where` "device": INVALID (no such name), NOT_FOUND (no plug-in), and those of
  * artel__platform_open. */
 artel_status artel__devices_open(artel_context *ctx, const artel__device_request *request, artel__device_set **out);
+/* Refuses what processors cannot do beside devices: other precisions than float32, the fast classes. Errors:
+ * UNSUPPORTED. */
+artel_status artel__devices_check_mixable(artel_context *ctx, const artel__device_request *request);
 /* Refuses several replicas on devices that cannot keep them equal. NULL: the cores, which can. */
 artel_status artel__devices_check_replicas(const artel__device_set *set, bool several);
 /* What stays the same, in words. */

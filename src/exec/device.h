@@ -26,7 +26,8 @@ typedef struct artel__plan_options {
     bool common; /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
     bool lends;  /* replicas of other processes may read this one's sums where they lie */
     bool across; /* other processes have replicas, too */
-    bool staged; /* of the cores: others compute on devices, so sums are exchanged as devices do (exec/cpu/staged.c) */
+    bool staged; /* others may compute on another kind of device: sums are exchanged as devices do, by cores, too
+                    (exec/cpu/staged.c), and programs are everyone's own */
 } artel__plan_options;
 
 enum {

@@ -25,6 +25,20 @@ int artel__device_replicas(const artel__device_share *share)
     return devices < share->shards || !share->shards ? devices : share->shards;
 }
 
+/* At least `least`. */
+static int32_t shards_for(int64_t batch_size, int least)
+{
+    int32_t shards = 1;
+    while (shards < DEVICE_SHARDS && batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
+    while (shards < least && shards < ARTEL__MAX_SHARDS) shards *= 2;
+    return shards;
+}
+
+int32_t artel__mixed_shards(int64_t batch_size, int tasks)
+{
+    return shards_for(batch_size, tasks);
+}
+
 int32_t artel__device_shards(const artel__device_share *share)
 {
     int32_t shards = 1;
@@ -34,9 +48,7 @@ int32_t artel__device_shards(const artel__device_share *share)
         while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
         return shards;
     }
-    while (shards < DEVICE_SHARDS && share->batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
-    while (shards < share->devices->mixture.count && shards < ARTEL__MAX_SHARDS) shards *= 2;
-    return shards;
+    return shards_for(share->batch_size, share->devices->mixture.count);
 }
 
 /* Said once, as TPUStrategy prints its topology. */

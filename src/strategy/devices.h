@@ -20,6 +20,8 @@ typedef struct artel__device_share {
 
 /* One replica each, as far as there are shards; one for all of XLA's CPU, whose devices are the same cores. */
 int artel__device_replicas(const artel__device_share *share);
+/* Among tasks of several kinds, wherever this one computes: a function of the batch and of how many tasks there are. */
+int32_t artel__mixed_shards(int64_t batch_size, int tasks);
 /* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for
  * each replica. Where processors compute beside devices, whose bits belong to their list, at least one for each. */
 int32_t artel__device_shards(const artel__device_share *share);

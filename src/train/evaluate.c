@@ -51,7 +51,9 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                                  .kernels = options->device_kernels,
                                                  .launches = options->device_launches,
                                                  .reduce = options->device_reduce,
-                                                 .memory = options->device_memory},
+                                                 .memory = options->device_memory,
+                                                 .mixed = options->allow_mixed_arithmetic,
+                                                 .mixable = true},
                                       .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);

@@ -14,6 +14,7 @@
 #include "train/deal.h"
 #include "train/divide.h"
 #include "train/identity.h"
+#include "train/mixed.h"
 #include "train/servers.h"
 #include "train/session_impl.h"
 
@@ -38,6 +39,7 @@ artel_status artel__session_seat(artel__session *session, const artel__mesh_seat
     session->first = seat->first;
     session->ranks = seat->ranks;
     artel__session_take_record(session, seat);
+    ARTEL_TRY(artel__mixed_seated(session));
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         if (session->mode[m].objective) ARTEL_TRY(artel__session_place(session, (artel__mode)m));
     }
@@ -106,26 +108,39 @@ static artel_status add_identity(artel_context *ctx, facts *f, const json_t *ide
     return ARTEL_OK;
 }
 
-/* What is agreed is no fact yet: the record of each generation states it. Of processors without the instruction set,
- * which changes no bit; of a device the platform can be read, the rest is a hash. */
-static void write_arithmetic(const artel__fit *fit, char out[64])
+/* What is agreed is no fact yet: the record of each generation states it. */
+static void write_products(const artel__fit *fit, char out[64])
 {
-    const char *class = artel__session_arithmetic(fit->session), *open = strchr(class, '(');
-    if (artel__session_has_products(fit->session))
-        snprintf(out, 64, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
-    else if (fit->session->devices)
+    snprintf(out, 64, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
+}
+
+/* Of processors without the instruction set, which changes no bit; of a device the platform can be read, the rest is a
+ * hash. */
+static void write_own(const artel__fit *fit, char out[64])
+{
+    const artel__device_set *devices = fit->session->devices;
+    const char *class = devices ? devices->arithmetic : "artel-1 float32";
+    if (devices)
         snprintf(out, 64, "%.*s %016llx", (int)strcspn(class, ",") < 15 ? (int)strcspn(class, ",") : 15, class,
                  (unsigned long long)artel__hash64(class, strlen(class)));
+    else if (artel__session_has_products(fit->session))
+        write_products(fit, out);
     else
-        snprintf(out, 64, "%.*s", open && open > class ? (int)(open - class) - 1 : (int)strlen(class), class);
+        snprintf(out, 64, "%s", class);
 }
 
 static artel_status add_version(artel__fit *fit, facts *f)
 {
-    char arithmetic[64];
-    write_arithmetic(fit, arithmetic);
+    char arithmetic[64], own[64];
+    write_own(fit, own);
+    bool mixed = fit->session->mixed_tasks;
+    if (artel__session_has_products(fit->session))
+        write_products(fit, arithmetic);
+    else
+        snprintf(arithmetic, sizeof arithmetic, "%s", mixed ? artel__session_device_class(fit->session) : own);
     ARTEL_TRY(add_fact(fit->ctx, f, "version of artel", ARTEL_VERSION));
-    return add_fact(fit->ctx, f, "arithmetic", arithmetic);
+    ARTEL_TRY(add_fact(fit->ctx, f, "arithmetic", arithmetic));
+    return mixed ? add_fact(fit->ctx, f, "own", own) : ARTEL_OK;
 }
 
 /* What decides which steps follow one another, beside the identity. */

@@ -12,6 +12,7 @@
 #include "train/audit.h"
 #include "train/content.h"
 #include "train/deal.h"
+#include "train/mixed.h"
 
 /* Ownership may change between two steps (artel__session_seat), so nobody keeps what this says. */
 static int32_t first_shard(const artel__replica *replica, int after)
@@ -49,6 +50,7 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
     }
     artel__prefetch_destroy(mode->prefetch);
     artel__free_aligned(ctx, mode->parcels.data, mode->parcels.bytes);
+    artel__free_aligned(ctx, mode->mixed.image, mode->mixed.image_bytes);
     for (int i = 0; i < mode->gathers; i++) artel__free_aligned(ctx, mode->gathered[i], mode->gathered_bytes[i]);
     artel__arena_fini(&mode->arena);
     *mode = (artel__replica_mode){.run = NULL};
@@ -120,6 +122,7 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     ARTEL_TRY(artel__execution_create(shared->plan, &options, &mode->run));
     if (session->cluster) artel__execution_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
     ARTEL_TRY(artel__audit_prepare(replica, m));
+    ARTEL_TRY(artel__mixed_prepare(replica, m));
     ARTEL_TRY(artel__ahead_prepare(replica, m, rows));
     return artel__content_prepare(replica, m);
 }
@@ -290,12 +293,17 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
     status = artel__content_compare(replica, m, batch, &step);
     replica->failed_here = replica->mode[m].content.differs;
     if (status < 0) return status;
+    ARTEL_TRY(artel__mixed_share_kept(replica, m, &step));
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(gather_predictions(replica, &step, comm));
     if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(look_for_nonfinite(replica, m, &step));
     enter(replica, ARTEL__MEMBER_APPLY);
-    artel__execution_apply(run, &step);
+    if (session->mixed_tasks && m == ARTEL__MODE_TRAIN) {
+        ARTEL_TRY(artel__mixed_update(replica, &step));
+    } else {
+        artel__execution_apply(run, &step);
+        replica->applied = true;
+    }
     artel__content_apply(replica, m, batch);
-    replica->applied = true;
     return ARTEL_OK;
 }
 

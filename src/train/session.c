@@ -8,6 +8,7 @@
 
 #include "base/threads.h"
 #include "strategy/devices.h"
+#include "train/mixed.h"
 #include "train/content.h"
 #include "train/left.h"
 
@@ -73,23 +74,6 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
     return ARTEL_OK;
 }
 
-/* Variables are made equal behind each step where one process has all of them, once for each replica. */
-static artel_status check_mixture(const artel__session *session)
-{
-    const char *what = session->cluster ? "several tasks" : session->strategy.held_once ? session->strategy.name : NULL;
-    int names = session->devices ? session->devices->mixture.count : 0;
-    if (!names || (!what && session->replicas == names)) return ARTEL_OK;
-    if (!what)
-        return artel__fail(
-            session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .replicas and .strategy out",
-            "%d processors and devices are named, a replica each, and replicas there are %d", names, session->replicas);
-    return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
-                       "train in one process, and leave .strategy out",
-                       "processors and devices compute together where each replica of one process has variables of its "
-                       "own, not with %s",
-                       what);
-}
-
 static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
@@ -101,6 +85,8 @@ static artel_status resolve(artel__session *session)
     ARTEL_TRY(artel__strategy_by_name(session->ctx, o->strategy, !single, &strategy));
     ARTEL_TRY(open_devices(session, strategy));
     artel__device_share share = {strategy, session->devices, o->replicas, o->shards, o->batch_size, o->cluster};
+    if (o->shards == 0 && !single && o->device.mixed)
+        o->shards = artel__mixed_shards(o->batch_size, artel_cluster_size(o->cluster));
     if (o->shards == 0)
         o->shards = session->devices ? artel__device_shards(&share) : artel__default_shards(o->batch_size);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
@@ -121,7 +107,7 @@ static artel_status resolve(artel__session *session)
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     ARTEL_TRY(artel__devices_check_replicas(session->devices, session->replicas > 1 || !single));
-    ARTEL_TRY(check_mixture(session));
+    ARTEL_TRY(artel__mixed_check(session));
     session->common = session->strategy.common && single && session->replicas > 1 &&
                       (!session->devices || session->strategy.held_once);
     return ARTEL_OK;
@@ -239,8 +225,10 @@ artel_status artel__session_place(artel__session *session, artel__mode m)
                                    .replicas = session->ranks,
                                    .isa = artel__context_isa(session->ctx),
                                    .common = session->common,
-                                   .lends = session->group && artel__group_lends(session->group),
-                                   .across = session->ranks > session->replicas};
+                                   .lends =
+                                       !session->mixed_tasks && session->group && artel__group_lends(session->group),
+                                   .across = session->ranks > session->replicas,
+                                   .staged = session->mixed_tasks};
     artel__executable *plan;
     ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));
     for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);

@@ -33,9 +33,12 @@ static void explain_collectives(const artel__session *session, artel__text *out)
 
 void artel__session_explain(const artel__session *session, artel__text *out)
 {
-    if (session->products.present || session->devices)
+    if (session->products.present || session->devices || session->mixed)
         artel__text_printf(out, "# arithmetic: %s\n", session->arithmetic);
-    if (session->devices) artel__text_printf(out, "# bits: %s\n", artel__devices_promise(session->devices));
+    if (session->mixed_tasks)
+        artel__text_append(out, "# bits: the same for these tasks in this order, and for no others\n");
+    else if (session->devices)
+        artel__text_printf(out, "# bits: %s\n", artel__devices_promise(session->devices));
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         if (!session->mode[m].plan) continue;
         const artel__objective *o = session->mode[m].objective;

@@ -29,6 +29,14 @@ typedef struct artel__replica_parcels {
     size_t bytes;
 } artel__replica_parcels;
 
+/* Where ranks compute with several arithmetics: what rank 0 gives (mixed.h). */
+typedef struct artel__mixed_room {
+    double *kept;               /* all kept values without rows, one behind the other; NULL: each has its own */
+    artel__comm_parcel *parcel; /* [ranks] */
+    void *image;                /* of the variables, in training among tasks */
+    size_t image_bytes;
+} artel__mixed_room;
+
 typedef struct artel__next_batch {
     void **buffer; /* as those of the step */
     uint64_t *rows;
@@ -39,6 +47,7 @@ typedef struct artel__replica_mode {
     artel__replica_content content;
     artel__replica_audit audit;
     artel__replica_parcels parcels;
+    artel__mixed_room mixed;
     artel__arena arena; /* of the lists below: a seat's */
     artel__execution *run;
     void **buffer;             /* by fed input: where the step reads */
@@ -105,19 +114,20 @@ struct artel__session {
     artel__optimizer_slots slots;
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
-    bool common;            /* all replicas have the state of the first */
-    bool reads_content;     /* rows are hashed as they are read */
-    bool audits;            /* rows of training are counted */
-    artel__deal *deal;      /* the fit's, while files lie apart; NULL: they do not */
-    int replicas;           /* of this process */
-    int first, ranks;       /* rank of its first replica; replicas of all tasks */
-    artel_cluster *cluster; /* NULL: this process trains alone */
-    artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
-    int64_t iteration;      /* of the optimizer at the start */
-    bool *left;             /* by variable: not drawn yet (`leaves`); NULL: all are */
+    bool common;             /* all replicas have the state of the first */
+    bool reads_content;      /* rows are hashed as they are read */
+    bool audits;             /* rows of training are counted */
+    bool mixed, mixed_tasks; /* replicas may compute with several arithmetics; tasks of a cluster, that is */
+    artel__deal *deal;       /* the fit's, while files lie apart; NULL: they do not */
+    int replicas;            /* of this process */
+    int first, ranks;        /* rank of its first replica; replicas of all tasks */
+    artel_cluster *cluster;  /* NULL: this process trains alone */
+    artel__mesh_seat seat;   /* in a cluster; zero before, and outside of one */
+    int64_t iteration;       /* of the optimizer at the start */
+    bool *left;              /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
-    char arithmetic[256]; /* in words */
-    artel__crew *crew;    /* the replicas at work */
+    char arithmetic[1024]; /* in words */
+    artel__crew *crew;     /* the replicas at work */
     artel__mode current;
     const artel__batch *batch;
     char fault[512];

@@ -2,13 +2,13 @@
 /* What the last step of a session has computed: losses, sums of metrics, predictions, and the words of a fault. */
 #include <math.h>
 
-#include "train/session_impl.h"
+#include "train/mixed.h"
 
 bool artel__session_took_step(const artel__session *session)
 {
     const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
-    return o->gate_kept < 0 || isfinite(*(const double *)artel__execution_read(
-                                   session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
+    return o->gate_kept < 0 ||
+           isfinite(*(const double *)artel__mixed_kept(&session->replica[0], ARTEL__MODE_TRAIN, o->gate_kept));
 }
 
 double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
@@ -19,26 +19,26 @@ double artel__session_loss(const artel__session *session, artel__mode m, double 
 double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output)
 {
     const artel__objective *o = session->mode[m].objective;
-    const artel__execution *run = session->replica[index].mode[m].run;
+    const artel__replica *replica = &session->replica[index];
     const artel__settings *settings = session->options.settings;
     double total = 0;
     for (int i = 0; i < settings->outputs; i++) {
         double loss = 0;
         if (o->loss_kept[i] >= 0) {
-            const double *pair = artel__execution_read(run, o->loss_kept[i]);
-            double divisor = o->elements[i] ? (double)session->replica[index].fold.batch * (double)o->elements[i] : 1.0;
+            const double *pair = artel__mixed_kept(replica, m, o->loss_kept[i]);
+            double divisor = o->elements[i] ? (double)replica->fold.batch * (double)o->elements[i] : 1.0;
             if (o->denominator_kept[i] >= 0)
-                divisor = ((const double *)artel__execution_read(run, o->denominator_kept[i]))[1];
+                divisor = ((const double *)artel__mixed_kept(replica, m, o->denominator_kept[i]))[1];
             loss = divisor == 0 ? 0 : pair[0] / divisor;
         }
         if (by_output) by_output[i] = loss;
         total += settings->output[i].loss_weight * loss;
     }
     if (o->extra_kept >= 0) {
-        const double *pair = artel__execution_read(run, o->extra_kept);
+        const double *pair = artel__mixed_kept(replica, m, o->extra_kept);
         total += pair[1] == 0 ? 0 : pair[0] / pair[1];
     }
-    if (o->penalty_kept >= 0) total += *(const double *)artel__execution_read(run, o->penalty_kept);
+    if (o->penalty_kept >= 0) total += *(const double *)artel__mixed_kept(replica, m, o->penalty_kept);
     return total;
 }
 
@@ -46,7 +46,7 @@ void artel__session_add_sums(const artel__session *session, artel__mode m, doubl
 {
     const artel__objective *o = session->mode[m].objective;
     for (int k = 0; k < o->slots; k++) {
-        const double *batch = artel__execution_read(session->replica[0].mode[m].run, o->slot[k].kept);
+        const double *batch = artel__mixed_kept(&session->replica[0], m, o->slot[k].kept);
         for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += batch[i];
     }
 }

@@ -129,11 +129,12 @@ static void step_all(artel__session *session, artel__mode mode, const artel__bat
     artel__crew_work(session->crew, step_replica, session);
 }
 
-/* Processors and devices make other last bits of the variables: those of the first replica count. */
+/* Processors and devices make other last bits of the variables: those of the first replica count. Among tasks they have
+ * come from rank 0 (mixed.h). */
 static artel_status make_equal(artel__session *session)
 {
     const artel__mixture *mixture = session->devices ? &session->devices->mixture : NULL;
-    if (!mixture || !mixture->count) return ARTEL_OK;
+    if (!mixture || !mixture->count || session->mixed_tasks) return ARTEL_OK;
     ARTEL_TRY(artel__state_bring(session->replica[0].state));
     bool first = artel__mixture_is_core(mixture, 0);
     for (int r = 1; r < session->replicas; r++) {

@@ -24,7 +24,7 @@ const artel__executable *artel__session_plan(const artel__session *session, arte
 bool artel__session_programs(const artel__session *session, char out[65])
 {
     const artel__executable *plan = session->mode[ARTEL__MODE_TRAIN].plan;
-    return plan && artel__executable_programs(plan, out);
+    return plan && !session->mixed_tasks && artel__executable_programs(plan, out);
 }
 
 bool artel__session_program_counts(const artel__session *session, int *compiled, int *found)

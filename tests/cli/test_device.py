@@ -3,6 +3,7 @@
 """Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4 replicas, for two
 tasks, after a kill and a resumption; where a NaN and a wrong index come from, as on processors; what belongs to a run; refusals and their words. Skipped without the plug-in."""
 
+import glob
 import json
 import os
 import signal
@@ -177,6 +178,86 @@ def mixed():
                        (("--device-precision", "tf32"), "of float32 to tf32"), (("--device-precision", "bfloat16"), "of float32 to bfloat16")):
         answer = artel(*words("mlp", "x.keras", *both, *more))
         expect(answer.rc == 1 and told in answer.err, more, answer.rc, answer.err)
+
+
+def job(case, out, devices, *more):
+    """The tasks of a job, each with devices of its own; the first one tells events."""
+    addresses = ["127.0.0.1:%d" % port for port in free_ports(len(devices))]
+    line = [str(w) for w in words(case, out, "--strategy", "multi-worker", "--shards", 4, "--post-mortem", "none", *more)]
+    return [Task([*line, "--device", device, *(["--json"] if i == 0 else [])], {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}})})
+            for i, device in enumerate(devices)]
+
+
+def end(tasks, *wanted):
+    for task in tasks:
+        task.drain()
+    codes = [task.finish(120) for task in tasks]
+    expect(codes == list(wanted or [0] * len(tasks)), "exit codes", codes, [task.err()[-500:] for task in tasks])
+    return tasks
+
+
+ALLOWED = "--allow-mixed-arithmetic"
+
+
+def mixed_tasks():
+    """Tasks on processors and on devices: a run of its own class if all allow it, which says who computes what, has its bits again, and after a resumption,
+    and is near to either kind, whoever is first."""
+    fit("cnn", "cores.keras", "--shards", "4")
+    for devices in (("cpu", "cpu:xla"), ("cpu:xla:0,cpu", "cpu", "cpu:xla")):
+        end(job("cnn", "mixed.keras", devices, ALLOWED))
+        bits = digest(path("mixed.keras"))
+        for a, b in zip(weights("cores.keras"), weights("mixed.keras")):
+            expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), devices, "differs by", np.abs(a - b).max())
+        folder = ("--checkpoint-dir", path("mixed-tasks-%d" % len(devices)))
+        first = end(job("cnn", "part.keras", devices, ALLOWED, "--epochs", 1, *folder))[0]
+        start = next(event for event in map(json.loads, first.lines) if event["event"] == "start")
+        told = start["arithmetic"]
+        expect(told.startswith("mixed among tasks: worker 0 (") and "artel-1 float32" in told and "pjrt cpu " in told and "worker 1 (" in told, "the start says", told)
+        end(job("cnn", "rest.keras", devices, ALLOWED, *folder))
+        expect(digest(path("rest.keras")) == bits, devices, "continued, with other bits")
+    manifest = json.load(open(sorted(glob.glob(path("mixed-tasks-2") + "/ckpt-*/manifest.json"))[-1]))
+    expect(manifest["identity"]["device"] == "mixed among tasks" and "pjrt cpu " in manifest["arithmetic"], "the checkpoint says", manifest["arithmetic"])
+    for other in (("--device", "cpu:xla"), ("--device", "cpu")):
+        answer = artel(*words("cnn", "x.keras", "--shards", 4, "--checkpoint-dir", path("mixed-tasks-2"), *other))
+        expect(answer.rc == 1 and "there mixed among tasks" in answer.err, "continued by", other, answer.rc, answer.err)
+    one, other = job("mlp", "x.keras", ("cpu", "cpu:xla"), ALLOWED, "--device-precision", "tf32"), job("mlp", "x.keras", ("cpu", "cpu:xla"), ALLOWED, "--device-reduce", "fast")
+    for tasks, text in ((one, "of float32 to tf32"), (other, "no fast class")):
+        for task in end(tasks, 1, 1):
+            expect(text in task.err(), "it says", task.err()[-500:])
+
+
+def mixed_killed():
+    """Whoever is killed of them, the one that makes the variables or another, the others go on with the same variables."""
+    for index in (0, 1):
+        tasks = job("mlp", "left.keras", ("cpu", "cpu:xla", "cpu:xla"), ALLOWED, "--epochs", 60)
+        expect(tasks[0].until_step(4), "no steps:", tasks[0].err())
+        tasks[index].process.send_signal(signal.SIGKILL)
+        codes = [0, 0, 0]
+        codes[index] = -signal.SIGKILL
+        end(tasks, *codes)
+        expect("1 left" in tasks[2].err(), "nobody left", tasks[2].err()[-500:])
+        expect(all(np.isfinite(w).all() for w in weights("left.keras")), "weights")
+
+
+def mixed_pass():
+    """evaluate and predict on processors and a device at once, in one process and in two tasks."""
+    model, source = CASES["cnn"]
+    said = {}
+    for devices in ("cpu", "cpu,cpu:xla:0", ("cpu:xla", "cpu")):
+        alone = isinstance(devices, str)
+        for command, more in (("evaluate", ["--json"]), ("predict", ["--output", path("p.npy")])):
+            line = [command, model, "--data", source, "--shards", "4", *more, ALLOWED]
+            if alone:
+                answer = artel(*line, "--device", devices)
+                expect(answer.rc == 0, "exit code", devices, answer.rc, answer.err)
+                out = answer.out
+            else:
+                addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]
+                out = end([Task(line + ["--strategy", "multi-worker", "--device", device], {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}})})
+                           for i, device in enumerate(devices)])[0].out()
+            said[command, devices] = json.loads(out)["loss"] if command == "evaluate" else np.load(path("p.npy"))
+        for command in ("evaluate", "predict"):
+            expect(np.allclose(said[command, devices], said[command, "cpu"], rtol=1e-4, atol=1e-5), command, devices, "differs")
 
 
 def launches():
@@ -357,4 +438,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, mixed, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))

@@ -13,7 +13,7 @@
 
 enum {
     LINKS = 4 * SIM_MAX_TASKS + 64,
-    FACTS = 64,
+    FACTS = 96,
     SIM_LINE = 600 /* of what is said, behind the number of the task; longer than any */
 };
 

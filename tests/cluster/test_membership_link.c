@@ -71,6 +71,37 @@ static void other_facts_at_the_beginning(void **state)
     }
 }
 
+/* What a task says of itself alone is not compared, is known to all, and is cut where it is long; one that says nothing
+ * of the kind differs from those that do. */
+static void what_is_its_own(void **state)
+{
+    static const char *const facts[] = {"version=1\nown=a processor\nmodel=a", "version=1\nown=\nmodel=a",
+                                        "version=1\nown=0123456789012345678901234567890123456789012345678\nmodel=a"};
+    static const char *const told[] = {"a processor", "", "01234567890123456789012345678901234567890123456"};
+    char own[ARTEL__OWN_MAX + 1];
+    (void)state;
+    sim_options o = SIM_OPTIONS_INIT;
+    o.steps = 300;
+    sim *s = sim_create(&o);
+    for (uint32_t t = 0; t < 3; t++) sim_start_with(s, t, facts[t]);
+    sim_run(s, 1500 * SIM_MS, NULL, NULL);
+    for (uint32_t t = 0; t < 3; t++) {
+        for (uint32_t of = 0; of < 4; of++) {
+            artel__membership_own(sim_membership(s, t), of, own);
+            assert_string_equal(own, of < 3 ? told[of] : "");
+        }
+    }
+    sim_run(s, 100 * SIM_SECOND, NULL, NULL);
+    assert_null(sim_wrong(s));
+    for (uint32_t t = 0; t < 3; t++) assert_int_equal(sim_look(s, t).status, ARTEL_OK);
+    sim_destroy(s);
+    s = sim_create(&o);
+    for (uint32_t t = 0; t < 3; t++) sim_start_with(s, t, t == 1 ? "version=1\nmodel=a" : facts[t]);
+    sim_run(s, 10 * SIM_SECOND, NULL, NULL);
+    assert_int_equal(sim_look(s, 0).status, ARTEL_ERROR_INVALID);
+    sim_destroy(s);
+}
+
 /* A task that cannot begin comes without facts, to say why: that is what all end with, also when it comes late. (One
  * that others dial they find a second later, when it is the mesh that still answers.) */
 static void failed_before_it_began(void **state)
@@ -233,6 +264,7 @@ int main(void)
         cmocka_unit_test(two_with_one_index),
         cmocka_unit_test(a_second_one_later),
         cmocka_unit_test(other_facts_at_the_beginning),
+        cmocka_unit_test(what_is_its_own),
         cmocka_unit_test(failed_before_it_began),
         cmocka_unit_test(other_facts_later),
         cmocka_unit_test(a_quick_restart_is_no_duplicate),
