@@ -59,7 +59,7 @@ static artel_status open_devices(artel_strategy *s, const artel__strategy_def *s
 static artel_status choose_shards(artel_strategy *s, artel__device_share *share)
 {
     artel_strategy_options *o = &s->options;
-    if (o->shards == 0) o->shards = s->devices ? artel__device_shards(share) : artel__default_shards(o->batch_size);
+    if (o->shards == 0) o->shards = artel__strategy_shards(share);
     share->shards = (int32_t)o->shards;
     if (is_power_of_two(o->shards)) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give 1, 2, 4, 8, ... up to 4096",
@@ -75,13 +75,9 @@ static artel_status make_plan(artel_strategy *s)
     ARTEL_TRY(open_devices(s, share.strategy));
     share.devices = s->devices;
     ARTEL_TRY(choose_shards(s, &share));
-    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
-    int threads = o->threads || alone ? o->threads : cores > 1 ? cores : 1;
-    artel__strategy_request request = {o->replicas, threads, (int32_t)o->shards, o->batch_size, o->all_reduce, !alone};
-    if (s->devices && request.replicas == 0) request.replicas = artel__device_replicas(&share);
-    ARTEL_TRY(artel__strategy_make_plan(s->ctx, o->strategy, &request, &s->plan));
+    ARTEL_TRY(artel__strategy_divide(s->ctx, &share, o->threads, o->all_reduce, &s->plan));
     s->options.strategy = s->plan.name;
-    return artel__devices_check_replicas(s->devices, s->plan.replicas > 1 || !alone);
+    return ARTEL_OK;
 }
 
 artel_status artel__strategy_resolve(artel_strategy *s)

@@ -87,3 +87,20 @@ artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strat
         *out = set;
     return status;
 }
+
+int32_t artel__strategy_shards(const artel__device_share *share)
+{
+    return share->devices ? artel__device_shards(share) : artel__default_shards(share->batch_size);
+}
+
+artel_status artel__strategy_divide(artel_context *ctx, const artel__device_share *share, int threads,
+                                    const char *all_reduce, artel__strategy_plan *out)
+{
+    bool single = artel__mesh_is_single(share->cluster);
+    int cores = artel__usable_cores() / artel__mesh_tasks_here(share->cluster);
+    artel__strategy_request request = {share->replicas, threads, share->shards, share->batch_size, all_reduce, !single};
+    if (share->devices && request.replicas == 0) request.replicas = artel__device_replicas(share);
+    if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
+    ARTEL_TRY(artel__strategy_make_plan(ctx, share->strategy->name, &request, out));
+    return artel__devices_check_replicas(share->devices, out->replicas > 1 || !single);
+}

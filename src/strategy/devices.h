@@ -31,4 +31,12 @@ artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strat
                                           const artel__device_request *request, const artel_cluster *cluster,
                                           artel__device_set **out);
 
+/* Shards of a run that says nothing about them. */
+int32_t artel__strategy_shards(const artel__device_share *share);
+/* The plan of a run whose strategy, devices and shards are known. Where `share` says nothing about replicas, each
+ * device has one; `threads` 0: the cores of this process, or among other tasks its share of them. Errors: those of
+ * artel__strategy_make_plan; of replicas on devices. */
+artel_status artel__strategy_divide(artel_context *ctx, const artel__device_share *share, int threads,
+                                    const char *all_reduce, artel__strategy_plan *out);
+
 #endif

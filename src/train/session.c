@@ -87,8 +87,7 @@ static artel_status resolve(artel__session *session)
     artel__device_share share = {strategy, session->devices, o->replicas, o->shards, o->batch_size, o->cluster};
     if (o->shards == 0 && !single && o->device.mixed)
         o->shards = artel__mixed_shards(o->batch_size, artel_cluster_size(o->cluster));
-    if (o->shards == 0)
-        o->shards = session->devices ? artel__device_shards(&share) : artel__default_shards(o->batch_size);
+    if (o->shards == 0) o->shards = artel__strategy_shards(&share);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
@@ -97,16 +96,11 @@ static artel_status resolve(artel__session *session)
                            "give a power of two up to the number of shards",
                            "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups,
                            o->shards, (long long)o->batch_size);
-    artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size, o->all_reduce, !single};
     share.shards = o->shards;
-    if (session->devices && request.replicas == 0) request.replicas = artel__device_replicas(&share);
-    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
-    if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
-    ARTEL_TRY(artel__strategy_make_plan(session->ctx, strategy->name, &request, &session->strategy));
+    ARTEL_TRY(artel__strategy_divide(session->ctx, &share, o->threads, o->all_reduce, &session->strategy));
     session->cluster = single || o->alone ? NULL : o->cluster;
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
-    ARTEL_TRY(artel__devices_check_replicas(session->devices, session->replicas > 1 || !single));
     ARTEL_TRY(artel__mixed_check(session));
     session->common = session->strategy.common && single && session->replicas > 1 &&
                       (!session->devices || session->strategy.held_once);
