@@ -43,7 +43,6 @@ artel_status artel__deal_open(artel__fit *fit)
     ARTEL_TRY(open_mode(fit, ARTEL__MODE_TRAIN, fit->input.train, fit->input.batch_size));
     if (fit->validation.feed)
         ARTEL_TRY(open_mode(fit, ARTEL__MODE_EVALUATE, fit->validation.feed, artel__fit_validation_batch(fit)));
-    fit->input.deal.on = true;
     fit->session->deal = &fit->input.deal;
     return ARTEL_OK;
 }
@@ -147,7 +146,7 @@ artel_status artel__deal_share(artel__fit *fit)
     artel__deal *deal = &fit->input.deal;
     artel__session *session = fit->session;
     void *block = deal->held;
-    if (!deal->on || deal->shared) return ARTEL_OK;
+    if (!session->deal || deal->shared) return ARTEL_OK;
     size_t words = (size_t)artel__deal_words(deal);
     ARTEL_TRY(artel__realloc(fit->ctx, (words * (size_t)session->ranks + 1) * sizeof(double), OPTION, &block));
     deal->held = block;
@@ -203,7 +202,7 @@ artel__batch_rows artel__deal_batch(artel__fit *fit, artel__mode m, int place, a
     hand hands[ARTEL__MAX_SHARDS];
     int64_t left = 0, moves = 0;
     int to = 0;
-    if (!fit->input.deal.on || mode->whole || batch.count == 0) return batch;
+    if (!fit->session->deal || mode->whole || batch.count == 0) return batch;
     deal_to(fit->session, batch.count, hands);
     for (int64_t i = 0; i < batch.count; i++) {
         int rank = find_room(fit, m, artel__feed_part_of(mode->feed, batch.rows[i]), hands);

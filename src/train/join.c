@@ -176,23 +176,31 @@ static artel_status add_course(artel__fit *fit, facts *f)
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
 }
 
+/* With parameter servers tasks hold different things, and no state goes from one to another as it does among equals:
+ * nobody reads large tables that are not here. */
+static artel__mesh_request request_of(artel__fit *fit, const char *told)
+{
+    artel__arithmetic arithmetic;
+    if (fit->role != ARTEL__ROLE_NONE)
+        return (artel__mesh_request){.facts = told,
+                                     .replicas = 1,
+                                     .shards = ARTEL__MAX_SHARDS,
+                                     .saves_first = fit->role == ARTEL__ROLE_COORDINATOR};
+    artel__mesh_request request = {.facts = told,
+                                   .replicas = artel__session_replicas(fit->session),
+                                   .shards = artel__session_shards(fit->session),
+                                   .step = (uint64_t)fit->at.unit,
+                                   .hash = artel__session_hash(fit->session),
+                                   .best = artel__session_best_arithmetic(fit->session),
+                                   .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
+    if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
+    return request;
+}
+
 /* Asks the mesh for the others, with the state of the moment. */
 static artel_status begin(artel__fit *fit, const char *told)
 {
-    artel__mesh_request request = {.facts = told, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
-    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does
-                                          among equals; nobody reads large tables that are not here */
-        request.saves_first = fit->role == ARTEL__ROLE_COORDINATOR;
-    else
-        request = (artel__mesh_request){.facts = told,
-                                        .replicas = artel__session_replicas(fit->session),
-                                        .shards = artel__session_shards(fit->session),
-                                        .step = (uint64_t)fit->at.unit,
-                                        .hash = artel__session_hash(fit->session),
-                                        .best = artel__session_best_arithmetic(fit->session),
-                                        .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
-    artel__arithmetic arithmetic;
-    if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
+    artel__mesh_request request = request_of(fit, told);
     ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));
     fit->job.begun = true;
     return ARTEL_OK;

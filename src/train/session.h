@@ -226,7 +226,6 @@ typedef struct artel__deal_mode {
 } artel__deal_mode;
 
 typedef struct artel__deal {
-    bool on;
     bool shared;  /* what is held is known, in this seat */
     double *held; /* [ranks][words]; on the heap */
     int64_t sent; /* rows of training that were sent, so far */
