@@ -85,7 +85,6 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
         p->piece[0] = (artel__net_piece){p->placed, (size_t)p->division.pieces};
         head.flags |= ARTEL__FLAG_PLACED;
     }
-    if (p->before) head.flags |= ARTEL__FLAG_BEFORE;
     if (p->before) p->piece[count++] = (artel__net_piece){p->before, artel__served_kept_bytes(p)};
     if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
     int rank = (int)in->a;
@@ -161,7 +160,7 @@ static artel_status collect(artel__served_part *p, const artel__served_call *at,
     int count = p->count[ARTEL__PART_UPDATE];
     uint64_t rows = in->a & UINT32_MAX, share = in->a >> 32;
     *whole = false;
-    if (rows > INT32_MAX || share >= ARTEL__MOST_SHARES || in->b > ARTEL__MOST_SOME || p->tables.count)
+    if (rows > INT32_MAX || share >= ARTEL__MOST_SHARES || in->b > ARTEL__MOST_SHARES || p->tables.count)
         return artel__served_misfit(p->fit);
     artel_status status =
         artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, (int)share, (int64_t)rows);
@@ -179,7 +178,7 @@ static artel_status collect(artel__served_part *p, const artel__served_call *at,
 static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
     ARTEL_TRY(artel__served_mark(p, in->item));
-    if (in->b > 0) ARTEL_TRY(artel__served_keep(p, in->item));
+    if (p->before) artel__served_keep(p, in->item);
     ARTEL_TRY(artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN));
     artel__served_log_applied(p, in->item);
     return ARTEL_OK;
@@ -243,7 +242,7 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
     }
     if (fresh && before > in->position && in->b == 0) out.a = before - in->position;
     if (in->flags & ARTEL__FLAG_ONLY) return artel__served_reply(p, c, at, &out, NULL, 0);
-    return artel__served_answer_values(p, c, at, &out);
+    return artel__served_answer_values(p, c, at, 0, &out);
 }
 
 /* At a copy: the same updates in the same order, so the same bits. */
@@ -344,9 +343,8 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE] + 1);
     case ARTEL__SERVE_PULL:
         if (early) return ARTEL_OK; /* looked at again */
-        if (in->b > 0) return artel__served_answer_before(p, c, at, in->b - 1, &out);
         return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)
-                                            : artel__served_answer_values(p, c, at, &out);
+                                            : artel__served_answer_values(p, c, at, in->b, &out);
     case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
     case ARTEL__SERVE_FORWARD: return forward(p, c, at, in);
     case ARTEL__SERVE_COPY:

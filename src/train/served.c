@@ -55,6 +55,19 @@ static artel_status take_place(artel__served_part *s, const artel__lane_slot *ca
     return ARTEL_OK;
 }
 
+size_t artel__served_kept_bytes(const artel__served_part *s)
+{
+    return sizeof(uint64_t) + s->bytes[ARTEL__PART_VALUES];
+}
+
+static artel_status make_kept(artel__served_part *s)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(s->fit->ctx, artel__served_kept_bytes(s) + 8, 1, "parameter server", &block));
+    s->before = block;
+    return ARTEL_OK;
+}
+
 static artel_status fill_part(artel__served_part *s, const artel__service *service, int parts,
                               const artel__lane_slot *placed)
 {
@@ -66,6 +79,7 @@ static artel_status fill_part(artel__served_part *s, const artel__service *servi
     if (!s->traffic) return ARTEL_ERROR_NO_MEMORY;
     memset(s->traffic, 0, pieces * sizeof *s->traffic);
     ARTEL_TRY(list_entries(s));
+    if (service->some) ARTEL_TRY(make_kept(s));
     return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session),
                                &s->store);
 }
@@ -97,25 +111,10 @@ void *artel__served_place(void *user, const artel__entry *entry)
     return artel__store_locate(user, entry);
 }
 
-size_t artel__served_kept_bytes(const artel__served_part *s)
-{
-    return sizeof(uint64_t) + s->bytes[ARTEL__PART_VALUES];
-}
-
-static artel_status make_kept(artel__served_part *s)
-{
-    void *block;
-    if (s->before) return ARTEL_OK;
-    ARTEL_TRY(artel__calloc(s->fit->ctx, artel__served_kept_bytes(s) + 8, 1, "parameter server", &block));
-    s->before = block;
-    return ARTEL_OK;
-}
-
 static artel_status take_kept(artel__served_part *s, const artel__lane_slot *call, artel__entries_at *at)
 {
     const void *kept = artel__entries_next(call, at, artel__served_kept_bytes(s));
     if (!kept) return artel__served_misfit(s->fit);
-    ARTEL_TRY(make_kept(s));
     memcpy(s->before, kept, artel__served_kept_bytes(s));
     return ARTEL_OK;
 }
@@ -131,7 +130,7 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store))
         return artel__served_misfit(s->fit);
     if (draws) ARTEL_TRY(artel__store_draw(s->store));
-    if ((in->flags & ARTEL__FLAG_COPY) && (in->flags & ARTEL__FLAG_BEFORE)) ARTEL_TRY(take_kept(s, call, &at));
+    if ((in->flags & ARTEL__FLAG_COPY) && s->before) ARTEL_TRY(take_kept(s, call, &at));
     size_t rest = call->length - at.offset;
     if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
     const void *bits = rest ? artel__entries_next(call, &at, rest) : NULL;
@@ -228,14 +227,12 @@ static void copy_pieces(artel__served_part *s, artel__part_list list, uint8_t *c
     }
 }
 
-artel_status artel__served_keep(artel__served_part *s, uint64_t item)
+void artel__served_keep(artel__served_part *s, uint64_t item)
 {
     uint64_t number = item + 1;
-    ARTEL_TRY(make_kept(s));
     memcpy(s->before, &number, sizeof number);
     artel__served_list(s, ARTEL__PART_VALUES);
     copy_pieces(s, ARTEL__PART_VALUES, s->before + sizeof number);
-    return ARTEL_OK;
 }
 
 /* -- items -- */
@@ -344,35 +341,31 @@ static artel_status make_room(artel__served_client *c, artel__served_call *at, s
     return artel__slot_room(&c->from, &at->call, bytes, out);
 }
 
-artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
-                                         artel__lane_head *head)
+/* The part's pieces are the values that were kept. */
+static void list_kept(artel__served_part *s)
 {
-    uint8_t *to;
-    artel__served_say_state(s, head);
-    ARTEL_TRY(make_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
-    artel__served_list(s, ARTEL__PART_VALUES);
-    artel__served_count(s, ARTEL__PART_VALUES);
-    copy_pieces(s, ARTEL__PART_VALUES, to);
-    return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
-}
-
-artel_status artel__served_answer_before(artel__served_part *s, artel__served_client *c, artel__served_call *at,
-                                         uint64_t item, artel__lane_head *head)
-{
-    uint8_t *to;
-    uint64_t number = 0;
-    if (s->before) memcpy(&number, s->before, sizeof number);
-    if (number != item + 1) return artel__served_answer_values(s, c, at, head);
-    artel__served_say_state(s, head);
-    ARTEL_TRY(make_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
-    const uint8_t *from = s->before + sizeof number;
+    uint8_t *from = s->before + sizeof(uint64_t);
     for (int i = 0; i < s->count[ARTEL__PART_VALUES]; i++) {
         size_t bytes = s->list[ARTEL__PART_VALUES][i].bytes;
-        s->piece[i] = (artel__net_piece){memcpy(to, from, bytes), bytes};
-        to += artel__net_padded(bytes);
+        s->piece[i] = (artel__net_piece){from, bytes};
         from += artel__net_padded(bytes);
     }
+}
+
+artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+                                         uint64_t before, artel__lane_head *head)
+{
+    uint8_t *to;
+    uint64_t kept = 0;
+    if (s->before) memcpy(&kept, s->before, sizeof kept);
+    artel__served_say_state(s, head);
+    ARTEL_TRY(make_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
+    if (before > 0 && before == kept)
+        list_kept(s);
+    else
+        artel__served_list(s, ARTEL__PART_VALUES);
     artel__served_count(s, ARTEL__PART_VALUES);
+    copy_pieces(s, ARTEL__PART_VALUES, to);
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
 }
 

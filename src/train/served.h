@@ -61,7 +61,7 @@ struct artel__served_part {
     size_t applied_bytes;
     artel__net_piece *piece;
     artel__some_stage stage; /* sync:K */
-    uint8_t *before; /* sync:K: 1 + the item that was applied last, and the values before; NULL: there was none */
+    uint8_t *before; /* sync:K: 1 + the item that was applied last (0: none was), and the values before; else NULL */
     bool head;
     int copies, copy[ARTEL__MOST_COPIES - 1]; /* ranks of the servers that have one */
     artel__served_forward forward[ARTEL__SERVED_AHEAD];
@@ -90,8 +90,8 @@ void artel__served_list(artel__served_part *part, artel__part_list list);
 bool artel__served_was_applied(const artel__served_part *part, uint64_t item);
 artel_status artel__served_mark(artel__served_part *part, uint64_t item);
 /* sync:K: the values are kept as they are before `item` is applied: a share of it may be made again. */
-artel_status artel__served_keep(artel__served_part *part, uint64_t item);
-/* What is kept, with the item's number: of a copy, too. */
+void artel__served_keep(artel__served_part *part, uint64_t item);
+/* Bytes of what is kept, with the item's number; it goes to copies, too. */
 size_t artel__served_kept_bytes(const artel__served_part *part);
 
 /* The log of a server, at ARTEL_LOG_DEBUG: what a part has, and what becomes of an item (docs/parameter-servers.md). */
@@ -111,11 +111,9 @@ static inline bool artel__served_may_leave(const artel__served_call *at)
 artel_status artel__served_let_go(artel__served_client *client, artel__served_call *at);
 /* Which state it is, and how many updates it has. */
 void artel__served_say_state(const artel__served_part *part, artel__lane_head *head);
+/* `before`: 1 + an item: the values as they were before it, if it has been applied last; 0: as they are. */
 artel_status artel__served_answer_values(artel__served_part *part, artel__served_client *client, artel__served_call *at,
-                                         artel__lane_head *head);
-/* The values as they were before `item`, if it has been applied last. */
-artel_status artel__served_answer_before(artel__served_part *part, artel__served_client *client, artel__served_call *at,
-                                         uint64_t item, artel__lane_head *head);
+                                         uint64_t before, artel__lane_head *head);
 artel_status artel__served_answer_rows(artel__served_part *part, artel__served_client *client, artel__served_call *at,
                                        const artel__lane_head *in, artel__lane_head *head);
 

@@ -4,16 +4,15 @@
  * - coordinator (chief): deals out items (a batch each; in sync:K a share of one), adds results up in the order of
  *   items, and owns epochs, callbacks, checkpoints;
  * - worker: computes an item with the variables it has, sends the update to the servers and takes their values, with
- * the answer, or in bounded:S and sync:K before each item;
+ *   the answer, or in bounded:S and sync:K before each item;
  * - server (ps): owns a part of the variables and of the optimizer's state (part.h), and applies each item once.
  *
- * All are members of the mesh (cluster/mesh.h), in a generation at a time. When
- * somebody comes or goes, everybody drops what is under way and meets again: items without a result are dealt out
- * again, servers know by their number those they have applied, and the coordinator looks whether all parts are still
- * there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a checkpoint, and
- * goes on from there. Nobody goes on without a coordinator, and none without a majority of the servers (ps/majority.h):
- * so no two parts of a divided job do. A message's head names the state it is about (`install`): one of an older life
- * is refused.
+ * All are members of the mesh (cluster/mesh.h), in a generation at a time. When somebody comes or goes, everybody drops
+ * what is under way and meets again: items without a result are dealt out again, servers know by their number those
+ * they have applied, and the coordinator looks whether all parts are still there. If one is not, it gives all servers
+ * the state it took last, at the end of an epoch or at a checkpoint, and goes on from there. Nobody goes on without a
+ * coordinator, and none without a majority of the servers (ps/majority.h): so no two parts of a divided job do. A
+ * message's head names the state it is about (`install`): one of an older life is refused.
  */
 #ifndef ARTEL_TRAIN_SERVERS_H
 #define ARTEL_TRAIN_SERVERS_H
@@ -24,8 +23,7 @@
 
 enum {
     ARTEL__MOST_SERVERS = 64,
-    ARTEL__MOST_SOME = 256,       /* K of sync:K */
-    ARTEL__MOST_SHARES = 256,     /* of a step: workers, or K */
+    ARTEL__MOST_SHARES = 256,     /* of a step: workers, or K of sync:K */
     ARTEL__MOST_COPIES = 3,       /* servers that have a part */
     ARTEL__MOST_TICKETS = 2,      /* items that a worker holds or waits for */
     ARTEL__MOST_PLACED = 1 << 20, /* pieces that are moved by their traffic */
@@ -58,12 +56,11 @@ typedef enum artel__serve_op {
 /* Of calls. */
 enum {
     ARTEL__FLAG_WAIT = 1,   /* PULL: when `a` updates have been applied */
-    ARTEL__FLAG_BEFORE = 1, /* INSTALL, of a copy: behind the state, what artel__served_keep has kept */
     ARTEL__FLAG_ASSIGN = 2, /* PUSH: averages are given, not differences */
     ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
     ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these; PUSH: the answer has no variables */
-    ARTEL__FLAG_COPY =
-        16, /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
+    ARTEL__FLAG_COPY = 16, /* INSTALL: from a server; in sync:K what artel__served_keep has kept follows, then a bit for
+                              each item from the first one on: it has been applied */
     ARTEL__FLAG_HEAD = 32, /* ASSIGN */
     ARTEL__FLAG_DRAW =
         64, /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
@@ -130,7 +127,7 @@ typedef struct artel__service {
     int chief, servers, workers;     /* rank of the chief, -1: it is not here; how many */
     int server[ARTEL__MOST_SERVERS]; /* their ranks */
     bool sync;                       /* all workers compute each batch together */
-    int some;                        /* K of sync:K: a step is the first K shares of a batch (some.h); 0 */
+    int some;                        /* K of sync:K: a step is the first K shares of a batch (shares.h); 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
     artel__part_placing placing;
     bool stops; /* where nobody has a part any more, instead of going back */

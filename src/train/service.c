@@ -152,7 +152,7 @@ artel_status artel__service_read_options(artel__service *s)
     if (artel__starts_with(text, "bounded:"))
         good = artel__parse_int64(text + 8, &s->staleness) && s->staleness >= 0 && s->staleness < 1 << 20;
     if (artel__starts_with(text, "sync:"))
-        good = artel__parse_int64(text + 5, &some) && some >= 1 && some <= ARTEL__MOST_SOME;
+        good = artel__parse_int64(text + 5, &some) && some >= 1 && some <= ARTEL__MOST_SHARES;
     if (!good)
         return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, ".consistency",
                            "use async, bounded:2, sync, or sync:3 for the first 3 shares",

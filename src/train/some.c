@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Updates kept by share, and their mean: gradients, sizes of occurrences and differences of averages by the share of
  * rows; squares of occurrences, which belong to gradients that are so much smaller in the mean, by its square. Norms
- * are not here: who clips by them is refused (servers.c). */
+ * are not here: who clips by them is refused (service.c). */
 #include "train/some.h"
 
 #include <string.h>

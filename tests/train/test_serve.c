@@ -350,6 +350,7 @@ static void a_share_is_made_again_of_the_variables_before(void **state)
     bench *b = *state;
     static float ones[1 << 16];
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) ones[i] = 1;
+    b->service.some = 2;
     give_part(b, head_of_part);
     int count = list_pieces(b, ARTEL__PART_UPDATE);
     for (int i = 0; i < count; i++) {
@@ -405,6 +406,48 @@ static artel__lane_head take_forward(bench *b, artel__lane_slot *slot)
     lane_await(&b->forward, slot);
     assert_int_equal(artel__lane_take(&b->forward, slot, &head), ARTEL_OK);
     return head;
+}
+
+/* sync:2. What a server has kept goes with a copy of the part, from which a share is then made again; and it gives it
+ * away with a copy, in its turn. */
+static void what_was_kept_goes_with_a_copy(void **state)
+{
+    bench *b = *state;
+    artel__lane_slot asked = {.room = 0}, given = {.room = 0};
+    artel__lane_head copy = install, give = {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = OTHER, .b = 3};
+    static struct kept {
+        uint64_t number;
+        float value[1 << 12];
+    } kept = {1, {0}};
+    static float twos[1 << 12];
+    for (size_t i = 0; i < sizeof twos / sizeof *twos; i++) twos[i] = 2;
+    b->service.some = 2;
+    size_t bytes =
+        sizeof kept.number + artel__entries_bytes(b->entry, list_pieces(b, ARTEL__PART_VALUES)); /* all are 0 */
+    assert_in_range(bytes, sizeof kept.number + 1, sizeof kept);
+    int count = list_pieces(b, ARTEL__PART_STATE);
+    copy.flags = ARTEL__FLAG_COPY;
+    copy.a = 1;
+    for (int i = 0; i < count; i++) b->piece[i].data = twos; /* what it is now */
+    b->piece[count] = (artel__net_piece){&kept, bytes};
+    assert_int_equal(say(b, OTHER, copy, count + 1).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(say(b, CHIEF, head_of_part, 0).flags, ARTEL__ANSWER_OK);
+    assert_false(gives_zeros(b, 0));
+    assert_true(gives_zeros(b, 1));
+    assert_false(gives_zeros(b, 2));
+    call(b, CHIEF, &asked, give, 0);
+    artel__lane_head head = take_forward(b, &given);
+    assert_true(head.op == ARTEL__SERVE_INSTALL && head.flags == ARTEL__FLAG_COPY && head.a == 1);
+    artel__entries_at at = {0, 0};
+    count = list_pieces(b, ARTEL__PART_STATE);
+    for (int i = 0; i < count; i++) assert_non_null(artel__entries_next(&given, &at, b->entry[i].bytes));
+    const void *again = artel__entries_next(&given, &at, bytes);
+    assert_true(again && memcmp(again, &kept, bytes) == 0 && at.offset == given.length);
+    assert_int_equal(artel__lane_answer(&b->forward, &given, &(artel__lane_head){.op = ARTEL__SERVE_INSTALL}, NULL, 0),
+                     ARTEL_OK);
+    lane_hear(b->ctx, &b->lane[CHIEF], &asked, NULL);
+    artel__lane_withdraw(&b->forward, &given);
+    artel__slot_fini(b->ctx, &given);
 }
 
 static void a_head_answers_when_its_copy_has_it(void **state)
@@ -597,6 +640,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_item_counts_once, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_share_is_made_again_of_the_variables_before, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(what_was_kept_goes_with_a_copy, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_busy_part_is_not_dropped, open_bench, close_bench),
