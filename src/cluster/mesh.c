@@ -101,7 +101,8 @@ static artel_status resolve(artel_cluster *mesh)
     return ARTEL_OK;
 }
 
-/* Who opens a cluster in a program has no command line, and a launcher speaks to both alike. */
+/* A program that opens a cluster has no command line of artel's: a launcher says by the environment what it says to
+ * artel fit. */
 static artel_status take_least(artel_cluster *mesh)
 {
     const char *given = artel__process_environment(NULL, "ARTEL_MIN_WORKERS");

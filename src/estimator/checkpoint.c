@@ -126,6 +126,7 @@ static artel_status take_up(artel_strategy *strategy, bool values_only, const ch
                            "the checkpoint is not that of a strategy");
     ARTEL_TRY(artel__checkpoint_open(ctx, folder, &t.tensors));
     artel_status status = artel__snapshot_visit(strategy, take_entry, &t);
+    if (status == ARTEL_OK) status = artel__snapshot_begin_store(strategy);
     if (status == ARTEL_OK && !values_only) status = artel__snapshot_take_counters(strategy, folder, counters);
     t.stores = true;
     if (status == ARTEL_OK) status = artel__snapshot_visit(strategy, take_entry, &t);

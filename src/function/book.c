@@ -93,7 +93,7 @@ static artel_status declare_rooms(artel__book *b)
             place *p = &b->place[u->variable];
             if (p->variable < 0) continue;
             if (p->value < 0) ARTEL_TRY(add(b, like, "value", ARTEL__VARIABLE_SLOT, &p->value));
-            if (p->squares < 0 && (u->kept_squares >= 0 || u->kind == ARTEL__UPDATE_STATISTIC))
+            if (p->squares < 0 && artel__update_has_second(u))
                 ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
             if (p->norm >= 0 || u->kept_norm < 0) continue;
             p->norm =
@@ -280,7 +280,7 @@ void *artel__book_variable(artel__book *b, int variable)
 void *artel__book_room(artel__book *b, const artel__update *u, int k)
 {
     const place *p = &b->place[u->variable];
-    bool squares = k == 1 && (u->kept_squares >= 0 || u->kind == ARTEL__UPDATE_STATISTIC);
+    bool squares = k == 1 && artel__update_has_second(u);
     return artel__state_lend(b->state, k == 0 ? p->value : squares ? p->squares : p->norm);
 }
 

@@ -58,7 +58,7 @@ int artel__update_parts(const artel_strategy *s, const artel__update *u, size_t 
     int count = 0;
     size_t whole = (size_t)s->variables.item[u->variable].count * sizeof(float);
     bytes[count++] = whole;
-    if (u->kept_squares >= 0 || u->kind == ARTEL__UPDATE_STATISTIC) bytes[count++] = whole;
+    if (artel__update_has_second(u)) bytes[count++] = whole;
     if (u->kept_norm >= 0) bytes[count++] = sizeof(double);
     return count;
 }

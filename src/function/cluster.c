@@ -40,13 +40,20 @@ static uint64_t hash_of(const artel_strategy *s)
 
 /* -- the state of a unit -- */
 
-static void read_counters(const artel_strategy *s, int64_t *out)
+int artel__counters_count(const artel_strategy *s)
+{
+    int count = 1;
+    for (const artel_optimizer *o = s->optimizer; o; o = o->next) count++;
+    return count;
+}
+
+void artel__counters_read(const artel_strategy *s, int64_t *out)
 {
     *out++ = s->runs;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next) *out++ = o->iterations;
 }
 
-static void write_counters(artel_strategy *s, const int64_t *from)
+void artel__counters_write(artel_strategy *s, const int64_t *from)
 {
     s->runs = *from++;
     for (artel_optimizer *o = s->optimizer; o; o = o->next) o->iterations = *from++;
@@ -55,7 +62,7 @@ static void write_counters(artel_strategy *s, const int64_t *from)
 static void keep_state(struct artel__loop *l)
 {
     artel_strategy *s = l->strategy;
-    read_counters(s, l->counter);
+    artel__counters_read(s, l->counter);
     l->kept = l->keeps;
     if (l->keeps) artel__state_image(s->state[0], artel__all_of(&s->variables), l->image);
 }
@@ -77,7 +84,7 @@ static artel_status take_back(struct artel__loop *l)
             s->ctx, ARTEL_ERROR_RUN, "loop", "let every unit make as many runs that write variables as the one before",
             "unit %lld was interrupted after a run, and the units before had made one", (long long)l->done);
     restore_all(s, l->image);
-    write_counters(s, l->counter);
+    artel__counters_write(s, l->counter);
     l->runs_of_unit = 0;
     return ARTEL_OK;
 }
@@ -87,8 +94,7 @@ static artel_status make_room(struct artel__loop *l)
     artel_strategy *s = l->strategy;
     void *counter;
     if (l->counter) return ARTEL_OK;
-    for (const artel_optimizer *o = s->optimizer; o; o = o->next) l->counters++;
-    l->counters++;
+    l->counters = artel__counters_count(s);
     ARTEL_TRY(
         artel__alloc(s->ctx, artel__image_bytes(&s->variables, artel__all_of(&s->variables)) + 1, "loop", &l->image));
     ARTEL_TRY(artel__calloc(s->ctx, (size_t)l->counters, sizeof *l->counter, "loop", &counter));
@@ -104,7 +110,7 @@ static void send_state(struct artel__loop *l, artel__mesh_stream *stream)
     artel_strategy *s = l->strategy;
     artel__variable_range all = artel__all_of(&s->variables);
     head h = {artel__image_bytes(&s->variables, all), (uint64_t)l->counters, hash_of(s)};
-    read_counters(s, l->counter);
+    artel__counters_read(s, l->counter);
     artel__state_image(s->state[0], all, l->image);
     int64_t done = l->done;
     artel_status status = artel__mesh_send(stream, &h, sizeof h);
@@ -132,7 +138,7 @@ static artel_status take_state(struct artel__loop *l, artel__mesh_stream *stream
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
                            "the state of another task is damaged");
     restore_all(s, l->image);
-    write_counters(s, l->counter);
+    artel__counters_write(s, l->counter);
     l->done = done;
     return ARTEL_OK;
 }
@@ -364,7 +370,7 @@ static artel_status loop_together(struct artel__loop *l, artel_unit_fn *unit, vo
         while (status == ARTEL_OK && l->done < l->units && !l->last && !artel__mesh_stopping(l->cluster))
             status = work(l, unit, user);
         if (status < 0 && !l->interrupted) return status;
-        ARTEL_TRY(artel__strategy_bring(l->strategy)); /* the others get no state of a device that is lost */
+        ARTEL_TRY(artel__strategy_bring_all(l->strategy)); /* the others get no state of a device that is lost */
         if (status < 0) ARTEL_TRY(take_back(l));
         if (status == ARTEL_OK && (l->done >= l->units || l->last) && !artel__mesh_stopping(l->cluster)) {
             unseat(l);

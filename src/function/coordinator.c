@@ -133,6 +133,7 @@ static void destroy(artel_coordinator *c)
     for (int i = 0; c->kept && i < c->strategy->servers; i++) artel__free(ctx, c->kept[i].image);
     for (int i = 0; c->taken && i < c->strategy->servers; i++) artel__free(ctx, c->taken[i].image);
     artel__free(ctx, c->kept);
+    artel__free(ctx, c->counters);
     artel__free(ctx, c->taken);
     artel__free(ctx, c->life);
     pthread_cond_destroy(&c->changed);
@@ -428,23 +429,22 @@ artel_status artel__elsewhere_write(artel_strategy *s, int variable)
 }
 
 /* Counters go with what was kept, so that what is scheduled again draws the same numbers. */
-static void keep_counters(artel_coordinator *c)
+static artel_status make_counters(artel_coordinator *c)
 {
-    c->kept_runs = c->strategy->runs;
-    for (artel_optimizer *o = c->strategy->optimizer; o; o = o->next) o->kept = o->iterations;
-}
-
-static void restore_counters(artel_coordinator *c)
-{
-    c->strategy->runs = c->kept_runs;
-    for (artel_optimizer *o = c->strategy->optimizer; o; o = o->next) o->iterations = o->kept;
+    void *block;
+    if (c->counters) return ARTEL_OK;
+    ARTEL_TRY(
+        artel__calloc(c->ctx, (size_t)artel__counters_count(c->strategy), sizeof *c->counters, "coordinator", &block));
+    c->counters = block;
+    return ARTEL_OK;
 }
 
 artel_status artel_coordinator_keep(artel_coordinator *c)
 {
     ARTEL_TRY(enter(c, __func__));
-    artel_status status = command(c, ARTEL__COMMAND_KEEP, -1);
-    if (status == ARTEL_OK) keep_counters(c);
+    artel_status status = make_counters(c);
+    if (status == ARTEL_OK) status = command(c, ARTEL__COMMAND_KEEP, -1);
+    if (status == ARTEL_OK) artel__counters_read(c->strategy, c->counters);
     return leave(c, status);
 }
 
@@ -455,7 +455,7 @@ artel_status artel_coordinator_go_back(artel_coordinator *c)
         return leave(c, artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator", "call artel_coordinator_keep before",
                                     "nothing was kept"));
     artel_status status = command(c, ARTEL__COMMAND_GO_BACK, -1);
-    if (status == ARTEL_OK) restore_counters(c);
+    if (status == ARTEL_OK) artel__counters_write(c->strategy, c->counters);
     return leave(c, status);
 }
 

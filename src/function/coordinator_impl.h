@@ -106,7 +106,7 @@ struct artel_coordinator {
     artel__kept *kept;         /* by server, of the last KEEP that was whole */
     artel__kept *taken;        /* of one that is not yet. The thread's own */
     bool keeps;                /* there has been one */
-    int64_t kept_runs;         /* of the strategy at that time; steps of optimizers: artel_optimizer.kept */
+    int64_t *counters;         /* of the strategy at that time (artel__counters_read); NULL: nothing was kept */
     uint64_t *life;            /* by server, as last heard; 0: never. The thread's own */
     bool met;                  /* all servers have been heard in one generation. The thread's own */
     int64_t opened_ns;

@@ -50,9 +50,9 @@ struct artel_optimizer {
     artel__optimizer_slots slots;
     artel_variable **variable;
     int count;
-    int64_t iterations, kept; /* steps; at the time of artel_coordinator_keep() */
-    double rate;              /* 0: the rule's own */
-    int number;               /* in the order of their making */
+    int64_t iterations; /* steps */
+    double rate;        /* 0: the rule's own */
+    int number;         /* in the order of their making */
     void *restored; /* its slots in the order of files, plain, of one that was loaded, until the strategy opens; NULL */
     artel_optimizer *next;
 };
@@ -73,6 +73,13 @@ typedef struct artel__update {
     bool clipped;                      /* by value already */
     float *before;                     /* a statistic, on workers */
 } artel__update;
+
+/* Whether something as large as the variable goes with the value: what a rule reads of occurrences, or what a statistic
+ * was. */
+static inline bool artel__update_has_second(const artel__update *update)
+{
+    return update->kept_squares >= 0 || update->kind == ARTEL__UPDATE_STATISTIC;
+}
 
 struct artel_worker_data {
     artel_strategy *strategy;
@@ -219,9 +226,10 @@ artel_status artel__strategy_resolve(artel_strategy *strategy);
 /* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
 artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
-/* What devices hold, for whoever reads variables or writes some of them. Errors: RUN (a device is lost, and what it
- * held). */
+/* What devices hold: of the first replica, for whoever reads variables; of all replicas, for whoever writes some of
+ * them. Errors: RUN (a device is lost, and what it held). */
 artel_status artel__strategy_bring(const artel_strategy *strategy);
+artel_status artel__strategy_bring_all(const artel_strategy *strategy);
 
 /* plan.c: plan and runs, which the first run makes; gives them up, and the next run makes them anew; gives up the whole
  * function. The first shard of a replica of this process, or of the one behind the last. */
@@ -253,9 +261,6 @@ artel_status artel__function_check_rows(const artel_function *function, int64_t 
 artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out,
                                      int64_t rows);
 
-/* texts.c: text goes into models that take it, and nowhere else. While a function is traced: whether the model takes
- * text; an argument of text as its input; all that is computed ahead of its graph, in `ahead`, which the graph then
- * has. Once it is traced; memory for its runs; what a run feeds, row by row, before the replicas begin. */
 /* graph_text.c: whether a value is an argument of text; a layer of text by its class called on one, 1 or a negative
  * status. */
 bool artel__texts_is(const artel_graph *graph, artel_value value);
@@ -264,6 +269,9 @@ int artel__texts_layer(artel_graph *graph, const char *class_name, const char *s
 /* gradient.c: a model on rows, its variables those from `adopted->base` on. */
 artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *adopted, const artel_value *inputs,
                                      artel_value *outputs);
+/* texts.c: text goes into models that take it, and nowhere else. While a function is traced: whether the model takes
+ * text; an argument of text as its input; all that is computed ahead of its graph, in `ahead`, which the graph then
+ * has. Once it is traced; memory for its runs; what a run feeds, row by row, before the replicas begin. */
 bool artel__texts_takes(const artel__model *model);
 artel__value_id artel__texts_input(artel_graph *graph, artel_value value, const char *name);
 artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel__tensor *in,
@@ -275,8 +283,12 @@ artel_status artel__texts_run(artel_function *function, const artel_array *in, i
 /* The rows of a fed input behind the arguments. */
 const void *artel__texts_fed(const artel_function *function, int input);
 
-/* cluster.c. What all tasks must have in common. */
+/* cluster.c. What all tasks must have in common; runs of functions and steps of optimizers, whose number is final once
+ * the strategy is open. */
 artel_status artel__functions_hash(const artel_strategy *strategy, char hex[65]);
+int artel__counters_count(const artel_strategy *strategy);
+void artel__counters_read(const artel_strategy *strategy, int64_t *out);
+void artel__counters_write(artel_strategy *strategy, const int64_t *from);
 /* Among other tasks: whether functions may run now (in a unit, in a seat); that a run was interrupted by what is no
  * failure of this task; that it counts. `begin` takes the cluster of the options; all do nothing where there is none.
  */

@@ -81,6 +81,11 @@ artel_status artel__strategy_open(artel_strategy *s)
 
 artel_status artel__strategy_bring(const artel_strategy *s)
 {
+    return s->devices && s->crew ? artel__state_bring(s->state[0]) : ARTEL_OK;
+}
+
+artel_status artel__strategy_bring_all(const artel_strategy *s)
+{
     for (int r = 0; s->devices && s->crew && r < (s->common ? 1 : s->plan.replicas); r++)
         ARTEL_TRY(artel__state_bring(s->state[r]));
     return ARTEL_OK;

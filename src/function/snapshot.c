@@ -96,6 +96,12 @@ artel_status artel__snapshot_visit(artel_strategy *s, artel__snapshot_fn *visit,
     return status;
 }
 
+artel_status artel__snapshot_begin_store(artel_strategy *s)
+{
+    ARTEL_TRY(artel__strategy_open(s));
+    return artel__strategy_bring_all(s);
+}
+
 artel_context *artel__snapshot_context(const artel_strategy *s)
 {
     return s->ctx;

@@ -16,13 +16,15 @@ typedef artel_status artel__snapshot_fn(void *user, const char *name, int variab
 
 /* Every variable once, in the same order each time. Of the only model: Keras' path in its weights tree; of the k-th of
  * several: "model.k/..."; "variable/NAME"; "optimizer.N" in the order of Keras' files, "optimizer.k.N" of several;
- * "rows.N": states of layers that no file of Keras has. Opens the strategy, and brings what devices hold. */
+ * "rows.N": states of layers that no file of Keras has. Opens the strategy, and brings what the first device holds. */
 artel_status artel__snapshot_visit(artel_strategy *strategy, artel__snapshot_fn *visit, void *user);
 artel_context *artel__snapshot_context(const artel_strategy *strategy);
 /* The table of variables, of an open strategy. */
 const artel__variables *artel__snapshot_table(const artel_strategy *strategy);
-/* Their image (exec/state.h); and one of them, on all replicas, from its plain form. */
+/* Their image (exec/state.h); and one of them, on all replicas, from its plain form, once what their devices hold has
+ * been brought. Errors of that: RUN (a device is lost). */
 void artel__snapshot_image(const artel_strategy *strategy, void *image);
+artel_status artel__snapshot_begin_store(artel_strategy *strategy);
 void artel__snapshot_store(artel_strategy *strategy, int variable, const void *plain);
 /* Where servers own the variables: all of them into the memory here, or from here to the servers, by the chief while
  * its coordinator is open. What optimizers keep stays at the servers. Nothing elsewhere. */

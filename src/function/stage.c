@@ -535,6 +535,13 @@ static bool wants_outputs(const function_state *state, const artel__stage_want *
     return false;
 }
 
+static bool wants_others(const function_state *state, const artel__stage_want *wants, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (state->output[wants[i].column] < 0) return true;
+    return false;
+}
+
 static artel_status function_at_some(const artel__stage *stage, const artel__stage_want *wants, int count,
                                      int64_t index)
 {
@@ -544,7 +551,8 @@ static artel_status function_at_some(const artel__stage *stage, const artel__sta
     bool held = copy_held(state, wants, count, index);
     int arguments = held ? 0 : state->runner[0].function->arguments;
     size_t below = (size_t)(arguments + count) * sizeof(artel__stage_want);
-    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, below + state->bytes, &scratch));
+    if (held && !wants_others(state, wants, count)) return ARTEL_OK;
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, below + (held ? 0 : state->bytes), &scratch));
     const element_room room = {scratch.bytes, (uint8_t *)scratch.bytes + below};
     artel_status status = read_element(stage, arguments, wants, count, index, room);
     if (status == ARTEL_OK && !held) status = run_and_copy(stage, wants, count, index, room.arguments);

@@ -238,7 +238,7 @@ artel_status artel_variable_dtype(const artel_variable *v, artel_dtype *dtype)
     return ARTEL_OK;
 }
 
-static artel_status check_access(artel_variable *v, artel_dtype dtype, int64_t count)
+static artel_status check_access(artel_variable *v, artel_dtype dtype, int64_t count, bool writes)
 {
     artel_strategy *s = v->strategy;
     const artel__variable *declared = &s->variables.item[v->index];
@@ -249,7 +249,7 @@ static artel_status check_access(artel_variable *v, artel_dtype dtype, int64_t c
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give a numeric element type",
                            "elements of no number");
     ARTEL_TRY(artel__strategy_open(s));
-    return artel__strategy_bring(s);
+    return writes ? artel__strategy_bring_all(s) : artel__strategy_bring(s);
 }
 
 /* Room for the elements as the variable has them, where they are not of `dtype`; else NULL. */
@@ -265,7 +265,7 @@ artel_status artel_variable_read_as(artel_variable *v, artel_dtype dtype, void *
 {
     void *plain;
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
-    ARTEL_TRY(check_access(v, dtype, count));
+    ARTEL_TRY(check_access(v, dtype, count, false));
     artel_strategy *s = v->strategy;
     if (s->servers) ARTEL_TRY(artel__elsewhere_read(s, v->index));
     ARTEL_TRY(make_room(v, dtype, &plain));
@@ -279,7 +279,7 @@ artel_status artel_variable_assign_as(artel_variable *v, artel_dtype dtype, cons
 {
     void *plain;
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
-    ARTEL_TRY(check_access(v, dtype, count));
+    ARTEL_TRY(check_access(v, dtype, count, true));
     artel_strategy *s = v->strategy;
     ARTEL_TRY(make_room(v, dtype, &plain));
     if (plain) artel__convert(dtype, values, s->variables.item[v->index].dtype, plain, count);
