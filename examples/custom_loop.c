@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training loop of one's own, under any strategy.
+/* A training loop of one's own, under any strategy, on cores or devices, on one task or on several.
  *
- *     custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP]]]]
+ *     custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP [FOLDER [DEVICE]]]]]]
+ *     artel launch -n 3 --restarts 2 --program build/examples/custom_loop -- MODEL DATA OUT.keras 20 auto 0 0.5
  *
- * MODEL has compile settings (or gets Adam and sparse_categorical_crossentropy), DATA is a specification as of `artel
- * fit --data`. The loop takes the samples in the order of `artel fit --seed 0`, so with KEEP 1 (the default) the result
- * has the bits of that. With KEEP 0.5 each pass after the first trains on the harder half of the samples only, by the
- * loss that the model has for each of them: what no option of fit can say. STRATEGY and REPLICAS change no bit of
- * either.
- */
-#include <artel/fit.h>
-#include <artel/trainer.h>
+ * With KEEP 1 (the default) the samples come in the order of `artel fit --seed 0`, and the result has the bits of that
+ * with Adam and sparse_categorical_crossentropy. With KEEP 0.5 each pass after the first trains on the harder half of
+ * the samples only, by the loss that the model has for each of them: what no option of fit can say. Strategy, replicas
+ * and tasks, of which some may be killed, change no bit of either; a DEVICE has bits of its own.
+ *
+ * SIGTERM ends the loop behind the running pass, with exit code 143. With a FOLDER ("-": none) its state is saved
+ * there, by all tasks of a job together, and the same command goes on from there; without one a task leaves the
+ * others. */
+#include "rows.h"
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum {
-    BATCH = 32
-};
 
 typedef struct sample {
-    double loss;
+    float loss;
     uint64_t number;
 } sample;
+
+typedef struct job {
+    artel_strategy *strategy;
+    artel_model *model;
+    artel_optimizer *optimizer;
+    artel_function *step, *judge;
+    rows data;
+    sample *all;
+    char *chosen;
+    double keep;
+} job;
+
+static artel_context *ctx;
+
+static void be_told(int signal)
+{
+    (void)signal;
+    artel_context_preempt(ctx);
+}
 
 /* The harder first; equal ones by number, so that the order is one. */
 static int by_loss(const void *a, const void *b)
@@ -32,86 +48,138 @@ static int by_loss(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Leaves the harder share of the samples in `order`, in the order they had; returns how many. */
-static artel_status choose(artel_trainer *trainer, double keep, uint64_t *order, int64_t *count)
+static artel_value losses(job *j, artel_graph *g, const artel_value *in)
 {
-    sample *all = malloc((size_t)*count * sizeof *all);
-    char *chosen = calloc((size_t)*count, 1);
-    artel_status status = all && chosen ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
-    for (int64_t i = 0; i < *count && status == ARTEL_OK; i++) {
-        all[i].number = (uint64_t)i;
-        status = artel_trainer_evaluate(trainer, &all[i].number, 1, &all[i].loss);
-    }
-    if (status == ARTEL_OK) {
-        int64_t left = 0, most = (int64_t)(keep * (double)*count);
-        qsort(all, (size_t)*count, sizeof *all, by_loss);
-        for (int64_t i = 0; i < most; i++) chosen[all[i].number] = 1;
-        for (int64_t i = 0; i < *count; i++) {
-            if (chosen[order[i]]) order[left++] = order[i];
-        }
-        *count = left;
-    }
-    free(chosen);
-    free(all);
-    return status;
+    artel_value made;
+    artel_graph_call(g, j->model, in, 1, &made, 1);
+    return artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made);
 }
 
-static artel_status one_pass(artel_trainer *trainer, int64_t pass, double keep, uint64_t *order)
+static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
-    int64_t count = artel_trainer_samples(trainer), steps = 0;
-    double loss, sum = 0;
-    artel_status status = artel_trainer_order(trainer, pass, order, count);
-    if (status == ARTEL_OK && pass > 0 && keep < 1) status = choose(trainer, keep, order, &count);
+    job *j = user;
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, losses(j, g, in));
+    artel_graph_minimise(g, j->optimizer, out[0]);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_judge(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = losses(user, g, in);
+    return artel_graph_status(g);
+}
+
+static artel_status declare(job *j)
+{
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, j->data.column[0].shape},
+                                         {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+    size_t count = (size_t)j->data.count;
+    j->all = malloc(count * sizeof *j->all);
+    j->chosen = malloc(count);
+    if (!j->all || !j->chosen) return ARTEL_ERROR_NO_MEMORY;
+    o.arguments = arguments;
+    o.argument_count = 2;
+    o.output_count = 1;
+    artel_status status = artel_optimizer_create_for_model(j->strategy, "adam", j->model, &j->optimizer);
+    if (status == ARTEL_OK) status = artel_function_create(j->strategy, &o, trace_judge, j, &j->judge);
+    o.training = true;
+    return status < 0 ? status : artel_function_create(j->strategy, &o, trace_step, j, &j->step);
+}
+
+/* Leaves the harder share of the samples in `order`, in the order they had. */
+static artel_status choose(job *j, int64_t *count)
+{
+    artel_status status = ARTEL_OK;
+    artel_array in[2];
+    float loss[BATCH];
+    uint64_t *order = j->data.order;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = loss};
+    int64_t left = 0, most = (int64_t)(j->keep * (double)*count);
+    for (int64_t at = 0; at < *count && status == ARTEL_OK; at += BATCH) {
+        int64_t some = *count - at < BATCH ? *count - at : BATCH;
+        rows_take(&j->data, order + at, some, in);
+        status = artel_function_run(j->judge, in, 2, &out, 1);
+        for (int64_t i = 0; i < some && status == ARTEL_OK; i++) j->all[at + i] = (sample){loss[i], order[at + i]};
+    }
+    if (status < 0) return status;
+    qsort(j->all, (size_t)*count, sizeof *j->all, by_loss);
+    for (int64_t i = 0; i < *count; i++) j->chosen[j->all[i].number] = i < most;
+    for (int64_t i = 0; i < *count; i++) {
+        if (j->chosen[order[i]]) order[left++] = order[i];
+    }
+    *count = left;
+    return ARTEL_OK;
+}
+
+/* A unit: a function of its number and of the variables, so that it can be made again. */
+static artel_status one_pass(void *user, int64_t pass)
+{
+    job *j = user;
+    artel_array in[2];
+    int64_t count = j->data.count, steps = 0;
+    double sum = 0;
+    float loss = 0;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss};
+    artel_status status = rows_order(&j->data, pass);
+    if (status == ARTEL_OK && pass > 0 && j->keep < 1) status = choose(j, &count);
     for (int64_t at = 0; at < count && status == ARTEL_OK; at += BATCH, steps++) {
-        status = artel_trainer_step(trainer, order + at, count - at < BATCH ? count - at : BATCH, 0, &loss);
+        rows_take(&j->data, j->data.order + at, count - at < BATCH ? count - at : BATCH, in);
+        status = artel_function_run(j->step, in, 2, &out, 1);
         sum += loss;
     }
-    if (status == ARTEL_OK)
+    if (status == ARTEL_OK && artel_strategy_writes(j->strategy))
         printf("pass %lld: %lld steps of %d replicas, loss %.6f\n", (long long)pass + 1, (long long)steps,
-               artel_trainer_replicas(trainer), steps ? sum / (double)steps : 0);
+               artel_strategy_replicas(j->strategy), steps ? sum / (double)steps : 0);
+    fflush(stdout);
     return status;
 }
 
-static artel_status train(artel_model *model, artel_data *data, int argc, char **argv)
+static artel_status train(job *j, const char *folder, int64_t passes)
 {
-    int64_t passes = argc > 4 ? atoll(argv[4]) : 1;
-    double keep = argc > 7 ? atof(argv[7]) : 1;
-    artel_trainer *trainer;
-    artel_trainer_options options = ARTEL_TRAINER_OPTIONS_INIT;
-    options.batch_size = BATCH;
-    options.strategy = argc > 5 ? argv[5] : "auto";
-    options.replicas = argc > 6 ? atoi(argv[6]) : 0;
-    artel_status status = artel_trainer_create(model, data, &options, &trainer);
-    if (status < 0) return status;
-    uint64_t *order = malloc((size_t)artel_trainer_samples(trainer) * sizeof *order);
-    if (!order) status = ARTEL_ERROR_NO_MEMORY;
-    for (int64_t pass = 0; pass < passes && status == ARTEL_OK; pass++) status = one_pass(trainer, pass, keep, order);
-    if (status == ARTEL_OK) status = artel_trainer_store(trainer, true);
-    free(order);
-    artel_trainer_destroy(trainer);
-    return status;
+    int64_t saved;
+    artel_status status = folder ? artel_strategy_restore(j->strategy, folder, &saved) : ARTEL_OK;
+    if (status == ARTEL_OK) status = artel_strategy_loop(j->strategy, passes, one_pass, j);
+    if (status == ARTEL_ERROR_PREEMPTED && folder && artel_strategy_writes(j->strategy)) {
+        artel_status written = artel_strategy_save(j->strategy, folder, artel_strategy_units(j->strategy), 1);
+        if (written < 0) return written;
+        fprintf(stderr, "saved behind pass %lld\n", (long long)artel_strategy_units(j->strategy));
+    }
+    return status == ARTEL_OK ? artel_strategy_store(j->strategy, j->model) : status;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 || argc > 8) {
-        fprintf(stderr, "usage: custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP]]]]\n");
-        return 1;
-    }
-    artel_context *ctx = NULL;
-    artel_model *model = NULL;
-    artel_data *data = NULL;
+    const char *folder = argc > 8 && strcmp(argv[8], "-") ? argv[8] : NULL;
+    artel_cluster *cluster = NULL;
+    job j = {.keep = argc > 7 ? atof(argv[7]) : 1};
+    artel_cluster_options c = ARTEL_CLUSTER_OPTIONS_INIT;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    if (argc < 4 || argc > 10)
+        return fprintf(stderr, "usage: custom_loop MODEL DATA OUT.keras "
+                               "[PASSES [STRATEGY [REPLICAS [KEEP [FOLDER [DEVICE]]]]]]\n"),
+               1;
     artel_status status = artel_context_create(NULL, &ctx);
-    if (status == ARTEL_OK) status = artel_model_load(ctx, argv[1], &model);
-    if (status == ARTEL_OK && strstr(argv[1], ".json")) /* an architecture alone */
-        status = artel_model_compile(model, "adam", "sparse_categorical_crossentropy", NULL);
-    if (status == ARTEL_OK) status = artel_data_open(ctx, argv[2], &data);
-    if (status == ARTEL_OK) status = train(model, data, argc, argv);
-    if (status == ARTEL_OK) status = artel_model_save(model, argv[3]);
+    if (status == ARTEL_OK) signal(SIGTERM, be_told);
+    c.save_on_preempt = folder != NULL;
+    if (status == ARTEL_OK) status = artel_cluster_open(ctx, &c, &cluster);
+    o.cluster = cluster, o.strategy = argc > 5 ? argv[5] : NULL, o.replicas = argc > 6 ? atoi(argv[6]) : 0;
+    o.device = argc > 9 ? argv[9] : NULL;
+    if (status == ARTEL_OK) status = artel_strategy_create(ctx, &o, &j.strategy);
+    if (status == ARTEL_OK) status = artel_model_load(ctx, argv[1], &j.model);
+    if (status == ARTEL_OK) status = artel_model_compile(j.model, "adam", "sparse_categorical_crossentropy", NULL);
+    if (status == ARTEL_OK) status = rows_open(&j.data, ctx, j.model, argv[2]);
+    if (status == ARTEL_OK) status = declare(&j);
+    if (status == ARTEL_OK) status = train(&j, folder, argc > 4 ? atoll(argv[4]) : 1);
+    if (status == ARTEL_OK && artel_strategy_writes(j.strategy)) status = artel_model_save(j.model, argv[3]);
     const artel_error *error = artel_context_error(ctx);
-    if (status < 0) fprintf(stderr, "%s: %s; %s\n", error->where, error->what, error->advice);
-    artel_data_destroy(data);
-    artel_model_destroy(model);
+    if (status < 0 && error->what[0]) fprintf(stderr, "%s: %s; %s\n", error->where, error->what, error->advice);
+    free(j.chosen), free(j.all);
+    artel_strategy_destroy(j.strategy);
+    rows_close(&j.data);
+    artel_model_destroy(j.model);
+    if (cluster) status = artel_cluster_finish(cluster, status);
+    artel_cluster_close(cluster);
     artel_context_destroy(ctx);
     return artel_status_exit_code(status);
 }

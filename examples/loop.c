@@ -7,58 +7,16 @@
  * The unit of work is a pass over the data: what a task that is lost has cost. Its state is the variables, which the
  * strategy keeps. The samples come in the order of `artel fit --seed 0`, and the step is that of fit with Adam and
  * sparse_categorical_crossentropy, so the result has the bits of that, whatever happened on the way. */
-#include <artel/artel.h>
+#include "rows.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define BATCH 32
-
-/* A column of the data, all of it, and the batch of the moment. */
-typedef struct column {
-    artel_dtype dtype;
-    artel_shape shape; /* of an element, as the model takes it */
-    char *all, *batch;
-    size_t bytes; /* of an element */
-} column;
 
 typedef struct job {
     artel_strategy *strategy;
     artel_model *model;
     artel_optimizer *optimizer;
     artel_function *step;
-    artel_trainer *trainer; /* for the order of fit */
-    column column[2];       /* samples, labels */
-    uint64_t *order;
-    int64_t samples;
+    rows data;
 } job;
-
-static artel_status read_all(job *j, artel_data *data)
-{
-    artel_reader *reader;
-    artel_status status = artel_reader_create(data, &reader);
-    if (status < 0) return status;
-    j->samples = artel_data_count(data);
-    j->order = malloc((size_t)j->samples * sizeof *j->order);
-    for (int c = 0; c < 2 && status == ARTEL_OK; c++) {
-        column *to = &j->column[c];
-        artel_data_array is;
-        status = artel_reader_describe(reader, c, &is);
-        to->dtype = is.dtype;
-        to->bytes = artel_reader_bytes(reader, c);
-        to->all = malloc(to->bytes * (size_t)j->samples);
-        to->batch = malloc(to->bytes * BATCH);
-        if (status == ARTEL_OK && !(to->all && to->batch && j->order)) status = ARTEL_ERROR_NO_MEMORY;
-    }
-    if (status == ARTEL_OK) status = artel_model_input(j->model, 0, NULL, NULL, &j->column[0].shape);
-    for (int64_t i = 0; i < j->samples && status == ARTEL_OK; i++) {
-        void *const at[2] = {j->column[0].all + (size_t)i * j->column[0].bytes,
-                             j->column[1].all + (size_t)i * j->column[1].bytes};
-        status = artel_reader_next(reader, at);
-    }
-    artel_reader_destroy(reader);
-    return status;
-}
 
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
@@ -74,7 +32,7 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
 static artel_status declare(job *j)
 {
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, j->column[0].shape},
+    const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, j->data.column[0].shape},
                                          {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
     artel_status status = artel_optimizer_create_for_model(j->strategy, "adam", j->model, &j->optimizer);
     o.arguments = arguments;
@@ -92,21 +50,15 @@ static artel_status one_pass(void *user, int64_t pass)
     float loss = 0;
     artel_array in[2];
     const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss};
-    artel_status status = artel_trainer_order(j->trainer, pass, j->order, j->samples);
-    for (int64_t at = 0; at < j->samples && status == ARTEL_OK; at += BATCH) {
-        int64_t count = j->samples - at < BATCH ? j->samples - at : BATCH;
-        for (int c = 0; c < 2; c++) {
-            const column *from = &j->column[c];
-            in[c] = (artel_array){from->dtype, {from->shape.rank + 1, {count}}, from->batch};
-            for (int k = 0; k < from->shape.rank; k++) in[c].shape.dim[k + 1] = from->shape.dim[k];
-            for (int64_t i = 0; i < count; i++)
-                memcpy(from->batch + i * (int64_t)from->bytes, from->all + j->order[at + i] * from->bytes, from->bytes);
-        }
+    artel_status status = rows_order(&j->data, pass);
+    for (int64_t at = 0; at < j->data.count && status == ARTEL_OK; at += BATCH) {
+        int64_t count = j->data.count - at < BATCH ? j->data.count - at : BATCH;
+        rows_take(&j->data, j->data.order + at, count, in);
         status = artel_function_run(j->step, in, 2, &out, 1);
         sum += loss * (double)count;
     }
     if (status == ARTEL_OK && artel_strategy_writes(j->strategy))
-        printf("pass %lld: loss %.6f\n", (long long)pass + 1, sum / (double)j->samples);
+        printf("pass %lld: loss %.6f\n", (long long)pass + 1, sum / (double)j->data.count);
     fflush(stdout);
     return status;
 }
@@ -115,8 +67,7 @@ int main(int argc, char **argv)
 {
     artel_context *ctx = NULL;
     artel_cluster *cluster = NULL;
-    artel_data *data = NULL;
-    job j = {.samples = 0};
+    job j = {.model = NULL};
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     if (argc < 4 || argc > 7)
         return fprintf(stderr, "usage: loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS]]]\n"), 1;
@@ -126,19 +77,14 @@ int main(int argc, char **argv)
     if (status == ARTEL_OK) status = artel_strategy_create(ctx, &o, &j.strategy);
     if (status == ARTEL_OK) status = artel_model_load(ctx, argv[1], &j.model);
     if (status == ARTEL_OK) status = artel_model_compile(j.model, "adam", "sparse_categorical_crossentropy", NULL);
-    if (status == ARTEL_OK) status = artel_data_open(ctx, argv[2], &data);
-    if (status == ARTEL_OK) status = artel_trainer_create(j.model, data, NULL, &j.trainer);
-    if (status == ARTEL_OK) status = read_all(&j, data);
+    if (status == ARTEL_OK) status = rows_open(&j.data, ctx, j.model, argv[2]);
     if (status == ARTEL_OK) status = declare(&j);
     if (status == ARTEL_OK) status = artel_strategy_loop(j.strategy, argc > 4 ? atoll(argv[4]) : 1, one_pass, &j);
     if (status == ARTEL_OK) status = artel_strategy_store(j.strategy, j.model);
     if (status == ARTEL_OK && artel_strategy_writes(j.strategy)) status = artel_model_save(j.model, argv[3]);
     if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what);
-    for (int c = 0; c < 2; c++) free(j.column[c].all), free(j.column[c].batch);
-    free(j.order);
-    artel_trainer_destroy(j.trainer);
     artel_strategy_destroy(j.strategy);
-    artel_data_destroy(data);
+    rows_close(&j.data);
     artel_model_destroy(j.model);
     if (cluster) status = artel_cluster_finish(cluster, status);
     artel_cluster_close(cluster);
