@@ -165,6 +165,7 @@ int main(int argc, char **argv)
     if (status == ARTEL_OK) status = artel_cluster_open(ctx, &c, &cluster);
     o.cluster = cluster, o.strategy = argc > 5 ? argv[5] : NULL, o.replicas = argc > 6 ? atoi(argv[6]) : 0;
     o.device = argc > 9 ? argv[9] : NULL;
+    if (o.device) o.shards = 8, o.device_launches = "shard"; /* so that more devices can share, by the same programs */
     if (status == ARTEL_OK) status = artel_strategy_create(ctx, &o, &j.strategy);
     if (status == ARTEL_OK) status = artel_model_load(ctx, argv[1], &j.model);
     if (status == ARTEL_OK) status = artel_model_compile(j.model, "adam", "sparse_categorical_crossentropy", NULL);

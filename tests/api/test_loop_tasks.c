@@ -29,13 +29,16 @@ enum {
 };
 
 typedef struct scene {
-    char file[80], folder[64];
+    char file[80], other[80], folder[64];
     int held[MOST_TASKS]; /* sockets on the tasks' ports */
     int tasks;            /* 0: one that has no cluster */
     int asked;            /* the task that is asked to end; -1: none */
     bool returns;         /* it comes back */
+    bool late;            /* the last task comes for the first time when the others are at work */
+    bool unknown;         /* it is not in the others' cluster */
     bool save;            /* who is asked makes all save and end */
-    atomic_bool here;     /* who has come back has worked */
+    atomic_bool at_work;  /* those who began have */
+    atomic_bool here;     /* who has come, or come back, has worked */
     atomic_bool gone;     /* who was asked has ended, and does not come back */
 } scene;
 
@@ -102,6 +105,11 @@ static artel_status look(const task *t, bool seen, bool *out)
     return status;
 }
 
+static bool is_late(const task *t)
+{
+    return t->scene->late && t->index == t->scene->tasks - 1;
+}
+
 static artel_status wait_for_change(task *t, int64_t number)
 {
     const struct timespec pause = {.tv_nsec = PAUSE};
@@ -109,8 +117,9 @@ static artel_status wait_for_change(task *t, int64_t number)
     struct timespec begin, now;
     bool seen = false;
     artel_status status = ARTEL_OK;
-    if (t->life > 0) atomic_store(&s->here, true);
-    if (s->asked < 0 || s->tasks == 0 || number != WAITS_AT) return ARTEL_OK;
+    if (t->life > 0 || is_late(t)) atomic_store(&s->here, true);
+    if ((s->asked < 0 && !s->late) || s->tasks == 0 || number != WAITS_AT) return ARTEL_OK;
+    atomic_store(&s->at_work, true);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     while (status == ARTEL_OK && !seen) {
         status = look(t, atomic_load(&s->here) || atomic_load(&s->gone), &seen);
@@ -178,10 +187,14 @@ static artel_status join(task *t)
     if (t->scene->tasks == 0) return ARTEL_OK;
     snprintf(name, sizeof name, "worker:%d", t->index);
     options.resolver = "file";
-    options.file = t->scene->file;
+    options.file = is_late(t) ? t->scene->other : t->scene->file;
     options.task = name;
     options.save_on_preempt = t->scene->save;
     options.suspect_after = 60; /* nobody is lost */
+    if (t->scene->late) {
+        options.min_workers = t->scene->unknown ? 0 : t->scene->tasks - 1;
+        options.wait_for_cluster = 5; /* time enough for these to meet, on any machine */
+    }
     return artel_cluster_open(t->ctx, &options, &t->cluster);
 }
 
@@ -190,6 +203,7 @@ static void live_once(task *t)
     t->ctx = api_context();
     t->status = join(t);
     if (t->status == ARTEL_OK) t->status = program(t);
+    if (is_late(t) && t->status < 0) atomic_store(&t->scene->gone, true);
     if (t->cluster) artel_cluster_finish(t->cluster, t->status == ARTEL_ERROR_PREEMPTED ? ARTEL_OK : t->status);
     artel_strategy_destroy(t->strategy);
     artel_cluster_close(t->cluster);
@@ -198,7 +212,10 @@ static void live_once(task *t)
 
 static void *live(void *user)
 {
+    const struct timespec pause = {.tv_nsec = PAUSE};
     task *t = user;
+    for (int i = 0; is_late(t) && !atomic_load(&t->scene->at_work) && i < WAIT_SECONDS * (1000000000 / PAUSE); i++)
+        nanosleep(&pause, NULL);
     live_once(t);
     if (t->index != t->scene->asked || !t->scene->returns || t->status != ARTEL_ERROR_PREEMPTED) return NULL;
     *t = (task){.scene = t->scene, .index = t->index, .life = 1};
@@ -206,13 +223,19 @@ static void *live(void *user)
     return NULL;
 }
 
+/* For those who begin, and for who comes late. */
 static void write_addresses(scene *s)
 {
     snprintf(s->file, sizeof s->file, "%s/tasks", s->folder);
-    FILE *file = fopen(s->file, "w");
-    assert_non_null(file);
-    for (int i = 0; i < s->tasks; i++) fprintf(file, "worker 127.0.0.1:%d\n", support_port_hold(&s->held[i]));
-    assert_int_equal(fclose(file), 0);
+    snprintf(s->other, sizeof s->other, "%s/others", s->folder);
+    FILE *file = fopen(s->file, "w"), *other = fopen(s->other, "w");
+    assert_true(file && other);
+    for (int i = 0; i < s->tasks; i++) {
+        int port = support_port_hold(&s->held[i]);
+        fprintf(other, "worker 127.0.0.1:%d\n", port);
+        if (!s->unknown || i < s->tasks - 1) fprintf(file, "worker 127.0.0.1:%d\n", port);
+    }
+    assert_true(fclose(file) == 0 && fclose(other) == 0);
 }
 
 static void play(scene *s, task made[MOST_TASKS])
@@ -268,6 +291,33 @@ static void FT12_FT13_one_comes_back(void **state)
     for (int i = 0; i < 3; i++) expect_whole(&t[i]);
     assert_true(atomic_load(&s.here));
     assert_int_equal(t[0].writes + t[1].writes + t[2].writes, 1);
+    api_folder_remove(s.folder);
+}
+
+/* Who was never there is waited for, then the others begin; it takes their state and works with them to the end. */
+static void FT13_one_comes_for_the_first_time(void **state)
+{
+    (void)state;
+    scene s = {.tasks = 3, .asked = -1, .late = true};
+    task t[MOST_TASKS];
+    api_folder_make(s.folder);
+    play(&s, t);
+    for (int i = 0; i < 3; i++) expect_whole(&t[i]);
+    assert_true(atomic_load(&s.at_work) && atomic_load(&s.here));
+    api_folder_remove(s.folder);
+}
+
+/* Who is in no description but its own is told so, and nobody else is disturbed. */
+static void FT13_a_stranger_is_refused(void **state)
+{
+    (void)state;
+    scene s = {.tasks = 3, .asked = -1, .late = true, .unknown = true};
+    task t[MOST_TASKS];
+    api_folder_make(s.folder);
+    play(&s, t);
+    for (int i = 0; i < 2; i++) expect_whole(&t[i]);
+    assert_true(t[2].status < 0 && t[2].units == 0);
+    if (!strstr(t[2].error.what, "they were told other lists of tasks")) fail_msg("%s", t[2].error.what);
     api_folder_remove(s.folder);
 }
 
@@ -340,7 +390,10 @@ static void FT12_how_many_begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(FT12_how_many_begin),
-                                       cmocka_unit_test(FT12_FT13_one_comes_back), cmocka_unit_test(FT7_one_leaves),
+                                       cmocka_unit_test(FT12_FT13_one_comes_back),
+                                       cmocka_unit_test(FT13_one_comes_for_the_first_time),
+                                       cmocka_unit_test(FT13_a_stranger_is_refused),
+                                       cmocka_unit_test(FT7_one_leaves),
                                        cmocka_unit_test(FT7_FT8_all_save)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,18 +47,6 @@ grep -q '^5000 rows on 1 member$' alone.txt || fail "collectives alone: $(cat al
 grep -q '^5000 rows on 3 members$' three.txt || fail "collectives of three: $(cat three.txt launch.txt)"
 [ "$(tail -n 2 alone.txt)" = "$(tail -n 2 three.txt)" ] || fail "collectives: $(cat alone.txt three.txt)"
 
-# A loop of one's own: the bits of fit, and under two strategies the same; on the harder half something else, and the same again.
-for keep in 1 0.5; do
-    "$bin/custom_loop" "$cnn" idx:images,labels "one$keep.keras" 2 one-device 1 $keep >one.txt || fail "custom_loop"
-    "$bin/custom_loop" "$cnn" idx:images,labels "three$keep.keras" 2 mirrored 3 $keep >three.txt || fail "custom_loop of three"
-    [ "$(digest one$keep.keras)" = "$(digest three$keep.keras)" ] || fail "custom_loop, keep $keep: one and three replicas differ"
-done
-grep -q '^pass 2: 4 steps of 3 replicas' three.txt || fail "not the harder half: $(cat three.txt)"
-"$ARTEL" fit "$cnn" --data idx:images,labels --loss sparse_categorical_crossentropy --optimizer adam --epochs 2 --verbose 0 \
-    --output fit.keras 2>err.txt || fail "artel fit: $(cat err.txt)"
-[ "$(digest one1.keras)" = "$(digest fit.keras)" ] || fail "a loop of one's own and fit differ"
-[ "$(digest one0.5.keras)" != "$(digest fit.keras)" ] || fail "the harder half is the whole"
-
 for program in fashion_mnist train_keras predict custom_loop; do
     "$bin/$program" 2>err.txt && fail "$program without arguments"
     grep -q '^usage: ' err.txt || fail "$program: no usage"
