@@ -155,6 +155,19 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
 }
 
 /* kernel [rows][columns] += scale a [rows][rank] b [rank][columns] */
+static void add_product_wide(double *kernel, const float *a, const float *b, int64_t rows, int64_t rank,
+                             int64_t columns, double scale)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < rank; k++) sum += (double)a[i * rank + k] * (double)b[k * columns + j];
+            kernel[i * columns + j] += scale * sum;
+        }
+    }
+}
+
+/* The same in float32. */
 static void add_product(float *kernel, const float *a, const float *b, int64_t rows, int64_t rank, int64_t columns,
                         float scale)
 {
@@ -168,7 +181,7 @@ static void add_product(float *kernel, const float *a, const float *b, int64_t r
 }
 
 artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, const artel__layer *layer,
-                                const artel__layer_variable *variable, float *plain)
+                                const artel__layer_variable *variable, void *plain)
 {
     if (!variable->adapters) return ARTEL_OK;
     int index[] = {layer->variable[variable->adapters].index, layer->variable[variable->adapters + 1].index};
@@ -181,7 +194,10 @@ artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, c
     }
     const artel_shape *b = &model->nn->variables->item[index[1]].shape;
     int64_t rows = artel_shape_count(&model->nn->variables->item[variable->index].shape) / b->dim[1];
-    add_product(plain, part[0], part[1], rows, b->dim[0], b->dim[1], variable->adapter_scale);
+    if (model->nn->variables->item[variable->index].dtype == ARTEL_DTYPE_FLOAT64)
+        add_product_wide(plain, part[0], part[1], rows, b->dim[0], b->dim[1], variable->adapter_scale);
+    else
+        add_product(plain, part[0], part[1], rows, b->dim[0], b->dim[1], (float)variable->adapter_scale);
     return ARTEL_OK;
 }
 

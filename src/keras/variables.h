@@ -66,7 +66,7 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
 
 /* Adds what its adapters add to the numbers of a kernel; nothing when it has none. */
 artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, const artel__layer *layer,
-                                const artel__layer_variable *variable, float *plain);
+                                const artel__layer_variable *variable, void *plain);
 
 /* Takes `state` as the model's weights; adapters, which no file holds, begin anew. */
 artel_status artel__keras_adopt(artel_model *model, artel__state *state);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a whole batch: in another order, and the largest of their numbers.
+/* Rows of a whole batch in another order.
  *
  * shuffle  row i of the result is row order[i] of x, `order` the rows by their keys, equal ones by their place; or the
- * other way about: row order[i] is row i of x. A task is an owned row. largest  the largest of one number a row; NaN
- * where one is. One task.
+ * other way about: row order[i] is row i of x. A task is an owned row.
  */
 #ifndef ARTEL_KERNEL_BATCH_H
 #define ARTEL_KERNEL_BATCH_H
@@ -11,7 +10,7 @@
 #include "kernel/kernel.h"
 
 typedef struct artel__shuffle {
-    int64_t batch, width; /* rows; elements of one */
+    int64_t batch, width; /* rows; elements of one, of float64 two for each */
     int64_t first, rows;  /* those that are owned */
     bool back;            /* the other way about */
     const float *x;       /* [batch][width] */
@@ -19,13 +18,6 @@ typedef struct artel__shuffle {
     float *y;             /* [rows][width] */
 } artel__shuffle;
 
-typedef struct artel__largest {
-    int64_t batch;
-    const float *x; /* [batch] */
-    float *y;       /* [1] */
-} artel__largest;
-
 extern const artel__kernel *const artel__shuffle_kernels[];
-extern const artel__kernel *const artel__largest_kernels[];
 
 #endif

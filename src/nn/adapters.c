@@ -4,7 +4,7 @@
 
 #include "op/elementwise.h"
 
-artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, float *scale)
+artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, double *scale)
 {
     json_t *given = artel__layer_setting(layer, "lora_rank"), *factor = artel__layer_setting(layer, "lora_alpha");
     double alpha = 0;
@@ -18,7 +18,7 @@ artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, floa
     if (!artel__json_number(factor, &alpha))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or null",
                                  "the setting \"lora_alpha\" is no number");
-    *scale = (float)(alpha / (double)*rank);
+    *scale = alpha / (double)*rank;
     return ARTEL_OK;
 }
 
@@ -30,6 +30,7 @@ static artel_status declare(artel__layer *layer, const artel__adapters *adapters
         .shape = *shape,
         .rows = rows,
         .trainable = true,
+        .dtype = ARTEL_DTYPE_FLOAT32, /* as in Keras, whatever the kernel is */
         .regularizer = &adapters->parts->regularizer,
     };
     artel__initializer uniform;
@@ -51,22 +52,23 @@ static artel_status declare(artel__layer *layer, const artel__adapters *adapters
 artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters *adapters)
 {
     int64_t rank;
-    float scale;
+    double scale;
     ARTEL_TRY(artel__adapters_read(layer, &rank, &scale));
     if (rank == 0) return ARTEL_OK;
     if (adapters->parts->constraint.def)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "remove one of the two, as Keras asks",
                                  "a kernel with \"lora_rank\" and a constraint is not supported");
     const artel__variable *kernel = &layer->variables->item[layer->variable[adapters->kernel].index];
-    if (artel__variable_narrow(kernel) || kernel->dtype == ARTEL_DTYPE_FLOAT64)
+    if (artel__variable_narrow(kernel))
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use a mixed policy, which keeps variables in float32",
                                  "\"lora_rank\" with variables of %s is not supported",
                                  artel_dtype_name(kernel->dtype));
     artel_shape a = kernel->shape, b = artel__shape(2, rank, a.dim[a.rank - 1]);
     a.dim[a.rank - 1] = rank;
     int first = layer->variable_count;
-    ARTEL_TRY(declare(layer, adapters, "a", &a, adapters->rows));
-    ARTEL_TRY(declare(layer, adapters, "b", &b, rank));
+    bool wide = kernel->dtype == ARTEL_DTYPE_FLOAT64; /* whose products read weights as they are */
+    ARTEL_TRY(declare(layer, adapters, "a", &a, wide ? 0 : adapters->rows));
+    ARTEL_TRY(declare(layer, adapters, "b", &b, wide ? 0 : rank));
     artel__layer_variable *own = &layer->variable[adapters->kernel];
     own->frozen = true;
     own->adapters = first;
@@ -82,6 +84,6 @@ artel__value_id artel__adapters_add(const artel__layer *layer, artel__graph *gra
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape columns = artel__shape(1, graph->value[b].shape.dim[1]);
     artel__value_id more = artel__op_product(graph, xa, b, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
-    if (own->adapter_scale != 1.0f) more = artel__op_affine(graph, more, own->adapter_scale, 0);
+    if (own->adapter_scale != 1) more = artel__op_affine(graph, more, own->adapter_scale, 0);
     return artel__op_add(graph, y, more);
 }

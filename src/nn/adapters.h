@@ -17,7 +17,7 @@
         ARTEL__PART("lora_alpha", "scales what they add, over the rank; null: the rank")
 
 /* 0 when the layer has none; else its rank, and the factor of what the adapters add. */
-artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, float *scale);
+artel_status artel__adapters_read(const artel__layer *layer, int64_t *rank, double *scale);
 /* Declares a and b of variable `kernel` of the layer, which rests from here on: `name`_a of the kernel's shape with
  * `rank` in the place of the last extent, as panels of `rows` rows or plain (0), and `name`_b. Nothing when the layer
  * has none. */

@@ -72,10 +72,20 @@ bool artel__augment_is_idle(const artel__layer *layer, bool training)
 
 /* -- draws -- */
 
+artel__value_id artel__augment_uniform(artel__graph *graph, artel__value_id like, double low, double high,
+                                       const artel_shape *shape, bool shared)
+{
+    if (graph->real != ARTEL_DTYPE_FLOAT64) return artel__op_uniform(graph, like, low, high, shape, shared);
+    artel__value_id unit = artel__op_uniform(graph, like, 0, 1, shape, shared);
+    low = (double)(float)low;
+    high = (double)(float)high;
+    return artel__op_affine(graph, artel__op_cast(graph, unit, ARTEL_DTYPE_FLOAT64), high - low, low);
+}
+
 artel__value_id artel__augment_draw(artel__graph *graph, artel__value_id like, const artel__bounds *bounds)
 {
     artel_shape one = artel__shape(1, (int64_t)1);
-    return artel__op_uniform(graph, like, bounds->low, bounds->high, &one, false);
+    return artel__augment_uniform(graph, like, bounds->low, bounds->high, &one, false);
 }
 
 artel__value_id artel__augment_pixel(artel__graph *graph, artel__value_id x)
@@ -87,20 +97,20 @@ artel__value_id artel__augment_pixel(artel__graph *graph, artel__value_id x)
 artel__value_id artel__augment_places(artel__graph *graph, const artel_shape *shape)
 {
     int64_t count = artel_shape_count(shape);
-    float *place = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *place);
+    double *place = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *place);
     if (!place) {
         graph->status = ARTEL_ERROR_NO_MEMORY;
         return ARTEL__NO_VALUE;
     }
-    for (int64_t i = 0; i < count; i++) place[i] = (float)i;
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, place);
+    for (int64_t i = 0; i < count; i++) place[i] = (double)i;
+    return artel__constant_numbers(graph, shape, place);
 }
 
 artel__value_id artel__augment_run(artel__graph *graph, artel__value_id share, const artel_shape *shape,
                                    artel__value_id like)
 {
     static const artel__bounds unit = {0, 1};
-    float extent = (float)artel_shape_count(shape);
+    double extent = (double)artel_shape_count(shape);
     artel__value_id place = artel__augment_places(graph, shape), u = artel__augment_draw(graph, like, &unit);
     artel__value_id length = artel__op_affine(graph, share, extent, 0),
                     rest = artel__op_affine(graph, length, -1, extent);
@@ -120,8 +130,8 @@ artel__value_id artel__augment_chance(artel__graph *graph, artel__value_id like,
 /* Of uniform ones by Box and Muller, so that they can be those of a batch. */
 artel__value_id artel__augment_normal(artel__graph *graph, artel__value_id like, const artel_shape *shape, bool shared)
 {
-    artel__value_id u = artel__op_uniform(graph, like, 0, 1, shape, shared),
-                    v = artel__op_uniform(graph, like, 0, 6.283185307179586, shape, shared);
+    artel__value_id u = artel__augment_uniform(graph, like, 0, 1, shape, shared),
+                    v = artel__augment_uniform(graph, like, 0, 6.283185307179586, shape, shared);
     u = artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, artel__op_affine(graph, u, -1, 1)); /* 1 - u is never 0 */
     artel__value_id radius = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, artel__op_affine(graph, u, -2, 0));
     return artel__op_binary(graph, ARTEL__BINARY_MUL, radius, artel__op_unary(graph, ARTEL__UNARY_COS, NULL, v));
@@ -132,19 +142,18 @@ static artel__value_id try_gamma(artel__graph *graph, artel__value_id like, doub
                                  bool shared, artel__value_id *taken)
 {
     artel__value_id n = artel__augment_normal(graph, like, shape, shared),
-                    u = artel__op_uniform(graph, like, 0, 1, shape, shared);
-    artel__value_id v = artel__op_affine(graph, n, (float)(1 / sqrt(9 * d)), 1);
+                    u = artel__augment_uniform(graph, like, 0, 1, shape, shared);
+    artel__value_id v = artel__op_affine(graph, n, 1 / sqrt(9 * d), 1);
     artel__value_id positive = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, v, 0);
     v = artel__op_where(graph, positive, v, artel__op_affine(graph, v, 0, 1));
     artel__value_id log_v = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, v), 3, 0);
     artel__value_id cube = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, log_v);
-    artel__value_id bound =
-        artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5f, (float)d);
-    bound = artel__op_add(
-        graph, bound, artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, log_v, cube), (float)d, 0));
+    artel__value_id bound = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, n), 0.5, d);
+    bound = artel__op_add(graph, bound,
+                          artel__op_affine(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, log_v, cube), d, 0));
     u = artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, artel__op_affine(graph, u, -1, 1));
     *taken = artel__op_logical_and(graph, positive, artel__op_compare(graph, ARTEL__COMPARE_LESS, u, bound));
-    return artel__op_affine(graph, log_v, 1, (float)artel__log64(d));
+    return artel__op_affine(graph, log_v, 1, artel__log64(d));
 }
 
 artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id like, double alpha, int64_t count,
@@ -160,9 +169,9 @@ artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id li
     for (int i = TRIES - 1; i >= 0; i--)
         x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
     if (alpha >= 1) return x;
-    artel__value_id u = artel__op_affine(graph, artel__op_uniform(graph, like, 0, 1, &shape, shared), -1, 1);
-    return artel__op_add(
-        graph, x, artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), (float)(1 / alpha), 0));
+    artel__value_id u = artel__op_affine(graph, artel__augment_uniform(graph, like, 0, 1, &shape, shared), -1, 1);
+    return artel__op_add(graph, x,
+                         artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), 1 / alpha, 0));
 }
 
 /* -- maps -- */
@@ -172,6 +181,21 @@ static artel__value_id constant(artel__graph *graph, artel__value_id like, doubl
     return artel__op_fill_like(graph, like, number);
 }
 
+artel__value_id artel__augment_warp(artel__graph *graph, artel__value_id x, artel__value_id map,
+                                    const artel__warp_settings *warp)
+{
+    if (graph->real != ARTEL_DTYPE_FLOAT64) return artel__op_warp(graph, x, map, warp);
+    map = artel__op_cast(graph, map, ARTEL_DTYPE_FLOAT32);
+    artel__value_id high = artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32),
+                    y = artel__op_cast(graph, artel__op_warp(graph, high, map, warp), ARTEL_DTYPE_FLOAT64);
+    if (warp->bilinear) return y;
+    artel__warp_settings rest = *warp;
+    rest.fill = 0;
+    x = artel__op_binary(graph, ARTEL__BINARY_SUB, x, artel__op_cast(graph, high, ARTEL_DTYPE_FLOAT64));
+    x = artel__op_warp(graph, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32), map, &rest);
+    return artel__op_add(graph, y, artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT64));
+}
+
 artel__value_id artel__augment_map(artel__graph *graph, artel__value_id x, const artel__value_id part[6],
                                    const artel__warp_settings *how)
 {
@@ -179,7 +203,7 @@ artel__value_id artel__augment_map(artel__graph *graph, artel__value_id x, const
     artel__warp_settings warp = *how;
     if (!warp.height) warp.height = graph->value[x].shape.dim[0];
     if (!warp.width) warp.width = graph->value[x].shape.dim[1];
-    return artel__op_warp(graph, x, artel__op_concat(graph, part, 6, 0), &warp);
+    return artel__augment_warp(graph, x, artel__op_concat(graph, part, 6, 0), &warp);
 }
 
 artel__value_id artel__augment_translate(artel__graph *graph, artel__value_id x, const artel__bounds *down,
@@ -189,14 +213,14 @@ artel__value_id artel__augment_translate(artel__graph *graph, artel__value_id x,
     artel_shape shape = graph->value[x].shape;
     artel__value_id dy = artel__augment_draw(graph, x, down), dx = artel__augment_draw(graph, x, across);
     artel__value_id one = constant(graph, dy, 1), zero = constant(graph, dy, 0);
-    artel__value_id part[6] = {one,  zero, artel__op_affine(graph, dx, -(float)shape.dim[1], 0),
-                               zero, one,  artel__op_affine(graph, dy, -(float)shape.dim[0], 0)};
+    artel__value_id part[6] = {one,  zero, artel__op_affine(graph, dx, -(double)shape.dim[1], 0),
+                               zero, one,  artel__op_affine(graph, dy, -(double)shape.dim[0], 0)};
     return artel__augment_map(graph, x, part, how);
 }
 
 /* centre - centre * a - other * b */
-static artel__value_id turn_offset(artel__graph *graph, float centre, artel__value_id a, float column,
-                                   artel__value_id b, float line)
+static artel__value_id turn_offset(artel__graph *graph, double centre, artel__value_id a, double column,
+                                   artel__value_id b, double line)
 {
     artel__value_id at = artel__op_affine(graph, artel__op_affine(graph, a, column, 0), -1, centre);
     return artel__op_binary(graph, ARTEL__BINARY_SUB, at, artel__op_affine(graph, b, line, 0));
@@ -208,11 +232,11 @@ artel__value_id artel__augment_rotate(artel__graph *graph, artel__value_id x, co
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape shape = graph->value[x].shape;
     artel__value_id degrees = artel__augment_draw(graph, x, &(artel__bounds){turns->low * 360, turns->high * 360});
-    artel__value_id angle = artel__op_affine(graph, degrees, (float)(3.14159265358979323846 / 180), 0);
+    artel__value_id angle = artel__op_affine(graph, degrees, 3.14159265358979323846 / 180, 0);
     artel__value_id cosine = artel__op_unary(graph, ARTEL__UNARY_COS, NULL, angle),
                     sine = artel__op_unary(graph, ARTEL__UNARY_SIN, NULL, angle);
     artel__value_id minus = artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, sine);
-    float column = 0.5f * ((float)shape.dim[1] - 1.0f), line = 0.5f * ((float)shape.dim[0] - 1.0f);
+    double column = 0.5 * ((double)shape.dim[1] - 1), line = 0.5 * ((double)shape.dim[0] - 1);
     artel__value_id part[6] = {cosine, minus,  turn_offset(graph, column, cosine, column, minus, line),
                                sine,   cosine, turn_offset(graph, line, sine, column, cosine, line)};
     return artel__augment_map(graph, x, part, how);

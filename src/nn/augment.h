@@ -2,8 +2,9 @@
 /* Random changes of images as functions of graphs, for the layers that make them (layer_augment*.c) and those that
  * choose among them.
  *
- * Images are ROW [h][w][c] float32. What is drawn is uniform between two bounds, a number for each image unless said;
- * equal bounds leave nothing to chance. The numbers depend on the row of the global batch alone (op/random.c).
+ * Images are ROW [h][w][c] float32, or what graph->real says; maps sample in float32 as TensorFlow's do. What is drawn
+ * is uniform between two bounds, a number for each image unless said; equal bounds leave nothing to chance. The numbers
+ * depend on the row of the global batch alone (op/random.c).
  */
 #ifndef ARTEL_NN_AUGMENT_H
 #define ARTEL_NN_AUGMENT_H
@@ -34,6 +35,10 @@ bool artel__augment_is_idle(const artel__layer *layer, bool training);
 
 /* -- draws -- */
 
+/* Numbers of `shape` by row; `shared`: one draw for the batch. In float64 those of float32 between 0 and 1, stretched.
+ */
+artel__value_id artel__augment_uniform(artel__graph *graph, artel__value_id like, double low, double high,
+                                       const artel_shape *shape, bool shared);
 artel__value_id artel__augment_draw(artel__graph *graph, artel__value_id like, const artel__bounds *bounds); /* [1] */
 artel__value_id artel__augment_pixel(artel__graph *graph, artel__value_id x); /* [1] as [1][1][1] */
 /* BOOL [1][1][1]: true with a probability that is itself drawn between the bounds. */
@@ -51,6 +56,11 @@ artel__value_id artel__augment_normal(artel__graph *graph, artel__value_id like,
  * variables (2000); of the chance that eight tries fail, below 1e-8, the distribution is off. */
 artel__value_id artel__augment_log_gamma(artel__graph *graph, artel__value_id like, double alpha, int64_t count,
                                          bool shared);
+
+/* artel__op_warp, which samples in float32. Where nothing is weighted, images of float64 keep their digits: what
+ * float32 leaves of them is sampled, too. */
+artel__value_id artel__augment_warp(artel__graph *graph, artel__value_id x, artel__value_id map,
+                                    const artel__warp_settings *warp);
 
 /* -- maps; `how` has the filling, and as extents those of the result (0: those of x) -- */
 
@@ -82,6 +92,8 @@ artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, cons
 /* From one range of values to another. */
 artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from,
                                        const artel__bounds *to);
+/* What histograms and tables read by place take, float32: numbers of float64 lose their fraction first. */
+artel__value_id artel__augment_bins(artel__graph *graph, artel__value_id x);
 artel__value_id artel__augment_brightness(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
                                           const artel__bounds *range);
 artel__value_id artel__augment_contrast(artel__graph *graph, artel__value_id x, const artel__bounds *factor,

@@ -9,18 +9,23 @@
 
 artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, const artel__bounds *range)
 {
-    float limits[3] = {(float)range->low, (float)range->high, 0};
-    return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, x);
+    return artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, (double[]){range->low, range->high, 0}, x);
+}
+
+/* In float32 of bounds that are rounded before they are subtracted. */
+static double extent_of(const artel__graph *graph, const artel__bounds *range)
+{
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return range->high - range->low;
+    return (double)((float)range->high - (float)range->low);
 }
 
 artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from,
                                        const artel__bounds *to)
 {
     if (from->low == to->low && from->high == to->high) return x;
-    float extent = (float)from->high - (float)from->low;
-    x = artel__op_affine(graph, x, 1, -(float)from->low);
-    x = artel__op_binary(graph, ARTEL__BINARY_DIV, x, artel__op_scalar(graph, (double)extent));
-    return artel__op_affine(graph, x, (float)to->high - (float)to->low, (float)to->low);
+    x = artel__op_affine(graph, x, 1, -from->low);
+    x = artel__op_binary(graph, ARTEL__BINARY_DIV, x, artel__op_scalar(graph, extent_of(graph, from)));
+    return artel__op_affine(graph, x, extent_of(graph, to), to->low);
 }
 
 static const artel__bounds unit = {0, 1}, bytes = {0, 255};
@@ -28,8 +33,7 @@ static const artel__bounds unit = {0, 1}, bytes = {0, 255};
 artel__value_id artel__augment_brightness(artel__graph *graph, artel__value_id x, const artel__bounds *factor,
                                           const artel__bounds *range)
 {
-    artel__value_id delta =
-        artel__op_affine(graph, artel__augment_draw(graph, x, factor), (float)(range->high - range->low), 0);
+    artel__value_id delta = artel__op_affine(graph, artel__augment_draw(graph, x, factor), range->high - range->low, 0);
     return artel__augment_clip(graph, artel__op_add(graph, x, artel__augment_pixel(graph, delta)), range);
 }
 
@@ -51,7 +55,7 @@ typedef struct hsv {
 
 /* (a - b) * norm + offset */
 static artel__value_id hue_of(artel__graph *graph, artel__value_id a, artel__value_id b, artel__value_id norm,
-                              float offset)
+                              double offset)
 {
     return artel__op_affine(graph, product(graph, norm, difference(graph, a, b)), 1, offset);
 }
@@ -66,12 +70,11 @@ static hsv to_hsv(artel__graph *graph, artel__value_id x)
     artel__value_id saturation = binary(graph, ARTEL__BINARY_DIV_NO_NAN, range, most);
     saturation =
         artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, most, 0), saturation, zero);
-    artel__value_id norm =
-        binary(graph, ARTEL__BINARY_DIV_NO_NAN, artel__op_affine(graph, range, 0, 1.0f / 6.0f), range);
+    artel__value_id norm = binary(graph, ARTEL__BINARY_DIV_NO_NAN, artel__op_affine(graph, range, 0, 1.0 / 6.0), range);
     artel__value_id red = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, r, most),
                     green = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, g, most);
-    artel__value_id blue = hue_of(graph, r, g, norm, 4.0f / 6.0f),
-                    hue = artel__op_where(graph, green, hue_of(graph, b, r, norm, 2.0f / 6.0f), blue);
+    artel__value_id blue = hue_of(graph, r, g, norm, 4.0 / 6.0),
+                    hue = artel__op_where(graph, green, hue_of(graph, b, r, norm, 2.0 / 6.0), blue);
     hue = artel__op_where(graph, red, hue_of(graph, g, b, norm, 0), hue);
     hue = artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, range, 0), hue, zero);
     artel__value_id below = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, hue, 0);
@@ -80,7 +83,7 @@ static hsv to_hsv(artel__graph *graph, artel__value_id x)
 }
 
 /* min(max(sign * |6 hue - centre| + offset, 0), 1), its part of the colour. */
-static artel__value_id to_channel(artel__graph *graph, const hsv *x, float centre, float sign, float offset)
+static artel__value_id to_channel(artel__graph *graph, const hsv *x, double centre, double sign, double offset)
 {
     artel__value_id away = artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, artel__op_affine(graph, x->hue, 6, -centre));
     artel__value_id d = artel__augment_clip(graph, artel__op_affine(graph, away, sign, offset), &unit);
@@ -111,7 +114,7 @@ artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x
 {
     if (!has_colors(graph, x)) return ARTEL__NO_VALUE;
     artel__value_id f = artel__augment_draw(graph, x, factor);
-    f = binary(graph, ARTEL__BINARY_DIV, f, artel__op_affine(graph, artel__op_affine(graph, f, -1, 1), 1, 1e-7f));
+    f = binary(graph, ARTEL__BINARY_DIV, f, artel__op_affine(graph, artel__op_affine(graph, f, -1, 1), 1, 1e-7));
     hsv c = to_hsv(graph, x);
     c.saturation = artel__augment_clip(graph, product(graph, c.saturation, artel__augment_pixel(graph, f)), range);
     return to_rgb(graph, &c);
@@ -139,12 +142,12 @@ artel__value_id artel__augment_hue(artel__graph *graph, artel__value_id x, const
 
 artel__value_id artel__augment_grayscale(artel__graph *graph, artel__value_id x)
 {
-    static const float weights[] = {0.2989f, 0.5870f, 0.1140f};
+    static const double weights[] = {0.2989, 0.5870, 0.1140};
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     if (graph->value[x].shape.dim[2] == 1) return x;
     if (!has_colors(graph, x)) return ARTEL__NO_VALUE;
     artel_shape three = artel__shape(1, (int64_t)3);
-    artel__value_id scaled = product(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &three, weights));
+    artel__value_id scaled = product(graph, x, artel__constant_numbers(graph, &three, weights));
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, scaled, 4, true);
 }
 
@@ -169,7 +172,7 @@ artel__value_id artel__augment_sharpness(artel__graph *graph, artel__value_id x,
     for (int k = 0; k < 9; k++) {
         artel__value_id part =
             artel__op_slice(graph, artel__op_slice(graph, wide, 0, k / 3, shape.dim[0], 1), 1, k % 3, shape.dim[1], 1);
-        part = artel__op_affine(graph, part, (float)(k == 4 ? 5.0 / 13.0 : 1.0 / 13.0), 0);
+        part = artel__op_affine(graph, part, k == 4 ? 5.0 / 13.0 : 1.0 / 13.0, 0);
         smooth = k ? artel__op_add(graph, smooth, part) : part;
     }
     f = artel__augment_pixel(graph, artel__op_affine(graph, f, -1, 1));
@@ -221,6 +224,12 @@ artel__value_id artel__augment_autocontrast(artel__graph *graph, artel__value_id
 
 /* -- by the batch's histogram -- */
 
+artel__value_id artel__augment_bins(artel__graph *graph, artel__value_id x)
+{
+    if (graph->real != ARTEL_DTYPE_FLOAT64) return x;
+    return artel__op_cast(graph, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, x), ARTEL_DTYPE_FLOAT32);
+}
+
 /* Running sums along the last axis of [c][n]. */
 static artel__value_id running(artel__graph *graph, artel__value_id x, int64_t n)
 {
@@ -238,7 +247,7 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int64_t n
 /* What each bin becomes, GLOBAL [c][bins]: its place among the counts, those of the first bin that has any left out. */
 static artel__value_id equal_places(artel__graph *graph, artel__value_id counts, int64_t bins)
 {
-    artel__value_id sums = running(graph, counts, bins);
+    artel__value_id sums = artel__op_cast(graph, running(graph, counts, bins), graph->real);
     artel__value_id some = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, sums, 0);
     artel__value_id total = artel__op_reduce(graph, ARTEL__REDUCE_MAX, sums, 2, true);
     artel__value_id least =
@@ -259,14 +268,16 @@ artel__value_id artel__augment_equalize(artel__graph *graph, artel__value_id x, 
     int64_t channels = graph->value[x].shape.dim[2];
     artel_shape by_channel = artel__shape(1, channels);
     artel__value_id full = artel__op_scalar(graph, 255);
-    x = artel__op_affine(graph, x, (float)(255 / extent), (float)(-range->low * (255 / extent)));
-    artel__value_id scaled = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, (float)last, 0), full);
-    artel__value_id counts = artel__op_histogram(graph, scaled, bins);
+    x = artel__op_affine(graph, x, 255 / extent, -range->low * (255 / extent));
+    artel__value_id scaled = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, last, 0), full);
+    artel__value_id counts = artel__op_histogram(graph, artel__augment_bins(graph, scaled), bins);
     counts = artel__op_all_reduce(graph, artel__op_fold_sum(graph, counts));
-    artel__value_id place = artel__op_affine(graph, binary(graph, ARTEL__BINARY_DIV, x, full), (float)last, 0);
-    artel__value_id y = artel__op_lookup(graph, place, equal_places(graph, counts, bins));
+    artel__value_id place = artel__op_affine(graph, binary(graph, ARTEL__BINARY_DIV, x, full), last, 0);
+    artel__value_id becomes = artel__op_cast(graph, equal_places(graph, counts, bins), ARTEL_DTYPE_FLOAT32);
+    artel__value_id y = artel__op_lookup(graph, artel__augment_bins(graph, place), becomes);
+    y = artel__op_cast(graph, y, graph->real);
     artel__value_id used = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_ZERO_TEST, NULL, counts), -1, 1);
     used = artel__op_reshape(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, used, 2, false), &by_channel);
     y = artel__op_where(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS_EQUAL, used, 1), x, y);
-    return artel__op_affine(graph, y, (float)(extent / 255), (float)range->low);
+    return artel__op_affine(graph, y, extent / 255, range->low);
 }

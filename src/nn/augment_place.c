@@ -9,11 +9,6 @@
 #include "op/gather.h"
 #include "op/matrix.h"
 
-static artel__value_id constant(artel__graph *graph, const artel_shape *shape, const float *numbers)
-{
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers);
-}
-
 static artel__value_id join(artel__graph *graph, artel__value_id a, artel__value_id b, int axis)
 {
     return artel__op_concat(graph, (artel__value_id[]){a, b}, 2, axis);
@@ -47,7 +42,7 @@ artel__value_id artel__augment_perspective(artel__graph *graph, artel__value_id 
     warp.width = graph->value[x].shape.dim[1];
     artel__value_id wanted = artel__op_reshape(graph, from, &right);
     artel__value_id solved = artel__op_matrix(graph, ARTEL__MATRIX_SOLVE, equations(graph, from, to), wanted);
-    return artel__op_warp(graph, x, artel__op_reshape(graph, solved, &map), &warp);
+    return artel__augment_warp(graph, x, artel__op_reshape(graph, solved, &map), &warp);
 }
 
 artel__value_id artel__augment_lean(artel__graph *graph, artel__value_id x, double scale,
@@ -55,10 +50,10 @@ artel__value_id artel__augment_lean(artel__graph *graph, artel__value_id x, doub
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel_shape corners = artel__shape(2, (int64_t)4, (int64_t)2);
-    float right = (float)(graph->value[x].shape.dim[1] - 1), bottom = (float)(graph->value[x].shape.dim[0] - 1);
-    const float corner[] = {0, 0, right, 0, 0, bottom, right, bottom};
-    artel__value_id from = constant(graph, &corners, corner),
-                    part = artel__op_uniform(graph, x, -0.5 * scale, 0.5 * scale, &corners, false);
+    double right = (double)(graph->value[x].shape.dim[1] - 1), bottom = (double)(graph->value[x].shape.dim[0] - 1);
+    const double corner[] = {0, 0, right, 0, 0, bottom, right, bottom};
+    artel__value_id from = artel__constant_numbers(graph, &corners, corner),
+                    part = artel__augment_uniform(graph, x, -0.5 * scale, 0.5 * scale, &corners, false);
     return artel__augment_perspective(graph, x, from, artel__op_add(graph, from, product(graph, from, part)), how);
 }
 
@@ -187,9 +182,9 @@ artel__value_id artel__augment_elastic(artel__graph *graph, artel__value_id x, c
     int64_t longer = in.dim[0] > in.dim[1] ? in.dim[0] : in.dim[1],
             shorter = in.dim[0] < in.dim[1] ? in.dim[0] : in.dim[1];
     int64_t reach = 3 * (int64_t)(0.05 * strength->high * (double)shorter);
-    artel__value_id drawn = artel__op_uniform(graph, x, strength->low, strength->high, &one, true);
-    artel__value_id sigma = artel__op_affine(graph, artel__op_affine(graph, drawn, 0.05f, 0), (float)shorter, 0);
-    artel__value_id alpha = artel__op_affine(graph, artel__op_affine(graph, drawn, 0.1f, 0), (float)longer, 0);
+    artel__value_id drawn = artel__augment_uniform(graph, x, strength->low, strength->high, &one, true);
+    artel__value_id sigma = artel__op_affine(graph, artel__op_affine(graph, drawn, 0.05, 0), (double)shorter, 0);
+    artel__value_id alpha = artel__op_affine(graph, artel__op_affine(graph, drawn, 0.1, 0), (double)longer, 0);
     artel__value_id shift = product(graph, artel__augment_normal(graph, x, &field, false), sigma);
     shift = smoothed(graph, smoothed(graph, shift, sigma, reach, 1), sigma, reach, 0);
     shift = product(graph, shift, alpha);

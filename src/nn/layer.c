@@ -325,5 +325,6 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n)
 {
     artel__value_id value = artel__graph_variable(graph, layer->variable[n].index);
+    if (layer->variable[n].adapter) value = artel__op_cast(graph, value, layer->real);
     return layer->def->cast == ARTEL__CAST_ALL ? artel__op_narrow(graph, value, graph->precision) : value;
 }

@@ -89,7 +89,7 @@ typedef struct artel__layer_variable {
     bool adapter;     /* is in no file of Keras, but merged into its kernel there */
     int adapters; /* the first of two adapters a [..][rank], b [rank][columns]: `adapter_scale` a b is added to it; 0:
                      none */
-    float adapter_scale;
+    double adapter_scale;
 } artel__layer_variable;
 
 /* An array that weights files hold by name beside the variables, though it never changes: Keras looks for it there. */

@@ -8,6 +8,7 @@
  * alone: it is the same on any number of replicas. After keras/src/layers/preprocessing/image_preprocessing.
  */
 #include "nn/augment.h"
+#include "nn/filter.h"
 
 typedef struct augment_config {
     int data_format, mode, fill_mode, interpolation;
@@ -118,7 +119,7 @@ static artel_status call_translation(artel__layer *layer, artel__call *call)
 static artel__value_id zoom_offset(artel__graph *graph, artel__value_id zoom, int64_t extent)
 {
     artel__value_id rest = artel__op_affine(graph, zoom, -1, 1);
-    return artel__op_affine(graph, rest, ((float)extent - 1.0f) / 2.0f, 0);
+    return artel__op_affine(graph, rest, ((double)extent - 1) / 2, 0);
 }
 
 static artel_status call_zoom(artel__layer *layer, artel__call *call)
@@ -171,7 +172,7 @@ static artel_status call_shear(artel__layer *layer, artel__call *call)
 static artel__value_id draw_start(artel__graph *graph, artel__value_id like, int64_t most)
 {
     artel_shape one = artel__shape(1, (int64_t)1);
-    artel__value_id u = artel__op_uniform(graph, like, 0, (double)(most + 1), &one, true);
+    artel__value_id u = artel__augment_uniform(graph, like, 0, (double)(most + 1), &one, true);
     return artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, u);
 }
 
@@ -191,7 +192,7 @@ static artel__value_id cut_middle(artel__graph *graph, artel__value_id x, const 
     if (graph->status < 0) return ARTEL__NO_VALUE;
     const artel_shape *cut = &graph->value[x].shape;
     bool fits = cut->dim[0] == c->height && cut->dim[1] == c->width;
-    return fits ? x : artel__op_resize_bilinear(graph, x, c->height, c->width);
+    return fits ? x : artel__filter_resize(graph, x, ARTEL__FILTER_BILINEAR, false, c->height, c->width);
 }
 
 static artel_status call_crop(artel__layer *layer, artel__call *call)

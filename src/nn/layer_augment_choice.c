@@ -152,7 +152,7 @@ static artel_status call_rand(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (!graph->training || c->num_ops == 0) return artel__augment_finish(layer, call, c->data_format, x);
     artel__value_id chosen =
-        artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__op_uniform(graph, x, 0, CHANGES, &count, true));
+        artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__augment_uniform(graph, x, 0, CHANGES, &count, true));
     uint32_t first = graph->random_ops, behind = first;
     for (int64_t i = 0; i < c->num_ops && graph->status == ARTEL_OK; i++) {
         graph->random_ops = first; /* the same draws each time */

@@ -134,7 +134,7 @@ static artel_status call_invert(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (graph->training) {
         artel__value_id chance = artel__augment_chance(graph, x, &probability);
-        x = artel__op_where(graph, chance, artel__op_affine(graph, x, -1, (float)range.high), x);
+        x = artel__op_where(graph, chance, artel__op_affine(graph, x, -1, range.high), x);
     }
     return artel__augment_finish(layer, call, c->data_format, x);
 }

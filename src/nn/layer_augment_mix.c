@@ -64,12 +64,11 @@ static artel__value_id draw_log_gamma(artel__graph *graph, artel__value_id like,
         TRIES = 8
     };
     const artel_shape two = artel__shape(1, (int64_t)2);
-    artel__value_id d = artel__op_affine(graph, alpha, 1, 2.0f / 3.0f), taken[TRIES], number[TRIES],
-                    x = ARTEL__NO_VALUE;
+    artel__value_id d = artel__op_affine(graph, alpha, 1, 2.0 / 3.0), taken[TRIES], number[TRIES], x = ARTEL__NO_VALUE;
     artel__value_id spread = artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_affine(graph, d, 9, 0));
     for (int i = 0; i < TRIES; i++) {
         artel__value_id n = artel__augment_normal(graph, like, &two, false),
-                        u = artel__op_uniform(graph, like, 0, 1, &two, false);
+                        u = artel__augment_uniform(graph, like, 0, 1, &two, false);
         artel__value_id v = artel__op_affine(graph, product(graph, n, spread), 1, 1);
         artel__value_id positive = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, v, 0);
         v = artel__op_where(graph, positive, v, artel__op_affine(graph, v, 0, 1));
@@ -83,7 +82,7 @@ static artel__value_id draw_log_gamma(artel__graph *graph, artel__value_id like,
     }
     for (int i = TRIES - 1; i >= 0; i--)
         x = i == TRIES - 1 ? number[i] : artel__op_where(graph, taken[i], number[i], x);
-    artel__value_id u = artel__op_affine(graph, artel__op_uniform(graph, like, 0, 1, &two, false), -1, 1);
+    artel__value_id u = artel__op_affine(graph, artel__augment_uniform(graph, like, 0, 1, &two, false), -1, 1);
     u = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, u), alpha);
     return artel__op_add(graph, x, u);
 }
@@ -99,7 +98,7 @@ static artel_status call_cut_mix(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__augment_begin(layer, call, c->data_format, &x));
     if (!graph->training) return artel__augment_finish(layer, call, c->data_format, x);
     artel__value_id alpha =
-        artel__op_affine(graph, artel__op_uniform(graph, x, factor.low, factor.high, &one, true), 1, 1e-6f);
+        artel__op_affine(graph, artel__augment_uniform(graph, x, factor.low, factor.high, &one, true), 1, 1e-6);
     artel__value_id w = beta_of(graph, draw_log_gamma(graph, x, alpha));
     artel__value_id share = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, artel__op_affine(graph, w, -1, 1));
     share = artel__augment_pixel(graph, share);

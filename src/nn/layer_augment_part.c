@@ -40,7 +40,7 @@ static artel_status filling(artel__layer *layer, artel__graph *graph, artel__val
     double number = 0;
     if (!given)
         *out = artel__op_affine(graph, artel__op_gaussian_noise(graph, artel__op_fill_like(graph, x, 0), 1),
-                                (float)range->high, 0);
+                                range->high, 0);
     else if (artel__json_number(given, &number))
         *out = artel__op_fill_like(graph, x, number);
     else if (json_is_array(given) && json_array_size(given) == 3)
@@ -61,7 +61,8 @@ static artel_status erase(artel__layer *layer, artel__graph *graph, artel__value
     artel_shape two = artel__shape(1, (int64_t)2), image = graph->value[*x].shape;
     artel_shape line = artel__shape(3, (int64_t)1, image.dim[1], (int64_t)1),
                 column = artel__shape(3, image.dim[0], (int64_t)1, (int64_t)1);
-    artel__value_id fill = ARTEL__NO_VALUE, ratio = artel__op_uniform(graph, *x, scale.low, scale.high, &two, false);
+    artel__value_id fill = ARTEL__NO_VALUE,
+                    ratio = artel__augment_uniform(graph, *x, scale.low, scale.high, &two, false);
     ratio = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, ratio);
     artel__value_id across = artel__augment_run(graph, part_of(graph, ratio, 0), &line, *x),
                     down = artel__augment_run(graph, part_of(graph, ratio, 1), &column, *x);
@@ -104,11 +105,10 @@ static artel_status read_size(const artel__layer *layer, int64_t size[2])
 /* exp(-(x / sigma)^2 / 2) around the middle, scaled to add up to 1: [size]. */
 static artel__value_id bell(artel__graph *graph, artel__value_id sigma, int64_t size)
 {
-    float x[MOST_TAPS];
+    double x[MOST_TAPS];
     artel_shape shape = artel__shape(1, size);
-    for (int64_t i = 0; i < size; i++) x[i] = (float)i - (float)(size - 1) / 2.0f;
-    artel__value_id at =
-        artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, x), sigma);
+    for (int64_t i = 0; i < size; i++) x[i] = (double)i - (double)(size - 1) / 2;
+    artel__value_id at = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__constant_numbers(graph, &shape, x), sigma);
     at = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, at), -0.5f, 0);
     at = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, at);
     return artel__op_binary(graph, ARTEL__BINARY_DIV, at, artel__op_reduce(graph, ARTEL__REDUCE_SUM, at, 1, true));
@@ -124,7 +124,7 @@ static artel__value_id blur(artel__graph *graph, artel__value_id x, const artel_
     artel_shape image = graph->value[x].shape;
     int64_t around[3] = {size[0] / 2, size[1] / 2, 0};
     artel__value_id drawn =
-        artel__op_affine(graph, artel__op_uniform(graph, x, sigma->low, sigma->high, &two, true), 1, 1e-6f);
+        artel__op_affine(graph, artel__augment_uniform(graph, x, sigma->low, sigma->high, &two, true), 1, 1e-6);
     artel__value_id first = bell(graph, artel__op_slice(graph, drawn, 0, 0, 1, 1), size[0]);
     artel__value_id second =
         artel__op_reshape(graph, bell(graph, artel__op_slice(graph, drawn, 0, 1, 1, 1), size[1]), &column);

@@ -29,6 +29,13 @@ static const char *const names[] = {
     "ActivityRegularization", "AlphaDropout", "CustomScaleLayer", "Dropout", "GaussianDropout", "GaussianNoise",
     "LayerScale", "SpectralNormalization", "StochasticDepth", "SpatialDropout1D", "SpatialDropout2D",
     "SpatialDropout3D",
+    /* changes of images, signals */
+    "AugMix", "AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization", "MaxNumBoundingBoxes",
+    "MelSpectrogram", "MixUp", "Pipeline", "RandAugment", "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter",
+    "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
+    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation",
+    "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "STFTSpectrogram",
+    "Solarization",
     /* recurrent */
     "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GRU", "GRUCell", "LSTM", "LSTMCell",
     "Masking", "RNN", "SimpleRNN", "SimpleRNNCell", "StackedRNNCells", "TimeDistributed",
@@ -44,10 +51,10 @@ static const char *const names[] = {
  * with some setting of its own would read them as float32. */
 /* clang-format off */
 static const char *const operations[] = {
-    "all_reduce", "all_reduce_max", "batch_max", "batch_sum", "binary", "cast", "compare", "concat", "constant",
-    "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad", "place_rows",
-    "reduce", "repeat", "reshape", "select", "slice", "stand_in", "stop_gradient", "take", "take_rows", "transpose", "unary",
-    "wide_lookup", "wide_product", "flat_update",
+    "all_gather", "all_reduce", "all_reduce_max", "batch_max", "batch_sum", "binary", "cast", "compare", "concat",
+    "constant", "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad",
+    "place_rows", "reduce", "repeat", "reshape", "select", "shuffle", "slice", "stand_in", "stop_gradient", "take",
+    "take_rows", "transpose", "unary", "uniform", "wide_lookup", "wide_product", "flat_update",
     NULL};
 /* clang-format on */
 

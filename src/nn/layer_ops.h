@@ -64,6 +64,8 @@ artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *
                                   uint32_t *axes);
 /* [..][n] as [..][frames][length], a frame every `stride` places. */
 artel__value_id artel__raw_frames(artel__graph *graph, artel__value_id x, int64_t length, int64_t stride);
+/* The last axis of x through a table [places][frequencies] of what the graph computes in. */
+artel__value_id artel__raw_through(artel__graph *graph, artel__value_id x, artel__value_id table);
 /* Real transforms of frames of the last axis under the setting "window"; `centred`: with half a frame mirrored at both
  * ends. */
 typedef struct artel__short_time {

@@ -57,8 +57,7 @@ static artel__value_id through_float64(artel__graph *graph, artel__value_id x, t
     return artel__op_reshape(graph, artel__op_wide_product(graph, artel__op_reshape(graph, x, &lines), turned), &out);
 }
 
-/* The last axis of x through a table. */
-static artel__value_id through(artel__graph *graph, artel__value_id x, table t)
+artel__value_id artel__raw_through(artel__graph *graph, artel__value_id x, table t)
 {
     if (graph->status < 0 || x < 0 || t < 0) return ARTEL__NO_VALUE;
     if (graph->real == ARTEL_DTYPE_FLOAT64) return through_float64(graph, x, t);
@@ -79,9 +78,9 @@ static pair transform(artel__graph *graph, pair x, int axis)
     int64_t n = graph->value[x.real].shape.dim[axis];
     table cosine = waves(graph, false, n, n, n, 1, 1), sine = waves(graph, true, n, n, n, 1, 1);
     artel__value_id a = artel__op_axis_last(graph, x.real, axis), b = artel__op_axis_last(graph, x.imaginary, axis);
-    artel__value_id b_sine = through(graph, b, sine), a_cosine = through(graph, a, cosine),
+    artel__value_id b_sine = artel__raw_through(graph, b, sine), a_cosine = artel__raw_through(graph, a, cosine),
                     real = artel__op_add(graph, a_cosine, b_sine);
-    artel__value_id a_sine = through(graph, a, sine), b_cosine = through(graph, b, cosine),
+    artel__value_id a_sine = artel__raw_through(graph, a, sine), b_cosine = artel__raw_through(graph, b, cosine),
                     imaginary = minus(graph, b_cosine, a_sine);
     return (pair){artel__op_axis_back(graph, real, axis), artel__op_axis_back(graph, imaginary, axis)};
 }
@@ -149,8 +148,8 @@ static pair real_transform(artel__graph *graph, artel__value_id x, int64_t n)
 {
     x = with_length(graph, x, n);
     int64_t half = n / 2 + 1;
-    return (pair){through(graph, x, waves(graph, false, n, half, n, 1, 1)),
-                  through(graph, x, waves(graph, true, n, half, n, -1, 1))};
+    return (pair){artel__raw_through(graph, x, waves(graph, false, n, half, n, 1, 1)),
+                  artel__raw_through(graph, x, waves(graph, true, n, half, n, -1, 1))};
 }
 
 artel_status artel__raw_rfft(artel__layer *layer, artel__call *call)
@@ -179,8 +178,9 @@ artel_status artel__raw_irfft(artel__layer *layer, artel__call *call)
     int64_t half = n / 2 + 1;
     table cosine = waves(graph, false, half, n, n, 1 / (double)n, 2),
           sine = waves(graph, true, half, n, n, 1 / (double)n, 2);
-    artel__value_id real = through(graph, with_length(graph, x.real, half), cosine);
-    artel__call_return(call, minus(graph, real, through(graph, with_length(graph, x.imaginary, half), sine)));
+    artel__value_id real = artel__raw_through(graph, with_length(graph, x.real, half), cosine);
+    artel__call_return(call,
+                       minus(graph, real, artel__raw_through(graph, with_length(graph, x.imaginary, half), sine)));
     return graph->status;
 }
 
@@ -209,17 +209,6 @@ static bool read_curve(const artel__layer *layer, const artel__call *call, int64
     return true;
 }
 
-/* Numbers on a line, rounded to what the graph computes with. */
-static artel__value_id constant_of(artel__graph *graph, const double *number, int64_t n)
-{
-    artel_shape line = artel__shape(1, n);
-    if (graph->real == ARTEL_DTYPE_FLOAT64) return artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &line, number);
-    float *rounded = artel__arena_alloc(graph->arena, (size_t)n, sizeof *rounded);
-    if (!rounded) return ARTEL__NO_VALUE;
-    for (int64_t i = 0; i < n; i++) rounded[i] = (float)number[i];
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &line, rounded);
-}
-
 /* With `border` places mirrored at both ends of the last axis. */
 static artel__value_id mirrored(artel__graph *graph, artel__value_id x, int64_t border)
 {
@@ -238,13 +227,14 @@ artel_status artel__raw_short_time(const artel__layer *layer, const artel__call 
     ARTEL_TRY(graph->status);
     const artel_shape *shape = &graph->value[x].shape;
     int64_t n = how->places, border = how->centred ? n / 2 : 0, places = shape->dim[shape->rank - 1];
+    artel_shape line = artel__shape(1, n);
     if (n > MOST_PLACES) return artel__raw_refuse(layer, "this length or stride");
     if (border >= places || places + 2 * border < n) return artel__raw_refuse(layer, "so short a signal");
     double *curve = artel__arena_alloc(graph->arena, (size_t)n, sizeof *curve);
     if (!curve) return ARTEL_ERROR_NO_MEMORY;
     if (!read_curve(layer, call, how->length, n, curve)) return artel__raw_refuse(layer, "this window");
     x = artel__raw_frames(graph, mirrored(graph, x, border), n, how->stride);
-    x = binary(graph, ARTEL__BINARY_MUL, x, constant_of(graph, curve, n));
+    x = binary(graph, ARTEL__BINARY_MUL, x, artel__constant_numbers(graph, &line, curve));
     pair y = real_transform(graph, x, n);
     *real = y.real;
     *imaginary = y.imaginary;

@@ -17,6 +17,14 @@ static const artel__option boxes_options[] = {ARTEL__PART("max_number", "of boxe
                                               ARTEL__PART("data_format", "accepted"),
                                               ARTEL__OPTIONS_END};
 
+/* Keras writes no policy of a Pipeline; where all inside have float64, it was built under that. */
+static void take_policy(artel__layer *layer)
+{
+    bool wide = layer->child_count > 0;
+    for (int i = 0; i < layer->child_count; i++) wide = wide && layer->child[i].layer->real == ARTEL_DTYPE_FLOAT64;
+    if (wide) layer->real = layer->variables_in = ARTEL_DTYPE_FLOAT64;
+}
+
 static artel_status configure_pipeline(artel__layer *layer)
 {
     json_t *records = artel__layer_setting(layer, "layers"), *record;
@@ -39,6 +47,7 @@ static artel_status configure_pipeline(artel__layer *layer)
             snprintf(path, sizeof path, "layers/%s", snake);
         ARTEL_TRY(artel__layer_add_child(layer, record, path, &child));
     }
+    if (!artel__layer_setting(layer, "dtype")) take_policy(layer);
     return ARTEL_OK;
 }
 

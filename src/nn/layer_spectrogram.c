@@ -10,7 +10,6 @@
 
 #include "nn/layer_ops_formula.h"
 #include "nn/spectrum.h"
-#include "op/batch.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
@@ -160,10 +159,10 @@ static artel__value_id at_least(artel__graph *graph, artel__value_id x, double l
 static artel__value_id doubled(artel__graph *graph, artel__value_id x, int64_t frequencies)
 {
     artel_shape line = artel__shape(1, frequencies);
-    float *factor = artel__arena_alloc(graph->arena, (size_t)frequencies, sizeof *factor);
+    double *factor = artel__arena_alloc(graph->arena, (size_t)frequencies, sizeof *factor);
     if (!factor) return ARTEL__NO_VALUE;
-    for (int64_t f = 0; f < frequencies; f++) factor[f] = f == 0 || f == frequencies - 1 ? 1.0f : 2.0f;
-    return binary(graph, ARTEL__BINARY_MUL, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &line, factor));
+    for (int64_t f = 0; f < frequencies; f++) factor[f] = f == 0 || f == frequencies - 1 ? 1 : 2;
+    return binary(graph, ARTEL__BINARY_MUL, x, artel__constant_numbers(graph, &line, factor));
 }
 
 /* What `mode` makes of real and imaginary parts, [channels][frames][frequencies]. */
@@ -278,7 +277,9 @@ static artel__value_id in_decibels(artel__graph *graph, const mel_config *c, art
     x = times(graph, log10_of(graph, at_least(graph, x, c->min_power)), 10);
     artel__value_id zero = times(graph, log10_of(graph, number(graph, reference)), 10);
     x = binary(graph, ARTEL__BINARY_SUB, x, zero);
-    artel__value_id least = artel__op_affine(graph, artel__op_largest(graph, x), 1, -(float)c->top_db);
+    uint32_t all = 3; /* frames and bands */
+    artel__value_id most = artel__op_batch_max(graph, artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, all, false));
+    artel__value_id least = artel__op_affine(graph, most, 1, -c->top_db);
     return binary(graph, ARTEL__BINARY_MAX, x, least);
 }
 
@@ -295,14 +296,12 @@ static artel_status call_mel(artel__layer *layer, artel__call *call)
     artel__value_id squared = unary(graph, ARTEL__UNARY_SQUARE, imaginary);
     x = artel__op_add(graph, unary(graph, ARTEL__UNARY_SQUARE, real), squared);
     x = unary(graph, ARTEL__UNARY_SQRT, x);
-    x = artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){(float)c->mag_exp, 0, 0}, x);
-    artel_shape table = artel__shape(2, c->fft_length / 2 + 1, c->num_mel_bins),
-                columns = artel__shape(1, c->num_mel_bins);
-    float *bands = artel__arena_alloc(graph->arena, (size_t)(table.dim[0] * table.dim[1]), sizeof *bands);
+    x = artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){c->mag_exp, 0, 0}, x);
+    artel_shape table = artel__shape(2, c->fft_length / 2 + 1, c->num_mel_bins);
+    double *bands = artel__arena_alloc(graph->arena, (size_t)(table.dim[0] * table.dim[1]), sizeof *bands);
     if (!bands) return ARTEL_ERROR_NO_MEMORY;
     artel__spectrum_mel(c->sampling_rate, c->min_freq, c->max_freq, table.dim[0], c->num_mel_bins, bands);
-    artel__value_id panels = artel__op_panels(graph, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &table, bands));
-    x = artel__op_product(graph, x, panels, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    x = artel__raw_through(graph, x, artel__constant_numbers(graph, &table, bands));
     if (c->power_to_db) x = in_decibels(graph, c, x);
     artel__call_return(call, artel__op_transpose(graph, x, (int[]){1, 0}));
     return graph->status;

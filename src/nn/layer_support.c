@@ -134,6 +134,20 @@ artel__value_id artel__as_float(artel__graph *graph, artel__value_id x)
     return artel__op_cast(graph, x, graph->real);
 }
 
+artel__value_id artel__constant_numbers(artel__graph *graph, const artel_shape *shape, const double *number)
+{
+    int64_t count = artel_shape_count(shape);
+    if (graph->status < 0 || !number) return ARTEL__NO_VALUE;
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, shape, number);
+    float *rounded = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *rounded);
+    if (!rounded) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return ARTEL__NO_VALUE;
+    }
+    for (int64_t i = 0; i < count; i++) rounded[i] = (float)number[i];
+    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, rounded);
+}
+
 /* The extents of a nested list; false when it is ragged, too deep or too large. */
 static bool list_shape(json_t *json, artel_shape *shape)
 {

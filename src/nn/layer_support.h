@@ -60,6 +60,8 @@ bool artel__layer_always(const artel__layer *layer, bool training); /* true */
 /* Whether the operation of keras.ops of this class computes in float64 (layer_ops_float64.c). */
 bool artel__raw_has_float64(const char *class_name);
 artel__value_id artel__as_float(artel__graph *graph, artel__value_id x); /* float32, or what graph->real says */
+/* A GLOBAL constant of many numbers, copied: float32, or what graph->real says. */
+artel__value_id artel__constant_numbers(artel__graph *graph, const artel_shape *shape, const double *number);
 /* A list of numbers, nested to any depth, or Keras' record of an array ("__numpy__", "__tensor__"): a GLOBAL float32
  * constant. ARTEL__NO_VALUE when it is neither. */
 artel__value_id artel__constant_json(artel__graph *graph, json_t *json);

@@ -92,7 +92,8 @@ static artel__value_id histograms(artel__graph *graph, artel__value_id x, const 
     artel_shape columns = artel__shape(2, t->extent[0] * t->extent[1], t->count[0] * t->count[1] * t->channels);
     x = mirrored(graph, mirrored(graph, x, t, 0), t, 1);
     x = artel__op_transpose(graph, artel__op_reshape(graph, x, &apart), (int[]){1, 3, 0, 2, 4});
-    return artel__op_histogram(graph, artel__op_reshape(graph, x, &columns), VALUES);
+    x = artel__augment_bins(graph, artel__op_reshape(graph, x, &columns));
+    return artel__op_cast(graph, artel__op_histogram(graph, x, VALUES), graph->real);
 }
 
 static artel__value_id limited(artel__graph *graph, artel__value_id counts, double limit)
@@ -101,7 +102,7 @@ static artel__value_id limited(artel__graph *graph, artel__value_id counts, doub
     artel__value_id kept = artel__augment_clip(graph, counts, &range);
     artel__value_id above = artel__op_binary(graph, ARTEL__BINARY_SUB, counts, kept);
     artel__value_id share =
-        artel__op_affine(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, above, 2, true), 1.0f / VALUES, 0);
+        artel__op_affine(graph, artel__op_reduce(graph, ARTEL__REDUCE_SUM, above, 2, true), 1.0 / VALUES, 0);
     return artel__op_add(graph, kept, share);
 }
 
@@ -118,7 +119,7 @@ static artel__value_id running(artel__graph *graph, artel__value_id x)
 static artel__value_id curves(artel__graph *graph, artel__value_id counts, const tiling *t)
 {
     static const artel__bounds bytes = {0, 255};
-    float pixels = (float)(t->extent[0] * t->extent[1]);
+    double pixels = (double)(t->extent[0] * t->extent[1]);
     artel__value_id sums = running(graph, counts);
     artel__value_id least = artel__op_reduce(graph, ARTEL__REDUCE_MIN, sums, 2, true),
                     rest = artel__op_affine(graph, least, -1, pixels);
@@ -141,22 +142,24 @@ static neighbours neighbours_along(artel__graph *graph, const tiling *t, int axi
                                    const artel_shape *shape)
 {
     int64_t length = t->length[axis], last = t->count[axis] - 1;
-    float extent = (float)t->extent[axis], *number = scratch(graph, 3 * length, sizeof *number);
-    float *first = number, *second = number ? number + length : NULL, *weight = number ? second + length : NULL;
+    double extent = (double)t->extent[axis], *number = scratch(graph, 3 * length, sizeof *number);
+    double *first = number, *second = number ? number + length : NULL, *weight = number ? second + length : NULL;
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
     if (!number) return (neighbours){ARTEL__NO_VALUE, ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     for (int64_t i = 0; i < length; i++) {
-        float place = ((float)i - extent / 2.0f) / extent + 1.0f,
-              below = floorf(place); /* in tiles, half of one in front */
+        double place = ((double)i - extent / 2) / extent; /* in tiles, half of one in front */
+        place = wide ? place + 1 : (double)((float)place + 1.0f);
+        double below = floor(place);
         int64_t before = (int64_t)below - 1, behind = (int64_t)below;
         before = before < 0 ? 0 : before > last ? last : before;
         behind = behind > last ? last : behind;
-        first[i] = (float)(before * stride * VALUES);
-        second[i] = (float)(behind * stride * VALUES);
+        first[i] = (double)(before * stride * VALUES);
+        second[i] = (double)(behind * stride * VALUES);
         weight[i] = place - below;
     }
-    artel__value_id a = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, first);
-    artel__value_id b = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, second);
-    artel__value_id w = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, weight);
+    artel__value_id a = artel__constant_numbers(graph, shape, first);
+    artel__value_id b = artel__constant_numbers(graph, shape, second);
+    artel__value_id w = artel__constant_numbers(graph, shape, weight);
     return (neighbours){a, b, w};
 }
 

@@ -242,15 +242,11 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
 artel_status artel__optimizer_widen(artel__optimizer *optimizer)
 {
     artel_context *ctx = optimizer->arena->ctx;
-    const char *what = optimizer->scales_loss || optimizer->loss_scale_factor != 1 ? "a scaled loss" : NULL;
-    if (what)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name,
-                           "choose one that docs/precision.md names for float64",
-                           "the model has variables of float64, and %s has none", what);
     optimizer->wide = true;
     if (optimizer->schedule.def) return ARTEL_OK;
     optimizer->schedule.constant = optimizer->exact_rate;
-    json_t *config = json_object_get(optimizer->record, "config");
+    json_t *inner = artel__optimizer_inner(optimizer->record);
+    json_t *config = json_object_get(inner ? inner : optimizer->record, "config");
     return json_object_set_new(config, "learning_rate", artel__json_real(optimizer->exact_rate)) == 0
                ? ARTEL_OK
                : artel__fail_memory(ctx, "optimizer", 64);

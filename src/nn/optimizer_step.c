@@ -440,7 +440,7 @@ artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel_
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer)
 {
     return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0 ||
-           optimizer->accumulation_steps > 1;
+           optimizer->accumulation_steps > 1 || optimizer->wide;
 }
 
 static artel_status add_gate(artel__graph *graph, const artel__optimizer_slots *slots, const artel__value_id *gradient)
@@ -449,10 +449,20 @@ static artel_status add_gate(artel__graph *graph, const artel__optimizer_slots *
     int parts = 0;
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < slots->count; i++) {
-        if (gradient[i] >= 0) part[parts++] = squared_norm(graph, gradient[i]);
+        if (gradient[i] < 0 || graph->status < 0) continue;
+        bool wide = graph->value[gradient[i]].dtype == ARTEL_DTYPE_FLOAT64; /* whose squares may overflow */
+        part[parts++] = squared_norm(graph, wide ? artel__op_affine(graph, gradient[i], 0, 0) : gradient[i]);
     }
     if (parts) graph->gate = artel__op_sum_scalars(graph, part, parts);
     return graph->status;
+}
+
+static artel__value_id unscaled(artel__graph *graph, artel__value_id gradient, artel__value_id scale)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_dtype dtype = graph->value[gradient].dtype;
+    if (dtype != ARTEL_DTYPE_FLOAT64) return artel__op_unscale(graph, gradient, scale);
+    return artel__op_binary(graph, ARTEL__BINARY_DIV, gradient, artel__op_cast(graph, scale, dtype));
 }
 
 artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id scale,
@@ -460,7 +470,7 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
 {
     if (slots->scale >= 0) ARTEL_TRY(add_gate(graph, slots, gradient));
     for (int i = 0; i < slots->count && scale >= 0 && divide; i++) {
-        if (gradient[i] >= 0) gradient[i] = artel__op_unscale(graph, gradient[i], scale);
+        if (gradient[i] >= 0) gradient[i] = unscaled(graph, gradient[i], scale);
     }
     return graph->status;
 }

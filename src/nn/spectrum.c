@@ -63,7 +63,7 @@ static double mel_of(double hertz)
     return 1127.0 * artel__log64(1 + hertz / 700.0);
 }
 
-void artel__spectrum_mel(double rate, double lowest, double highest, int64_t frequencies, int64_t bands, float *out)
+void artel__spectrum_mel(double rate, double lowest, double highest, int64_t frequencies, int64_t bands, double *out)
 {
     double low = mel_of(lowest), step = (mel_of(highest) - low) / (double)(bands + 1);
     for (int64_t i = 0; i < frequencies * bands; i++) {
@@ -71,6 +71,6 @@ void artel__spectrum_mel(double rate, double lowest, double highest, int64_t fre
         double at = mel_of(rate / 2 * (double)f / (double)(frequencies > 1 ? frequencies - 1 : 1)) - low;
         double rises = at / step - (double)band, falls = (double)band + 2 - at / step;
         double least = rises < falls ? rises : falls;
-        out[i] = (float)(f == 0 || least < 0 ? 0 : least);
+        out[i] = f == 0 || least < 0 ? 0 : least;
     }
 }

@@ -19,6 +19,6 @@ void artel__spectrum_waves(bool sine, const double *window, artel__spectrum_scal
                            int64_t frequencies, float *out);
 /* Triangles over `frequencies` up to half the rate, [frequencies][bands], evenly spread on the mel scale between two
  * frequencies. */
-void artel__spectrum_mel(double rate, double lowest, double highest, int64_t frequencies, int64_t bands, float *out);
+void artel__spectrum_mel(double rate, double lowest, double highest, int64_t frequencies, int64_t bands, double *out);
 
 #endif

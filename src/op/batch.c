@@ -2,11 +2,11 @@
 /* Operations that see the rows of the whole batch, on any number of replicas; numerics: kernel/batch.h.
  *
  *   shuffle  x and keys of all replicas (gathered), own x -> ROW of the same shape; its gradient is the shuffle back
- *   largest  one number a row (gathered) -> GLOBAL []
  */
 #include "op/batch.h"
 
 #include "kernel/batch.h"
+#include "op/elementwise.h"
 #include "op/lower_batch.h"
 #include "op/reduce.h"
 
@@ -17,18 +17,21 @@ typedef struct shuffle_attributes {
 static artel_status infer_shuffle(artel__infer *infer)
 {
     const artel__value *x = infer->in[0], *keys = infer->in[1];
-    if (x->domain != ARTEL__DOMAIN_BATCH || x->dtype != ARTEL_DTYPE_FLOAT32 || keys->domain != ARTEL__DOMAIN_BATCH ||
+    bool moves = x->dtype == ARTEL_DTYPE_FLOAT32 || x->dtype == ARTEL_DTYPE_FLOAT64;
+    if (x->domain != ARTEL__DOMAIN_BATCH || !moves || keys->domain != ARTEL__DOMAIN_BATCH ||
         keys->dtype != ARTEL_DTYPE_FLOAT32 || keys->storage != 1)
-        return artel__op_fail(infer, "expected float32 of all rows, and one key a row");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &x->shape);
+        return artel__op_fail(infer, "expected float32 or float64 of all rows, and one key a row");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, x->dtype, &x->shape);
     return ARTEL_OK;
 }
 
 static void fill_shuffle(const artel__run_args *args, void *params)
 {
     const artel__fold_plan *fold = args->step->fold;
+    const artel__value *x = artel__args_in(args, 0);
+    int64_t units = (int64_t)(artel_dtype_size(x->dtype) / sizeof(float));
     *(artel__shuffle *)params = (artel__shuffle){.batch = fold->batch,
-                                                 .width = artel__args_in(args, 0)->storage,
+                                                 .width = x->storage * units,
                                                  .first = fold->row,
                                                  .rows = fold->rows,
                                                  .back = ((const shuffle_attributes *)args->attributes)->back,
@@ -79,43 +82,7 @@ static artel_status grad_shuffle(artel__gradient *g)
 
 artel__value_id artel__op_shuffle(artel__graph *graph, artel__value_id x, artel__value_id keys)
 {
+    keys = artel__op_cast(graph, keys, ARTEL_DTYPE_FLOAT32);
     artel__value_id inputs[] = {artel__op_all_gather(graph, x), artel__op_all_gather(graph, keys), x};
     return artel__graph_add(graph, &artel__op_shuffle_def, NULL, inputs, 3);
-}
-
-static artel_status infer_largest(artel__infer *infer)
-{
-    const artel__value *x = infer->in[0];
-    artel_shape none = {.rank = 0};
-    if (x->domain != ARTEL__DOMAIN_BATCH || x->dtype != ARTEL_DTYPE_FLOAT32 || x->storage != 1)
-        return artel__op_fail(infer, "expected one float32 of each row");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &none);
-    return ARTEL_OK;
-}
-
-static void fill_largest(const artel__run_args *args, void *params)
-{
-    *(artel__largest *)params = (artel__largest){.batch = args->step->fold->batch, .x = args->in[0], .y = args->out[0]};
-}
-
-const artel__op_def artel__op_largest_def = {
-    .name = "largest",
-    .doc = "The largest number of a batch.",
-    .infer = infer_largest,
-    .lower = artel__lower_largest,
-    .exec =
-        &(const artel__op_exec){
-            .kernels = artel__largest_kernels,
-            .params_size = sizeof(artel__largest),
-            .fill = fill_largest,
-        },
-};
-
-artel__value_id artel__op_largest(artel__graph *graph, artel__value_id x)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int rank = graph->value[x].shape.rank;
-    if (rank) x = artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, (1u << rank) - 1u, false);
-    artel__value_id inputs[] = {artel__op_all_gather(graph, x), x};
-    return artel__graph_add(graph, &artel__op_largest_def, NULL, inputs, 2);
 }

@@ -5,9 +5,7 @@
 
 #include "op/op.h"
 
-/* The rows of x, ROW float32, in the order of the keys, ROW float32 [1]: random ones give a random order. */
+/* The rows of x, ROW float32 or float64, in the order of the keys, ROW [1]: random ones give a random order. */
 artel__value_id artel__op_shuffle(artel__graph *graph, artel__value_id x, artel__value_id keys);
-/* The largest element of all rows, GLOBAL []. No gradient: where one is wanted the graph fails. */
-artel__value_id artel__op_largest(artel__graph *graph, artel__value_id x);
 
 #endif

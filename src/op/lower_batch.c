@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a whole batch in programs of devices: in the order of keys, their largest number, each beside every
- * other.
+/* The rows of a whole batch in programs of devices: in the order of keys, each beside every other.
  *
  * The order is a stable sort, and the other way about a sort of the order itself: nothing is scattered. Of a loss of
  * pairs a table [rows][batch] is made, in float64 as kernel/pairs.h says; masks are selections, for an exponent of what
@@ -41,15 +40,6 @@ void artel__lower_shuffle(artel__lower *lower, bool back)
     artel__hlo_value rows = artel__hlo_gather_rows(h, artel__hlo_reshape(h, lower->in[0], &table),
                                                    own_part(lower, offsetof(artel__shuffle, first), order));
     lower->out[0] = artel__hlo_reshape(h, rows, &to);
-}
-
-void artel__lower_largest(artel__lower *lower)
-{
-    artel__hlo *h = lower->hlo;
-    artel__hlo_type to = artel__lower_out_type(lower, 0), x = *artel__hlo_type_of(h, lower->in[0]);
-    artel__hlo_type flat = vector_over(x.dtype, artel__hlo_count(&x));
-    artel__hlo_value most = artel__hlo_reduce(h, "maximum", -INFINITY, artel__hlo_reshape(h, lower->in[0], &flat), 1);
-    lower->out[0] = artel__hlo_reshape(h, most, &to);
 }
 
 /* -- pairs -- */

@@ -7,7 +7,6 @@
 #include "op/pairs.h"
 
 void artel__lower_shuffle(artel__lower *lower, bool back);
-void artel__lower_largest(artel__lower *lower);
 /* Of float32. */
 void artel__lower_pairs(artel__lower *lower, const artel__pairs_settings *settings);
 void artel__lower_pairs_gradient(artel__lower *lower, const artel__pairs_settings *settings);

@@ -396,6 +396,13 @@ static bool is_reduced(const builder *b, int i)
     return i < b->request->nn->outputs && b->request->settings->output[i].loss.reduction != ARTEL__REDUCTION_NONE;
 }
 
+static artel__value_id scaled(artel__graph *graph, artel__value_id seed, artel__value_id scale)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    scale = artel__op_cast(graph, scale, graph->value[seed].dtype);
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, seed, scale);
+}
+
 static artel_status add_training(builder *b)
 {
     const artel__objective_request *request = b->request;
@@ -419,7 +426,7 @@ static artel_status add_training(builder *b)
         if (b->seed[i] < 0) continue;
         if (is_reduced(b, i)) b->seed[i] = times(b, b->seed[i]);
         targets[count] = b->loss[i];
-        seeds[count++] = scale >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, b->seed[i], scale) : b->seed[i];
+        seeds[count++] = scale >= 0 ? scaled(graph, b->seed[i], scale) : b->seed[i];
     }
     for (int i = 0; i < slots->count; i++) wanted[i] = artel__graph_variable(graph, slots->trainable[i]);
     artel__differentiate d = {.add = &artel__op_binary_def,

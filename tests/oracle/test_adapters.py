@@ -23,6 +23,7 @@ class Row:
     shape: tuple
     layer: object
     optimizer: object
+    policy: str = "float32"
 
 
 def embedding():
@@ -38,6 +39,10 @@ ROWS = [
     Row("embedding-adagrad", (4,), embedding, lambda: O.Adagrad(0.1)),
     Row("embedding-rmsprop", (4,), embedding, lambda: O.RMSprop(0.01)),
     Row("embedding-adam-clipped", (4,), embedding, lambda: O.Adam(0.02, clipvalue=0.05)),
+    Row("dense-float64", (6,), lambda: L.Dense(7, activation="relu", lora_rank=2, lora_alpha=5), lambda: O.SGD(0.05, momentum=0.9), "float64"),
+    Row("einsum-float64", (4, 5), lambda: L.EinsumDense("abc,cd->abd", (4, 6), bias_axes="d", lora_rank=2), lambda: O.Adam(0.01, use_ema=True), "float64"),
+    Row("conv2d-float64", (6, 5, 3), lambda: L.Conv2D(4, 3, activation="tanh", lora_rank=2, kernel_regularizer="l1"), lambda: O.RMSprop(0.003), "float64"),
+    Row("embedding-float64", (4,), embedding, lambda: O.Adam(0.02, clipnorm=0.5), "float64"),
 ]
 
 
@@ -65,6 +70,14 @@ def keras_adapters(layer):
 
 
 def run(row, index, folder, keras_only):
+    keras_module().config.set_dtype_policy(row.policy)
+    try:
+        return both(row, index, folder, keras_only)
+    finally:
+        keras_module().config.set_dtype_policy("float32")
+
+
+def both(row, index, folder, keras_only):
     path = lambda name: os.path.join(folder, name)
     keras = keras_module()
     keras.backend.clear_session()

@@ -45,6 +45,34 @@ def merged():
     return K.Model(i, L.Dense(2)(L.Dropout(0.0)(K.ops.tanh(x) + 0.1 * x)))
 
 
+def images(*layers):
+    """Equal bounds: nothing is drawn."""
+    return [L.Activation("sigmoid"), *layers, L.Conv2D(2, 3, activation="tanh"), L.Flatten()]
+
+
+def colors():
+    unit = {"value_range": (0, 1)}
+    return images(L.Pipeline([L.Equalization(bins=64, **unit)]), L.RandomBrightness((0.1, 0.1), **unit), L.RandomContrast((0.0, 0.0), **unit), L.RandomSaturation((0.4, 0.4), **unit), L.RandomHue((1.0, 1.0), **unit),
+                  L.RandomColorDegeneration((0.4, 0.4), **unit), L.RandomSharpness((0.3, 0.3), **unit), L.RandomGrayscale(0.0),
+                  L.RandomColorJitter((0, 1), (0.1, 0.1), (0.0, 0.0), (0.6, 0.6), (0.0, 0.0)), L.RandomInvert((1.0, 1.0), **unit), L.AutoContrast(**unit),
+                  L.RandomGaussianBlur((1.0, 1.0), 3, (0.7, 0.7), **unit), L.RandomErasing((1.0, 1.0), (0.0, 0.0), **unit))
+
+
+def steps():
+    return images(L.RandomPosterization((5, 5), value_range=(0, 1)), L.Solarization(value_range=(0, 1)))
+
+
+def places():
+    return images(L.RandomTranslation((0.21, 0.21), (-0.32, -0.32)), L.RandomTranslation((0.21, 0.21), (0.0, 0.0), "constant", "nearest", fill_value=0.5),
+                  L.RandomZoom((0.3, 0.3), interpolation="nearest"), L.RandomShear(0.0, 0.0), L.RandomPerspective(0.0), L.RandomElasticTransform(0.0),
+                  L.MaxNumBoundingBoxes(3), L.RandomCrop(9, 7))
+
+
+def drawn():
+    """Images of one colour stay what they are."""
+    return [L.Rescaling(0.0, 0.4), L.RandomFlip(), L.MixUp(), L.CutMix(), L.RandomElasticTransform(value_range=(0, 1)), L.Flatten()]
+
+
 def mixed():
     """A layer of float32 among those of float64, and an input of float32."""
     i = K.Input((5,), dtype="float32")
@@ -180,9 +208,21 @@ ROWS = [
         metrics=(lambda: M.OneHotMeanIoU(3), lambda: M.OneHotIoU(3, [0, 2]))),
     Row("sample-weights", tanh, weights=True),
     Row("mixed", mixed, opt=lambda: O.SGD(0.1), most=1e-4),
-    Row("no-scaled-loss", tanh, opt=lambda: O.LossScaleOptimizer(O.SGD(0.01)), refuse="float64"),
+    Row("scaled-loss", tanh, opt=lambda: O.LossScaleOptimizer(O.SGD(0.1, momentum=0.9), 1e4, 3)),
+    Row("scaled-loss-clipped", tanh, opt=lambda: O.LossScaleOptimizer(O.Adam(0.01, clipnorm=0.5, use_ema=True), 1e38, 4)),
+    Row("scaled-loss-accumulated", tanh, opt=lambda: O.LossScaleOptimizer(O.AdamW(0.01, gradient_accumulation_steps=2))),
+    Row("scaled-loss-factor", tanh, opt=lambda: O.RMSprop(0.01, loss_scale_factor=300.0)),
     Row("first-of-sorted", lambda: [L.Dense(7)], loss="sparse_categorical_crossentropy", y="class", opt=lambda: O.SGD(0.1), weights=True,
         metrics=(lambda: M.SparseTopKCategoricalAccuracy(2, from_sorted_ids=True),)),
+    Row("images-colors", colors, (9, 7, 3), opt=lambda: O.SGD(0.1)),
+    Row("images-steps", steps, (9, 7, 3), opt=lambda: O.SGD(0.1)),
+    Row("images-places", places, (9, 7, 3), opt=lambda: O.SGD(0.1)),
+    # what Keras computes in float32 under any policy
+    Row("images-tiles", lambda: images(L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), tile_grid_size=(2, 3))), (9, 7, 3), opt=lambda: O.SGD(0.1), most=1e-5),
+    Row("images-drawn", drawn, (6, 6, 3), opt=lambda: O.SGD(0.1), most=1e-6),
+    Row("frequencies", lambda: [L.Dense(2), L.STFTSpectrogram(frame_length=16, frame_step=5, mode="psd", padding="same"), L.Flatten()], (45, 2), opt=lambda: O.SGD(1e-3)),
+    Row("frequencies-log", lambda: [L.Dense(2), L.STFTSpectrogram(frame_length=16, window="hamming"), L.Flatten()], (45, 2), opt=lambda: O.SGD(1e-3)),
+    Row("mel-powers", lambda: [L.MelSpectrogram(64, 40, num_mel_bins=7, power_to_db=False, mag_exp=1.3), L.Flatten()], (200,), opt=lambda: O.SGD(1e-5), most=1e-6),
     Row("no-renorm", lambda: [L.BatchNormalization(renorm=True)], refuse="float64"),
     Row("gates", lambda: [L.Dense(6, activation="sparsemax"), L.Dense(8, activation="glu"), L.GlobalMaxPooling1D(data_format="channels_first")],
         (5, 3), opt=lambda: O.SGD(0.1)),

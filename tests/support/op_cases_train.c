@@ -168,18 +168,11 @@ static artel__value_id shuffle(op_graph *g)
     return artel__op_shuffle(&g->graph, op_row(g, OP_SIGNED, SHAPE(2, 3)), artel__op_stop_gradient(&g->graph, keys));
 }
 
-static artel__value_id largest(op_graph *g)
-{
-    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3));
-    return artel__op_binary(&g->graph, ARTEL__BINARY_SUB, x, artel__op_largest(&g->graph, x));
-}
-
 const op_family op_cases_train[] = {
     {{.name = "loss", .build = loss, .tolerance = 0.01}, ARTEL__LOSS_COUNT},
     {{.name = "align", .build = align, .tolerance = 0.01}, 1},
     {{.name = "pairs", .build = pairs, .tolerance = 0.01}, 2},
     {{.name = "shuffle", .build = shuffle, .tolerance = 0.01}, 1},
-    {{.name = "largest", .build = largest, .bits_only = true}, 1},
     {{.name = "stand-in", .build = stand_in}, 1},
     {{.name = "loss seed", .build = loss_seed, .bits_only = true}, 2},
     {{.name = "narrow", .build = narrow, .tolerance = 0.25}, 1},

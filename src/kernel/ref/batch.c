@@ -53,27 +53,9 @@ static void shuffle_run(const void *params, int64_t begin, int64_t end, void *sc
     }
 }
 
-static int64_t largest_tasks(const void *params)
-{
-    (void)params;
-    return 1;
-}
-
-static void largest_run(const void *params, int64_t begin, int64_t end, void *scratch)
-{
-    const artel__largest *p = params;
-    (void)begin, (void)end, (void)scratch;
-    float most = p->x[0];
-    for (int64_t i = 1; i < p->batch; i++) most = p->x[i] > most || p->x[i] != p->x[i] ? p->x[i] : most;
-    *p->y = most;
-}
-
 static const artel__kernel shuffle = {.name = "ref shuffle",
                                       .isa = ARTEL__ISA_BASELINE,
                                       .tasks = shuffle_tasks,
                                       .scratch_bytes = shuffle_scratch,
                                       .run = shuffle_run};
-static const artel__kernel largest = {
-    .name = "ref largest", .isa = ARTEL__ISA_BASELINE, .tasks = largest_tasks, .run = largest_run};
 const artel__kernel *const artel__shuffle_kernels[] = {&shuffle, NULL};
-const artel__kernel *const artel__largest_kernels[] = {&largest, NULL};
