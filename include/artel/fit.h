@@ -158,8 +158,8 @@ typedef struct artel_fit_options {
     const char *device_launches; /* "shard", "replica": what is launched at once; "auto" (NULL): by what a shard costs.
                                     Same bits */
     const char *auto_shard; /* "data", "auto" (NULL): every task has all data and reads its rows of it; "file": a task
-                               need not have all files of records; "hint", "hint:N", "off", "off:N": each of N workers
-                               (the tasks of the cluster) has a pipeline of its own, docs/data.md */
+                               need not have all files of records, lines, tables; "hint", "hint:N", "off", "off:N": each
+                               of N workers (the tasks of the cluster) has a pipeline of its own, docs/data.md */
     bool audit_data;   /* false; true: account for the elements of each epoch, in notes and in events, docs/data.md */
     int64_t ps_copies; /* of parameter-server: servers that have each part, at most 3; 0: 2 where there are two ps
                           tasks; the loss of all but one loses no update */

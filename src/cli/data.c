@@ -35,7 +35,7 @@ static const artel__option options[] = {
 static const artel__action actions[] = {
     {"make", 2, 2, "make SPEC --output NAME", artel__data_make},
     {"split", 2, 2, "split SPEC --output NAME --fractions 0.8,0.2", artel__data_split},
-    {"index", 2, 100000, "index FILE...", artel__data_index},
+    {"index", 2, 100000, "index FILE... | index SPEC", artel__data_index},
     {"inspect", 2, 2, "inspect SPEC", artel__data_inspect},
     {"verify", 2, 100000, "verify FILE... | verify SPEC", artel__data_verify},
     {"stats", 2, 2, "stats SPEC", artel__data_stats},
@@ -62,7 +62,9 @@ const artel__command artel__command_data = {
             "or NAME-00000-of-0000N with several shards, NAME.features.json that says what they hold, NAME.sha256 "
             "(sha256sum -c), and an "
             "index\n"
-            "beside each plain file. split does so for each part: NAME-train and so on. verify reads everything and "
+            "beside each plain file. index SPEC writes those of other formats' files, which stand for them on hosts "
+            "that lack them\n(fit --auto-shard file). split does so for each part: NAME-train and so on. verify reads "
+            "everything and "
             "ends with 1 when "
             "something\n"
             "is damaged, with a line for each damaged record (the first 100): file, record, byte, what is wrong.\n",

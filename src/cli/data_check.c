@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/data.h"
 #include "data/features.h"
+#include "data/part_index.h"
 #include "data/record_file.h"
 #include "observe/number.h"
 
@@ -60,9 +61,40 @@ static artel_status index_file(artel__invocation *call, const char *path, artel_
     return status;
 }
 
+/* Of lines, tables and records of one size: what stands for a file where it is not. */
+static artel_status index_source(artel__invocation *call, const artel__source *source)
+{
+    if (!source->format->parts || source->skips || source->format == &artel__data_tfrecord)
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, source->target,
+                           "name files of records without tfrecord:, or make records of it (artel data make)",
+                           "an index is for files of records, jsonl, csv with stream=yes, fixed and cifar10, without "
+                           "skip-errors");
+    for (int p = 0; p < source->format->parts(source); p++) {
+        artel__data_piece piece = source->format->part(source, p);
+        ARTEL_TRY(artel__data_go_on(call->ctx, piece.name));
+        if (!piece.here) continue;
+        ARTEL_TRY(artel__part_index_write(source, p));
+        artel__show(stdout, "%s.index: %lld rows\n", piece.name, (long long)piece.rows);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status index_data(artel__invocation *call, const char *text)
+{
+    artel_data *data;
+    ARTEL_TRY(artel_data_open(call->ctx, text, &data));
+    artel_status status = ARTEL_OK;
+    for (int s = 0; s < data->source_count && status == ARTEL_OK; s++) status = index_source(call, &data->sources[s]);
+    artel_data_destroy(data);
+    return status;
+}
+
 artel_status artel__data_index(artel__invocation *call)
 {
-    for (int i = 1; i < call->arguments; i++) ARTEL_TRY(each_file(call, call->argument[i], index_file, NULL));
+    for (int i = 1; i < call->arguments; i++) {
+        const char *text = call->argument[i];
+        ARTEL_TRY(artel__cli_is_specification(text) ? index_data(call, text) : each_file(call, text, index_file, NULL));
+    }
     return ARTEL_OK;
 }
 
@@ -178,7 +210,13 @@ static void say_files(const artel_data *data)
 {
     for (int s = 0; s < data->source_count; s++) {
         int count;
-        const artel__record_file *files = artel__tfrecord_files(&data->sources[s], &count);
+        const artel__source *source = &data->sources[s];
+        const artel__record_file *files = artel__tfrecord_files(source, &count);
+        for (int i = 0; !files && source->format->parts && i < source->format->parts(source); i++) {
+            artel__data_piece piece = source->format->part(source, i);
+            if (!piece.here)
+                artel__show(stdout, "  %s: %lld rows, not here (its index is)\n", piece.name, (long long)piece.rows);
+        }
         for (int i = 0; i < count; i++) {
             if (files[i].absent)
                 artel__show(stdout, "  %s: %lld records, not here (its index is)\n", files[i].path,

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "data/remote.h"
+#include "data/part_index.h"
 #include "data/source.h"
 
 enum {
@@ -20,7 +20,8 @@ enum {
 
 /* One file; `first` is its first record among those of all files. */
 typedef struct batch {
-    artel__blob *blob;
+    const char *path;
+    artel__blob *blob; /* NULL: only its index is here */
     int64_t first, count;
 } batch;
 
@@ -31,6 +32,16 @@ typedef struct state {
 
 static artel_status open_batch(artel__source *source, const char *path, int64_t first, batch *out)
 {
+    artel__part_index index;
+    bool absent;
+    *out = (batch){.path = artel__arena_strdup(&source->arena, path), .first = first};
+    if (out->path == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__part_stand_in(source->ctx, path, &index, &absent));
+    if (absent) {
+        out->count = (int64_t)index.rows;
+        artel__part_index_close(&index);
+        return ARTEL_OK;
+    }
     ARTEL_TRY(artel__blob_open(source, path, &out->blob));
     ARTEL_TRY(artel__blob_inflate(source, out->blob, 0));
     if (out->blob->size == 0 || out->blob->size % RECORD != 0) {
@@ -40,7 +51,6 @@ static artel_status open_batch(artel__source *source, const char *path, int64_t 
         return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, advice,
                            "%zu bytes (expected a multiple of %d, the size of a record)", out->blob->size, RECORD);
     }
-    out->first = first;
     out->count = (int64_t)(out->blob->size / RECORD);
     return ARTEL_OK;
 }
@@ -73,20 +83,26 @@ static artel_status cifar10_open(artel__source *source)
     state *s = artel__arena_alloc(&source->arena, 1, sizeof *s);
     if (s == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = s;
-    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__parts_find(source->ctx, source->target, &paths));
     artel_status status = open_batches(source, &paths, s);
     artel__paths_fini(&paths);
     return status;
+}
+
+static int batch_of(const artel__source *source, int64_t row)
+{
+    const state *s = source->state;
+    return artel__find_run(&s->batches[0].first, sizeof *s->batches, (int)s->count, row);
 }
 
 static artel_status cifar10_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
                                   void *out)
 {
     const state *s = source->state;
-    const batch *b = s->batches;
+    const batch *b = &s->batches[batch_of(source, row)];
     uint8_t *to = out;
     (void)row_shape;
-    while (row >= b->first + b->count) b++;
+    if (b->blob == NULL) return artel__part_missing(source, b->path);
     const uint8_t *record = b->blob->bytes + (size_t)(row - b->first) * RECORD;
     if (array == 1) {
         *to = record[0];
@@ -98,10 +114,25 @@ static artel_status cifar10_fetch(const artel__source *source, int array, const 
     return ARTEL_OK;
 }
 
+static int cifar10_parts(const artel__source *source)
+{
+    return (int)((const state *)source->state)->count;
+}
+
+static artel__data_piece cifar10_part(const artel__source *source, int part)
+{
+    const batch *b = &((const state *)source->state)->batches[part];
+    return (artel__data_piece){b->path, b->count, b->blob != NULL, b->blob};
+}
+
 const artel__data_format artel__data_cifar10 = {
     .name = "cifar10",
     .syntax = "cifar10:GLOB",
     .options = "scale shift",
     .open = cifar10_open,
     .fetch_row = cifar10_fetch,
+    .fingerprint = artel__parts_fingerprint,
+    .parts = cifar10_parts,
+    .part = cifar10_part,
+    .part_of = batch_of,
 };

@@ -16,6 +16,7 @@
 
 #include "base/pages.h"
 #include "data/csv_pieces.h"
+#include "data/part_index.h"
 #include "data/remote.h"
 
 enum {
@@ -55,7 +56,8 @@ void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t byt
     uint64_t before = atomic_fetch_add_explicit(&state->touched, bytes, memory_order_relaxed);
     if (before / FORGET_BYTES == (before + bytes) / FORGET_BYTES) return;
     artel__forget_pages(&blob->mapping);
-    for (int f = 0; f < state->file_count; f++) artel__forget_pages(&state->files[f].blob->mapping);
+    for (int f = 0; f < state->file_count; f++)
+        if (state->files[f].blob != NULL) artel__forget_pages(&state->files[f].blob->mapping);
 }
 
 /* Leaves every other offset of each file; `current` is the one whose records are being found. */
@@ -365,14 +367,38 @@ static artel_status open_unfolded(artel__source *source, stream_file *file)
     return status;
 }
 
+/* A file that is elsewhere: its beginning says what the columns are, as it does there. */
+static artel_status open_absent(artel__source *source, const char *path, const artel__part_index *index)
+{
+    stream_state *state = source->state;
+    size_t behind;
+    ARTEL_TRY(read_head(source, path, index->beginning, index->length, &behind));
+    state->rows += (int64_t)index->rows;
+    return ARTEL_OK;
+}
+
 static artel_status open_file(artel__source *source, const char *path)
 {
     stream_state *state = source->state;
     stream_file *file = &state->files[state->file_count];
     artel__blob *blob;
+    artel__part_index index;
     size_t behind;
+    bool absent;
+    *file = (stream_file){.path = artel__arena_strdup(&source->arena, path),
+                          .file = -1,
+                          .first = state->rows,
+                          .offset0 = state->offset_count};
+    if (file->path == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__part_stand_in(source->ctx, path, &index, &absent));
+    if (absent) {
+        state->file_count++;
+        artel_status status = open_absent(source, path, &index);
+        artel__part_index_close(&index);
+        return status;
+    }
     ARTEL_TRY(artel__blob_open(source, path, &blob));
-    *file = (stream_file){.blob = blob, .file = -1, .first = state->rows, .offset0 = state->offset_count};
+    file->blob = blob;
     if (blob->gzip) {
         ARTEL_TRY(artel__blob_unfold(source, blob, &file->unfold));
         state->file_count++;
@@ -437,7 +463,7 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     state->memo.row = -1;
     state->every = EVERY;
     artel__texts_init(&state->kept, source->ctx, MOST_TEXT_BYTES);
-    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__parts_find(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i]);
@@ -453,6 +479,46 @@ static void stream_close(artel__source *source)
     artel__texts_fini(&state->kept);
 }
 
+/* ---- pieces ---- */
+
+static int stream_parts(const artel__source *source)
+{
+    return ((const stream_state *)source->state)->file_count;
+}
+
+static artel__data_piece stream_part(const artel__source *source, int part)
+{
+    const stream_state *state = source->state;
+    const stream_file *file = &state->files[part];
+    int64_t end = part + 1 < state->file_count ? file[1].first : state->rows;
+    return (artel__data_piece){file->path, end - file->first, file->blob != NULL, file->blob};
+}
+
+/* The head, and the records that settle the columns. */
+static const char *behind_sample(const char *text, const char *end)
+{
+    const char *at = artel__csv_behind_comments(text, end);
+    for (int i = 0; i <= SAMPLE && at < end; i++) at = artel__csv_record_end(artel__csv_skip_empty(at, end), end);
+    return at;
+}
+
+static artel_status stream_beginning(const artel__source *source, int part, artel__text *out)
+{
+    const stream_file *file = &((const stream_state *)source->state)->files[part];
+    artel__unfold_room room = {NULL, 0};
+    const char *text = (const char *)file->blob->bytes;
+    size_t size = file->blob->size;
+    uint64_t at = 0;
+    artel_status status = ARTEL_OK;
+    if (file->unfold) status = pass_empty(file, &room, &at);
+    if (file->unfold && status == ARTEL_OK) status = read_beginning(file, at, &room, &size);
+    if (file->unfold) text = room.bytes;
+    if (status == ARTEL_OK && size > 0)
+        artel__text_append_bytes(out, text, (size_t)(behind_sample(text, text + size) - text));
+    artel__unfold_room_fini(source->ctx, &room);
+    return status;
+}
+
 const artel__data_format artel__data_csv_stream = {
     .name = "csv",
     .syntax = "csv:GLOB#stream=yes&label=COL",
@@ -460,5 +526,10 @@ const artel__data_format artel__data_csv_stream = {
     .fetch_row = artel__csv_stream_fetch,
     .fetch_record = artel__csv_stream_record,
     .hash_row = artel__csv_stream_hash,
+    .fingerprint = artel__parts_fingerprint,
+    .parts = stream_parts,
+    .part = stream_part,
+    .part_of = artel__csv_stream_file_of,
+    .beginning = stream_beginning,
     .close = stream_close,
 };

@@ -21,11 +21,12 @@ enum {
 #define MOST_TEXT_BYTES ((size_t)64 << 20) /* of texts that are kept */
 
 typedef struct stream_file {
-    const artel__blob *blob;
-    artel__unfold *unfold; /* of a compressed file, which is read in parts alone; or NULL */
-    int file;              /* for parts; -1: none */
-    int64_t first;         /* record of the whole */
-    size_t offset0;        /* in `offsets`: of its first record */
+    const char *path;
+    const artel__blob *blob; /* NULL: only its index is here */
+    artel__unfold *unfold;   /* of a compressed file, which is read in parts alone; or NULL */
+    int file;                /* for parts; -1: none */
+    int64_t first;           /* record of the whole */
+    size_t offset0;          /* in `offsets`: of its first record */
 } stream_file;
 
 /* What the arrays are, by `item`: the inputs side by side, the labels, or one column: ITEM_COLUMN + which of those that
@@ -81,6 +82,9 @@ const char *artel__csv_record_end(const char *at, const char *end);
 const char *artel__csv_skip_empty(const char *at, const char *end);
 /* So many bytes more of the mapping have been read; now and then its pages are given back. */
 void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes);
+
+/* The file that a row lies in. */
+int artel__csv_stream_file_of(const artel__source *source, int64_t row);
 
 /* Of the format. */
 artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,

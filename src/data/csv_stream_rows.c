@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "data/part_index.h"
 
 enum {
     WANTED = 16,           /* arrays that are read together */
@@ -169,9 +170,10 @@ static artel_status find_record(const artel__source *source, const stream_file *
 {
     stream_state *state = source->state;
     int64_t number = row - file->first;
+    out->heap = NULL;
+    if (file->blob == NULL) return artel__part_missing(source, file->path);
     const char *begin = (const char *)file->blob->bytes;
     uint64_t offset = state->offsets[file->offset0 + (size_t)(number / state->every)];
-    out->heap = NULL;
     if (file->unfold) return read_part(source, file, offset, number % state->every, out);
     uint64_t last = atomic_load_explicit(&state->last, memory_order_relaxed), before = last / 2;
     bool apart = file->file >= 0 && (offset + NEAR_BYTES / 16 - before > NEAR_BYTES || last == offset * 2 + 1);
@@ -186,9 +188,10 @@ static artel_status find_record(const artel__source *source, const stream_file *
     return ARTEL_OK;
 }
 
-static const stream_file *file_of(const stream_state *state, int64_t row)
+int artel__csv_stream_file_of(const artel__source *source, int64_t row)
 {
-    return &state->files[artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row)];
+    const stream_state *state = source->state;
+    return artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row);
 }
 
 static bool recall_labels(stream_state *state, int64_t row, void *out)
@@ -233,7 +236,7 @@ static artel_status convert_part(const record *r, const part *p, const wanted *t
 static artel_status fetch_wanted(const artel__source *source, int64_t row, wanted *to, uint64_t *next)
 {
     stream_state *state = source->state;
-    const stream_file *file = file_of(state, row);
+    const stream_file *file = &state->files[artel__csv_stream_file_of(source, row)];
     part p;
     artel_status status = find_record(source, file, row, &p);
     if (status == ARTEL_OK) {
@@ -288,7 +291,7 @@ artel_status artel__csv_stream_fetch(const artel__source *source, int array, con
 artel_status artel__csv_stream_hash(const artel__source *source, int array, int64_t row, uint64_t *out)
 {
     const stream_state *state = source->state;
-    const stream_file *file = file_of(state, row);
+    const stream_file *file = &state->files[artel__csv_stream_file_of(source, row)];
     part p;
     (void)array;
     artel_status status = find_record(source, file, row, &p);

@@ -57,6 +57,7 @@ typedef struct artel__data_piece {
     const char *name;
     int64_t rows;
     bool here;
+    const struct artel__blob *blob; /* of formats that have FILE.index (part_index.h): the file; NULL: it is not here */
 } artel__data_piece;
 
 typedef struct artel__data_wants {
@@ -160,7 +161,7 @@ artel_context *artel__data_context(const artel_data *data);
 
 /* -- pieces that lie apart (feed_parts.c) -- */
 
-/* Whether data can be bound `apart`: it has such pieces. */
+/* Whether data can be bound `apart`: it has such pieces, of lines and the like with an index beside each. */
 bool artel__data_can_lie_apart(const artel_data *data);
 /* How many pieces there are; 0 unless the data was bound `apart`. */
 int artel__feed_parts(const artel__feed *feed);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of data that need not all lie on one machine: the files of records. They are counted over joined sources, in
- * order.
+/* Pieces of data that need not all lie on one machine: files of records, lines, tables. They are counted over joined
+ * sources, in order.
  *
  * Data that is bound `apart` is identified by what every machine has of it, the indexes of its files, so that machines
  * with different files agree about what they train on.
  */
 #include "data/feed.h"
+#include "data/part_index.h"
 
 static int pieces_of(const artel__source *source)
 {
@@ -21,7 +22,8 @@ static artel_status check_source(const artel__source *source, bool apart)
         return artel__fail(
             source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target,
             "make records of it (artel data make), or leave .auto_shard file out: every task then needs all of it",
-            ".auto_shard file is for files of records (tfrecord), without skip-errors");
+            ".auto_shard file is for files of records (tfrecord, jsonl, csv with stream=yes, fixed, cifar10), without "
+            "skip-errors");
     for (int i = 0; i < pieces; i++) {
         artel__data_piece piece = source->format->part(source, i);
         if (!piece.here && missing++ == 0) first = piece.name;
@@ -46,11 +48,22 @@ artel_status artel__data_check_parts(artel_data *data, bool apart)
     return ARTEL_OK;
 }
 
+/* Records are expected to have indexes; of lines, tables and records of one size it is for who has made them. */
+static bool may_lie_apart(const artel__source *source)
+{
+    int pieces = pieces_of(source);
+    bool can = pieces > 0 && source->skips == NULL;
+    for (int i = 0; i < pieces && can; i++) {
+        artel__data_piece piece = source->format->part(source, i);
+        can = piece.blob == NULL || artel__part_has_index(piece.name);
+    }
+    return can;
+}
+
 bool artel__data_can_lie_apart(const artel_data *data)
 {
     bool can = true;
-    for (int s = 0; s < data->source_count; s++)
-        can = can && pieces_of(&data->sources[s]) > 0 && data->sources[s].skips == NULL;
+    for (int s = 0; s < data->source_count; s++) can = can && may_lie_apart(&data->sources[s]);
     return can;
 }
 

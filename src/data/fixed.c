@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "data/remote.h"
+#include "data/part_index.h"
 #include "data/source.h"
 
 typedef struct field {
@@ -15,7 +15,8 @@ typedef struct field {
 } field;
 
 typedef struct fixed_file {
-    const uint8_t *records;
+    const char *path;
+    const artel__blob *blob; /* NULL: only its index is here */
     int64_t first;
 } fixed_file;
 
@@ -91,7 +92,18 @@ static artel_status parse_layout(artel__source *source)
 static artel_status open_file(artel__source *source, const char *path)
 {
     fixed_state *state = source->state;
+    artel__part_index index;
     artel__blob *blob;
+    bool absent;
+    fixed_file *file = &state->files[state->file_count++];
+    *file = (fixed_file){.path = artel__arena_strdup(&source->arena, path), .first = state->rows};
+    if (file->path == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__part_stand_in(source->ctx, path, &index, &absent));
+    if (absent) {
+        state->rows += (int64_t)index.rows;
+        artel__part_index_close(&index);
+        return ARTEL_OK;
+    }
     size_t around = (size_t)source->options.file_header + (size_t)source->options.file_footer;
     ARTEL_TRY(artel__blob_open(source, path, &blob));
     ARTEL_TRY(artel__blob_inflate(source, blob, 0));
@@ -103,7 +115,7 @@ static artel_status open_file(artel__source *source, const char *path)
                                 : (blob->size - around + state->record - 1) / state->record * state->record +
                                       (size_t)source->options.file_header);
     }
-    state->files[state->file_count++] = (fixed_file){blob->bytes + source->options.file_header, state->rows};
+    file->blob = blob;
     state->rows += (int64_t)((blob->size - around) / state->record);
     return ARTEL_OK;
 }
@@ -115,7 +127,7 @@ static artel_status fixed_open(artel__source *source)
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = state;
     ARTEL_TRY(parse_layout(source));
-    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__parts_find(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i]);
@@ -124,26 +136,53 @@ static artel_status fixed_open(artel__source *source)
     return status;
 }
 
-static const uint8_t *value_of(const artel__source *source, int array, int64_t row)
+static int file_of(const artel__source *source, int64_t row)
 {
     const fixed_state *state = source->state;
-    int file = artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row);
-    return state->files[file].records + (size_t)(row - state->files[file].first) * state->record +
+    return artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row);
+}
+
+static artel_status find_value(const artel__source *source, int array, int64_t row, const uint8_t **out)
+{
+    const fixed_state *state = source->state;
+    const fixed_file *file = &state->files[file_of(source, row)];
+    if (file->blob == NULL) return artel__part_missing(source, file->path);
+    *out = file->blob->bytes + source->options.file_header + (size_t)(row - file->first) * state->record +
            state->fields[array].offset;
+    return ARTEL_OK;
 }
 
 static artel_status fixed_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row,
                                 void *out)
 {
+    const uint8_t *value;
     (void)row_shape;
-    memcpy(out, value_of(source, array, row), ((const fixed_state *)source->state)->fields[array].bytes);
+    ARTEL_TRY(find_value(source, array, row, &value));
+    memcpy(out, value, ((const fixed_state *)source->state)->fields[array].bytes);
     return ARTEL_OK;
 }
 
 static artel_status fixed_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
 {
-    *out = artel__hash64(value_of(source, array, row), ((const fixed_state *)source->state)->fields[array].bytes);
+    const uint8_t *value;
+    ARTEL_TRY(find_value(source, array, row, &value));
+    *out = artel__hash64(value, ((const fixed_state *)source->state)->fields[array].bytes);
     return ARTEL_OK;
+}
+
+/* ---- pieces ---- */
+
+static int fixed_parts(const artel__source *source)
+{
+    return ((const fixed_state *)source->state)->file_count;
+}
+
+static artel__data_piece fixed_part(const artel__source *source, int part)
+{
+    const fixed_state *state = source->state;
+    const fixed_file *file = &state->files[part];
+    int64_t end = part + 1 < state->file_count ? file[1].first : state->rows;
+    return (artel__data_piece){file->path, end - file->first, file->blob != NULL, file->blob};
 }
 
 const artel__data_format artel__data_fixed = {
@@ -153,4 +192,8 @@ const artel__data_format artel__data_fixed = {
     .open = fixed_open,
     .fetch_row = fixed_fetch,
     .hash_row = fixed_hash_row,
+    .fingerprint = artel__parts_fingerprint,
+    .parts = fixed_parts,
+    .part = fixed_part,
+    .part_of = file_of,
 };

@@ -13,6 +13,7 @@
 #include "data/image_decode.h"
 #include "data/jsonl_fast.h"
 #include "data/lines.h"
+#include "data/part_index.h"
 
 typedef struct jsonl_state {
     artel__lines lines;
@@ -120,7 +121,7 @@ static artel_status find_features(artel__source *source)
     }
     artel__unfold_room room = {NULL, 0};
     artel__line line;
-    artel_status status = artel__lines_at(&state->lines, 0, &room, &line);
+    artel_status status = artel__lines_at(source, &state->lines, 0, &room, &line);
     if (status == ARTEL_OK) status = parse_line(source->ctx, &line, &first);
     if (status == ARTEL_OK) {
         status = infer(source, first, &state->features);
@@ -303,7 +304,8 @@ static artel_status jsonl_fetch(const artel__source *source, int array, const ar
 {
     artel__unfold_room room = {NULL, 0};
     artel__line line;
-    artel_status status = artel__lines_at(&((const jsonl_state *)source->state)->lines, row_number, &room, &line);
+    artel_status status =
+        artel__lines_at(source, &((const jsonl_state *)source->state)->lines, row_number, &room, &line);
     if (status == ARTEL_OK) status = read_line(source, &line, array, row_shape, out);
     artel__unfold_room_fini(source->ctx, &room);
     return status;
@@ -316,7 +318,7 @@ static artel_status load_line(artel__source *source, const artel__feature *featu
     artel__line line;
     json_t *object;
     ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
-    ARTEL_TRY(artel__lines_at(&((const jsonl_state *)source->state)->lines, number, room, &line));
+    ARTEL_TRY(artel__lines_at(source, &((const jsonl_state *)source->state)->lines, number, room, &line));
     const row r = {source->ctx, &line, feature, &feature->row, sizeof(artel__string), &source->arena};
     ARTEL_TRY(parse_line(source->ctx, &line, &object));
     artel_status status = place_member(source, &r, json_object_get(object, feature->name), out);
@@ -334,8 +336,11 @@ static artel_status jsonl_load_text(artel__source *source, int array, const arte
     artel_status status = ARTEL_OK;
     void *block;
     ARTEL_TRY(artel__source_alloc(source, (size_t)state->lines.count * bytes + 1, &block));
-    for (int64_t i = 0; i < state->lines.count && status == ARTEL_OK; i++)
-        status = load_line(source, feature, i, &room, (uint8_t *)block + (size_t)i * bytes);
+    memset(block, 0, (size_t)state->lines.count * bytes);
+    for (int64_t i = 0; i < state->lines.count && status == ARTEL_OK; i++) {
+        if (state->lines.files[artel__lines_file_of(&state->lines, i)].blob != NULL) /* else nobody reads it here */
+            status = load_line(source, feature, i, &room, (uint8_t *)block + (size_t)i * bytes);
+    }
     artel__unfold_room_fini(source->ctx, &room);
     *out = block;
     return status;
@@ -346,7 +351,8 @@ static artel_status jsonl_hash_row(const artel__source *source, int array, int64
     artel__unfold_room room = {NULL, 0};
     artel__line line;
     (void)array;
-    artel_status status = artel__lines_at(&((const jsonl_state *)source->state)->lines, row_number, &room, &line);
+    artel_status status =
+        artel__lines_at(source, &((const jsonl_state *)source->state)->lines, row_number, &room, &line);
     if (status == ARTEL_OK) *out = artel__hash64(line.text, line.length);
     artel__unfold_room_fini(source->ctx, &room);
     return status;
@@ -354,11 +360,39 @@ static artel_status jsonl_hash_row(const artel__source *source, int array, int64
 
 static artel_status jsonl_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
-    const jsonl_state *state = source->state;
-    for (int i = 0; i < state->lines.file_count; i++)
-        artel__hash_ends(hash, state->lines.files[i].blob->mapping.bytes, state->lines.files[i].blob->mapping.size);
-    artel__features_hash(&state->features, hash);
+    ARTEL_TRY(artel__parts_fingerprint(source, hash));
+    artel__features_hash(&((const jsonl_state *)source->state)->features, hash);
     return ARTEL_OK;
+}
+
+/* ---- pieces ---- */
+
+static int jsonl_parts(const artel__source *source)
+{
+    return ((const jsonl_state *)source->state)->lines.file_count;
+}
+
+static artel__data_piece jsonl_part(const artel__source *source, int part)
+{
+    return artel__lines_piece(&((const jsonl_state *)source->state)->lines, part);
+}
+
+static int jsonl_part_of(const artel__source *source, int64_t number)
+{
+    return artel__lines_file_of(&((const jsonl_state *)source->state)->lines, number);
+}
+
+/* Its first line, which says what the members are where no file of features does. */
+static artel_status jsonl_beginning(const artel__source *source, int part, artel__text *out)
+{
+    const jsonl_state *state = source->state;
+    artel__unfold_room room = {NULL, 0};
+    artel__line line;
+    if (jsonl_part(source, part).rows == 0) return ARTEL_OK;
+    artel_status status = artel__lines_at(source, &state->lines, state->lines.files[part].first, &room, &line);
+    if (status == ARTEL_OK) artel__text_append_bytes(out, line.text, line.length);
+    artel__unfold_room_fini(source->ctx, &room);
+    return status;
 }
 
 static void jsonl_close(artel__source *source)
@@ -378,5 +412,9 @@ const artel__data_format artel__data_jsonl = {
     .fetch_row = jsonl_fetch,
     .hash_row = jsonl_hash_row,
     .fingerprint = jsonl_fingerprint,
+    .parts = jsonl_parts,
+    .part = jsonl_part,
+    .part_of = jsonl_part_of,
+    .beginning = jsonl_beginning,
     .close = jsonl_close,
 };

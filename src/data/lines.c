@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/foreign.h"
-#include "data/record_file.h"
+#include "data/part_index.h"
 
 static bool is_blank(const char *text, size_t length)
 {
@@ -38,12 +38,8 @@ typedef struct finding {
     int64_t room;
 } finding;
 
-static artel_status add_line(finding *f, artel__lines *lines, const artel__line *line)
+static artel_status add_offset(finding *f, artel__lines *lines, uint64_t offset)
 {
-    bool keep = true;
-    ARTEL_TRY(artel__data_go_on(f->source->ctx, line->path));
-    if (f->check != NULL) ARTEL_TRY(f->check(f->user, line, &keep));
-    if (!keep) return ARTEL_OK;
     if (lines->count == f->room) {
         void *offsets = lines->offsets;
         int64_t room = f->room > 0 ? f->room * 2 : 1024;
@@ -51,8 +47,16 @@ static artel_status add_line(finding *f, artel__lines *lines, const artel__line 
         lines->offsets = offsets;
         f->room = room;
     }
-    lines->offsets[lines->count++] = line->offset;
+    lines->offsets[lines->count++] = offset;
     return ARTEL_OK;
+}
+
+static artel_status add_line(finding *f, artel__lines *lines, const artel__line *line)
+{
+    bool keep = true;
+    ARTEL_TRY(artel__data_go_on(f->source->ctx, line->path));
+    if (f->check != NULL) ARTEL_TRY(f->check(f->user, line, &keep));
+    return keep ? add_offset(f, lines, line->offset) : ARTEL_OK;
 }
 
 static size_t mark_of_utf8(const void *text, size_t size)
@@ -103,13 +107,35 @@ static artel_status add_unfolded(finding *f, artel__lines *lines, artel__unfold 
     return ARTEL_OK;
 }
 
+/* A file that is elsewhere: its lines have numbers all the same. */
+static artel_status add_absent(finding *f, artel__lines *lines, artel__lines_file *file, const artel__part_index *index)
+{
+    char *head = artel__arena_alloc(&f->source->arena, index->length + 1, 1);
+    if (head == NULL) return ARTEL_ERROR_NO_MEMORY;
+    if (index->length > 0) memcpy(head, index->beginning, index->length);
+    file->head = head;
+    file->head_bytes = index->length;
+    for (uint64_t i = 0; i < index->rows; i++) ARTEL_TRY(add_offset(f, lines, 0));
+    return ARTEL_OK;
+}
+
 static artel_status add_file(finding *f, artel__lines *lines, const char *path)
 {
     artel__blob *blob;
+    artel__part_index index;
     artel__unfold_room room = {NULL, 0};
-    ARTEL_TRY(artel__blob_open(f->source, path, &blob));
+    bool absent;
     artel__lines_file *file = &lines->files[lines->file_count++];
-    *file = (artel__lines_file){.blob = blob, .first = lines->count};
+    *file = (artel__lines_file){.path = artel__arena_strdup(&f->source->arena, path), .first = lines->count};
+    if (file->path == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__part_stand_in(f->source->ctx, path, &index, &absent));
+    if (absent) {
+        artel_status status = add_absent(f, lines, file, &index);
+        artel__part_index_close(&index);
+        return status;
+    }
+    ARTEL_TRY(artel__blob_open(f->source, path, &blob));
+    file->blob = blob;
     if (blob->gzip) {
         ARTEL_TRY(artel__blob_unfold(f->source, blob, &file->unfold));
         artel_status status = add_unfolded(f, lines, file->unfold, blob->path, &room);
@@ -127,7 +153,7 @@ artel_status artel__lines_open(artel__source *source, artel__line_check_fn *chec
 {
     finding f = {.source = source, .check = check, .user = user};
     artel__paths paths;
-    ARTEL_TRY(artel__shards_find(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__parts_find(source->ctx, source->target, &paths));
     out->files = artel__arena_alloc(&source->arena, paths.count, sizeof *out->files);
     artel_status status = out->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = add_file(&f, out, paths.items[i]);
@@ -153,10 +179,28 @@ static artel_status unfold_line(artel__unfold *unfold, uint64_t at, size_t most,
     }
 }
 
-artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfold_room *room, artel__line *out)
+int artel__lines_file_of(const artel__lines *lines, int64_t row)
 {
-    int f = artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
+    return artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
+}
+
+artel__data_piece artel__lines_piece(const artel__lines *lines, int number)
+{
+    const artel__lines_file *file = &lines->files[number];
+    int64_t end = number + 1 < lines->file_count ? file[1].first : lines->count;
+    return (artel__data_piece){file->path, end - file->first, file->blob != NULL, file->blob};
+}
+
+artel_status artel__lines_at(const artel__source *source, const artel__lines *lines, int64_t row,
+                             artel__unfold_room *room, artel__line *out)
+{
+    int f = artel__lines_file_of(lines, row);
     const artel__lines_file *file = &lines->files[f];
+    if (file->blob == NULL) {
+        if (row > file->first) return artel__part_missing(source, file->path);
+        *out = line_from(file->path, file->head, file->head_bytes, 0);
+        return ARTEL_OK;
+    }
     const char *text = (const char *)file->blob->bytes;
     uint64_t at = lines->offsets[row], end = file->blob->size;
     if (file->unfold != NULL) {

@@ -6,7 +6,10 @@
 #include "data/source.h"
 
 typedef struct artel__lines_file {
-    const artel__blob *blob;
+    const char *path;
+    const artel__blob *blob; /* NULL: only its index is here, and of its lines the first, `head` */
+    const char *head;
+    size_t head_bytes;
     artel__unfold *unfold; /* of a compressed file; or NULL */
     int64_t first;         /* number of its first line */
 } artel__lines_file;
@@ -32,7 +35,12 @@ typedef artel_status artel__line_check_fn(void *user, const artel__line *line, b
 /* Opens all files of the source's target and finds their lines; `check` may be NULL. */
 artel_status artel__lines_open(artel__source *source, artel__line_check_fn *check, void *user, artel__lines *out);
 void artel__lines_close(artel_context *ctx, artel__lines *lines);
-/* Line `row` of all: in its file, or of a compressed one in the room until that is used again. Thread-safe. */
-artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfold_room *room, artel__line *out);
+/* Line `row` of all: in its file, or of a compressed one in the room until that is used again. Thread-safe. Errors:
+ * NOT_FOUND (its file is not here). */
+artel_status artel__lines_at(const artel__source *source, const artel__lines *lines, int64_t row,
+                             artel__unfold_room *room, artel__line *out);
+/* The file that a line lies in; a file as a piece. */
+int artel__lines_file_of(const artel__lines *lines, int64_t row);
+artel__data_piece artel__lines_piece(const artel__lines *lines, int file);
 
 #endif

@@ -9,20 +9,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "data/part_index.h"
 #include "data/record_file.h"
 
 #define HEAD 40
-#define ENDS ((size_t)4 << 10)
 
 static const char magic[8] = {'A', 'R', 'T', 'E', 'L', 'R', 'I', '1'};
-
-/* Of the first and last 4 KiB. */
-static uint32_t sum_ends(const artel__record_file *file)
-{
-    size_t count = file->size < ENDS ? file->size : ENDS;
-    uint32_t sum = artel__crc32c(0, file->bytes, count);
-    return artel__crc32c(sum, file->bytes + file->size - count, count);
-}
 
 artel_status artel__record_index_write(artel_context *ctx, const artel__record_file *file)
 {
@@ -37,7 +29,7 @@ artel_status artel__record_index_write(artel_context *ctx, const artel__record_f
     memcpy(head, magic, sizeof magic);
     at = artel__bytes_put(at, file->size, 8);
     at = artel__bytes_put(at, (uint64_t)file->count, 8);
-    at = artel__bytes_put(at, sum_ends(file), 8);
+    at = artel__bytes_put(at, artel__sum_ends(file->bytes, file->size), 8);
     for (int64_t i = 0; i < file->count; i++) {
         uint8_t one[8];
         artel__bytes_put(one, file->offsets[i], 8);
@@ -63,7 +55,8 @@ static const char *unfit(const artel__record_file *file)
     if (file->index.size < HEAD || memcmp(bytes, magic, sizeof magic) != 0) return "it is no index of records";
     uint64_t size = artel__bytes_take(&at, 8), count = artel__bytes_take(&at, 8), ends = artel__bytes_take(&at, 8);
     uint64_t sum = artel__bytes_take(&at, 8);
-    if (!file->absent && (size != file->size || ends != sum_ends(file))) return "the file has changed since";
+    if (!file->absent && (size != file->size || ends != artel__sum_ends(file->bytes, file->size)))
+        return "the file has changed since";
     if (count > size / ARTEL__RECORD_FRAME || file->index.size != HEAD + 8 * count) return "it is cut off";
     return artel__crc32c(0, bytes + HEAD, 8 * (size_t)count) == sum ? NULL : "its checksum is wrong";
 }

@@ -218,6 +218,9 @@ struct artel__data_format {
     int (*parts)(const artel__source *source);
     artel__data_piece (*part)(const artel__source *source, int part);
     int (*part_of)(const artel__source *source, int64_t row);
+    /* Optional, of formats with pieces: the text that a piece begins with, uncompressed, as much of it as says what the
+     * arrays are (part_index.h). */
+    artel_status (*beginning)(const artel__source *source, int part, artel__text *out);
     /* Optional: releases the state. */
     void (*close)(artel__source *source);
 };

@@ -236,6 +236,9 @@ artel_status artel__stage_find(const artel__stage *stage, const char *name, int 
 artel_status artel__stage_find_list(const artel__stage *stage, const char *text, int *out, int *count);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);
+/* A number as a column of this dtype holds it, in 16 bytes at most; of text 0, which is an empty string. INVALID: the
+ * dtype holds no such number. */
+artel_status artel__stage_filling(const artel__stage *stage, artel_dtype dtype, double value, void *out);
 /* The elements that may be asked for: count, or the reach of an endless stage. */
 int64_t artel__stage_span(const artel__stage *stage);
 /* Sets the elements that may be asked for, of an endless stage too. INVALID when an endless one has none. */

@@ -107,10 +107,8 @@ static const artel__option pad_table[] = {
     {.name = NULL},
 };
 
-/* The value as the column holds it, 16 bytes at most; stage->state. */
-static artel_status pad_value(artel__stage *stage, double value, void *out)
+artel_status artel__stage_filling(const artel__stage *stage, artel_dtype dtype, double value, void *out)
 {
-    artel_dtype dtype = artel__stage_made(stage)->dtype;
     if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 ||
         dtype == ARTEL_DTYPE_BFLOAT16) {
         artel__convert(ARTEL_DTYPE_FLOAT64, &value, dtype, out, 1);
@@ -119,7 +117,8 @@ static artel_status pad_value(artel__stage *stage, double value, void *out)
     double back = 0;
     if (dtype == ARTEL_DTYPE_STRING) {
         static const artel__string empty = {"", 0};
-        if (value != 0) return artel__stage_wrong(stage, "leave value out", "text is filled with empty strings");
+        if (value != 0)
+            return artel__stage_wrong(stage, "leave it out, or give 0", "text is filled with empty strings");
         memcpy(out, &empty, sizeof empty);
         return ARTEL_OK;
     }
@@ -151,7 +150,7 @@ static artel_status pad_open(artel__stage *stage)
                                       (long long)extent);
         row.dim[i] = extent;
     }
-    ARTEL_TRY(pad_value(stage, o->value, value));
+    ARTEL_TRY(artel__stage_filling(stage, c->dtype, o->value, value));
     return artel__stage_set_column(stage, stage->target, c->dtype, &row);
 }
 

@@ -255,7 +255,8 @@ static int tfrecord_parts(const artel__source *source)
 static artel__data_piece tfrecord_part(const artel__source *source, int part)
 {
     const records_state *state = source->state;
-    return (artel__data_piece){state->files[part].path, state->files[part].count, !state->files[part].absent};
+    const artel__record_file *file = &state->files[part];
+    return (artel__data_piece){.name = file->path, .rows = file->count, .here = !file->absent};
 }
 
 static int tfrecord_part_of(const artel__source *source, int64_t row)

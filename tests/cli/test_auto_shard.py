@@ -5,6 +5,7 @@
 same curves but for rounding, each element once an epoch), whatever lies where, over kills and copies; the same bits where all have all; words for
 what is missing. Long form: hosts that hold more than they have memory for.
 """
+import gzip
 import json
 import os
 import random
@@ -36,10 +37,13 @@ class Scene:
         self.folder, rng = folder, np.random.default_rng(7)
         self.model = save(model, self.path("m.keras"))
         os.mkdir(self.path("all"))
+        self.arrays = []  # of each file; of an empty one a row
         means = rng.standard_normal((4, 12))
         for k, n in enumerate(LENGTHS):
             y = rng.integers(0, 4, max(n, 1))
-            np.savez(self.path("a.npz"), x=(means[y] + rng.standard_normal((max(n, 1), 12))).astype("f4"), y=y)
+            x = (means[y] + rng.standard_normal((max(n, 1), 12))).astype("f4")
+            self.arrays.append((x, y))
+            np.savez(self.path("a.npz"), x=x, y=y)
             name = self.path("all/t-%05d-of-%05d" % (k, len(LENGTHS)))
             expect(artel("data", "make", "npz:" + self.path("a.npz"), "--output", name, "--shards", 1).rc == 0, "make")
             if n == 0:
@@ -276,12 +280,73 @@ def larger_than_memory(scene):
     near(cluster.tasks[0].lines, curves(ran.out.splitlines()))
 
 
+def number(values):
+    return ",".join(repr(float(v)) for v in values)
+
+
+FORMS = {  # what follows the folder, and how the rows of a file are written
+    "lines": ("jsonl:%s/p-*#label=y", lambda x, y: "".join(json.dumps({"x": [float(v) for v in a], "y": int(b)}) + "\n" for a, b in zip(x, y)).encode()),
+    "table": ("csv:%s/p-*#label=y&stream=yes", lambda x, y: (",".join("c%d" % i for i in range(12)) + ",y\n" + "".join(
+        "%s,%d\n" % (number(a), b) for a, b in zip(x, y))).encode()),
+    "fixed": ("fixed:%s/p-*#layout=y:uint8,x:float32:12", lambda x, y: b"".join(bytes([b]) + a.tobytes() for a, b in zip(x, y))),
+}
+FORMS["compressed lines"] = (FORMS["lines"][0], lambda x, y: gzip.compress(FORMS["lines"][1](x, y), mtime=0))
+FORMS["compressed table"] = (FORMS["table"][0], lambda x, y: gzip.compress(FORMS["table"][1](x, y), mtime=0))
+
+
+def other_files(scene):
+    """Lines, tables and records of one size with the rows of the records of this scene: the first file, and with it what says what the columns are, lies
+    on one task alone."""
+    held = [{1, 2, 3}, {0, 4}, {3, 5, 6}]
+    for form, (spec, write) in FORMS.items():
+        hosts = [scene.path("%s%d" % (form.replace(" ", "-"), h)) for h in range(4)]
+        fit = lambda h, *more: ["fit", scene.model, "--data", spec % hosts[h], *scene.fit("all")[4:], *more]  # noqa: B023
+        for folder in hosts:
+            os.mkdir(folder)
+        for k, n in enumerate(LENGTHS):
+            x, y = scene.arrays[k]
+            with open(hosts[3] + "/p-%d" % k, "wb") as f:
+                f.write(write(x[:n], y[:n]))
+        made = artel("data", "index", spec % hosts[3])
+        expect(made.rc == 0 and made.out.count(" rows") == 7 and "p-3.index: 110 rows" in made.out, form, made.out, made.err)
+        for k in range(7):
+            for h in range(3):
+                shutil.copy2(hosts[3] + "/p-%d.index" % k, hosts[h])
+                if k in held[h]:
+                    shutil.copy2(hosts[3] + "/p-%d" % k, hosts[h])
+        cluster = Cluster(3, lambda r: fit(r, "--strategy", "multi-worker", "--auto-shard", "file", "--suspect-after", 60))  # noqa: B023
+        codes = cluster.finish(60)
+        expect(set(codes.values()) == {0}, form, codes, [t.err()[-500:] for t in cluster.tasks.values()])
+        near(cluster.tasks[0].lines, scene.one[0])
+        whole(cluster.tasks[0].lines)
+        expect("has 2 files (61 records)" in cluster.tasks[0].err(), form, cluster.tasks[0].err())
+        seen = artel("data", "inspect", spec % hosts[0])
+        expect(seen.rc == 0 and "p-6: 81 rows, not here" in seen.out and "x: %d rows" % ROWS in seen.out, form, seen.out, seen.err)
+        says(fit(0), "p-0", "only the index is here", "--auto-shard file")
+        says(fit(0, "--auto-shard", "file"), "p-0", "no task that takes part")
+        says(["data", "stats", spec % hosts[0]], "p-0", "only the file's index")
+        os.replace(hosts[0] + "/p-1.index", hosts[0] + "/p-6.index")
+        says(fit(0, "--auto-shard", "file"), "p-1", "artel data index")
+        shutil.copy2(hosts[3] + "/p-2.index", hosts[0] + "/p-1.index")
+        says(fit(0, "--auto-shard", "file"), "p-1", "one of another file")
+        index = open(hosts[3] + "/p-0.index", "rb").read()
+        for damaged in (b"ARTELPI2" + index[8:], index[:17] + b"\1" + index[18:], index[:39], *([index[:-1]] if len(index) > 40 else [])):
+            with open(hosts[0] + "/p-0.index", "wb") as f:
+                f.write(damaged)
+            says(fit(0, "--auto-shard", "file"), "p-0.index: it is no index of rows, or it is damaged")
+    ran = artel(*fit(3, "--auto-shard", "file", "--output", scene.path("f.keras")))  # all of it here: the same bits as ever
+    expect(ran.rc == 0 and digest(scene.path("f.keras")) == scene.one[2], "other bits than of records", ran.err)
+    says(["data", "index", "csv:%s/p-0#label=y" % hosts[3]], "stream=yes")
+    says(["data", "index", "npz:" + scene.path("a.npz")], "an index is for files")
+
+
+def says(args, *words):
+    ran = artel(*args)
+    expect(ran.rc != 0 and all(w in ran.err for w in words), args, ran.rc, ran.err)
+
+
 def refusals(scene):
     scene.hosts([ALL - {3}, ALL - {3, 6}])
-
-    def says(args, *words):
-        ran = artel(*args)
-        expect(ran.rc != 0 and all(w in ran.err for w in words), args, ran.rc, ran.err)
 
     says(scene.fit("h0"), "t-00003-of-00007", "only the index is here", "--auto-shard file")
     says(scene.fit("h0", "--auto-shard", "file"), "t-00003-of-00007", "no task that takes part")
@@ -313,4 +378,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("IN4 apart", apart), Row("everywhere", everywhere), Row("validation", validation), Row("kills", kills), Row("alone with it", alone_with_it),
-           Row("opened", opened), Row("IN5 refusals", refusals), *([Row("larger than memory", larger_than_memory)] if LONG else [])], cleaning(case), [])
+           Row("opened", opened), Row("IN4 other files", other_files), Row("IN5 refusals", refusals), *([Row("larger than memory", larger_than_memory)] if LONG else [])], cleaning(case), [])

@@ -30,6 +30,11 @@ def values(dataset):
     return np.array([v.numpy() for v in dataset])
 
 
+def values_of_all(x, size):
+    """Batches with the last as it is."""
+    return [v.numpy() for v in tf.data.Dataset.from_tensor_slices(x).batch(size)]
+
+
 def batches():
     """Batches of every size, of elements of any rank, with a remainder or none; and taken apart again."""
     for turn in range(60 if LONG else 8):
@@ -45,6 +50,14 @@ def batches():
             same("unbatch" + what, rows(both), values(picked.unbatch()))
         else:
             refused("no batch" + what, chain(a, ("batch", dict(size=size))), "empty")
+        kept, fill = values_of_all(x, size), int(RNG.integers(-9, 9))
+        if n % size == 0:
+            same("nothing to drop" + what, rows(chain(a, ("batch", dict(size=size, drop_remainder=False)))), np.stack(kept))
+        else:
+            refused("a remainder" + what, chain(a, ("batch", dict(size=size, drop_remainder=False))), "would have %d elements of %d" % (n % size, size))
+        kept[-1] = np.concatenate([kept[-1], np.full((size - len(kept[-1]), *x.shape[1:]), fill)])  # as a last batch is made of one shape for XLA
+        same("filled" + what, rows(chain(a, ("batch", dict(size=size, fill=fill)))), np.stack(kept))
+        same("filled and taken apart" + what, rows(chain(a, ("batch", dict(size=size, fill=fill)), ("unbatch", {}), ("take", dict(count=n)))), x)
     x = RNG.integers(0, 9, (5, 4, 3, 2))
     truth = tf.data.Dataset.from_tensor_slices(x).unbatch().unbatch()
     same("unbatch twice", rows(chain(column("u.npz", x), ("unbatch", {}), ("unbatch", {}))), values(truth))
@@ -78,6 +91,12 @@ def padded():
 def errors():
     a = column("e.npz", np.zeros((4, 3, 2), "u1"))
     refused("no size", chain(a, ("batch", {})), "stage 2 (batch)", "size")
+    refused("a filling that is none", chain(a, ("batch", dict(size=3, fill="a"))), "no number")
+    refused("a filling of no column", chain(a, ("batch", dict(size=3, fill=dict(z=1)))), "'z'")
+    refused("a filling that does not fit", chain(a, ("batch", dict(size=3, fill=dict(x=-1)))), "uint8 holds no -1")
+    np.savez("both.npz", x=np.arange(5), y=np.array(["a", "b", "c", "d", "e"]))
+    same("filled by column", rows(chain("npz:both.npz", ("batch", dict(size=3, fill=dict(x=7))), ("select", dict(columns=["x"])))), [[0, 1, 2], [3, 4, 7]])
+    refused("text filled with a number", chain("npz:both.npz", ("batch", dict(size=3, fill=7))), "empty strings")
     refused("a size of 0", chain(a, ("batch", dict(size=0))), "stage 2 (batch)", "size")
     refused("single values", chain(column("v.npz", np.arange(4)), ("unbatch", {})), "stage 2 (unbatch)", "single values")
     np.savez("uneven.npz", x=np.zeros((4, 3)), y=np.zeros((4, 2)))
